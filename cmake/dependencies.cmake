@@ -1,0 +1,11 @@
+# Everything that src/ links. tools/setup.sh installs the Debian packages that hold them.
+find_package(fmt REQUIRED)
+find_package(simdjson REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Threads REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(ONNX REQUIRED)
+include(${CMAKE_CURRENT_LIST_DIR}/solvers.cmake)

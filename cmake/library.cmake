@@ -1,0 +1,26 @@
+# libemplace: every room of src/ but the command line.
+file(GLOB library_sources CONFIGURE_DEPENDS
+     src/base/*.cc src/graph/*.cc src/cluster/*.cc src/cost/*.cc src/sim/*.cc src/placer/*.cc
+     src/placers/common/*.cc src/io/*.cc)
+include(cmake/placers.cmake)
+
+add_library(emplace_warnings INTERFACE)
+if(EMPLACE_DEVELOPER)
+  target_compile_options(emplace_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                         -Wno-sign-conversion -Werror)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 sees overlaps in the standard library's own string operations (GCC bug 105329).
+    target_compile_options(emplace_warnings INTERFACE -Wno-restrict)
+  endif()
+endif()
+
+add_library(emplace STATIC ${library_sources} ${placer_sources} ${placer_registration})
+target_include_directories(emplace PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/emplace>)
+target_link_libraries(emplace
+  PUBLIC fmt::fmt Threads::Threads
+  PRIVATE simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB
+          onnx onnx_proto protobuf::libprotobuf
+          emplace::metis emplace::scotch PkgConfig::CLP
+          $<BUILD_INTERFACE:emplace_warnings>)

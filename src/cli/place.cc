@@ -1,0 +1,80 @@
+// emplace place: a model and a cluster in, a placement out.
+#include <cstdio>
+
+#include <fmt/core.h>
+
+#include "cli/command.h"
+#include "cli/report.h"
+#include "cli/runs.h"
+
+namespace emplace::cli {
+namespace {
+
+struct Arguments {
+  ProblemArguments problem;
+  ObjectiveArguments objective;
+  BudgetArguments budget;
+  std::string placer = "all";
+  std::string scheduler;
+  std::uint64_t seed = 1;
+  std::string output;
+  std::string trace;
+  bool json = false;
+};
+
+void print_notes(const RunResult& result) {
+  for (const std::string& note : result.result.notes) fmt::print(stderr, "note: {}\n", note);
+}
+
+void place(const Arguments& arguments, Session& session) {
+  const auto problem = arguments.problem.load();
+  if (!arguments.json) fmt::print("{}\n", describe_problem(*problem));
+  if (refuse_hopeless(*problem, session)) return;
+  // A search over placers also looks for the best order of ops, unless one was asked for.
+  const bool portfolio = arguments.placer == "all";
+  const std::string scheduler = !arguments.scheduler.empty() ? arguments.scheduler : portfolio ? "all" : "own";
+  const auto runs = make_runs(arguments.placer, scheduler, arguments.seed, 1);
+  const auto results = run_all(problem, runs, arguments.budget, arguments.objective, session, false);
+  const RunResult& best = results.front();
+  const Outcome outcome = assess(problem, best.result.placement, best.result.schedule, arguments.objective);
+  print_notes(best);
+  if (!outcome.fits()) session.exit_code = kExitNothingFits;
+  if (arguments.json) {
+    fmt::print("{}", to_json(outcome, &best));
+  } else {
+    fmt::print("placed by {} with {} order{}\n{}", best.run.placer.to_string(), best.run.scheduler,
+               results.size() > 1 ? fmt::format(", the best of {} tries", results.size()) : "", to_text(outcome));
+  }
+  if (!arguments.output.empty()) write_placement(arguments.output, outcome, best);
+  if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
+  if (!arguments.json) {
+    if (!arguments.output.empty()) fmt::print("\nwrote {}\n", arguments.output);
+    if (!arguments.trace.empty()) fmt::print("wrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
+  }
+}
+
+}  // namespace
+
+void add_place(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *app.add_subcommand("place", "Find a placement of a model on a cluster");
+  arguments->problem.add_to(command);
+  command.add_option("-p,--placer", arguments->placer,
+                     "Placer and its options, e.g. \"heft(insertion=false)\"; all: the best of every one")
+      ->capture_default_str()
+      ->type_name("SPEC");
+  command.add_option("--scheduler", arguments->scheduler,
+                     "Order of ready ops: own (the placer's), fifo, pct, msr, or all: the best of them")
+      ->type_name("KEY");
+  arguments->objective.add_to(command);
+  arguments->budget.add_to(command);
+  command.add_option("--seed", arguments->seed, "Seed of all randomness")->capture_default_str();
+  command.add_option("-o,--output", arguments->output, "Write the placement here")->type_name("FILE");
+  command.add_option("--trace", arguments->trace, "Write the timeline here, for Perfetto or chrome://tracing")
+      ->type_name("FILE");
+  command.add_flag("--json", arguments->json, "Print the result as JSON on standard output");
+  command.footer("Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 -o placement.json");
+  command.callback([arguments, &session] { place(*arguments, session); });
+}
+
+}  // namespace emplace::cli

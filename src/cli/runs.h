@@ -1,0 +1,45 @@
+// Several placers on one problem, one after the other, with progress.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "placer/run.h"
+
+namespace emplace::cli {
+
+// --placer(s), --scheduler(s) and seeds, as lists of runs.
+// "all" stands for every placer; schedulers "all" for own, fifo, pct, msr.
+std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
+                                 std::uint64_t first_seed, int seeds);
+
+// Whether the better result comes first: fitting, then by the objective.
+class ByObjective {
+ public:
+  ByObjective(const Problem& problem, const ObjectiveArguments& objective)
+      : problem_(problem), objective_(objective) {}
+
+  struct Value {
+    Bytes overflow = 0;
+    Nanoseconds time = 0;  // step time or period
+    friend auto operator<=>(const Value& a, const Value& b) = default;
+  };
+  Value value(const RunResult& result) const;
+
+ private:
+  const Problem& problem_;
+  const ObjectiveArguments& objective_;
+};
+
+// Best first; ties in the order of the runs. Stops early, with what is done so far, when cancelled
+// or when the budget's time is up. `quiet`: no progress lines.
+std::vector<RunResult> run_all(std::shared_ptr<const Problem> problem, const std::vector<PlacerRun>& runs,
+                               const BudgetArguments& budget, const ObjectiveArguments& objective,
+                               const Session& session, bool quiet);
+
+// Says why nothing can fit and leaves the exit code, if that is proven before any search.
+bool refuse_hopeless(const Problem& problem, Session& session);
+
+}  // namespace emplace::cli

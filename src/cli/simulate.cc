@@ -1,0 +1,48 @@
+// emplace simulate: the exact step time of a given placement.
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/report.h"
+#include "cli/saved_placement.h"
+
+namespace emplace::cli {
+namespace {
+
+struct Arguments {
+  ProblemArguments problem;
+  SavedPlacementArguments saved;
+  ObjectiveArguments objective;
+  std::string trace;
+  bool json = false;
+};
+
+void simulate(const Arguments& arguments) {
+  const auto problem = arguments.problem.load();
+  PlacementFile file = arguments.saved.load(*problem);
+  const Outcome outcome =
+      assess(problem, std::move(file.placement), std::move(file.schedule), arguments.objective);
+  if (arguments.json) {
+    fmt::print("{}", to_json(outcome));
+  } else {
+    fmt::print("{}\n{}", describe_problem(*problem), to_text(outcome));
+  }
+  if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Session&) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *app.add_subcommand("simulate", "Simulate a placement exactly");
+  arguments->problem.add_to(command);
+  arguments->saved.add_to(command);
+  arguments->objective.add_to(command);
+  command.add_option("--trace", arguments->trace, "Write the timeline here, for Perfetto or chrome://tracing")
+      ->type_name("FILE");
+  command.add_flag("--json", arguments->json, "Print the result as JSON on standard output");
+  command.footer("Example: emplace simulate model.json.gz placement.json --cluster 4xp100 --json");
+  command.callback([arguments] { simulate(*arguments); });
+}
+
+}  // namespace emplace::cli

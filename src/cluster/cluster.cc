@@ -1,0 +1,131 @@
+#include "cluster/cluster.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/wide.h"
+#include "cluster/device_kinds.h"
+
+namespace emplace {
+namespace {
+
+bool matches(const std::string& pattern, const Device& device) {
+  return pattern == "*" || pattern == device.name || pattern == device.kind;
+}
+
+void check_rule(const LinkRule& rule, const std::vector<Device>& devices) {
+  const std::string what = fmt::format("link {} -> {}", rule.from, rule.to);
+  for (const std::string* end : {&rule.from, &rule.to}) {
+    const bool known = std::any_of(devices.begin(), devices.end(),
+                                   [&](const Device& device) { return matches(*end, device); });
+    if (!known) fail_input("{}: '{}' is neither a device, a device's kind, nor \"*\"", what, *end);
+  }
+  if (rule.bandwidth <= 0) fail_input("{}: bandwidth: expected more than 0 bytes per second", what);
+  if (rule.latency < 0) fail_input("{}: latency_us: is negative", what);
+  if (rule.hold < 0) fail_input("{}: hold_us: is negative", what);
+  if (rule.channel.empty()) fail_input("{}: channel: is empty", what);
+}
+
+std::string channel_name_of(const LinkRule& rule, const Device& from, const Device& to) {
+  if (rule.channel == "pair") return from.name + "->" + to.name;
+  if (rule.channel == "out") return from.name + "->*";
+  if (rule.channel == "in") return "*->" + to.name;
+  return rule.channel;
+}
+
+}  // namespace
+
+Nanoseconds transfer_time(const Link& link, Bytes bytes) {
+  const Wide scaled = static_cast<Wide>(bytes) * 1'000'000'000U;
+  const Wide bandwidth = static_cast<Wide>(link.bandwidth);
+  const Wide total = (scaled + bandwidth - 1) / bandwidth + static_cast<Wide>(link.latency);
+  if (total > static_cast<Wide>(std::numeric_limits<Nanoseconds>::max())) {
+    fail_input("sending {} bytes at {} bytes per second takes longer than can be counted", bytes,
+               link.bandwidth);
+  }
+  return static_cast<Nanoseconds>(total);
+}
+
+Cluster::Cluster(ClusterSpec spec) : spec_(std::move(spec)) {
+  check_devices();
+  resolve_kinds();
+  expand_links();
+}
+
+std::optional<DeviceId> Cluster::find_device(std::string_view name) const {
+  for (DeviceId id = 0; id < num_devices(); ++id) {
+    if (spec_.devices[id].name == name) return id;
+  }
+  return std::nullopt;
+}
+
+void Cluster::check_devices() const {
+  if (spec_.devices.empty()) fail_input("devices: the cluster has none");
+  if (spec_.devices.size() > kMaxDevices) {
+    fail(ErrorKind::kUnsupported, "devices: {} are more than the {} that are supported",
+         spec_.devices.size(), kMaxDevices);
+  }
+  std::set<std::string_view> names;
+  for (const Device& device : spec_.devices) {
+    if (device.name.empty()) fail_input("devices: a device has no name");
+    if (device.name == "*") fail_input("device '*': is the pattern for all devices, not a name");
+    if (!names.insert(device.name).second) fail_input("device '{}': name is used twice", device.name);
+    if (device.memory < 0) fail_input("device '{}': memory: is negative", device.name);
+    if (device.gap < 0) fail_input("device '{}': gap_us: is negative", device.name);
+    if (device.slowdown.mantissa <= 0) {
+      fail_input("device '{}': slowdown: expected more than 0", device.name);
+    }
+  }
+}
+
+void Cluster::resolve_kinds() {
+  for (const Device& device : spec_.devices) {
+    const auto own = std::find_if(spec_.kinds.begin(), spec_.kinds.end(),
+                                  [&](const DeviceKind& kind) { return kind.name == device.kind; });
+    if (own != spec_.kinds.end()) {
+      kinds_.push_back(*own);
+    } else if (const DeviceKind* built_in = find_device_kind(device.kind)) {
+      kinds_.push_back(*built_in);
+    } else {
+      fail_input("device '{}': kind: '{}' is neither built in nor listed under kinds", device.name,
+                 device.kind);
+    }
+  }
+}
+
+void Cluster::expand_links() {
+  for (const LinkRule& rule : spec_.links) check_rule(rule, spec_.devices);
+  links_.resize(spec_.devices.size() * spec_.devices.size());
+  std::map<std::string, ChannelId> channels;
+  for (DeviceId from = 0; from < num_devices(); ++from) {
+    for (DeviceId to = 0; to < num_devices(); ++to) {
+      if (from == to) continue;
+      const auto rule = std::find_if(spec_.links.rbegin(), spec_.links.rend(), [&](const LinkRule& r) {
+        return matches(r.from, spec_.devices[from]) && matches(r.to, spec_.devices[to]);
+      });
+      if (rule == spec_.links.rend()) continue;
+      const std::string name = channel_name_of(*rule, spec_.devices[from], spec_.devices[to]);
+      const auto [entry, added] = channels.try_emplace(name, num_channels());
+      if (added) channel_names_.push_back(name);
+      links_[static_cast<std::size_t>(from) * num_devices() + to] = {
+          entry->second, rule->bandwidth, rule->latency, rule->hold, rule->multicast};
+    }
+  }
+}
+
+void Cluster::require_linked() const {
+  if (num_devices() < 2) return;
+  for (DeviceId id = 0; id < num_devices(); ++id) {
+    bool linked = false;
+    for (DeviceId other = 0; other < num_devices(); ++other) {
+      linked = linked || link(id, other) != nullptr || link(other, id) != nullptr;
+    }
+    if (!linked) {
+      fail_input("device '{}': has no link to or from any other device; expected a rule under links",
+                 device(id).name);
+    }
+  }
+}
+
+}  // namespace emplace

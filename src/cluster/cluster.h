@@ -1,0 +1,105 @@
+// The machines: devices, what they can do, and the links between them. Immutable and checked;
+// described in spec terms by ClusterSpec, which is what a cluster file says.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/decimal.h"
+#include "base/ids.h"
+#include "base/units.h"
+
+namespace emplace {
+
+// What a kind of device can do: published peaks, for the analytic cost model.
+struct DeviceKind {
+  std::string name;
+  std::map<std::string, double, std::less<>> peak_flops;  // per second, by dtype name
+  double memory_bandwidth = 0;                            // bytes per second
+  Bytes memory = 0;
+  double launch_us = 0;     // fixed cost of starting one op
+  std::string source = {};  // where the figures come from
+};
+
+struct Device {
+  std::string name;
+  std::string kind;
+  Bytes memory = 0;  // capacity; kUnlimited is allowed
+  Nanoseconds gap = 0;
+  Decimal slowdown{1, 0};
+  bool free_communication = false;
+};
+
+// A rule of the cluster file. `from` and `to` are a device name, a kind, or "*"; later rules win.
+struct LinkRule {
+  std::string from = "*";
+  std::string to = "*";
+  std::int64_t bandwidth = 0;  // bytes per second
+  Nanoseconds latency = 0;
+  Nanoseconds hold = 0;
+  std::string channel = "pair";  // pair, out, in, or a name
+  bool multicast = false;
+};
+
+struct ClusterSpec {
+  std::string name;
+  std::vector<DeviceKind> kinds;  // own kinds; built-in ones need not be repeated
+  std::vector<Device> devices;
+  std::vector<LinkRule> links;
+};
+
+// One ordered pair's connection. A transfer lasts latency + ceil(bytes * 10^9 / bandwidth).
+struct Link {
+  ChannelId channel = kNoChannel;
+  std::int64_t bandwidth = 0;
+  Nanoseconds latency = 0;
+  Nanoseconds hold = 0;
+  bool multicast = false;
+};
+
+// How long `bytes` take on the link; throws an Error when it does not fit in 63 bits.
+Nanoseconds transfer_time(const Link& link, Bytes bytes);
+
+class Cluster {
+ public:
+  static constexpr std::size_t kMaxDevices = 1024;
+
+  // Checks everything and expands the rules; throws an Error that names the device or the rule.
+  explicit Cluster(ClusterSpec spec);
+
+  const std::string& name() const { return spec_.name; }
+  const ClusterSpec& spec() const { return spec_; }
+
+  DeviceId num_devices() const { return static_cast<DeviceId>(spec_.devices.size()); }
+  const Device& device(DeviceId id) const { return spec_.devices[id]; }
+  std::optional<DeviceId> find_device(std::string_view name) const;
+  const DeviceKind& kind_of(DeviceId id) const { return kinds_[id]; }
+
+  // Nothing from a device to itself, and where no rule covers the pair.
+  const Link* link(DeviceId from, DeviceId to) const {
+    const Link& found = links_[static_cast<std::size_t>(from) * num_devices() + to];
+    return found.channel == kNoChannel ? nullptr : &found;
+  }
+  ChannelId num_channels() const { return static_cast<ChannelId>(channel_names_.size()); }
+  const std::string& channel_name(ChannelId id) const { return channel_names_[id]; }
+
+  // Throws an Error that names the first device that no other device is linked with.
+  void require_linked() const;
+
+ private:
+  void check_devices() const;
+  void resolve_kinds();
+  void expand_links();
+
+  ClusterSpec spec_;
+  std::vector<DeviceKind> kinds_;  // by device
+  std::vector<Link> links_;        // by ordered pair
+  std::vector<std::string> channel_names_;
+};
+
+}  // namespace emplace

@@ -1,0 +1,334 @@
+// The figures of the fabrics, with their sources, are repeated for people in docs/clusters.md.
+#include "cluster/presets.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/error.h"
+#include "base/options.h"
+
+#include "cluster/device_kinds.h"
+
+namespace emplace {
+namespace {
+
+constexpr std::int64_t kGB = 1'000'000'000;  // per second
+constexpr Nanoseconds kPcieLatency = 10'000;
+constexpr Nanoseconds kDirectLatency = 5'000;        // NVLink and xGMI
+constexpr std::int64_t kSocketBandwidth = 40 * kGB;  // two UPI links of 20.8 GB/s each way
+constexpr Nanoseconds kSocketLatency = 1'000;
+
+// What a copy over 16 lanes reaches, of the 15.75, 31.5 and 63 GB/s that PCIe 3, 4 and 5 carry.
+constexpr std::int64_t kPcie3 = 12 * kGB;
+constexpr std::int64_t kPcie4 = 24 * kGB;
+constexpr std::int64_t kPcie5 = 50 * kGB;
+
+std::int64_t pcie_bandwidth(std::string_view kind) {
+  for (const std::string_view older : {"k40", "k80", "p100", "v100", "v100-32gb", "t4"}) {
+    if (kind == older) return kPcie3;
+  }
+  for (const std::string_view newer : {"h100", "h100-pcie", "h200", "b200", "mi300x"}) {
+    if (kind == newer) return kPcie5;
+  }
+  return kPcie4;
+}
+
+enum class Topology {
+  kCubeMesh,  // DGX-1: direct links between some pairs, PCIe between the others
+  kAllPairs,  // a direct link between every two devices
+  kSwitch,    // every device has one port, which carries one transfer out at a time
+};
+
+struct Fabric {
+  std::string_view kind;
+  std::string_view name;
+  Topology topology;
+  std::int64_t bandwidth;  // one way; kCubeMesh: of one link
+  std::size_t max_devices;
+};
+
+// Published bandwidths, one way. Where a kind has two rows, the first that has room is meant.
+constexpr std::array kFabrics{
+    Fabric{"p100", "nvlink", Topology::kCubeMesh, 20 * kGB, 8},
+    Fabric{"v100", "nvlink", Topology::kCubeMesh, 25 * kGB, 8},
+    Fabric{"v100", "nvlink", Topology::kSwitch, 150 * kGB, 16},
+    Fabric{"v100-32gb", "nvlink", Topology::kCubeMesh, 25 * kGB, 8},
+    Fabric{"v100-32gb", "nvlink", Topology::kSwitch, 150 * kGB, 16},
+    Fabric{"rtx3090", "nvlink", Topology::kAllPairs, 56'250'000'000, 2},
+    Fabric{"a100", "nvlink", Topology::kSwitch, 300 * kGB, 16},
+    Fabric{"a100-40gb", "nvlink", Topology::kSwitch, 300 * kGB, 16},
+    Fabric{"h100", "nvlink", Topology::kSwitch, 450 * kGB, 8},
+    Fabric{"h100-pcie", "nvlink", Topology::kAllPairs, 300 * kGB, 2},
+    Fabric{"h200", "nvlink", Topology::kSwitch, 450 * kGB, 8},
+    Fabric{"b200", "nvlink", Topology::kSwitch, 900 * kGB, 8},
+    Fabric{"mi300x", "xgmi", Topology::kAllPairs, 64 * kGB, 8},
+};
+
+// The direct connections of a DGX-1. With P100s, which have four links each, every one is single;
+// with V100s, which have six, some are double.
+struct MeshEdge {
+  int a;
+  int b;
+  int v100_links;
+};
+constexpr std::array kCubeMeshEdges{
+    MeshEdge{0, 1, 1}, MeshEdge{0, 2, 1}, MeshEdge{0, 3, 2}, MeshEdge{0, 4, 2},
+    MeshEdge{1, 2, 2}, MeshEdge{1, 3, 1}, MeshEdge{1, 5, 2}, MeshEdge{2, 3, 2},
+    MeshEdge{2, 6, 1}, MeshEdge{3, 7, 1}, MeshEdge{4, 5, 1}, MeshEdge{4, 6, 1},
+    MeshEdge{4, 7, 2}, MeshEdge{5, 6, 2}, MeshEdge{5, 7, 1}, MeshEdge{6, 7, 2},
+};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_cpu(std::string_view kind) {
+  return kind.starts_with("cpu");
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+struct Part {
+  std::size_t count = 1;
+  const DeviceKind* kind = nullptr;
+  std::string fabric = "pcie";
+  Bytes memory = 0;
+};
+
+[[noreturn]] void fail_kind(std::string_view preset, const std::string& name) {
+  std::vector<std::string> known;
+  for (const DeviceKind& kind : built_in_device_kinds()) known.push_back(kind.name);
+  fail_option("cluster '{}': unknown device kind '{}'{}; expected one of: {}", preset, name,
+              suggestion(name, known), fmt::join(known, ", "));
+}
+
+// Takes the COUNT and its "x" off the front of `text`.
+std::size_t take_count(std::string_view preset, std::string_view& text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  std::size_t count = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + digits, count);
+  if (parsed.ec != std::errc{} || count < 1 || count > Cluster::kMaxDevices) {
+    fail_option("cluster '{}': '{}': expected a number of devices from 1 to {}", preset,
+                text.substr(0, digits), Cluster::kMaxDevices);
+  }
+  text.remove_prefix(digits);
+  if (text.empty() || (text[0] != 'x' && text[0] != 'X')) {
+    fail_option("cluster '{}': expected an 'x' after the {}, as in 4xp100", preset, count);
+  }
+  text.remove_prefix(1);
+  return count;
+}
+
+// A kind's name may itself end like a fabric's ("h100-pcie"), so the whole is tried first.
+void read_kind_and_fabric(std::string_view preset, const std::string& text, Part& part) {
+  part.kind = find_device_kind(text);
+  if (part.kind != nullptr) return;
+  const std::size_t dash = text.rfind('-');
+  const DeviceKind* kind =
+      dash == std::string::npos ? nullptr : find_device_kind(text.substr(0, dash));
+  if (kind == nullptr) fail_kind(preset, text);
+  part.kind = kind;
+  part.fabric = text.substr(dash + 1);
+  if (part.fabric == "pcie") return;
+  std::vector<std::string> known{"pcie"};
+  for (const Fabric& fabric : kFabrics) {
+    if (fabric.kind == kind->name) known.emplace_back(fabric.name);
+  }
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  if (std::find(known.begin(), known.end(), part.fabric) != known.end()) return;
+  fail_option("cluster '{}': '{}' is not a fabric that joins {} devices{}; expected {}", preset,
+              part.fabric, kind->name, suggestion(part.fabric, known), fmt::join(known, " or "));
+}
+
+Part parse_part(std::string_view preset, std::string_view text) {
+  if (text.empty()) fail_option("cluster '{}': expected a device kind beside each '+'", preset);
+  Part part;
+  if (is_digit(text[0])) part.count = take_count(preset, text);
+  const std::size_t at = text.find('@');
+  read_kind_and_fabric(preset, lower_case(text.substr(0, at)), part);
+  part.memory = part.kind->memory;
+  if (at != std::string_view::npos) {
+    const auto memory = parse_bytes(text.substr(at + 1));
+    if (!memory || *memory == 0) {
+      fail_option("cluster '{}': memory '{}': expected a size such as 12GiB", preset,
+                  text.substr(at + 1));
+    }
+    part.memory = *memory;
+  }
+  return part;
+}
+
+std::vector<Part> parse_parts(std::string_view preset) {
+  if (preset.empty() || !is_digit(preset[0])) {
+    fail_option("cluster '{}': expected a number of devices and their kind, as in 4xp100", preset);
+  }
+  std::vector<Part> parts;
+  std::size_t devices = 0;
+  for (std::string_view rest = preset;;) {
+    const std::size_t plus = rest.find('+');
+    parts.push_back(parse_part(preset, rest.substr(0, plus)));
+    devices += parts.back().count;
+    if (devices > Cluster::kMaxDevices) {
+      fail_option("cluster '{}': has more than {} devices", preset, Cluster::kMaxDevices);
+    }
+    if (plus == std::string_view::npos) return parts;
+    rest.remove_prefix(plus + 1);
+  }
+}
+
+// The devices of one kind, which one fabric joins.
+struct KindGroup {
+  std::string kind;
+  std::string fabric;
+  std::vector<std::string> devices;
+};
+
+std::vector<KindGroup> add_devices(std::string_view preset, const std::vector<Part>& parts,
+                                   ClusterSpec& spec) {
+  std::vector<KindGroup> groups;
+  std::size_t gpus = 0;
+  std::size_t cpus = 0;
+  for (const Part& part : parts) {
+    const std::string& kind = part.kind->name;
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const KindGroup& other) { return other.kind == kind; });
+    if (group == groups.end()) group = groups.insert(group, {kind, part.fabric, {}});
+    if (group->fabric != part.fabric) {
+      fail_option("cluster '{}': {} devices are joined by {} and by {}; expected one of the two",
+                  preset, kind, group->fabric, part.fabric);
+    }
+    for (std::size_t i = 0; i < part.count; ++i) {
+      const std::string name =
+          is_cpu(kind) ? fmt::format("cpu{}", cpus++) : fmt::format("gpu{}", gpus++);
+      spec.devices.push_back({.name = name, .kind = kind, .memory = part.memory});
+      group->devices.push_back(name);
+    }
+  }
+  return groups;
+}
+
+// Every pair can use PCIe at the slower of its two generations; CPUs take what the other end has.
+void add_pcie_rules(const std::vector<KindGroup>& groups, ClusterSpec& spec) {
+  std::vector<std::pair<std::string, std::int64_t>> kinds;
+  for (const KindGroup& group : groups) {
+    if (!is_cpu(group.kind)) kinds.emplace_back(group.kind, pcie_bandwidth(group.kind));
+  }
+  std::int64_t slowest = kinds.empty() ? kPcie4 : kPcie5;
+  for (const auto& [kind, bandwidth] : kinds) slowest = std::min(slowest, bandwidth);
+  spec.links.push_back({.bandwidth = slowest, .latency = kPcieLatency});
+  for (const auto& [from, from_bandwidth] : kinds) {
+    for (const auto& [to, to_bandwidth] : kinds) {
+      const std::int64_t bandwidth = std::min(from_bandwidth, to_bandwidth);
+      if (bandwidth == slowest) continue;
+      spec.links.push_back(
+          {.from = from, .to = to, .bandwidth = bandwidth, .latency = kPcieLatency});
+    }
+  }
+}
+
+// All that leaves a host's memory shares one channel, and all that enters it another: the GPUs of a
+// box hang on few root ports.
+void add_host_rules(const std::vector<KindGroup>& groups, ClusterSpec& spec) {
+  for (const KindGroup& host : groups) {
+    if (!is_cpu(host.kind)) continue;
+    for (const KindGroup& other : groups) {
+      if (is_cpu(other.kind)) {
+        if (host.kind == other.kind && host.devices.size() < 2) continue;
+        spec.links.push_back({.from = host.kind,
+                              .to = other.kind,
+                              .bandwidth = kSocketBandwidth,
+                              .latency = kSocketLatency});
+        continue;
+      }
+      const LinkRule rule{.from = host.kind,
+                          .to = other.kind,
+                          .bandwidth = pcie_bandwidth(other.kind),
+                          .latency = kPcieLatency,
+                          .channel = "out"};
+      spec.links.push_back(rule);
+      spec.links.push_back(rule);
+      std::swap(spec.links.back().from, spec.links.back().to);
+      spec.links.back().channel = "in";
+    }
+  }
+}
+
+void add_cube_mesh(const KindGroup& group, const Fabric& fabric, ClusterSpec& spec) {
+  const bool single = group.kind == "p100";
+  for (const MeshEdge& edge : kCubeMeshEdges) {
+    const auto a = static_cast<std::size_t>(edge.a);
+    const auto b = static_cast<std::size_t>(edge.b);
+    if (b >= group.devices.size()) continue;
+    const LinkRule rule{.from = group.devices[a],
+                        .to = group.devices[b],
+                        .bandwidth = fabric.bandwidth * (single ? 1 : edge.v100_links),
+                        .latency = kDirectLatency};
+    spec.links.push_back(rule);
+    spec.links.push_back(rule);
+    std::swap(spec.links.back().from, spec.links.back().to);
+  }
+}
+
+void add_fabric_rules(std::string_view preset, const KindGroup& group, ClusterSpec& spec) {
+  if (group.fabric == "pcie") return;
+  std::size_t most = 0;
+  for (const Fabric& fabric : kFabrics) {
+    if (fabric.kind != group.kind || fabric.name != group.fabric) continue;
+    most = fabric.max_devices;
+    if (group.devices.size() > most) continue;
+    if (fabric.topology == Topology::kCubeMesh) return add_cube_mesh(group, fabric, spec);
+    spec.links.push_back({.from = group.kind,
+                          .to = group.kind,
+                          .bandwidth = fabric.bandwidth,
+                          .latency = kDirectLatency,
+                          .channel = fabric.topology == Topology::kSwitch ? "out" : "pair"});
+    return;
+  }
+  fail_option("cluster '{}': {} joins at most {} {} devices; describe a larger machine in a file",
+              preset, group.fabric, most, group.kind);
+}
+
+}  // namespace
+
+bool looks_like_preset(std::string_view name) {
+  std::size_t digits = 0;
+  while (digits < name.size() && is_digit(name[digits])) ++digits;
+  if (digits == 0 || digits + 1 >= name.size()) return false;
+  if (name[digits] != 'x' && name[digits] != 'X') return false;
+  for (const std::string_view ending : {".yaml", ".yml", ".json", ".gz"}) {
+    if (name.ends_with(ending)) return false;
+  }
+  return is_letter(name[digits + 1]) && std::all_of(name.begin(), name.end(), [](char c) {
+           return is_digit(c) || is_letter(c) || c == '+' || c == '@' || c == '.' || c == '-';
+         });
+}
+
+ClusterSpec preset_cluster(std::string_view name) {
+  ClusterSpec spec;
+  spec.name = name;
+  const std::vector<KindGroup> groups = add_devices(name, parse_parts(name), spec);
+  if (spec.devices.size() > 1) {
+    add_pcie_rules(groups, spec);
+    add_host_rules(groups, spec);
+    for (const KindGroup& group : groups) add_fabric_rules(name, group, spec);
+  }
+  return spec;
+}
+
+std::vector<std::string> example_presets() {
+  return {"1xh200",        "2xa100+cpu",    "4xk80",         "4xp100",      "4xp100@12GiB",
+          "8xv100-nvlink", "8xa100-nvlink", "4xh100-nvlink", "4xh100-pcie", "2xa100+2xt4"};
+}
+
+}  // namespace emplace

@@ -1,0 +1,283 @@
+#include "cost/problem.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/wide.h"
+
+namespace emplace {
+
+bool Problem::allowed(GroupId group, DeviceId device) const {
+  const auto devices = allowed_devices(group);
+  return std::binary_search(devices.begin(), devices.end(), device);
+}
+
+Nanoseconds Problem::transfer_time(TensorId tensor, DeviceId from, DeviceId to) const {
+  if (from == to) return 0;
+  const Link* link = cluster_->link(from, to);
+  return link == nullptr ? kNoLink : emplace::transfer_time(*link, graph_->bytes(tensor));
+}
+
+Nanoseconds Problem::mean_transfer_time(TensorId tensor) const {
+  const double bytes = static_cast<double>(graph_->bytes(tensor));
+  return static_cast<Nanoseconds>(mean_latency_ns_ + mean_ns_per_byte_ * bytes);
+}
+
+class ProblemCompiler {
+ public:
+  ProblemCompiler(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster,
+                  CostMode mode)
+      : graph_(*graph), cluster_(*cluster), mode_(mode), problem_(new Problem) {
+    problem_->graph_ = std::move(graph);
+    problem_->cluster_ = std::move(cluster);
+  }
+
+  std::shared_ptr<const Problem> compile() {
+    problem_->colocation_ = find_colocation(graph_);
+    find_devices();
+    find_durations();
+    summarize_durations();
+    summarize_links();
+    sum_resident();
+    find_horizon();
+    return std::move(problem_);
+  }
+
+ private:
+  using DeviceSet = std::vector<DeviceId>;
+
+  bool names_device(StringId name, DeviceId device) const {
+    const std::string_view text = graph_.strings().get(name);
+    return text == cluster_.device(device).name || text == cluster_.device(device).kind;
+  }
+
+  DeviceSet op_devices(OpId op) const {
+    DeviceSet devices;
+    const auto names = graph_.allowed_devices(op);
+    for (DeviceId device = 0; device < cluster_.num_devices(); ++device) {
+      const bool named = std::any_of(names.begin(), names.end(),
+                                     [&](StringId name) { return names_device(name, device); });
+      if (names.empty() || named) devices.push_back(device);
+    }
+    if (devices.empty()) {
+      std::vector<std::string_view> texts;
+      for (const StringId name : names) texts.push_back(graph_.strings().get(name));
+      fail_input("op '{}': devices: none of {} is a device, or a device's kind, of the cluster",
+                 graph_.op_name(op), fmt::join(texts, ", "));
+    }
+    return devices;
+  }
+
+  void find_devices() {
+    std::map<DeviceSet, std::uint32_t> numbers;
+    const auto number_of = [&](const DeviceSet& set) {
+      const auto [entry, added] =
+          numbers.try_emplace(set, static_cast<std::uint32_t>(problem_->device_sets_.size()));
+      if (added) problem_->device_sets_.push_back(set);
+      return entry->second;
+    };
+    DeviceSet all(cluster_.num_devices());
+    for (DeviceId device = 0; device < cluster_.num_devices(); ++device) all[device] = device;
+    for (GroupId group = 0; group < problem_->num_groups(); ++group) {
+      DeviceSet common = all;
+      for (const OpId op : problem_->group_ops(group)) {
+        if (graph_.allowed_devices(op).empty()) continue;
+        const DeviceSet own = op_devices(op);
+        DeviceSet both;
+        std::set_intersection(common.begin(), common.end(), own.begin(), own.end(),
+                              std::back_inserter(both));
+        if (both.empty()) {
+          fail_input("op '{}': devices: must share a device with op '{}', but no device is allowed to both",
+                     graph_.op_name(op), graph_.op_name(problem_->group_ops(group)[0]));
+        }
+        common = std::move(both);
+      }
+      problem_->device_set_of_.push_back(number_of(common));
+    }
+  }
+
+  // Devices of one kind and slowdown take equally long, unless the graph knows one by its name.
+  void find_durations() {
+    std::map<std::string, std::uint32_t> columns;
+    for (DeviceId id = 0; id < cluster_.num_devices(); ++id) {
+      const Device& device = cluster_.device(id);
+      const bool known_by_name = graph_.strings().find(device.name).has_value();
+      const std::string key = fmt::format("{}|{}|{}", device.kind, device.slowdown.to_string(),
+                                          known_by_name ? device.name : "");
+      const auto [entry, added] = columns.try_emplace(key, static_cast<std::uint32_t>(columns.size()));
+      problem_->column_of_.push_back(entry->second);
+      if (added) add_column(id);
+    }
+  }
+
+  void add_column(DeviceId id) {
+    const Device& device = cluster_.device(id);
+    std::vector<OpId> unmeasured;
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.is_source(op) || graph_.is_view(op)) {
+        problem_->durations_.push_back(0);
+        continue;
+      }
+      std::optional<Decimal> time;
+      if (mode_ != CostMode::kAnalytic) time = measured_time_us(graph_, op, device);
+      const bool measured = time.has_value();
+      if (!measured && mode_ == CostMode::kMeasured) {
+        // Only a device that the op may use needs a time.
+        if (problem_->allowed(problem_->group_of(op), id)) unmeasured.push_back(op);
+        problem_->durations_.push_back(0);
+        continue;
+      }
+      // Ops may lack what an estimate needs on devices that they may not use anyway.
+      if (!measured && !problem_->allowed(problem_->group_of(op), id)) {
+        problem_->durations_.push_back(0);
+        continue;
+      }
+      if (!measured) time = estimate(op, id);
+      const auto rounded = round_half_up(*time, device.slowdown, 1000);
+      if (!rounded) fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op), device.name);
+      problem_->durations_.push_back(*rounded);
+      count_origin(measured, *rounded);
+    }
+    if (!unmeasured.empty()) report_unmeasured(unmeasured, device);
+  }
+
+  Decimal estimate(OpId op, DeviceId id) const {
+    constexpr int kDigits = 6;  // picoseconds
+    constexpr double kLongest = 1e12;
+    const double time = analytic_time_us(graph_, op, cluster_.kind_of(id));
+    if (!(time < kLongest)) {
+      fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op),
+                 cluster_.device(id).name);
+    }
+    return Decimal::from_double(time, kDigits);
+  }
+
+  void count_origin(bool measured, Nanoseconds time) {
+    CostOrigin& origin = problem_->origin_;
+    (measured ? origin.measured_ops : origin.analytic_ops) += 1;
+    (measured ? measured_ns_ : analytic_ns_) += static_cast<double>(time);
+    const double total = measured_ns_ + analytic_ns_;
+    origin.measured_share = total > 0 ? measured_ns_ / total : 1;
+  }
+
+  [[noreturn]] void report_unmeasured(const std::vector<OpId>& ops, const Device& device) const {
+    constexpr std::size_t kShown = 5;
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < std::min(kShown, ops.size()); ++i) names.push_back(graph_.op_name(ops[i]));
+    fail_input("{} ops have no measured time for '{}' (kind '{}'): {}{}; expected time_us, or a cost mode "
+               "other than measured",
+               ops.size(), device.name, device.kind, fmt::join(names, ", "),
+               ops.size() > kShown ? ", ..." : "");
+  }
+
+  void summarize_durations() {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      const auto devices = problem_->allowed_devices(problem_->group_of(op));
+      Nanoseconds fastest = std::numeric_limits<Nanoseconds>::max();
+      double sum = 0;
+      for (const DeviceId device : devices) {
+        const Nanoseconds time = problem_->duration(op, device);
+        fastest = std::min(fastest, time);
+        sum += static_cast<double>(time);
+      }
+      problem_->fastest_.push_back(fastest);
+      problem_->mean_.push_back(static_cast<Nanoseconds>(sum / static_cast<double>(devices.size())));
+    }
+  }
+
+  void summarize_links() {
+    int pairs = 0;
+    for (DeviceId from = 0; from < cluster_.num_devices(); ++from) {
+      for (DeviceId to = 0; to < cluster_.num_devices(); ++to) {
+        const Link* link = cluster_.link(from, to);
+        if (link == nullptr) continue;
+        ++pairs;
+        problem_->mean_latency_ns_ += static_cast<double>(link->latency);
+        problem_->mean_ns_per_byte_ += 1e9 / static_cast<double>(link->bandwidth);
+      }
+    }
+    if (pairs == 0) return;
+    problem_->mean_latency_ns_ /= pairs;
+    problem_->mean_ns_per_byte_ /= pairs;
+  }
+
+  void sum_resident() {
+    problem_->resident_.resize(graph_.num_ops());
+    problem_->group_resident_.resize(problem_->num_groups());
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      Bytes bytes = graph_.persistent_bytes(op);
+      const OpRole role = graph_.role(op);
+      if ((role == OpRole::kParameter || role == OpRole::kBuffer) && !graph_.is_view(op)) {
+        for (const TensorId tensor : graph_.outputs(op)) bytes += graph_.memory_bytes(tensor);
+      }
+      problem_->resident_[op] = bytes;
+      problem_->group_resident_[problem_->group_of(op)] += bytes;
+    }
+  }
+
+  // Nothing waits forever, so no step is longer than everything done one after another.
+  void find_horizon() {
+    Wide total = 0;
+    Nanoseconds longest_gap = 0;
+    for (DeviceId device = 0; device < cluster_.num_devices(); ++device) {
+      longest_gap = std::max(longest_gap, cluster_.device(device).gap);
+    }
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      Nanoseconds longest = 0;
+      for (DeviceId device = 0; device < cluster_.num_devices(); ++device) {
+        longest = std::max(longest, problem_->duration(op, device));
+      }
+      if (longest > 0) total += static_cast<Wide>(longest) + static_cast<Wide>(longest_gap);
+    }
+    total += transfer_horizon();
+    if (total > static_cast<Wide>(std::numeric_limits<Nanoseconds>::max() / 2)) {
+      fail_input("graph '{}': a step could last longer than can be counted", graph_.name());
+    }
+    problem_->horizon_ = static_cast<Nanoseconds>(total);
+  }
+
+  Wide transfer_horizon() const {
+    std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
+    Nanoseconds fixed = 0;
+    for (DeviceId from = 0; from < cluster_.num_devices(); ++from) {
+      for (DeviceId to = 0; to < cluster_.num_devices(); ++to) {
+        const Link* link = cluster_.link(from, to);
+        if (link == nullptr) continue;
+        slowest = std::min(slowest, link->bandwidth);
+        fixed = std::max(fixed, link->latency + link->hold);
+      }
+    }
+    if (slowest == std::numeric_limits<std::int64_t>::max()) return 0;
+    const Link worst{0, slowest, fixed, 0, false};
+    Wide total = 0;
+    for (TensorId tensor = 0; tensor < graph_.num_tensors(); ++tensor) {
+      const std::size_t copies =
+          std::min<std::size_t>(graph_.consumers(tensor).size(), cluster_.num_devices() - 1U);
+      if (copies == 0) continue;
+      const Nanoseconds one = with_context(
+          fmt::format("op '{}'", graph_.op_name(graph_.producer(tensor))),
+          [&] { return emplace::transfer_time(worst, graph_.bytes(tensor)); });
+      total += static_cast<Wide>(one) * copies;
+    }
+    return total;
+  }
+
+  const Graph& graph_;
+  const Cluster& cluster_;
+  CostMode mode_;
+  std::shared_ptr<Problem> problem_;
+  double measured_ns_ = 0;
+  double analytic_ns_ = 0;
+};
+
+std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                       std::shared_ptr<const Cluster> cluster, CostMode mode) {
+  EMPLACE_CHECK(graph != nullptr && cluster != nullptr);
+  return ProblemCompiler(std::move(graph), std::move(cluster), mode).compile();
+}
+
+}  // namespace emplace

@@ -1,0 +1,93 @@
+// A graph on a cluster with every duration known: what placers optimise and the simulator runs.
+// Built once by `compile`, checked once, never changed, shared by all threads.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "cluster/cluster.h"
+#include "cost/cost_model.h"
+#include "graph/colocation.h"
+#include "graph/graph.h"
+
+namespace emplace {
+
+// How much of the ops' time comes from where, averaged over devices.
+struct CostOrigin {
+  std::int64_t measured_ops = 0;
+  std::int64_t analytic_ops = 0;
+  double measured_share = 0;  // of the total time, 0..1
+};
+
+class Problem {
+ public:
+  const Graph& graph() const { return *graph_; }
+  const Cluster& cluster() const { return *cluster_; }
+  OpId num_ops() const { return graph_->num_ops(); }
+  DeviceId num_devices() const { return cluster_->num_devices(); }
+
+  Nanoseconds duration(OpId op, DeviceId device) const {
+    return durations_[static_cast<std::size_t>(column_of_[device]) * num_ops() + op];
+  }
+  // Over all devices that the op may use.
+  Nanoseconds fastest_duration(OpId op) const { return fastest_[op]; }
+  Nanoseconds mean_duration(OpId op) const { return mean_[op]; }
+
+  // 0 on one device; kNoLink where there is no link.
+  static constexpr Nanoseconds kNoLink = -1;
+  Nanoseconds transfer_time(TensorId tensor, DeviceId from, DeviceId to) const;
+  // Over all ordered pairs that have a link; 0 with one device.
+  Nanoseconds mean_transfer_time(TensorId tensor) const;
+
+  // Ops that must share a device, and the devices that a group may use (never none).
+  const Colocation& colocation() const { return colocation_; }
+  GroupId num_groups() const { return colocation_.num_groups(); }
+  GroupId group_of(OpId op) const { return colocation_.group_of[op]; }
+  std::span<const OpId> group_ops(GroupId group) const { return colocation_.ops[group]; }
+  std::span<const DeviceId> allowed_devices(GroupId group) const {
+    return device_sets_[device_set_of_[group]];
+  }
+  bool allowed(GroupId group, DeviceId device) const;
+
+  // Memory that the op holds for the whole step wherever it is placed: persistent_bytes, and the
+  // outputs of a parameter or buffer.
+  Bytes resident_bytes(OpId op) const { return resident_[op]; }
+  Bytes group_resident_bytes(GroupId group) const { return group_resident_[group]; }
+
+  const CostOrigin& cost_origin() const { return origin_; }
+
+  // Every step of every placement ends before this.
+  Nanoseconds horizon() const { return horizon_; }
+
+ private:
+  friend class ProblemCompiler;
+  Problem() = default;
+
+  std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const Cluster> cluster_;
+  // Devices whose every op lasts the same share a column of durations.
+  std::vector<std::uint32_t> column_of_;
+  std::vector<Nanoseconds> durations_;  // [column][op]
+  std::vector<Nanoseconds> fastest_;
+  std::vector<Nanoseconds> mean_;
+  Colocation colocation_;
+  std::vector<std::vector<DeviceId>> device_sets_;
+  std::vector<std::uint32_t> device_set_of_;  // by group
+  std::vector<Bytes> resident_;
+  std::vector<Bytes> group_resident_;
+  CostOrigin origin_;
+  double mean_ns_per_byte_ = 0;
+  double mean_latency_ns_ = 0;
+  Nanoseconds horizon_ = 0;
+};
+
+// Throws an Error when an op names an unknown device, no device may run a group, or a time is
+// missing (CostMode::kMeasured) or overflows.
+std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                       std::shared_ptr<const Cluster> cluster,
+                                       CostMode mode = CostMode::kAuto);
+
+}  // namespace emplace

@@ -1,0 +1,216 @@
+#include "graph/graph_builder.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+
+namespace emplace {
+namespace {
+
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
+
+Bytes shape_bytes(const TensorSpec& spec, TensorId id) {
+  std::int64_t bits = dtype_bits(spec.dtype);
+  for (const std::int64_t dim : spec.shape) {
+    if (dim < 0) fail_input("tensor {}: shape: dimension {} is negative", id, dim);
+    if (__builtin_mul_overflow(bits, dim, &bits) || bits / 8 > kMaxBytes) {
+      fail_input("tensor {}: shape: its size overflows", id);
+    }
+  }
+  return (bits + 7) / 8;
+}
+
+void check_size(std::int64_t value, std::string_view what, std::string_view field) {
+  if (value < 0) fail_input("{}: {}: {} is negative", what, field, value);
+  if (value > kMaxBytes) fail_input("{}: {}: {} is too large", what, field, value);
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string name, std::string source) {
+  graph_.name_ = std::move(name);
+  graph_.source_ = std::move(source);
+  graph_.names_ = StringPool(StringPool::WithoutEmpty{});
+}
+
+TensorId GraphBuilder::add_tensor(const TensorSpec& spec) {
+  const TensorId id = num_tensors();
+  if (spec.bytes && spec.dtype != DType::kUnknown) {
+    fail_input("tensor {}: has both bytes and a dtype; expected one of the two forms", id);
+  }
+  if (!spec.bytes && spec.dtype == DType::kUnknown) {
+    fail_input("tensor {}: has neither shape and dtype nor bytes", id);
+  }
+  const Bytes bytes = spec.bytes ? *spec.bytes : shape_bytes(spec, id);
+  const Bytes memory = spec.memory_bytes.value_or(bytes);
+  const std::string what = fmt::format("tensor {}", id);
+  check_size(bytes, what, "bytes");
+  check_size(memory, what, "memory_bytes");
+  graph_.tensor_bytes_.push_back(bytes);
+  graph_.tensor_memory_.push_back(memory);
+  graph_.dtype_.push_back(spec.dtype);
+  graph_.shapes_.push_back(spec.shape);
+  graph_.producer_.push_back(kNoOp);
+  return id;
+}
+
+OpId GraphBuilder::add_op(const OpSpec& spec) {
+  const OpId id = num_ops();
+  const std::string what = fmt::format("op '{}'", spec.name);
+  if (spec.name.empty()) fail_input("op {}: name: is empty", id);
+  if (spec.type.empty()) fail_input("{}: type: is empty", what);
+  if (graph_.names_.intern(spec.name) != id) fail_input("{}: name: is used twice", what);
+  for (const TensorId tensor : spec.inputs) {
+    if (tensor >= num_tensors()) {
+      fail_input("{}: inputs: there is no tensor {} (the graph has {})", what, tensor, num_tensors());
+    }
+  }
+  for (const TensorId tensor : spec.outputs) {
+    if (tensor >= num_tensors()) {
+      fail_input("{}: outputs: there is no tensor {} (the graph has {})", what, tensor, num_tensors());
+    }
+    if (graph_.producer_[tensor] != kNoOp) {
+      fail_input("{}: outputs: tensor {} is already produced by op '{}'", what, tensor,
+                 graph_.names_.get(graph_.producer_[tensor]));
+    }
+    graph_.producer_[tensor] = id;
+  }
+  if (spec.view && spec.inputs.empty()) fail_input("{}: view: a view needs an input", what);
+  if (spec.flops) check_size(*spec.flops, what, "flops");
+  if (spec.bytes_moved) check_size(*spec.bytes_moved, what, "bytes_moved");
+  check_size(spec.persistent_bytes, what, "persistent_bytes");
+  check_size(spec.temp_bytes, what, "temp_bytes");
+
+  graph_.op_type_.push_back(graph_.strings_.intern(spec.type));
+  graph_.role_.push_back(role_of_type(spec.type));
+  graph_.phase_.push_back(spec.phase);
+  graph_.view_.push_back(spec.view ? 1 : 0);
+  graph_.flops_.push_back(spec.flops.value_or(Graph::kUnknown));
+  graph_.bytes_moved_.push_back(spec.bytes_moved.value_or(Graph::kUnknown));
+  graph_.persistent_bytes_.push_back(spec.persistent_bytes);
+  graph_.temp_bytes_.push_back(spec.temp_bytes);
+  graph_.module_.push_back(graph_.strings_.intern(spec.module));
+  graph_.colocate_.push_back(graph_.strings_.intern(spec.colocate));
+  graph_.inputs_.push_back(spec.inputs);
+  graph_.outputs_.push_back(spec.outputs);
+
+  std::vector<MeasuredTime> times;
+  for (const auto& [device, microseconds] : spec.time_us) {
+    if (microseconds.negative()) {
+      fail_input("{}: time_us: {} for '{}' is negative", what, microseconds.to_double(), device);
+    }
+    times.push_back({graph_.strings_.intern(device), microseconds});
+  }
+  graph_.times_.push_back(times);
+  std::vector<StringId> devices;
+  for (const std::string& device : spec.devices) devices.push_back(graph_.strings_.intern(device));
+  graph_.allowed_devices_.push_back(devices);
+
+  for (const std::string& name : spec.after) {
+    const auto before = graph_.names_.find(name);
+    if (before && *before == id) fail_input("{}: after: names itself, a cycle", what);
+    if (before) {
+      after_pairs_.emplace_back(id, *before);
+    } else {
+      later_names_.push_back({id, name});
+    }
+  }
+  return id;
+}
+
+std::vector<TensorId> GraphBuilder::add(OpSpec spec, const std::vector<TensorSpec>& outputs) {
+  for (const TensorSpec& output : outputs) spec.outputs.push_back(add_tensor(output));
+  add_op(spec);
+  return spec.outputs;
+}
+
+Graph GraphBuilder::build() && {
+  if (num_ops() == 0) fail_input("the graph is empty: it has no ops");
+  link_after();
+  check_order();
+  link_consumers();
+  return std::move(graph_);
+}
+
+void GraphBuilder::link_after() {
+  for (const LaterName& later : later_names_) {
+    const auto needs = graph_.names_.find(later.name);
+    if (!needs) {
+      fail_input("op '{}': after: there is no op '{}'", graph_.names_.get(later.op), later.name);
+    }
+    after_pairs_.emplace_back(later.op, *needs);
+  }
+  std::sort(after_pairs_.begin(), after_pairs_.end());
+  after_pairs_.erase(std::unique(after_pairs_.begin(), after_pairs_.end()), after_pairs_.end());
+  graph_.after_ = Csr<OpId>::from_pairs(num_ops(), after_pairs_);
+}
+
+void GraphBuilder::check_order() const {
+  for (OpId op = 0; op < num_ops(); ++op) {
+    for (const TensorId tensor : graph_.inputs_[op]) {
+      const OpId producer = graph_.producer_[tensor];
+      if (producer == kNoOp) {
+        fail_input("op '{}': inputs: no op produces tensor {}", graph_.names_.get(op), tensor);
+      }
+      if (producer >= op) report_order(op, producer);
+    }
+    for (const OpId before : graph_.after_[op]) {
+      if (before >= op) report_order(op, before);
+    }
+  }
+  for (TensorId tensor = 0; tensor < num_tensors(); ++tensor) {
+    if (graph_.producer_[tensor] == kNoOp) fail_input("tensor {}: no op produces it", tensor);
+  }
+}
+
+// `op` needs `needs`, which does not come before it: a cycle if `needs` also depends on `op`, and
+// otherwise only an order that is not topological.
+void GraphBuilder::report_order(OpId op, OpId needs) const {
+  std::vector<OpId> came_from(num_ops(), kNoOp);
+  std::vector<OpId> stack{needs};
+  came_from[needs] = needs;
+  const auto visit = [&](OpId from, OpId to) {
+    if (to == kNoOp || came_from[to] != kNoOp) return;
+    came_from[to] = from;
+    stack.push_back(to);
+  };
+  while (!stack.empty() && came_from[op] == kNoOp) {
+    const OpId at = stack.back();
+    stack.pop_back();
+    for (const TensorId tensor : graph_.inputs_[at]) visit(at, graph_.producer_[tensor]);
+    for (const OpId before : graph_.after_[at]) visit(at, before);
+  }
+  const auto name = [&](OpId id) { return graph_.names_.get(id); };
+  if (came_from[op] == kNoOp) {
+    fail_input("op '{}': needs op '{}', which comes after it; expected a topological order", name(op),
+               name(needs));
+  }
+  std::string path = fmt::format("'{}'", name(op));
+  constexpr int kLongest = 8;
+  int shown = 0;
+  for (OpId at = op; at != needs; at = came_from[at]) {
+    if (++shown > kLongest) {
+      path += " -> ...";
+      break;
+    }
+    path += fmt::format(" -> '{}'", name(came_from[at]));
+  }
+  fail_input("op '{}': is part of a cycle: {} -> '{}'", name(op), path, name(op));
+}
+
+void GraphBuilder::link_consumers() {
+  std::vector<std::pair<TensorId, OpId>> pairs;
+  pairs.reserve(graph_.inputs_.total());
+  std::vector<OpId> last_reader(num_tensors(), kNoOp);
+  for (OpId op = 0; op < num_ops(); ++op) {
+    for (const TensorId tensor : graph_.inputs_[op]) {
+      if (last_reader[tensor] == op) continue;
+      last_reader[tensor] = op;
+      pairs.emplace_back(tensor, op);
+    }
+  }
+  graph_.consumers_ = Csr<OpId>::from_pairs(num_tensors(), pairs);
+}
+
+}  // namespace emplace

@@ -1,0 +1,13 @@
+// Whole files, in and out. Reading ungzips by content; writing goes to a temporary name first, so
+// that a reader never sees half a file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace emplace {
+
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, std::string_view content);  // gzips where path ends in .gz
+
+}  // namespace emplace

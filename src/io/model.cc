@@ -1,0 +1,69 @@
+// Which reader a file is for, told by its content.
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+#include "cluster/presets.h"
+#include "io/file.h"
+#include "io/readers.h"
+
+namespace emplace {
+namespace {
+
+std::string stem_of(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  for (const std::string_view ending : {".gz", ".json", ".onnx", ".txt", ".graph"}) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  return name;
+}
+
+char first_character(std::string_view text) {
+  for (const char c : text) {
+    if (std::isspace(static_cast<unsigned char>(c)) == 0) return c;
+  }
+  return '\0';
+}
+
+// A PipeDream profile is lines of "node1 -- ..." and of TAB "node1 -- node2".
+bool is_pipedream(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos || !text.substr(start).starts_with("node")) return false;
+  return text.substr(start, text.find('\n', start) - start).find(" -- ") != std::string_view::npos;
+}
+
+Model read_by_content(const std::string& content, const ReadOptions& options, const std::string& name) {
+  if (first_character(content) == '\0') fail_input("the file is empty");
+  if (first_character(content) == '{') {
+    // Either way malformed JSON is said to be so by the reader that is tried.
+    if (content.find("\"maxSizePerFPGA\"") != std::string::npos) {
+      return read_dnn_partitioning(content, name);
+    }
+    return {std::make_shared<const Graph>(read_graph_json(content)), nullptr};
+  }
+  if (is_pipedream(content)) {
+    return {std::make_shared<const Graph>(read_pipedream(content, name)), nullptr};
+  }
+  return {std::make_shared<const Graph>(read_onnx(content, options, name)), nullptr};
+}
+
+}  // namespace
+
+Model read_model(const std::string& path, const ReadOptions& options) {
+  const std::string content = read_file(path);
+  return with_context(path, [&] { return read_by_content(content, options, stem_of(path)); });
+}
+
+std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset) {
+  if (!std::filesystem::exists(path_or_preset) && looks_like_preset(path_or_preset)) {
+    return with_context("cluster '" + path_or_preset + "'", [&] {
+      return std::make_shared<const Cluster>(preset_cluster(path_or_preset));
+    });
+  }
+  const std::string content = read_file(path_or_preset);
+  return with_context(path_or_preset,
+                      [&] { return std::make_shared<const Cluster>(read_cluster_yaml(content)); });
+}
+
+}  // namespace emplace

@@ -1,0 +1,283 @@
+// ONNX models: one op for each node, initializer and input. Shapes and costs are those that
+// onnx_walk.h finds.
+#include <climits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
+
+#include "base/error.h"
+
+#include "graph/graph_builder.h"
+
+#include "io/onnx_flatten.h"
+#include "io/onnx_node.h"
+#include "io/onnx_shapes.h"
+#include "io/onnx_walk.h"
+#include "io/readers.h"
+
+namespace emplace {
+namespace {
+
+onnx::ModelProto parse_model(const std::string& bytes) {
+  if (bytes.size() > INT_MAX) {
+    fail_input("an ONNX file of more than 2 GiB cannot be read; save its weights as external data");
+  }
+  const google::protobuf::LogSilencer silencer;
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
+  stream.SetTotalBytesLimit(INT_MAX);
+  onnx::ModelProto model;
+  if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    fail_input("is not an ONNX model, or is cut short: its protobuf message cannot be parsed");
+  }
+  if (!model.has_graph()) fail_input("is not an ONNX model: it has no graph");
+  return model;
+}
+
+// ONNX names need not be there, nor be unique; those of ops must.
+class OpNames {
+ public:
+  std::string take(const std::string& wanted, const std::string& instead) {
+    if (!wanted.empty() && used_.insert(wanted).second) return wanted;
+    if (!instead.empty() && used_.insert(instead).second) return instead;
+    const std::string& stem = wanted.empty() ? instead : wanted;
+    while (true) {
+      std::string name = fmt::format("{}#{}", stem, ++next_[stem]);
+      if (used_.insert(name).second) return name;
+    }
+  }
+
+ private:
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, std::int64_t> next_;
+};
+
+// Weights, in the precisions that weights have; other numbers that a model carries are constants.
+bool is_weight(const OnnxValue& value) {
+  if (value.shape.empty()) return false;
+  switch (value.dtype) {
+    case DType::kFloat8:
+    case DType::kFloat16:
+    case DType::kBFloat16:
+    case DType::kFloat32:
+    case DType::kFloat64:
+    case DType::kComplex64:
+    case DType::kComplex128:
+    case DType::kInt4:
+    case DType::kUInt4:
+    case DType::kInt8:
+    case DType::kUInt8:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What is not known, as one message: every op with a reason of its own, by reason, and how many
+// others are not known because of those.
+class UnknownOps {
+ public:
+  void add(const VisitedNode& visited) {
+    const std::string name =
+        fmt::format("'{}'", visited.node.proto.name().empty() ? visited.node.proto.output(0)
+                                                              : visited.node.proto.name());
+    if (!visited.root) {
+      if (followers_.size() < kShown) followers_.push_back(name);
+      ++num_followers_;
+      return;
+    }
+    const std::string reason =
+        fmt::format("{}: {}", operator_name(visited.node.proto), visited.unknown);
+    const auto [at, added] = index_.try_emplace(reason, roots_.size());
+    if (added) roots_.push_back({reason, {}});
+    roots_[at->second].second.push_back(name);
+    ++num_roots_;
+  }
+
+  bool empty() const { return num_roots_ == 0 && num_followers_ == 0; }
+
+  [[noreturn]] void report() const {
+    std::string text = fmt::format("the cost of {} ops is not known", num_roots_ + num_followers_);
+    for (const auto& [reason, names] : roots_) {
+      text += fmt::format("\n  {}: {}", reason, fmt::join(names, ", "));
+    }
+    if (num_followers_ > 0) {
+      text += fmt::format("\n  and what depends on these: {}", fmt::join(followers_, ", "));
+      if (num_followers_ > followers_.size()) {
+        text += fmt::format(" and {} more", num_followers_ - followers_.size());
+      }
+    }
+    throw Error(ErrorKind::kInput, text);
+  }
+
+ private:
+  static constexpr std::size_t kShown = 20;
+
+  std::vector<std::pair<std::string, std::vector<std::string>>> roots_;
+  std::unordered_map<std::string, std::size_t> index_;
+  std::vector<std::string> followers_;
+  std::size_t num_roots_ = 0;
+  std::size_t num_followers_ = 0;
+};
+
+class Reader {
+ public:
+  Reader(onnx::ModelProto model, const std::string& name)
+      : model_(std::move(model)),
+        graph_(*model_.mutable_graph()),
+        flattener_(model_),
+        builder_(name.empty() ? graph_.name() : name, source_of(model_)) {}
+
+  Graph read() {
+    note_initializers();
+    OnnxWalk(flattener_)
+        .walk(graph_, flattener_.model_opsets(), scope_, nullptr,
+              [this](const VisitedNode& visited) { nodes_.push_back(keep(visited)); });
+    if (!unknown_.empty()) unknown_.report();
+    reserve_names();
+    add_inputs();
+    for (const Pending& node : nodes_) add_node(node);
+    // An initializer that no node reads is still part of the model.
+    for (const std::string& name : initializers_) tensor_of(name);
+    return std::move(builder_).build();
+  }
+
+ private:
+  // A node, with what the walk found of it.
+  struct Pending {
+    std::string name;
+    std::string type;
+    std::string module;
+    std::vector<std::string> inputs;
+    std::vector<std::string> outputs;  // those that are known
+    OnnxCost cost;
+  };
+
+  static std::string source_of(const onnx::ModelProto& model) {
+    if (model.producer_name().empty()) return "ONNX";
+    if (model.producer_version().empty()) return fmt::format("ONNX, {}", model.producer_name());
+    return fmt::format("ONNX, {} {}", model.producer_name(), model.producer_version());
+  }
+
+  void note_initializers() {
+    for (const auto& tensor : graph_.initializer()) note_initializer(tensor.name());
+    for (const auto& sparse : graph_.sparse_initializer()) {
+      note_initializer(sparse.values().name());
+      sparse_bytes_[sparse.values().name()] = saturating_add(
+          tensor_bytes({sparse.values().dims().begin(), sparse.values().dims().end()},
+                       onnx_dtype(sparse.values().data_type())),
+          tensor_bytes({sparse.indices().dims().begin(), sparse.indices().dims().end()},
+                       DType::kInt64));
+    }
+  }
+  void note_initializer(const std::string& name) {
+    if (!initializer_set_.insert(name).second) fail_input("initializer '{}' occurs twice", name);
+    initializers_.push_back(name);
+  }
+
+  Pending keep(const VisitedNode& visited) {
+    const onnx::NodeProto& proto = visited.node.proto;
+    if (!visited.unknown.empty()) {
+      unknown_.add(visited);
+      return {};
+    }
+    Pending node{.name = proto.name(),
+                 .type = proto.op_type() == "Constant" ? "constant" : proto.op_type(),
+                 .module = module_of_node(proto),
+                 .inputs = values_read(proto),
+                 .outputs = {},
+                 .cost = visited.cost};
+    for (std::size_t i = 0; i < visited.outputs.size(); ++i) {
+      const OnnxValue* value = visited.outputs[i];
+      if (value != nullptr && value->known) {
+        node.outputs.push_back(proto.output(static_cast<int>(i)));
+      }
+    }
+    return node;
+  }
+
+  // Initializers and inputs keep their names, whatever the nodes are called.
+  void reserve_names() {
+    for (const std::string& name : initializers_) names_.take(name, {});
+    for (const auto& value : graph_.input()) {
+      if (!initializer_set_.contains(value.name())) names_.take(value.name(), {});
+    }
+  }
+
+  void add_inputs() {
+    for (const auto& value : graph_.input()) {
+      if (initializer_set_.contains(value.name())) continue;
+      add_source(value.name(), "input", {}, *scope_.find(value.name()));
+    }
+  }
+
+  TensorId add_source(const std::string& name, const std::string& type, const std::string& module,
+                      const OnnxValue& value) {
+    return with_context(fmt::format("op '{}'", name), [&] {
+      const auto tensors =
+          builder_.add({.name = name, .type = type, .module = module}, {spec(name, value)});
+      return tensors_[name] = tensors[0];
+    });
+  }
+
+  // The tensor of a value's name. An initializer's op is added here, just before its first reader:
+  // ops with neighbouring numbers then belong together, which several placers build on.
+  TensorId tensor_of(const std::string& name) {
+    const auto found = tensors_.find(name);
+    if (found != tensors_.end()) return found->second;
+    const OnnxValue& value = *scope_.find(name);
+    return add_source(name, is_weight(value) ? "parameter" : "constant",
+                      module_of_initializer(name), value);
+  }
+
+  TensorSpec spec(const std::string& name, const OnnxValue& value) const {
+    const auto sparse = sparse_bytes_.find(name);
+    if (sparse != sparse_bytes_.end()) return {.bytes = sparse->second};
+    if (value.dtype == DType::kUnknown) return {.bytes = value.bytes};
+    return {.shape = value.shape, .dtype = value.dtype};
+  }
+
+  void add_node(const Pending& node) {
+    const std::string first = node.outputs.empty() ? std::string() : node.outputs[0];
+    OpSpec op{.name = names_.take(node.name, fmt::format("{}:{}", node.type, first)),
+              .type = node.type,
+              .flops = node.cost.flops,
+              .bytes_moved = node.cost.bytes_moved,
+              .persistent_bytes = node.cost.persistent_bytes,
+              .temp_bytes = node.cost.temp_bytes,
+              .view = node.cost.view,
+              .module = node.module};
+    for (const std::string& name : node.inputs) op.inputs.push_back(tensor_of(name));
+    std::vector<TensorSpec> outputs;
+    for (const std::string& name : node.outputs) outputs.push_back(spec(name, *scope_.find(name)));
+    with_context(fmt::format("op '{}'", op.name), [&] {
+      const auto tensors = builder_.add(op, outputs);
+      for (std::size_t i = 0; i < tensors.size(); ++i) tensors_[node.outputs[i]] = tensors[i];
+    });
+  }
+
+  onnx::ModelProto model_;
+  onnx::GraphProto& graph_;
+  OnnxFlattener flattener_;
+  GraphBuilder builder_;
+  OnnxScope scope_;
+  std::vector<std::string> initializers_;
+  std::unordered_set<std::string> initializer_set_;
+  std::unordered_map<std::string, Bytes> sparse_bytes_;
+  std::vector<Pending> nodes_;
+  UnknownOps unknown_;
+  OpNames names_;
+  std::unordered_map<std::string, TensorId> tensors_;
+};
+
+}  // namespace
+
+Graph read_onnx(const std::string& bytes, const ReadOptions& options, const std::string& name) {
+  onnx::ModelProto model = parse_model(bytes);
+  set_symbolic_dims(model, options.dims);
+  return Reader(std::move(model), name).read();
+}
+
+}  // namespace emplace

@@ -1,0 +1,133 @@
+#include <nlohmann/json.hpp>
+
+#include "io/json_fields.h"
+#include "io/json_quote.h"
+#include "io/placement_file.h"
+#include "io/writers.h"
+
+namespace emplace {
+namespace {
+
+constexpr std::string_view kFormat = "emplace.placement/1";
+
+class PlacementReader {
+ public:
+  explicit PlacementReader(const Problem& problem) : problem_(problem) {
+    file_.placement.assign(problem.num_ops(), kNoDevice);
+  }
+
+  PlacementFile read(simdjson::ondemand::document& document) {
+    simdjson::ondemand::object object;
+    if (document.get_object().get(object) != simdjson::SUCCESS) fail_input("expected a JSON object");
+    bool assigned = false;
+    for (auto field : object) {
+      const std::string_view key = field.unescaped_key();
+      if (key == "format") {
+        const std::string format = json_string(field.value(), "format");
+        if (format != kFormat) fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format);
+      } else if (key == "graph") {
+        file_.graph = json_string(field.value(), "graph");
+      } else if (key == "cluster") {
+        file_.cluster = json_string(field.value(), "cluster");
+      } else if (key == "placer") {
+        file_.placer = json_string(field.value(), "placer");
+      } else if (key == "seed") {
+        file_.seed = static_cast<std::uint64_t>(json_integer(field.value(), "seed"));
+      } else if (key == "assignment") {
+        assigned = true;
+        read_assignment(json_object(field.value(), "assignment"));
+      } else if (key == "priorities") {
+        read_priorities(json_object(field.value(), "priorities"));
+      }
+    }
+    if (document.current_location().error() == simdjson::SUCCESS) {
+      fail_input("malformed JSON: there is text after the end");
+    }
+    if (!assigned) fail_input("assignment: is missing");
+    require_all();
+    check_placement(problem_, file_.placement);
+    return std::move(file_);
+  }
+
+ private:
+  OpId find_op(std::string_view name, std::string_view field) const {
+    const auto op = problem_.graph().find_op(name);
+    if (!op) fail_input("{}: graph '{}' has no op '{}'", field, problem_.graph().name(), name);
+    return *op;
+  }
+
+  void read_assignment(simdjson::ondemand::object object) {
+    for (auto field : object) {
+      const std::string name(std::string_view(field.unescaped_key()));
+      const OpId op = find_op(name, "assignment");
+      const std::string device_name = json_string(field.value(), "assignment of op '" + name + "'");
+      const auto device = problem_.cluster().find_device(device_name);
+      if (!device) {
+        fail_input("op '{}': cluster '{}' has no device '{}'", name, problem_.cluster().name(), device_name);
+      }
+      if (file_.placement[op] != kNoDevice) fail_input("op '{}': is placed twice", name);
+      file_.placement[op] = *device;
+    }
+  }
+
+  void read_priorities(simdjson::ondemand::object object) {
+    file_.schedule.priorities.assign(problem_.num_ops(), 0);
+    for (auto field : object) {
+      const std::string name(std::string_view(field.unescaped_key()));
+      const OpId op = find_op(name, "priorities");
+      file_.schedule.priorities[op] = json_integer(field.value(), "priority of op '" + name + "'");
+    }
+  }
+
+  void require_all() const {
+    for (OpId op = 0; op < problem_.num_ops(); ++op) {
+      if (file_.placement[op] == kNoDevice) fail_input("op '{}': is not placed", problem_.graph().op_name(op));
+    }
+  }
+
+  const Problem& problem_;
+  PlacementFile file_;
+};
+
+}  // namespace
+
+PlacementFile read_placement_json(const std::string& text, const Problem& problem) {
+  JsonText json(text);
+  return reading_json([&] { return PlacementReader(problem).read(json.document()); });
+}
+
+std::string write_placement_json(const Problem& problem, const PlacementFile& file) {
+  nlohmann::ordered_json json;
+  json["format"] = kFormat;
+  json["graph"] = file.graph;
+  json["cluster"] = file.cluster;
+  json["placer"] = file.placer;
+  json["seed"] = file.seed;
+  if (file.predicted) {
+    json["predicted"] = {{"step_ns", file.predicted->step},
+                         {"fits", file.predicted->fits},
+                         {"lower_bound_ns", file.predicted->lower_bound}};
+  }
+  // Written by hand: an ordered_json of a million names is quadratic.
+  std::string text = json.dump();
+  text.pop_back();
+  const auto write_map = [&](std::string_view key, auto value_of) {
+    text += fmt::format(",\n\"{}\":{{", key);
+    for (OpId op = 0; op < problem.num_ops(); ++op) {
+      text += op == 0 ? "\n" : ",\n";
+      text += json_quoted(problem.graph().op_name(op));
+      text += ':';
+      text += value_of(op);
+    }
+    text += "}";
+  };
+  write_map("assignment", [&](OpId op) {
+    return json_quoted(problem.cluster().device(file.placement[op]).name);
+  });
+  if (!file.schedule.fifo()) {
+    write_map("priorities", [&](OpId op) { return fmt::format("{}", file.schedule.priorities[op]); });
+  }
+  return text + "}\n";
+}
+
+}  // namespace emplace

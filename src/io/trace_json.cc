@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include "io/json_quote.h"
+#include "io/writers.h"
+
+namespace emplace {
+namespace {
+
+constexpr int kDevicesProcess = 1;
+constexpr int kChannelsProcess = 2;
+
+// Microseconds with the nanoseconds behind the point.
+std::string microseconds(Nanoseconds time) {
+  return fmt::format("{}.{:03}", time / 1000, time % 1000);
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(const Problem& problem, const Placement& placement, const Timeline& timeline)
+      : problem_(problem), graph_(problem.graph()), placement_(placement), timeline_(timeline) {}
+
+  std::string write() {
+    name_tracks();
+    for (OpId op = 0; op < graph_.num_ops(); ++op) write_op(op);
+    for (const Transfer& transfer : timeline_.transfers) {
+      if (!transfer.shared) write_transfer(transfer);
+    }
+    return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[" + events_ + "\n]}\n";
+  }
+
+ private:
+  void add(const std::string& event) { events_ += (events_.empty() ? "\n" : ",\n") + event; }
+
+  void name_track(std::string_view kind, int process, std::uint32_t track, std::string_view name) {
+    add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", kind, process,
+                    track, json_quoted(name)));
+  }
+
+  void name_tracks() {
+    const Cluster& cluster = problem_.cluster();
+    name_track("process_name", kDevicesProcess, 0, "devices");
+    name_track("process_name", kChannelsProcess, 0, "channels");
+    for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
+      name_track("thread_name", kDevicesProcess, device, cluster.device(device).name);
+    }
+    for (ChannelId channel = 0; channel < cluster.num_channels(); ++channel) {
+      if (timeline_.channels[channel].transfers == 0) continue;
+      name_track("thread_name", kChannelsProcess, channel, cluster.channel_name(channel));
+    }
+  }
+
+  void write_op(OpId op) {
+    const OpSpan& span = timeline_.ops[op];
+    if (span.finish == span.start) return;  // what takes no time has no place on a track
+    add(fmt::format(
+        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"op":{},"module":{}}}}})",
+        json_quoted(graph_.type(op)), phase_name(graph_.phase(op)), kDevicesProcess, placement_[op],
+        microseconds(span.start), microseconds(span.finish - span.start), json_quoted(graph_.op_name(op)),
+        json_quoted(graph_.module(op))));
+  }
+
+  void write_transfer(const Transfer& transfer) {
+    if (transfer.finish == transfer.start) return;
+    const Cluster& cluster = problem_.cluster();
+    add(fmt::format(
+        R"({{"ph":"X","name":{},"cat":"transfer","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"from":{},"to":{},"bytes":{},"queued_us":{}}}}})",
+        json_quoted(graph_.op_name(graph_.producer(transfer.tensor))), kChannelsProcess, transfer.channel,
+        microseconds(transfer.start), microseconds(transfer.finish - transfer.start),
+        json_quoted(cluster.device(transfer.from).name), json_quoted(cluster.device(transfer.to).name),
+        graph_.bytes(transfer.tensor), microseconds(transfer.queued)));
+  }
+
+  const Problem& problem_;
+  const Graph& graph_;
+  const Placement& placement_;
+  const Timeline& timeline_;
+  std::string events_;
+};
+
+}  // namespace
+
+std::string write_trace_json(const Problem& problem, const Placement& placement, const Timeline& timeline) {
+  return TraceWriter(problem, placement, timeline).write();
+}
+
+}  // namespace emplace

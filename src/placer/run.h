@@ -1,0 +1,41 @@
+// Runs a placer from its spec to a result that has been checked and simulated.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "placer/bound.h"
+#include "placer/budget.h"
+#include "placer/evaluator.h"
+#include "placer/placer.h"
+#include "placer/registry.h"
+#include "sim/throughput.h"
+#include "sim/timeline.h"
+
+namespace emplace {
+
+// The placer's own order of ops where it has one, else FIFO.
+inline constexpr std::string_view kOwnSchedule = "own";
+
+struct PlacerRun {
+  PlacerSpec placer;
+  std::string scheduler{kOwnSchedule};  // or a key of placer/scheduler.h
+  std::uint64_t seed = 1;
+};
+
+struct RunResult {
+  PlacerRun run;
+  PlaceResult result;
+  Evaluation evaluation;  // of a fresh simulation
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+};
+
+// Throws an Error when the spec is wrong, or when the placer's answer needs a link that the cluster
+// does not have.
+RunResult run_placer(const PlacerRegistry& registry, std::shared_ptr<const Problem> problem,
+                     const PlacerRun& run, const Budget& budget);
+
+}  // namespace emplace

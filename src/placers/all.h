@@ -1,0 +1,10 @@
+// Every placer of src/placers. The list is generated at configure time.
+#pragma once
+
+#include "placer/registry.h"
+
+namespace emplace {
+
+const PlacerRegistry& all_placers();
+
+}  // namespace emplace

@@ -1,0 +1,89 @@
+#include "sim/peaks.h"
+
+#include <algorithm>
+
+namespace emplace {
+namespace {
+
+constexpr std::uint32_t kNone = SimProgram::kNone;
+constexpr std::uint32_t kDeviceMask = Simulator::Workspace::kDeviceMask;
+constexpr std::uint16_t kNewInstant = Simulator::Workspace::kNewInstant;
+
+// A copy is released at its last consumer's finish; its transfer's end is a use of the original.
+void release_copies(const SimProgram& p, Simulator::Workspace& w) {
+  for (std::uint32_t made = 0; made < w.num_transfers; ++made) {
+    const auto& transfer = w.transfers[made];
+    if (const Bytes bytes = p.copy_bytes[transfer.tensor]; bytes != 0) {
+      std::uint32_t last = 0;
+      for (std::uint32_t e = transfer.edges; e != kNone; e = w.next_edge[e]) {
+        last = std::max(last, w.nodes[p.edge_target[e] & ~SimProgram::kLastEdge].finish_event);
+      }
+      w.event_change[last] -= bytes;
+    }
+    if (const std::uint32_t root = p.tensor_root[transfer.tensor]; root != kNone) {
+      w.last_use[root] = std::max(w.last_use[root], transfer.end_event);
+    }
+  }
+}
+
+void note_local_uses(const SimProgram& p, Simulator::Workspace& w) {
+  std::uint32_t edge = 0;
+  std::uint32_t tensor = 0;
+  for (std::uint32_t node = 0; node < p.num_nodes(); ++node) {
+    const std::uint32_t end = p.edge_begin[node + 1];
+    const std::uint32_t device = w.nodes[node].word & kDeviceMask;
+    std::uint32_t last = 0;
+    for (; edge != end; ++edge) {
+      const std::uint32_t target = p.edge_target[edge];
+      const auto& consumer = w.nodes[target & ~SimProgram::kLastEdge];
+      if ((consumer.word & kDeviceMask) == device) last = std::max(last, consumer.finish_event);
+      if ((target & SimProgram::kLastEdge) != 0) {
+        const std::uint32_t root = p.tensor_root[tensor++];
+        if (root != kNone) w.last_use[root] = std::max(w.last_use[root], last);
+        last = 0;
+      }
+    }
+  }
+}
+
+template <bool kGeneral>
+void sweep(const SimProgram& p, Simulator::Workspace& w) {
+  for (std::uint32_t event = 0; event < w.num_events; ++event) {
+    const std::uint16_t tag = w.event_device[event];
+    const std::uint32_t device = tag & static_cast<std::uint16_t>(~kNewInstant);
+    if constexpr (kGeneral) {
+      if ((tag & kNewInstant) != 0) w.peaks[device] = std::max(w.peaks[device], w.used[device]);
+      w.used[device] += w.event_change[event];
+    } else {
+      const Bytes used = w.used[device] += w.event_change[event];
+      w.peaks[device] = std::max(w.peaks[device], used);
+    }
+  }
+  for (std::uint32_t device = 0; device < p.num_devices; ++device) {
+    w.peaks[device] = std::max(w.peaks[device], w.used[device]);
+  }
+}
+
+}  // namespace
+
+void find_peaks(const SimProgram& program, const Placement& placement, Simulator::Workspace& workspace,
+                bool general) {
+  std::fill(workspace.last_use.begin(), workspace.last_use.end(), 0);
+  release_copies(program, workspace);
+  note_local_uses(program, workspace);
+  for (std::size_t root = 0; root < program.root_bytes.size(); ++root) {
+    workspace.event_change[workspace.last_use[root]] -= program.root_bytes[root];
+  }
+  std::fill(workspace.used.begin(), workspace.used.end(), 0);
+  std::fill(workspace.peaks.begin(), workspace.peaks.end(), 0);
+  for (std::size_t i = 0; i < program.resident_ops.size(); ++i) {
+    workspace.used[placement[program.resident_ops[i]]] += program.resident_bytes[i];
+  }
+  if (general) {
+    sweep<true>(program, workspace);
+  } else {
+    sweep<false>(program, workspace);
+  }
+}
+
+}  // namespace emplace

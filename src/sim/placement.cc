@@ -1,0 +1,67 @@
+#include "sim/placement.h"
+
+#include "base/error.h"
+
+namespace emplace {
+namespace {
+
+void check_op(const Problem& problem, const Placement& placement, OpId op) {
+  const Graph& graph = problem.graph();
+  const Cluster& cluster = problem.cluster();
+  const DeviceId device = placement[op];
+  if (device >= problem.num_devices()) {
+    fail_input("op '{}': is placed on device number {}; the cluster has {}", graph.op_name(op), device,
+               problem.num_devices());
+  }
+  const GroupId group = problem.group_of(op);
+  const OpId first = problem.group_ops(group)[0];
+  if (placement[first] != device) {
+    fail_input("op '{}': is placed on '{}', but must share a device with op '{}', which is on '{}'",
+               graph.op_name(op), cluster.device(device).name, graph.op_name(first),
+               cluster.device(placement[first]).name);
+  }
+  if (!problem.allowed(group, device)) {
+    fail_input("op '{}': is placed on '{}', which its devices, or those of an op that must share its "
+               "device, do not allow",
+               graph.op_name(op), cluster.device(device).name);
+  }
+}
+
+}  // namespace
+
+void check_placement(const Problem& problem, const Placement& placement) {
+  const Graph& graph = problem.graph();
+  const Cluster& cluster = problem.cluster();
+  if (placement.size() != problem.num_ops()) {
+    fail_input("a placement of {} ops for a graph of {}", placement.size(), problem.num_ops());
+  }
+  for (OpId op = 0; op < problem.num_ops(); ++op) check_op(problem, placement, op);
+  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+    const OpId producer = graph.producer(tensor);
+    for (const OpId consumer : graph.consumers(tensor)) {
+      const DeviceId from = placement[producer];
+      const DeviceId to = placement[consumer];
+      if (from != to && cluster.link(from, to) == nullptr) {
+        fail_input("op '{}': needs a tensor of op '{}' sent from '{}' to '{}', which have no link",
+                   graph.op_name(consumer), graph.op_name(producer), cluster.device(from).name,
+                   cluster.device(to).name);
+      }
+    }
+  }
+}
+
+Placement expand_groups(const Problem& problem, const std::vector<DeviceId>& device_of_group) {
+  Placement placement(problem.num_ops());
+  for (OpId op = 0; op < problem.num_ops(); ++op) placement[op] = device_of_group[problem.group_of(op)];
+  return placement;
+}
+
+std::vector<DeviceId> devices_of_groups(const Problem& problem, const Placement& placement) {
+  std::vector<DeviceId> devices(problem.num_groups());
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    devices[group] = placement[problem.group_ops(group)[0]];
+  }
+  return devices;
+}
+
+}  // namespace emplace

@@ -1,0 +1,219 @@
+#include "sim/program.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+
+namespace emplace {
+namespace {
+
+bool foldable(const Graph& graph, OpId op) {
+  if (!graph.is_view(op) || !graph.after(op).empty()) return false;
+  const auto inputs = graph.inputs(op);
+  return std::all_of(inputs.begin(), inputs.end(), [&](TensorId t) { return t == inputs[0]; });
+}
+
+bool waits_for_nothing(const Graph& graph, OpId op) {
+  return graph.inputs(op).empty() && graph.after(op).empty();
+}
+
+bool is_persistent(const Graph& graph, OpId op) {
+  const OpRole role = graph.role(op);
+  return role == OpRole::kParameter || role == OpRole::kBuffer;
+}
+
+}  // namespace
+
+SimProgram::SimProgram(const Problem& problem) {
+  num_devices = problem.num_devices();
+  num_channels = problem.cluster().num_channels();
+  slot_bits = std::bit_width(num_slots());
+  if (problem.horizon() >> (63 - slot_bits) != 0) {
+    fail(ErrorKind::kUnsupported, "graph '{}': a step could last {} ns, more than can be simulated",
+         problem.graph().name(), problem.horizon());
+  }
+  fold_views(problem);
+  lay_out_edges(problem);
+  lay_out_control(problem);
+  lay_out_cluster(problem);
+  lay_out_durations(problem);
+  lay_out_memory(problem);
+  find_starts(problem);
+}
+
+void SimProgram::fold_views(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  node_of_op.resize(graph.num_ops());
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (foldable(graph, op)) {
+      node_of_op[op] = node_of_op[graph.producer(graph.inputs(op)[0])];
+    } else {
+      node_of_op[op] = num_nodes();
+      op_of_node.push_back(op);
+    }
+  }
+}
+
+void SimProgram::lay_out_edges(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  const auto folded = [&](OpId op) { return op_of_node[node_of_op[op]] != op; };
+
+  std::vector<std::pair<std::uint32_t, TensorId>> tensors;
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    for (const TensorId tensor : graph.outputs(op)) tensors.emplace_back(node_of_op[op], tensor);
+  }
+  const auto tensors_of_node = Csr<TensorId>::from_pairs(num_nodes(), tensors);
+
+  in_degree.assign(num_nodes(), 0);
+  edge_begin.push_back(0);
+  tensor_begin.push_back(0);
+  for (std::uint32_t node = 0; node < num_nodes(); ++node) {
+    for (const TensorId tensor : tensors_of_node[node]) {
+      const std::size_t first = edge_target.size();
+      for (const OpId consumer : graph.consumers(tensor)) {
+        if (folded(consumer)) continue;
+        edge_target.push_back(node_of_op[consumer]);
+        ++in_degree[node_of_op[consumer]];
+      }
+      if (edge_target.size() == first) continue;
+      edge_target.back() |= kLastEdge;
+      tensor_id.push_back(tensor);
+      copy_bytes.push_back(graph.memory_bytes(tensor));
+    }
+    edge_begin.push_back(static_cast<std::uint32_t>(edge_target.size()));
+    tensor_begin.push_back(num_tensors());
+  }
+}
+
+void SimProgram::lay_out_control(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of_nodes;
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    for (const OpId before : graph.after(op)) {
+      pairs_of_nodes.emplace_back(node_of_op[before], node_of_op[op]);
+      ++in_degree[node_of_op[op]];
+    }
+  }
+  if (!pairs_of_nodes.empty()) {
+    control = Csr<std::uint32_t>::from_pairs(num_nodes(), pairs_of_nodes);
+  }
+  constexpr std::uint32_t kMaxInDegree = 1U << 22;
+  const auto widest = std::max_element(in_degree.begin(), in_degree.end());
+  if (*widest >= kMaxInDegree) {
+    fail(ErrorKind::kUnsupported, "op '{}': waits for {} others, more than the {} that are supported",
+         graph.op_name(op_of_node[static_cast<std::size_t>(widest - in_degree.begin())]), *widest,
+         kMaxInDegree - 1);
+  }
+}
+
+void SimProgram::lay_out_cluster(const Problem& problem) {
+  const Cluster& cluster = problem.cluster();
+  const Graph& graph = problem.graph();
+  std::map<std::pair<Nanoseconds, std::int64_t>, std::uint32_t> classes;
+  for (DeviceId from = 0; from < num_devices; ++from) {
+    gaps.push_back(cluster.device(from).gap);
+    capacities.push_back(cluster.device(from).memory);
+    general = general || gaps.back() > 0;
+    for (DeviceId to = 0; to < num_devices; ++to) {
+      const Link* link = cluster.link(from, to);
+      if (link == nullptr) {
+        pairs.emplace_back();
+        continue;
+      }
+      const auto [entry, added] =
+          classes.try_emplace({link->latency, link->bandwidth}, static_cast<std::uint32_t>(classes.size()));
+      if (added) {
+        for (const TensorId tensor : tensor_id) {
+          const Nanoseconds length = transfer_time(*link, graph.bytes(tensor));
+          transfer_durations.push_back(length);
+          general = general || length == 0;
+        }
+      }
+      pairs.push_back({link->channel, entry->second, link->hold, link->multicast});
+      general = general || link->hold > 0 || link->multicast;
+    }
+  }
+}
+
+void SimProgram::lay_out_durations(const Problem& problem) {
+  // Devices that agree on every op share a column, as in the Problem.
+  std::map<std::vector<Nanoseconds>, std::uint32_t> columns;
+  for (DeviceId device = 0; device < num_devices; ++device) {
+    std::vector<Nanoseconds> column;
+    column.reserve(num_nodes());
+    for (const OpId op : op_of_node) column.push_back(problem.duration(op, device));
+    const auto [entry, added] = columns.try_emplace(column, static_cast<std::uint32_t>(columns.size()));
+    if (added) durations.insert(durations.end(), column.begin(), column.end());
+    column_of_device.push_back(entry->second);
+  }
+}
+
+void SimProgram::lay_out_memory(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  // The tensor whose memory each tensor lies in; views, in topological order, ask their input's.
+  std::vector<TensorId> holder(graph.num_tensors());
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    for (const TensorId tensor : graph.outputs(op)) {
+      holder[tensor] = graph.is_view(op) ? holder[graph.inputs(op)[0]] : tensor;
+    }
+  }
+  const auto lives_in_step = [&](TensorId tensor) {
+    return !is_persistent(graph, graph.producer(tensor)) && graph.memory_bytes(tensor) > 0;
+  };
+
+  // Only what someone reads needs a last use; the rest goes when its producer finishes.
+  std::vector<std::uint32_t> root_of(graph.num_tensors(), kNone);
+  for (const TensorId tensor : tensor_id) {
+    const TensorId held = holder[tensor];
+    if (lives_in_step(held) && root_of[held] == kNone) {
+      root_of[held] = static_cast<std::uint32_t>(root_bytes.size());
+      root_bytes.push_back(graph.memory_bytes(held));
+    }
+    tensor_root.push_back(root_of[held]);
+  }
+
+  memory.resize(num_nodes());
+  for (std::uint32_t node = 0; node < num_nodes(); ++node) {
+    const OpId op = op_of_node[node];
+    memory[node].alloc_at_start += graph.temp_bytes(op);
+    memory[node].free_at_finish += graph.temp_bytes(op);
+  }
+  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+    if (holder[tensor] != tensor || !lives_in_step(tensor)) continue;
+    const std::uint32_t node = node_of_op[graph.producer(tensor)];
+    memory[node].alloc_at_start += graph.memory_bytes(tensor);
+    if (root_of[tensor] == kNone) memory[node].free_at_finish += graph.memory_bytes(tensor);
+  }
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (problem.resident_bytes(op) == 0) continue;
+    resident_ops.push_back(op);
+    resident_bytes.push_back(problem.resident_bytes(op));
+  }
+}
+
+void SimProgram::find_starts(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  for (std::uint32_t node = 0; node < num_nodes(); ++node) {
+    const OpId op = op_of_node[node];
+    if (graph.is_source(op) && waits_for_nothing(graph, op)) {
+      sources.push_back(node);
+      continue;
+    }
+    if (in_degree[node] == 0) ready_at_start.push_back(node);
+    for (std::size_t at = node; at < durations.size(); at += num_nodes()) {
+      general = general || durations[at] == 0;
+    }
+  }
+  // In the order of their tensors, which keeps the channels' queues sorted as they fill.
+  const auto first_tensor = [&](std::uint32_t node) {
+    return tensor_begin[node] < tensor_begin[node + 1] ? tensor_id[tensor_begin[node]] : 0;
+  };
+  std::stable_sort(sources.begin(), sources.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return first_tensor(a) < first_tensor(b);
+  });
+}
+
+}  // namespace emplace

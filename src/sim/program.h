@@ -1,0 +1,92 @@
+// A Problem made ready to be simulated many times: what never changes between placements, laid out
+// in the order in which the engine reads it.
+//
+// Nodes are the ops that take part in the event loop. An op that only renames data, a view with one
+// input and no control dependency, is folded into the node that produces what it views: both finish
+// at the same instant on the same device. Its outputs become further tensors of that node, which are
+// sent with their own size and order. Sources stay nodes, but finish before the loop begins.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/csr.h"
+#include "base/ids.h"
+#include "base/units.h"
+#include "cost/problem.h"
+
+namespace emplace {
+
+struct SimProgram {
+  explicit SimProgram(const Problem& problem);
+
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint32_t kLastEdge = 0x80000000;  // marks the last edge of a tensor
+
+  std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(op_of_node.size()); }
+  std::uint32_t num_tensors() const { return static_cast<std::uint32_t>(tensor_id.size()); }
+  std::uint32_t num_slots() const { return num_devices + num_channels; }
+
+  struct NodeMemory {
+    Bytes alloc_at_start = 0;  // temporaries and outputs
+    Bytes free_at_finish = 0;  // temporaries and outputs that nobody reads
+  };
+
+  // Nodes, in the order of their ops.
+  std::vector<OpId> op_of_node;
+  std::vector<std::uint32_t> node_of_op;  // of a folded view: the node it is folded into
+  std::vector<std::uint32_t> in_degree;   // edges and control edges into the node
+  std::vector<std::uint32_t> sources;     // finish at time 0 without waiting
+  std::vector<std::uint32_t> ready_at_start;
+  std::vector<NodeMemory> memory;
+  Csr<std::uint32_t> control;          // node -> nodes that may start after it
+  std::vector<Nanoseconds> durations;  // [column][node]
+  std::vector<std::uint32_t> column_of_device;
+
+  // Edges: node n's are edge_begin[n] .. edge_begin[n + 1], tensor by tensor; a tensor's are in
+  // ascending order of consumer and its last carries kLastEdge.
+  std::vector<std::uint32_t> edge_begin;
+  std::vector<std::uint32_t> edge_target;
+
+  // Tensors that someone reads, in the order of the edges; node n's start at tensor_begin[n].
+  std::vector<std::uint32_t> tensor_begin;
+  std::vector<TensorId> tensor_id;
+  std::vector<std::uint32_t> tensor_root;       // the memory that the tensor lies in, or kNone
+  std::vector<Bytes> copy_bytes;                // memory of a copy on another device
+  std::vector<Nanoseconds> transfer_durations;  // [link class][tensor]
+
+  // Memory that lives from its producer's start until its last use, views included.
+  std::vector<Bytes> root_bytes;
+
+  // Ops with memory for the whole step.
+  std::vector<OpId> resident_ops;
+  std::vector<Bytes> resident_bytes;
+
+  struct Pair {
+    ChannelId channel = kNoChannel;
+    std::uint32_t link_class = 0;
+    Nanoseconds hold = 0;
+    bool multicast = false;
+  };
+  std::uint32_t num_devices = 0;
+  std::uint32_t num_channels = 0;
+  int slot_bits = 0;  // a running item is keyed by end_time << slot_bits | slot
+  std::vector<Pair> pairs;
+  std::vector<Nanoseconds> gaps;
+  std::vector<Bytes> capacities;
+
+  // Whether anything beyond the fast engine occurs: gaps, holds, multicast, ops or transfers of no
+  // length.
+  bool general = false;
+
+ private:
+  void fold_views(const Problem& problem);
+  void lay_out_edges(const Problem& problem);
+  void lay_out_control(const Problem& problem);
+  void lay_out_cluster(const Problem& problem);
+  void lay_out_durations(const Problem& problem);
+  void lay_out_memory(const Problem& problem);
+  void find_starts(const Problem& problem);
+};
+
+}  // namespace emplace

@@ -1,0 +1,186 @@
+#include "sim/simulator.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "sim/engine.h"
+#include "sim/peaks.h"
+#include "sim/program.h"
+#include "sim/workspace.h"
+
+namespace emplace {
+namespace {
+
+template <bool kGeneral, bool kMemory, bool kTimeline>
+Nanoseconds run_engine(const SimProgram& program, const Placement& placement, const ReadyOrder& order,
+                       Simulator::Workspace& workspace) {
+  if (order.fifo()) {
+    constexpr EngineMode kMode{kGeneral, true, kMemory, kTimeline};
+    return Engine<kMode>(program, workspace, order).run(placement);
+  }
+  constexpr EngineMode kMode{kGeneral, false, kMemory, kTimeline};
+  return Engine<kMode>(program, workspace, order).run(placement);
+}
+
+// Turns what the engine left in the workspace into spans and transfers.
+class TimelineReader {
+ public:
+  TimelineReader(const Problem& problem, const SimProgram& program, const Placement& placement,
+                 const Simulator::Workspace& workspace)
+      : graph_(problem.graph()), problem_(problem), p_(program), placement_(placement), w_(workspace) {}
+
+  Timeline read(Nanoseconds step) {
+    timeline_.step = step;
+    timeline_.devices.resize(p_.num_devices);
+    timeline_.channels.resize(p_.num_channels);
+    read_ops();
+    for (std::uint32_t made = 0; made < w_.num_transfers; ++made) {
+      if (!w_.multicasts[made].carried) read_transfer(made);
+    }
+    for (std::uint32_t device = 0; device < p_.num_devices; ++device) {
+      timeline_.devices[device].peak = w_.peaks[device];
+      timeline_.devices[device].capacity = p_.capacities[device];
+    }
+    return std::move(timeline_);
+  }
+
+ private:
+  void read_ops() {
+    timeline_.ops.resize(graph_.num_ops());
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      const std::uint32_t node = p_.node_of_op[op];
+      OpSpan& span = timeline_.ops[op];
+      span.finish = w_.event_time[w_.nodes[node].finish_event];
+      // A folded view starts and finishes when the op that it is folded into finishes.
+      span.start = p_.op_of_node[node] == op ? w_.event_time[w_.start_event[node]] : span.finish;
+      timeline_.devices[placement_[op]].busy += problem_.duration(op, placement_[op]);
+    }
+  }
+
+  void read_transfer(std::uint32_t made) {
+    const auto& leader = w_.transfers[made];
+    const TensorId tensor = p_.tensor_id[leader.tensor];
+    const ChannelId channel = p_.pairs[leader.from * p_.num_devices + leader.to].channel;
+    Transfer transfer{tensor,
+                      leader.from,
+                      leader.to,
+                      channel,
+                      w_.event_time[w_.nodes[p_.node_of_op[graph_.producer(tensor)]].finish_event],
+                      w_.event_time[leader.start_event],
+                      w_.event_time[leader.end_event],
+                      false};
+    timeline_.transfers.push_back(transfer);
+    transfer.shared = true;
+    for (std::uint32_t also = w_.multicasts[made].also; also != SimProgram::kNone;
+         also = w_.multicasts[also].also) {
+      transfer.to = w_.transfers[also].to;
+      timeline_.transfers.push_back(transfer);
+    }
+    timeline_.num_transfers += 1;
+    timeline_.transfer_bytes += graph_.bytes(tensor);
+    timeline_.channels[channel].busy += leader.length;
+    timeline_.channels[channel].bytes += graph_.bytes(tensor);
+    timeline_.channels[channel].transfers += 1;
+  }
+
+  const Graph& graph_;
+  const Problem& problem_;
+  const SimProgram& p_;
+  const Placement& placement_;
+  const Simulator::Workspace& w_;
+  Timeline timeline_;
+};
+
+}  // namespace
+
+ReadyOrder::ReadyOrder(const Problem& problem, const Schedule& schedule) {
+  if (schedule.fifo()) return;
+  EMPLACE_CHECK(schedule.priorities.size() == problem.num_ops());
+  op_of_rank_.resize(problem.num_ops());
+  std::iota(op_of_rank_.begin(), op_of_rank_.end(), OpId{0});
+  std::sort(op_of_rank_.begin(), op_of_rank_.end(), [&](OpId a, OpId b) {
+    const std::int64_t pa = schedule.priorities[a];
+    const std::int64_t pb = schedule.priorities[b];
+    return pa != pb ? pa > pb : a < b;
+  });
+  rank_of_op_.resize(problem.num_ops());
+  for (std::uint32_t rank = 0; rank < problem.num_ops(); ++rank) rank_of_op_[op_of_rank_[rank]] = rank;
+}
+
+Simulator::Workspace::Workspace(const SimProgram& p)
+    : nodes(p.num_nodes()),
+      start_event(p.num_nodes()),
+      devices(p.num_devices),
+      channels(p.num_channels),
+      queue(p.num_nodes()),
+      running(2 * static_cast<std::size_t>(p.num_slots()) + 64),
+      transfer_to(p.num_devices),
+      multicast_on(p.num_channels),
+      next_edge(p.edge_target.size()),
+      event_instant_of_device(p.num_devices),
+      last_use(p.root_bytes.size()),
+      used(p.num_devices),
+      peaks(p.num_devices) {
+  // The most that any placement can need: every edge of a tensor to another device.
+  std::size_t most_transfers = 0;
+  if (p.num_devices > 1) {
+    for (std::uint32_t edge = 0, run = 0; edge < p.edge_target.size(); ++edge) {
+      ++run;
+      if ((p.edge_target[edge] & SimProgram::kLastEdge) == 0) continue;
+      most_transfers += std::min(run, p.num_devices - 1);
+      run = 0;
+    }
+  }
+  const std::size_t most_events = p.num_devices + 2 * p.num_nodes() + 2 * most_transfers;
+  transfers.resize(most_transfers);
+  event_change.resize(most_events);
+  event_device.resize(most_events);
+  startable.resize(p.num_slots());
+  instant.resize(p.num_nodes());
+  multicasts.resize(most_transfers);
+}
+
+void Simulator::WorkspaceDeleter::operator()(Workspace* workspace) const {
+  delete workspace;
+}
+
+Simulator::Simulator(std::shared_ptr<const Problem> problem)
+    : problem_(std::move(problem)), program_(std::make_unique<const SimProgram>(*problem_)) {}
+
+Simulator::~Simulator() = default;
+
+Simulator::WorkspacePtr Simulator::make_workspace() const {
+  return WorkspacePtr(new Workspace(*program_));
+}
+
+Evaluation Simulator::evaluate(const Placement& placement, const ReadyOrder& order,
+                               Workspace& workspace, std::span<Bytes> peaks) const {
+  Evaluation result;
+  result.step = program_->general ? run_engine<true, true, false>(*program_, placement, order, workspace)
+                                  : run_engine<false, true, false>(*program_, placement, order, workspace);
+  find_peaks(*program_, placement, workspace, program_->general);
+  for (DeviceId device = 0; device < program_->num_devices; ++device) {
+    result.overflow += std::max<Bytes>(0, workspace.peaks[device] - program_->capacities[device]);
+  }
+  std::copy_n(workspace.peaks.begin(), std::min(peaks.size(), workspace.peaks.size()), peaks.begin());
+  return result;
+}
+
+Nanoseconds Simulator::step_time(const Placement& placement, const ReadyOrder& order,
+                                 Workspace& workspace) const {
+  return program_->general ? run_engine<true, false, false>(*program_, placement, order, workspace)
+                           : run_engine<false, false, false>(*program_, placement, order, workspace);
+}
+
+Timeline Simulator::run(const Placement& placement, const Schedule& schedule) const {
+  const WorkspacePtr workspace = make_workspace();
+  workspace->event_time.resize(workspace->event_change.size());
+  const ReadyOrder order(*problem_, schedule);
+  const Nanoseconds step = run_engine<true, true, true>(*program_, placement, order, *workspace);
+  find_peaks(*program_, placement, *workspace, true);
+  return TimelineReader(*problem_, *program_, placement, *workspace).read(step);
+}
+
+}  // namespace emplace

@@ -1,0 +1,77 @@
+// The simulator: exactly docs/simulator.md, in integers. `Simulator` is immutable and shared by all
+// threads; each thread brings a Workspace, after whose first use an evaluation allocates nothing.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "cost/problem.h"
+#include "sim/placement.h"
+#include "sim/timeline.h"
+
+namespace emplace {
+
+struct SimProgram;
+
+// What a search needs to know of a placement.
+struct Evaluation {
+  Nanoseconds step = 0;
+  Bytes overflow = 0;  // bytes above capacity, summed over devices
+
+  bool fits() const { return overflow == 0; }
+  // Fitting first, then by how little does not fit, then by time.
+  friend bool operator<(const Evaluation& a, const Evaluation& b) {
+    return a.overflow != b.overflow ? a.overflow < b.overflow : a.step < b.step;
+  }
+  friend bool operator==(const Evaluation& a, const Evaluation& b) = default;
+};
+
+// A schedule made ready for many evaluations: each op's place in the order (-priority, index).
+class ReadyOrder {
+ public:
+  ReadyOrder() = default;  // FIFO
+  ReadyOrder(const Problem& problem, const Schedule& schedule);
+
+  bool fifo() const { return rank_of_op_.empty(); }
+  std::span<const std::uint32_t> rank_of_op() const { return rank_of_op_; }
+  std::span<const OpId> op_of_rank() const { return op_of_rank_; }
+
+ private:
+  std::vector<std::uint32_t> rank_of_op_;
+  std::vector<OpId> op_of_rank_;
+};
+
+class Simulator {
+ public:
+  class Workspace;
+  struct WorkspaceDeleter {
+    void operator()(Workspace* workspace) const;
+  };
+  using WorkspacePtr = std::unique_ptr<Workspace, WorkspaceDeleter>;
+
+  explicit Simulator(std::shared_ptr<const Problem> problem);
+  ~Simulator();
+
+  const Problem& problem() const { return *problem_; }
+  WorkspacePtr make_workspace() const;
+
+  // The placement must be valid (check_placement). Peaks, where wanted, are written by device.
+  Evaluation evaluate(const Placement& placement, const ReadyOrder& order, Workspace& workspace,
+                      std::span<Bytes> peaks = {}) const;
+  // The step time alone, without looking at memory: about two thirds of the cost.
+  Nanoseconds step_time(const Placement& placement, const ReadyOrder& order,
+                        Workspace& workspace) const;
+
+  // One run with everything that happened, for reports.
+  Timeline run(const Placement& placement, const Schedule& schedule) const;
+
+ private:
+  std::shared_ptr<const Problem> problem_;
+  std::unique_ptr<const SimProgram> program_;
+};
+
+}  // namespace emplace

@@ -1,0 +1,103 @@
+// What one simulation writes: one per thread, sized once, so that evaluations allocate nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "sim/program.h"
+#include "sim/simulator.h"
+
+namespace emplace {
+
+class Simulator::Workspace {
+ public:
+  explicit Workspace(const SimProgram& program);
+
+  // The low bits of a node's word hold its device, the others count the inputs still missing.
+  static constexpr std::uint32_t kDeviceBits = 10;
+  static constexpr std::uint32_t kDeviceMask = (1U << kDeviceBits) - 1;
+  static constexpr std::uint32_t kOneInput = 1U << kDeviceBits;
+  static_assert(Cluster::kMaxDevices <= kOneInput);
+
+  // In event_device: the first event on its device at a new instant.
+  static constexpr std::uint16_t kNewInstant = 0x8000;
+
+  struct Node {
+    std::uint32_t word;
+    std::uint32_t finish_event;
+  };
+
+  // Ready ops wait in queue[head .. tail): in FIFO order, or as a heap of ranks.
+  struct DeviceState {
+    std::uint32_t* queue;
+    const Nanoseconds* durations;
+    Nanoseconds stamp;    // the instant of the latest arrival
+    std::uint32_t head;
+    std::uint32_t tail;
+    std::uint32_t mark;   // where the arrivals of that instant begin
+    std::uint32_t node;   // running now
+    bool idle;
+    bool finished;        // its op has ended and only the gap keeps it unavailable
+    bool unsorted;        // arrivals from `mark` on are not in order yet
+  };
+
+  // Queued transfers form a list through TransferState::next.
+  struct ChannelState {
+    Nanoseconds stamp;
+    std::uint32_t first;
+    std::uint32_t last;
+    std::uint32_t mark;  // the last one queued before that instant
+    std::uint32_t running;
+    bool idle;
+    bool finished;
+  };
+
+  struct TransferState {
+    Nanoseconds length;
+    std::uint32_t tensor;  // the program's number
+    std::uint32_t edges;   // list of the consumers' edges, through next_edge
+    std::uint32_t next;    // in the channel's queue
+    std::uint32_t start_event;
+    std::uint32_t end_event;
+    DeviceId from;
+    DeviceId to;
+  };
+
+  // What only the general engine needs of a transfer.
+  struct MulticastState {
+    Nanoseconds hold;
+    std::uint32_t also;  // the next of the further destinations that this transfer serves
+    DeviceId lowest_to;  // of its destinations
+    bool carried;        // by the transfer of another destination
+  };
+
+  std::vector<Node> nodes;
+  std::vector<std::uint32_t> start_event;  // by node
+  std::vector<DeviceState> devices;
+  std::vector<ChannelState> channels;
+  std::vector<std::uint32_t> queue;           // all devices' queues, end to end
+  std::vector<std::uint64_t> running;         // sorted keys end_time << slot_bits | slot
+  std::vector<std::uint32_t> startable;       // idle slots that have work
+  std::vector<std::uint32_t> instant;         // stack of the nodes of no length that are ready
+  std::vector<TransferState> transfers;
+  std::vector<MulticastState> multicasts;     // by transfer
+  std::vector<std::uint32_t> transfer_to;     // by device: the latest transfer made to it
+  std::vector<std::uint32_t> multicast_on;    // by channel: the latest multicast made on it
+  std::vector<std::uint32_t> next_edge;       // by edge
+
+  // Memory events, in the order in which they happen: the change and the device it is on.
+  std::vector<Bytes> event_change;
+  std::vector<std::uint16_t> event_device;
+  std::vector<std::uint32_t> event_instant_of_device;  // by device: instant of its latest event
+  std::vector<std::uint32_t> last_use;                 // by root: event of its last use
+  std::vector<Bytes> used;                             // by device
+  std::vector<Bytes> peaks;                            // by device
+  std::vector<Nanoseconds> event_time;                 // filled only when a timeline is wanted
+
+  std::uint32_t num_transfers = 0;
+  std::uint32_t num_events = 0;
+};
+
+}  // namespace emplace

@@ -1,0 +1,116 @@
+#include "base/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace emplace {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Sample {
+  std::int64_t groups = 8;
+  double balance = 1.5;
+  bool refine = true;
+  std::string order = "bfs";
+};
+
+OptionSchema<Sample> schema() {
+  return OptionSchema<Sample>{}
+      .integer("groups", &Sample::groups, 1, 100, "How many.")
+      .real("balance", &Sample::balance, 1, 10, "Largest over mean.")
+      .flag("refine", &Sample::refine, "Refine.")
+      .choice("order", &Sample::order, {"bfs", "dfs"}, "Which order.");
+}
+
+std::string message_of(const OptionValues& values) {
+  try {
+    schema().read(values);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kOption);
+    return error.what();
+  }
+  ADD_FAILURE() << "accepted";
+  return "";
+}
+
+TEST(OptionSchema, leaves_the_defaults_where_nothing_is_said) {
+  const Sample options = schema().read({});
+  EXPECT_EQ(options.groups, 8);
+  EXPECT_EQ(options.balance, 1.5);
+  EXPECT_TRUE(options.refine);
+  EXPECT_EQ(options.order, "bfs");
+}
+
+TEST(OptionSchema, reads_each_type_and_lets_the_last_value_win) {
+  const Sample options = schema().read({{"groups", "5"},
+                                        {"balance", "2.25"},
+                                        {"refine", "false"},
+                                        {"order", "dfs"},
+                                        {"groups", "6"}});
+  EXPECT_EQ(options.groups, 6);
+  EXPECT_EQ(options.balance, 2.25);
+  EXPECT_FALSE(options.refine);
+  EXPECT_EQ(options.order, "dfs");
+}
+
+TEST(OptionSchema, takes_both_ends_of_a_range) {
+  EXPECT_EQ(schema().read({{"groups", "1"}}).groups, 1);
+  EXPECT_EQ(schema().read({{"groups", "100"}}).groups, 100);
+  EXPECT_EQ(schema().read({{"balance", "1"}}).balance, 1);
+  EXPECT_EQ(schema().read({{"balance", "1e1"}}).balance, 10);
+}
+
+TEST(OptionSchema, refuses_bad_values_with_the_option_the_value_and_what_was_expected) {
+  for (const char* text : {"0", "101", "-5", "1.5", "abc", "", "5 ", "99999999999999999999"}) {
+    EXPECT_THAT(message_of({{"groups", text}}),
+                AllOf(HasSubstr("'groups'"), HasSubstr(text), HasSubstr("1 to 100")));
+  }
+  for (const char* text : {"0.99", "10.01", "nan", "inf", "x", ""}) {
+    EXPECT_THAT(message_of({{"balance", text}}),
+                AllOf(HasSubstr("'balance'"), HasSubstr(text), HasSubstr("1 to 10")));
+  }
+  EXPECT_THAT(message_of({{"refine", "maybe"}}), AllOf(HasSubstr("'refine'"), HasSubstr("maybe")));
+  EXPECT_THAT(message_of({{"order", "BFS"}}), AllOf(HasSubstr("'order'"), HasSubstr("bfs, dfs")));
+}
+
+TEST(OptionSchema, names_the_options_that_exist_and_the_nearest_one) {
+  EXPECT_THAT(message_of({{"group", "5"}}),
+              AllOf(HasSubstr("'group'"), HasSubstr("did you mean 'groups'?"),
+                    HasSubstr("groups, balance, refine, order")));
+  EXPECT_THAT(message_of({{"temperature", "5"}}), Not(HasSubstr("did you mean")));
+  struct Nothing {};
+  EXPECT_THROW(OptionSchema<Nothing>{}.read({{"x", "1"}}), Error);
+}
+
+TEST(OptionSchema, describes_every_option) {
+  const std::vector<OptionInfo> infos = schema().describe();
+  ASSERT_EQ(infos.size(), 4U);
+  EXPECT_EQ(infos[0].name, "groups");
+  EXPECT_EQ(infos[0].type, "integer");
+  EXPECT_EQ(infos[0].default_value, "8");
+  EXPECT_EQ(infos[0].range, "1 to 100");
+  EXPECT_EQ(infos[0].help, "How many.");
+  EXPECT_EQ(infos[1].type, "real");
+  EXPECT_EQ(infos[1].default_value, "1.5");
+  EXPECT_EQ(infos[2].type, "flag");
+  EXPECT_EQ(infos[2].default_value, "true");
+  EXPECT_EQ(infos[3].type, "choice");
+  EXPECT_EQ(infos[3].range, "bfs, dfs");
+}
+
+TEST(ReadFlag, knows_the_usual_words) {
+  for (const char* text : {"true", "yes", "1"}) EXPECT_TRUE(read_flag("f", text)) << text;
+  for (const char* text : {"false", "no", "0"}) EXPECT_FALSE(read_flag("f", text)) << text;
+  EXPECT_THROW(read_flag("f", "TRUE"), Error);
+}
+
+TEST(Suggestion, is_silent_when_nothing_is_near) {
+  EXPECT_EQ(suggestion("heft", {}), "");
+  EXPECT_EQ(suggestion("x", {"round_robin", "critical_path"}), "");
+  EXPECT_THAT(suggestion("hfet", {"dfs", "heft", "hash"}), HasSubstr("'heft'"));
+}
+
+}  // namespace
+}  // namespace emplace

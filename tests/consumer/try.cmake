@@ -1,0 +1,15 @@
+# cmake -D BUILD=... -D SOURCE=... -D COMPILER=... -P try.cmake: installs, configures, builds, runs.
+set(folder ${BUILD}/consumer)
+file(REMOVE_RECURSE ${folder})
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${ARGV} failed:\n${output}")
+  endif()
+endfunction()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${folder}/prefix)
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${folder}/build -G Ninja -D CMAKE_PREFIX_PATH=${folder}/prefix
+    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS=${FLAGS})
+run(${CMAKE_COMMAND} --build ${folder}/build)
+run(${folder}/build/consumer)
+run(${folder}/prefix/bin/emplace list)

@@ -1,0 +1,242 @@
+// The command line as a person meets it: what is printed where, which files appear, exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+
+namespace emplace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::CommandResult;
+using testing::TemporaryFolder;
+using Json = nlohmann::json;
+
+constexpr const char* kChain = R"({"format": "emplace.graph/1", "name": "chain",
+  "tensors": [{"bytes": 760000}, {"bytes": 760000}, {"bytes": 4}],
+  "ops": [
+    {"name": "w", "type": "parameter", "inputs": [], "outputs": [0]},
+    {"name": "a", "type": "mm", "inputs": [0], "outputs": [1], "time_us": {"gpu": 100}},
+    {"name": "b", "type": "mm", "inputs": [1], "outputs": [2], "time_us": {"gpu": 50}}]})";
+
+constexpr const char* kTwoDevices = R"(format: emplace.cluster/1
+name: pair
+kinds: {gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}}
+devices: [{name: d, kind: gpu, count: 2, gap_us: 5.7}]
+links: [{from: "*", to: "*", bandwidth: 7.6GB/s, hold_us: 25, channel: out, multicast: true}]
+)";
+
+class CommandLine : public ::testing::Test {
+ protected:
+  CommandLine() {
+    folder_.write("chain.json", kChain);
+    folder_.write("pair.yaml", kTwoDevices);
+  }
+
+  CommandResult run(const std::string& arguments) const { return folder_.emplace(arguments); }
+
+  // The command fails with exit code 2, says each of these, and writes nothing.
+  void expect_refused(const std::string& arguments, const std::vector<std::string>& messages) const {
+    const std::size_t files = folder_.num_files();
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.err;
+    EXPECT_THAT(result.out, IsEmpty()) << arguments;
+    for (const std::string& message : messages) EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(folder_.num_files(), files) << arguments;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CommandLine, simulate_prints_the_object_of_the_format_and_nothing_else) {
+  folder_.write("p.json", R"({"format": "emplace.placement/1", "assignment": {"w": "d0", "a": "d0", "b": "d1"}})");
+  const CommandResult result = run("simulate chain.json p.json --cluster pair.yaml --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, IsEmpty());
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["step_ns"], 250000);
+  EXPECT_EQ(json["fits"], true);
+  EXPECT_EQ(json["lower_bound_ns"], 150000);
+  EXPECT_EQ(json["devices"][0], (Json{{"name", "d0"}, {"busy_ns", 100000}, {"peak_bytes", 1520000}, {"capacity_bytes", 1 << 30}}));
+  EXPECT_EQ(json["channels"][0], (Json{{"name", "d0->*"}, {"busy_ns", 100000}, {"bytes", 760000}}));
+  EXPECT_EQ(json["transfers"], 1);
+  EXPECT_EQ(json["transfer_bytes"], 760000);
+}
+
+TEST_F(CommandLine, place_writes_a_placement_that_simulates_to_what_it_predicts) {
+  const CommandResult placed = run("place chain.json -c pair.yaml -o p.json --trace t.json --json");
+  ASSERT_EQ(placed.exit_code, 0) << placed.err;
+  const Json predicted = Json::parse(placed.out);
+  EXPECT_EQ(predicted["step_ns"], 155700);
+  const Json file = Json::parse(folder_.read("p.json"));
+  EXPECT_EQ(file["predicted"]["step_ns"], 155700);
+  EXPECT_EQ(Json::parse(run("simulate chain.json p.json -c pair.yaml --json").out)["step_ns"], 155700);
+  EXPECT_FALSE(Json::parse(folder_.read("t.json"))["traceEvents"].empty());
+}
+
+TEST_F(CommandLine, throughput_objective_reports_a_period) {
+  const CommandResult result = run("place chain.json -c pair.yaml --objective throughput --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["period_ns"], 100000);
+}
+
+TEST_F(CommandLine, compare_sorts_by_step_time_and_names_the_winner) {
+  const CommandResult result = run("compare chain.json -c pair.yaml --placers random,heft,single --seeds 3 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json rows = Json::parse(result.out);
+  ASSERT_EQ(rows.size(), 5);
+  for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LE(rows[i - 1]["step_ns"], rows[i]["step_ns"]);
+  EXPECT_THAT(run("compare chain.json -c pair.yaml --placers random,heft").out, HasSubstr("wins with"));
+}
+
+TEST_F(CommandLine, export_writes_every_form) {
+  run("place chain.json -c pair.yaml -p round_robin -o p.json --json");
+  EXPECT_THAT(run("export chain.json p.json -c pair.yaml -f dot").out, HasSubstr("digraph"));
+  EXPECT_THAT(run("export chain.json p.json -c pair.yaml -f trace").out, HasSubstr("traceEvents"));
+  EXPECT_EQ(Json::parse(run("export chain.json p.json -c pair.yaml -f placement").out)["assignment"].size(), 3);
+}
+
+TEST_F(CommandLine, every_command_shows_help_with_an_example) {
+  EXPECT_THAT(run("--help").out, HasSubstr("place"));
+  for (const std::string command : {"place", "compare", "simulate", "export", "cluster", "list"}) {
+    const CommandResult result = run(command + " --help");
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, HasSubstr("Example: emplace " + command));
+  }
+}
+
+TEST_F(CommandLine, cluster_show_prints_a_file_that_reads_back) {
+  folder_.write("box.yaml", run("cluster show 4xp100").out);
+  EXPECT_EQ(run("cluster show box.yaml").out, folder_.read("box.yaml"));
+}
+
+TEST_F(CommandLine, refuses_bad_usage) {
+  expect_refused("place chain.json -c pair.yaml -p hefft", {"unknown placer 'hefft'", "did you mean 'heft'"});
+  expect_refused("place chain.json -c pair.yaml -p 'heft(speed=1)'", {"placer 'heft'", "unknown option 'speed'"});
+  expect_refused("place chain.json -c pair.yaml -p 'round_robin(stride=0)'", {"'stride'", "'0' is not a whole number"});
+  expect_refused("place chain.json -c pair.yaml -p 'heft(insertion'", {"expected ')'"});
+  expect_refused("place chain.json -c pair.yaml --scheduler lifo", {"unknown scheduler 'lifo'"});
+  expect_refused("place chain.json -c pair.yaml --time soon", {"--time soon"});
+  expect_refused("place chain.json -c pair.yaml --cost cheap", {"--cost cheap"});
+  expect_refused("place chain.json -c 4xq100", {"4xq100"});
+  expect_refused("place chain.json", {"--cluster is missing"});
+  expect_refused("place nothing.json -c pair.yaml", {"nothing.json"});
+  expect_refused("list hefft", {"did you mean 'heft'"});
+  EXPECT_EQ(run("plaice").exit_code, 2);
+  EXPECT_EQ(run("").exit_code, 2);
+}
+
+// A graph with `from` replaced by `to`.
+std::string edited(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST_F(CommandLine, refuses_bad_graphs_naming_file_op_and_field) {
+  struct Case {
+    std::string from, to;
+    std::vector<std::string> messages;
+  };
+  const std::vector<Case> cases{
+      {R"("inputs": [1], "outputs": [2])", R"("inputs": [2], "outputs": [2])", {"op 'b'", "cycle"}},
+      {R"("inputs": [0], "outputs": [1])", R"("inputs": [2], "outputs": [1])", {"op 'a'", "cycle", "'b'"}},
+      {R"("inputs": [0], "outputs": [1])", R"("inputs": [7], "outputs": [1])", {"op 'a'", "inputs", "no tensor 7"}},
+      {R"("outputs": [0])", R"("outputs": [])", {"op 'a'", "inputs", "no op produces tensor 0"}},
+      {R"("outputs": [2])", R"("outputs": [1])", {"op 'b'", "outputs", "already produced by op 'a'"}},
+      {R"("name": "b")", R"("name": "a")", {"op 'a'", "used twice"}},
+      {R"({"bytes": 4})", R"({"bytes": -4})", {"tensor 2", "bytes", "negative"}},
+      {R"({"bytes": 4})", R"({"shape": [4], "dtype": "float31"})", {"tensor 2", "dtype", "float31"}},
+      {R"({"bytes": 4})", R"({"shape": [99999999999, 99999999999], "dtype": "float32"})", {"tensor 2", "overflows"}},
+      {R"({"bytes": 4})", R"({"bytes": 99999999999999999999999})", {"tensor 2", "bytes"}},
+      {R"("gpu": 50)", R"("gpu": -50)", {"op 'b'", "time_us", "negative"}},
+      {R"("gpu": 50)", R"("gpu": "fast")", {"op 'b'", "time_us", "expected a number"}},
+      {R"("type": "mm", "inputs": [1])", R"("type": "mm", "phase": "sideways", "inputs": [1])", {"op 'b'", "phase", "sideways"}},
+      {R"("type": "mm", "inputs": [1])", R"("type": "mm", "devices": ["tpu"], "inputs": [1])", {"op 'b'", "devices", "tpu"}},
+      {R"("type": "mm", "inputs": [1])", R"("type": "mm", "after": ["z"], "inputs": [1])", {"op 'b'", "after", "'z'"}},
+      {"emplace.graph/1", "emplace.graph/9", {"format", "emplace.graph/1"}},
+      {R"("gpu": 50}})", R"("gpu": 50})", {"malformed JSON"}},
+  };
+  for (const Case& bad : cases) {
+    folder_.write("bad.json", edited(kChain, bad.from, bad.to));
+    std::vector<std::string> messages = bad.messages;
+    messages.push_back("bad.json");
+    expect_refused("place bad.json -c pair.yaml -o out.json", messages);
+  }
+  folder_.write("bad.json", R"({"format": "emplace.graph/1", "name": "none", "tensors": [], "ops": []})");
+  expect_refused("place bad.json -c pair.yaml", {"bad.json", "empty"});
+  folder_.write("bad.json", "");
+  expect_refused("place bad.json -c pair.yaml", {"bad.json", "empty"});
+}
+
+TEST_F(CommandLine, refuses_every_truncation_of_a_graph) {
+  const std::string whole = kChain;
+  for (std::size_t length = 1; length < whole.size(); length += 7) {
+    folder_.write("bad.json", whole.substr(0, length));
+    expect_refused("place bad.json -c pair.yaml", {"bad.json"});
+  }
+}
+
+TEST_F(CommandLine, refuses_bad_clusters_naming_device_and_field) {
+  struct Case {
+    std::string from, to;
+    std::vector<std::string> messages;
+  };
+  const std::vector<Case> cases{
+      {"kind: gpu, count", "kind: tpu, count", {"tpu"}},
+      {"bandwidth: 7.6GB/s", "bandwidth: 0", {"bandwidth"}},
+      {"bandwidth: 7.6GB/s", "bandwidth: -1GB/s", {"bandwidth"}},
+      {"gap_us: 5.7", "gap_us: -5.7", {"gap_us"}},
+      {"from: \"*\"", "from: tpu", {"tpu"}},
+      {"count: 2", "count: 0", {"count"}},
+      {"links:", "lnks:", {"lnks"}},
+      {"memory: 1GiB", "memory: 1XiB", {"memory"}},
+      {"devices: [", "devices: [[", {""}},
+  };
+  for (const Case& bad : cases) {
+    folder_.write("bad.yaml", edited(kTwoDevices, bad.from, bad.to));
+    std::vector<std::string> messages = bad.messages;
+    messages.push_back("bad.yaml");
+    expect_refused("place chain.json -c bad.yaml", messages);
+  }
+  const std::string unlinked = kTwoDevices;
+  folder_.write("bad.yaml", unlinked.substr(0, unlinked.find("links:")));
+  expect_refused("place chain.json -c bad.yaml", {"device 'd0'", "no link"});
+}
+
+TEST_F(CommandLine, refuses_bad_placements_naming_the_op) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases{
+      {R"({"assignment": {"w": "d0", "a": "d0"}})", {"op 'b'", "not placed"}},
+      {R"({"assignment": {"w": "d0", "a": "d0", "b": "d9"}})", {"op 'b'", "d9"}},
+      {R"({"assignment": {"w": "d0", "a": "d0", "b": "d0", "c": "d0"}})", {"'c'"}},
+      {R"({"assignment": {"w": "d0", "a": "d0", "b": "d0"}, "priorities": {"c": 1}})", {"priorities", "'c'"}},
+      {R"({"assignment": {"w": "d0", "a": "d0", "b": 3}})", {"'b'", "expected a string"}},
+      {R"({"format": "x", "assignment": {}})", {"format"}},
+      {R"({"assignment": {"w": "d0",)", {"malformed JSON"}},
+  };
+  for (const auto& [text, messages] : cases) {
+    folder_.write("bad.json", text);
+    expect_refused("simulate chain.json bad.json -c pair.yaml", messages);
+  }
+}
+
+TEST_F(CommandLine, says_before_searching_that_a_model_cannot_fit) {
+  folder_.write("small.yaml", edited(kTwoDevices, "count: 2", "count: 2, memory: 300KB"));
+  const CommandResult result = run("place chain.json -c small.yaml -o p.json");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("short"));
+  EXPECT_FALSE(folder_.has("p.json"));
+}
+
+TEST_F(CommandLine, says_which_device_is_short_when_the_answer_does_not_fit) {
+  folder_.write("small.yaml", edited(kTwoDevices, "count: 2", "count: 2, memory: 1521KB"));
+  const CommandResult result = run("place chain.json -c small.yaml -p 'single(device=0)'");
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("does not fit: 'd0'"));
+}
+
+}  // namespace
+}  // namespace emplace

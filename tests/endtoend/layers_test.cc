@@ -1,0 +1,39 @@
+// The layers hold, and the check would notice if they did not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/command.h"
+
+namespace emplace {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+constexpr const char* kCheck = EMPLACE_SOURCE_DIR "/tools/check_layers.py ";
+
+TEST(Layers, hold) {
+  const TemporaryFolder folder;
+  const auto result = folder.shell(kCheck);
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+}
+
+TEST(Layers, check_notices_violations) {
+  const TemporaryFolder folder;
+  folder.shell("mkdir -p src/graph src/io src/cellar");
+  folder.write("src/graph/a.cc", "#include \"sim/simulator.h\"\n");
+  folder.write("src/graph/b.cc", "#include \"cluster/cluster.h\"\n");
+  folder.write("src/graph/c.cc", "#include <simdjson.h>\n");
+  folder.write("src/io/d.cc", "void f() { printf(\"\"); }\n");
+  folder.write("src/cellar/e.cc", "");
+  const auto result = folder.shell(std::string(kCheck) + "src");
+  EXPECT_EQ(result.exit_code, 1);
+  for (const char* where : {"graph/a.cc:1", "graph/b.cc:1", "graph/c.cc:1", "io/d.cc:1", "cellar/e.cc"}) {
+    EXPECT_THAT(result.out, HasSubstr(where));
+  }
+}
+
+}  // namespace
+}  // namespace emplace

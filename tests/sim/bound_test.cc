@@ -1,0 +1,146 @@
+// The lower bound that every report shows is below every placement that fits, whatever its
+// schedule.
+#include "placer/bound.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "sim/simulator.h"
+
+#include "placer/evaluator.h"
+
+#include "support/random_problem.h"
+#include "support/reference_simulator.h"
+#include "support/tiny_graphs.h"
+
+namespace emplace {
+namespace {
+
+// The next way to give groups devices, counting up; false after the last.
+bool next_assignment(const Problem& problem, std::vector<std::size_t>& digits) {
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    if (++digits[group] < problem.allowed_devices(group).size()) return true;
+    digits[group] = 0;
+  }
+  return false;
+}
+
+Placement placement_of(const Problem& problem, const std::vector<std::size_t>& digits) {
+  Placement placement(problem.num_ops());
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    const GroupId group = problem.group_of(op);
+    placement[op] = problem.allowed_devices(group)[digits[group]];
+  }
+  return placement;
+}
+
+TEST(LowerBound, is_below_every_fitting_random_placement) {
+  int fitting = 0;
+  for (std::uint64_t i = 0; i < 1500; ++i) {
+    Rng rng = Rng(41).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 1 + i / 40});
+    const LowerBound bound = lower_bound(*problem);
+    ASSERT_GE(bound.step, 0);
+    ASSERT_FALSE(bound.reason.empty());
+    for (int j = 0; j < 8; ++j) {
+      const Placement placement = random_placement(*problem, rng);
+      const Schedule schedule = random_schedule(*problem, rng);
+      const Timeline timeline = Simulator(problem).run(placement, schedule);
+      if (!timeline.fits()) continue;
+      ++fitting;
+      ASSERT_LE(bound.step, timeline.step) << bound.reason << "\n"
+                                           << describe(*problem, placement, schedule);
+    }
+  }
+  EXPECT_GT(fitting, 1000);
+}
+
+TEST(LowerBound, is_below_the_best_of_all_placements_of_small_problems) {
+  int compared = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    Rng rng = Rng(43).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 6, .max_devices = 3});
+    const Nanoseconds bound = lower_bound(*problem).step;
+    const Simulator simulator(problem);
+    const auto workspace = simulator.make_workspace();
+    const Schedule priorities = random_schedule(*problem, rng);
+    std::vector<std::size_t> digits(problem->num_groups(), 0);
+    do {
+      const Placement placement = placement_of(*problem, digits);
+      if (!reference::refusal(problem->graph(), problem->cluster(), placement).empty()) continue;
+      for (const Schedule& schedule : {Schedule{}, priorities}) {
+        const Evaluation value =
+            simulator.evaluate(placement, ReadyOrder(*problem, schedule), *workspace);
+        if (!value.fits()) continue;
+        ++compared;
+        ASSERT_LE(bound, value.step) << lower_bound(*problem).reason << "\n"
+                                     << describe(*problem, placement, schedule);
+      }
+    } while (next_assignment(*problem, digits));
+  }
+  EXPECT_GT(compared, 3000);
+}
+
+TEST(WhyNothingFits, speaks_only_where_no_placement_of_a_small_problem_fits) {
+  int spoke = 0;
+  for (std::uint64_t i = 0; i < 600; ++i) {
+    Rng rng = Rng(47).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 6, .max_devices = 3});
+    const auto reason = why_nothing_fits(*problem);
+    if (!reason) continue;
+    ++spoke;
+    ASSERT_FALSE(reason->empty());
+    const Simulator simulator(problem);
+    const auto workspace = simulator.make_workspace();
+    std::vector<std::size_t> digits(problem->num_groups(), 0);
+    do {
+      const Placement placement = placement_of(*problem, digits);
+      if (!reference::refusal(problem->graph(), problem->cluster(), placement).empty()) continue;
+      ASSERT_FALSE(simulator.evaluate(placement, {}, *workspace).fits())
+          << *reason << "\n"
+          << describe(*problem, placement, {});
+    } while (next_assignment(*problem, digits));
+  }
+  EXPECT_GT(spoke, 30);
+}
+
+TEST(WhyNothingFits, sees_that_a_cluster_is_too_small_and_that_one_is_not) {
+  EXPECT_TRUE(why_nothing_fits(*tiny_case("big_parameters_on_two_with_no_room").problem));
+  EXPECT_FALSE(why_nothing_fits(*tiny_case("big_parameters_on_two_tight").problem));
+  EXPECT_FALSE(why_nothing_fits(*tiny_case("big_parameters_on_one_device").problem));
+}
+
+TEST(LowerBound, is_below_all_placements_of_the_tiny_cases) {
+  for (const TinyCase& tiny : tiny_cases()) {
+    const Problem& problem = *tiny.problem;
+    const Nanoseconds bound = lower_bound(problem).step;
+    const Simulator simulator(tiny.problem);
+    const auto workspace = simulator.make_workspace();
+    std::vector<std::size_t> digits(problem.num_groups(), 0);
+    int left = 2000;  // four devices and ten ops have a million placements
+    do {
+      const Placement placement = placement_of(problem, digits);
+      const Evaluation value = simulator.evaluate(placement, {}, *workspace);
+      if (!value.fits()) continue;
+      ASSERT_LE(bound, value.step) << tiny.name;
+    } while (--left > 0 && next_assignment(problem, digits));
+  }
+}
+
+TEST(LowerBound, knows_that_a_chain_cannot_be_faster_than_its_ops_in_a_row) {
+  EXPECT_GE(lower_bound(*tiny_case("chain_on_two_equal").problem).step, 400'000);
+  EXPECT_GE(lower_bound(*tiny_case("only_control_on_four_on_a_bus").problem).step, 300'000);
+}
+
+TEST(LowerBound, knows_that_work_is_shared_among_all_devices_at_best) {
+  EXPECT_GE(lower_bound(*tiny_case("fork_join_on_one_device").problem).step, 2'500'000);
+  EXPECT_GE(lower_bound(*tiny_case("disconnected_on_two_equal").problem).step, 250'000);
+}
+
+TEST(LowerBound, is_the_step_time_of_a_single_op) {
+  EXPECT_EQ(lower_bound(*tiny_case("one_op_on_one_device").problem).step, 100'000);
+}
+
+}  // namespace
+}  // namespace emplace

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Checks that includes go down the layers of HACKING.md only, and that third-party headers stay in
+the rooms that own them. Prints every violation; exits 1 if there is any."""
+
+import pathlib
+import re
+import sys
+
+LAYERS = {
+    "base": 0,
+    "graph": 1, "cluster": 1,
+    "cost": 2,
+    "sim": 3,
+    "placer": 4,
+    "placers": 5,
+    "io": 6,
+    "cli": 7,
+}
+
+# header pattern -> the paths (below src/) that may include it
+OWNERS = {
+    r"onnx/|google/protobuf/": r"io/onnx_",
+    r"CLI/": r"cli/",
+    r"simdjson": r"io/",
+    r"nlohmann/": r"(io|cli)/",
+    r"yaml-cpp/": r"io/",
+    r"zlib": r"io/",
+    r"metis\.h|scotch\.h|Clp|Coin": r"placers/",
+}
+
+# Only the command line prints, exits or aborts.
+FORBIDDEN = r"\b(std::cout|std::cerr|printf|fmt::print|std::exit|std::abort|abort\(\)|exit\()"
+
+
+def violations(src: pathlib.Path):
+    for path in sorted(src.rglob("*.[ch]*")):
+        if path.suffix not in (".cc", ".h"):
+            continue
+        name = path.relative_to(src).as_posix()
+        room = name.split("/")[0]
+        if room not in LAYERS:
+            yield f"{name}: '{room}' is not a known room"
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            where = f"{name}:{number}"
+            if found := re.match(r'\s*#include "([^"]+)"', line):
+                target = found[1].split("/")[0]
+                if target not in LAYERS:
+                    yield f"{where}: includes '{found[1]}', which is in no known room"
+                elif target != room and LAYERS[target] >= LAYERS[room]:
+                    yield f"{where}: {room} includes {found[1]}, which is not below it"
+            if found := re.match(r"\s*#include <([^>]+)>", line):
+                for header, owner in OWNERS.items():
+                    if re.match(header, found[1]) and not re.match(owner, name):
+                        yield f"{where}: includes <{found[1]}>, which only {owner} may"
+            if room != "cli" and re.search(FORBIDDEN, line.split("//")[0]):
+                yield f"{where}: only the command line prints or exits"
+
+
+def main():
+    src = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent / "src"
+    found = list(violations(src))
+    print("\n".join(found) if found else "layers hold")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
