@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/rng.h"
 #include "base/units.h"

@@ -99,7 +99,6 @@ std::string rows_to_json(const std::vector<Row>& rows) {
 
 void compare(const Arguments& arguments, Session& session) {
   const auto problem = arguments.problem.load();
-  if (!arguments.json) fmt::print("{}\n", describe_problem(*problem));
   if (refuse_hopeless(*problem, session)) return;
   const auto runs = make_runs(arguments.placers, arguments.schedulers, arguments.seed, arguments.seeds);
   const auto results = run_all(problem, runs, arguments.budget, arguments.objective, session, false);
@@ -112,7 +111,7 @@ void compare(const Arguments& arguments, Session& session) {
   if (arguments.json) {
     fmt::print("{}", rows_to_json(rows));
   } else {
-    fmt::print("{}\n{}", comparison_table(rows, arguments.seeds > 1), verdict(rows));
+    fmt::print("{}\n{}\n{}", describe_problem(*problem), comparison_table(rows, arguments.seeds > 1), verdict(rows));
     if (results.size() < runs.size()) fmt::print("Stopped after {} of {} runs.\n", results.size(), runs.size());
   }
   if (!arguments.output.empty()) write_placement(arguments.output, best, results.front());

@@ -28,7 +28,6 @@ void print_notes(const RunResult& result) {
 
 void place(const Arguments& arguments, Session& session) {
   const auto problem = arguments.problem.load();
-  if (!arguments.json) fmt::print("{}\n", describe_problem(*problem));
   if (refuse_hopeless(*problem, session)) return;
   // A search over placers also looks for the best order of ops, unless one was asked for.
   const bool portfolio = arguments.placer == "all";
@@ -42,7 +41,7 @@ void place(const Arguments& arguments, Session& session) {
   if (arguments.json) {
     fmt::print("{}", to_json(outcome, &best));
   } else {
-    fmt::print("placed by {} with {} order{}\n{}", best.run.placer.to_string(), best.run.scheduler,
+    fmt::print("{}\nplaced by {} with {} order{}\n{}", describe_problem(*problem), best.run.placer.to_string(), best.run.scheduler,
                results.size() > 1 ? fmt::format(", the best of {} tries", results.size()) : "", to_text(outcome));
   }
   if (!arguments.output.empty()) write_placement(arguments.output, outcome, best);

@@ -110,9 +110,7 @@ class GraphReader {
       document_.rewind();
       read_fields();
     }
-    if (document_.current_location().error() == simdjson::SUCCESS) {
-      fail_input("malformed JSON: there is text after the end");
-    }
+    expect_end(document_);
     if (format_ != kFormat) fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format_);
     if (!seen_tensors_) fail_input("tensors: is missing");
     if (!seen_ops_) fail_input("ops: is missing");
@@ -121,9 +119,7 @@ class GraphReader {
 
  private:
   void read_fields() {
-    simdjson::ondemand::object object;
-    if (document_.get_object().get(object) != simdjson::SUCCESS) fail_input("expected a JSON object");
-    for (auto field : object) {
+    for (auto field : json_root(document_)) {
       const std::string_view key = field.unescaped_key();
       if (key == "format") {
         format_ = json_string(field.value(), "format");

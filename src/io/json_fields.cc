@@ -22,6 +22,16 @@ JsonText::JsonText(std::string_view text) : padded_(text) {
   reading_json([&] { document_ = parser_.iterate(padded_); });
 }
 
+simdjson::ondemand::object json_root(simdjson::ondemand::document& document) {
+  return expect(document.get_object(), "the file", "a JSON object");
+}
+
+void expect_end(simdjson::ondemand::document& document) {
+  if (document.current_location().error() == simdjson::SUCCESS) {
+    fail_input("malformed JSON: there is text after the end");
+  }
+}
+
 Decimal json_decimal(JsonValue value, std::string_view field) {
   if (simdjson::ondemand::json_type type = value.type(); type != simdjson::ondemand::json_type::number) {
     fail_input("{}: expected a number", field);

@@ -28,6 +28,11 @@ class JsonText {
   simdjson::ondemand::document document_;
 };
 
+// The whole document as an object, which it must be.
+simdjson::ondemand::object json_root(simdjson::ondemand::document& document);
+// Throws an Error unless the document has been read to its end.
+void expect_end(simdjson::ondemand::document& document);
+
 using JsonValue = simdjson::ondemand::value;
 
 Decimal json_decimal(JsonValue value, std::string_view field);

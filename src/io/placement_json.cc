@@ -17,10 +17,8 @@ class PlacementReader {
   }
 
   PlacementFile read(simdjson::ondemand::document& document) {
-    simdjson::ondemand::object object;
-    if (document.get_object().get(object) != simdjson::SUCCESS) fail_input("expected a JSON object");
     bool assigned = false;
-    for (auto field : object) {
+    for (auto field : json_root(document)) {
       const std::string_view key = field.unescaped_key();
       if (key == "format") {
         const std::string format = json_string(field.value(), "format");
@@ -40,9 +38,7 @@ class PlacementReader {
         read_priorities(json_object(field.value(), "priorities"));
       }
     }
-    if (document.current_location().error() == simdjson::SUCCESS) {
-      fail_input("malformed JSON: there is text after the end");
-    }
+    expect_end(document);
     if (!assigned) fail_input("assignment: is missing");
     require_all();
     check_placement(problem_, file_.placement);

@@ -62,7 +62,10 @@ class TimelineReader {
   void read_transfer(std::uint32_t made) {
     const auto& leader = w_.transfers[made];
     const TensorId tensor = p_.tensor_id[leader.tensor];
-    const ChannelId channel = p_.pairs[leader.from * p_.num_devices + leader.to].channel;
+    // A transfer that takes no time uses no channel.
+    const bool instant = leader.length == 0;
+    const ChannelId channel =
+        instant ? kNoChannel : p_.pairs[leader.from * p_.num_devices + leader.to].channel;
     Transfer transfer{tensor,
                       leader.from,
                       leader.to,
@@ -80,6 +83,7 @@ class TimelineReader {
     }
     timeline_.num_transfers += 1;
     timeline_.transfer_bytes += graph_.bytes(tensor);
+    if (instant) return;
     timeline_.channels[channel].busy += leader.length;
     timeline_.channels[channel].bytes += graph_.bytes(tensor);
     timeline_.channels[channel].transfers += 1;

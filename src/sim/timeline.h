@@ -18,7 +18,7 @@ struct Transfer {
   TensorId tensor = 0;
   DeviceId from = 0;
   DeviceId to = 0;
-  ChannelId channel = kNoChannel;
+  ChannelId channel = kNoChannel;  // none for a transfer that takes no time
   Nanoseconds queued = 0;
   Nanoseconds start = 0;
   Nanoseconds finish = 0;

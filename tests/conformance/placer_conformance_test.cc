@@ -188,6 +188,21 @@ TEST_P(PlacerConformance, stops_when_its_evaluations_are_spent) {
   }
 }
 
+// Libraries that placers call like to talk; what `--json` prints must stay one object.
+TEST_P(PlacerConformance, prints_nothing) {
+  testing::internal::CaptureStdout();
+  for (std::uint64_t i = 0; i < 120; ++i) {
+    Rng rng = Rng(1234).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 25});
+    try {
+      place(problem, evaluations(kEvaluations), i);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
 TEST_P(PlacerConformance, describes_itself) {
   EXPECT_FALSE(info().family.empty());
   EXPECT_FALSE(info().summary.empty());

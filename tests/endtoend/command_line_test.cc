@@ -232,7 +232,7 @@ TEST_F(CommandLine, says_before_searching_that_a_model_cannot_fit) {
 }
 
 TEST_F(CommandLine, says_which_device_is_short_when_the_answer_does_not_fit) {
-  folder_.write("small.yaml", edited(kTwoDevices, "count: 2", "count: 2, memory: 1521KB"));
+  folder_.write("small.yaml", edited(kTwoDevices, "count: 2", "count: 2, memory: 1520001"));
   const CommandResult result = run("place chain.json -c small.yaml -p 'single(device=0)'");
   EXPECT_EQ(result.exit_code, 1) << result.out;
   EXPECT_THAT(result.out, HasSubstr("does not fit: 'd0'"));

@@ -4,18 +4,21 @@
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "graph/graph_builder.h"
+
 #include "placer/placer.h"
+
 #include "placers/all.h"
 #include "placers/common/favourite_children.h"
 #include "placers/common/gap_timeline.h"
 #include "placers/common/linked_devices.h"
 #include "placers/common/list_schedule.h"
 #include "placers/common/task_graph.h"
+
 #include "support/random_problem.h"
 #include "support/tiny_graphs.h"
 
@@ -70,9 +73,8 @@ ClusterSpec fast_devices(int count, std::int64_t bandwidth, Bytes memory = 1'000
 
 PlaceResult place(const std::string& placer, const std::shared_ptr<const Problem>& problem) {
   Evaluator evaluator(problem);
-  PlaceResult result = all_placers()
-                           .make(PlacerSpec::parse(placer))
-                           ->place(*problem, evaluator, Budget(), Rng(1));
+  PlaceResult result =
+      all_placers().make(PlacerSpec::parse(placer))->place(*problem, evaluator, Budget(), Rng(1));
   check_placement(*problem, result.placement);
   return result;
 }
@@ -267,8 +269,8 @@ TEST(Heft, keeps_chain_on_one_device_when_links_are_slow) {
 }
 
 TEST(Heft, knows_that_transfers_share_a_channel) {
-  // Each of four readers of four tensors gains from leaving if its transfer is alone on the channel,
-  // but not behind three others.
+  // Each of four readers of four tensors gains from leaving if its transfer is alone on the
+  // channel, but not behind three others.
   Builder builder;
   std::vector<TensorId> made;
   for (int i = 0; i < 4; ++i) {
@@ -317,9 +319,8 @@ TEST(Heft, counts_the_whole_group_when_it_chooses_a_device) {
              .time_us = {{"d0", {900, 0}}, {"d1", {10, 0}}},
              .colocate = "together"},
             {{.bytes = 10}});
-  const auto problem =
-      compile(std::make_shared<Graph>(std::move(graph).build()),
-              std::make_shared<Cluster>(Cluster(fast_devices(2, 1'000'000'000))));
+  const auto problem = compile(std::make_shared<Graph>(std::move(graph).build()),
+                               std::make_shared<Cluster>(Cluster(fast_devices(2, 1'000'000'000))));
   EXPECT_THAT(place("heft", problem).placement, ::testing::Each(DeviceId{1}));
 }
 
@@ -375,8 +376,8 @@ TEST(FavouriteChildren, has_at_most_one_parent_for_each_child) {
   Rng rng(5);
   for (int i = 0; i < 200; ++i) {
     const auto problem = random_problem(rng);
-    const FavouriteResult result = find_favourite_children(
-        *problem, floating_ops(*problem), FavouriteOptions{.threshold = 0.5});
+    const FavouriteResult result = find_favourite_children(*problem, floating_ops(*problem),
+                                                           FavouriteOptions{.threshold = 0.5});
     std::set<OpId> children;
     for (OpId op = 0; op < problem->num_ops(); ++op) {
       const OpId child = result.favourites.child[op];
@@ -400,8 +401,8 @@ TEST(TaskGraph, drops_an_edge_beside_a_path_that_takes_longer) {
   remove_implied_edges(graph);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> left;
   for (const TaskEdge& edge : graph.edges) left.emplace_back(edge.from, edge.to);
-  EXPECT_THAT(left, ::testing::ElementsAre(std::pair{0U, 1U}, std::pair{0U, 4U},
-                                           std::pair{1U, 2U}, std::pair{2U, 3U}));
+  EXPECT_THAT(left, ::testing::ElementsAre(std::pair{0U, 1U}, std::pair{0U, 4U}, std::pair{1U, 2U},
+                                           std::pair{2U, 3U}));
   const TaskChains chains = find_chains(graph);
   EXPECT_EQ(chains.task, (std::vector<std::uint32_t>{0, 1, 1, 1, 2}));
   EXPECT_EQ(chains.duration[1], 170 * kMicrosecond);
@@ -431,7 +432,8 @@ TEST(MSct, says_that_the_linear_program_was_stopped) {
   std::vector<TensorId> tensors;
   for (int i = 0; i < 200; ++i) {
     std::set<TensorId> inputs;
-    for (int j = 0; j < 3 && !tensors.empty(); ++j) inputs.insert(tensors[rng.below(tensors.size())]);
+    for (int j = 0; j < 3 && !tensors.empty(); ++j)
+      inputs.insert(tensors[rng.below(tensors.size())]);
     const auto time = static_cast<std::int64_t>(10 + rng.below(90));
     tensors.push_back(builder.op(fmt::format("a{}", i), time, {inputs.begin(), inputs.end()},
                                  static_cast<Bytes>(1000 + rng.below(100'000))));

@@ -5,15 +5,18 @@
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "graph/graph_builder.h"
+
 #include "placer/placer.h"
+
 #include "placers/all.h"
 #include "placers/common/coarse_graph.h"
 #include "placers/common/scotch_map.h"
+
 #include "support/random_problem.h"
 #include "support/tiny_graphs.h"
 
@@ -51,8 +54,8 @@ ClusterSpec devices_of_kinds(const std::vector<std::string>& kinds, Bytes memory
   return spec;
 }
 
-// `count` clusters of `size` ops each: 1 MB between neighbours in one, 10 bytes from one to the next.
-// An op takes 100 us on a "gpu" and 1000 us on a "cpu".
+// `count` clusters of `size` ops each: 1 MB between neighbours in one, 10 bytes from one to the
+// next. An op takes 100 us on a "gpu" and 1000 us on a "cpu".
 class Clumps {
  public:
   Clumps(int count, int size) : size_(size) {
@@ -120,10 +123,10 @@ TEST(CoarseGraph, adds_up_what_two_groups_exchange) {
                        {{.bytes = bytes}})[0];
   };
   const TensorId a = op("a", {}, 100, "left");
-  const TensorId b = op("b", {a}, 20, "left");   // stays inside the group
+  const TensorId b = op("b", {a}, 20, "left");  // stays inside the group
   const TensorId c = op("c", {a, b}, 3, "right");
-  op("d", {a}, 7, "right");                      // a's tensor counts once for the group
-  op("e", {c}, 9, "left");                       // the other direction counts to the same edge
+  op("d", {a}, 7, "right");  // a's tensor counts once for the group
+  op("e", {c}, 9, "left");   // the other direction counts to the same edge
   const auto problem = compile(std::make_shared<Graph>(std::move(builder).build()),
                                std::make_shared<Cluster>(Cluster(devices_of_kinds({"gpu"}))));
   const CoarseGraph graph = build_coarse_graph(*problem);
@@ -193,8 +196,8 @@ TEST(Partitioner, gives_slow_devices_less_work) {
   const auto problem = clumps.on(devices_of_kinds({"gpu", "cpu"}));
   for (const std::string key : {"metis", "scotch"}) {
     EXPECT_THAT(ops_by_device(place(key, problem), 2),
-                ::testing::ElementsAre(::testing::Ge(95), ::testing::AllOf(::testing::Ge(5),
-                                                                           ::testing::Le(15))))
+                ::testing::ElementsAre(::testing::Ge(95),
+                                       ::testing::AllOf(::testing::Ge(5), ::testing::Le(15))))
         << key;
   }
   EXPECT_EQ(ops_by_device(place("mincut", problem), 2), (std::vector<int>{110, 0}));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+
 #include "placers/common/linked_devices.h"
 
 namespace emplace {

@@ -7,13 +7,14 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "placer/placer.h"
 
 namespace emplace {
 
 // Without loops; every edge in both directions with the same weight; neighbours ascending.
 struct CoarseGraph {
-  std::vector<std::int64_t> offsets;   // neighbours of v: [offsets[v], offsets[v + 1])
+  std::vector<std::int64_t> offsets;  // neighbours of v: [offsets[v], offsets[v + 1])
   std::vector<GroupId> neighbours;
   std::vector<Bytes> edge_bytes;       // beside `neighbours`: what the two groups exchange
   std::vector<Nanoseconds> durations;  // by group, the sum of its ops' mean durations
@@ -30,9 +31,9 @@ CoarseGraph build_coarse_graph(const Problem& problem);
 std::vector<std::int32_t> scale_weights(const std::vector<std::int64_t>& values,
                                         std::int64_t limit);
 
-// Of `candidates`, those that take part in a partition: the ones that groups of at least half of all
-// the time may use. A few groups that are tied to one device thus neither exclude the others nor are
-// excluded: `place_parts` moves them afterwards.
+// Of `candidates`, those that take part in a partition: the ones that groups of at least half of
+// all the time may use. A few groups that are tied to one device thus neither exclude the others
+// nor are excluded: `place_parts` moves them afterwards.
 std::vector<DeviceId> partition_devices(const Problem& problem, const CoarseGraph& graph,
                                         const std::vector<DeviceId>& candidates);
 
@@ -43,7 +44,6 @@ std::vector<double> speed_shares(const Problem& problem, const std::vector<Devic
 // exchanges most, then the least loaded; notes say where the result does not fit in memory.
 PlaceResult place_parts(const Problem& problem, Evaluator& evaluator, const CoarseGraph& graph,
                         const std::vector<std::int32_t>& part_of_group,
-                        const std::vector<DeviceId>& devices,
-                        const std::vector<DeviceId>& allowed);
+                        const std::vector<DeviceId>& devices, const std::vector<DeviceId>& allowed);
 
 }  // namespace emplace

@@ -45,8 +45,8 @@ bool EarliestTaskFirst::run() {
     if (best.op == kNoOp) break;
     if (!commit(best) || !settle_ready()) return false;
   }
-  const bool complete = std::all_of(state_.begin(), state_.end(),
-                                    [](State state) { return state == State::kDone; });
+  const bool complete =
+      std::all_of(state_.begin(), state_.end(), [](State state) { return state == State::kDone; });
   EMPLACE_CHECK(complete);
   return true;
 }

@@ -11,23 +11,24 @@
 #include "base/csr.h"
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "placers/common/list_schedule.h"
 
 namespace emplace {
 
-// For each op the one successor that should follow it on its device, or kNoOp, and how long what the
-// successor reads would take to another device.
+// For each op the one successor that should follow it on its device, or kNoOp, and how long what
+// the successor reads would take to another device.
 struct FavouriteChildren {
   std::vector<OpId> child;
   std::vector<Nanoseconds> delay;
 };
 
-// Commits all ops of `schedule` that do not float. Pairs that start at the same time are taken by op
-// index, then device index.
+// Commits all ops of `schedule` that do not float. Pairs that start at the same time are taken by
+// op index, then device index.
 //
 // With favourites, a device that ran an op whose favourite child is still to come is awake for the
-// child until the child could run anywhere else without delay, and meanwhile starts nothing else but
-// what is urgent: an op whose data would be ready in time on every device.
+// child until the child could run anywhere else without delay, and meanwhile starts nothing else
+// but what is urgent: an op whose data would be ready in time on every device.
 class EarliestTaskFirst {
  public:
   EarliestTaskFirst(ListSchedule& schedule, const FavouriteChildren* favourites);

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/csr.h"
+
 #include "placers/common/task_graph.h"
 
 namespace emplace {
@@ -133,9 +134,10 @@ std::pair<std::vector<double>, bool> LinearProgram::solve(const FavouriteOptions
   return {std::vector<double>(values, values + edges_.size()), optimal};
 }
 
-// By vertex: its favourite child, or kNone. Both ends of an edge take part in one favourite at most,
-// the smallest variables first.
-std::vector<std::uint32_t> round_favourites(const TaskChains& chains, const std::vector<TaskEdge>& edges,
+// By vertex: its favourite child, or kNone. Both ends of an edge take part in one favourite at
+// most, the smallest variables first.
+std::vector<std::uint32_t> round_favourites(const TaskChains& chains,
+                                            const std::vector<TaskEdge>& edges,
                                             const std::vector<double>& x, double threshold) {
   std::vector<std::uint32_t> by_value;
   for (std::uint32_t i = 0; i < edges.size(); ++i) {
@@ -154,8 +156,8 @@ std::vector<std::uint32_t> round_favourites(const TaskChains& chains, const std:
   return child;
 }
 
-// From vertices to ops. Vertices that take no time are passed over: they never wait for a device, so
-// that the device is kept for the next one that does.
+// From vertices to ops. Vertices that take no time are passed over: they never wait for a device,
+// so that the device is kept for the next one that does.
 FavouriteChildren favourites_of_ops(const Problem& problem, const TaskGraph& graph,
                                     const std::vector<std::uint32_t>& child) {
   std::vector<Nanoseconds> transfer(child.size(), 0);  // to the favourite child

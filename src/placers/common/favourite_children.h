@@ -1,6 +1,6 @@
 // Favourite children by linear programming: which successor of each op should stay on its device so
-// that, with devices without end and small communication times, the step is shortest. Hanen, Munier:
-// "An approximation algorithm for scheduling dependent tasks on m processors with small
+// that, with devices without end and small communication times, the step is shortest. Hanen,
+// Munier: "An approximation algorithm for scheduling dependent tasks on m processors with small
 // communication delays", 1995; rounded as in Jeon et al., SoCC 2020 (Baechi).
 #pragma once
 
@@ -9,7 +9,9 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "cost/problem.h"
+
 #include "placers/common/earliest_task.h"
 
 namespace emplace {

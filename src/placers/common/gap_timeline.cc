@@ -22,7 +22,9 @@ std::uint32_t mixed(std::uint32_t x) {
 
 }  // namespace
 
-GapTimeline::GapTimeline() : nodes_(1) { root_ = make_node(0, kForever); }
+GapTimeline::GapTimeline() : nodes_(1) {
+  root_ = make_node(0, kForever);
+}
 
 Nanoseconds GapTimeline::find(Nanoseconds ready, Nanoseconds length, bool insertion) const {
   EMPLACE_DCHECK(ready >= 0 && length > 0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ids.h"
+
 #include "cost/problem.h"
 
 namespace emplace {
@@ -16,9 +17,9 @@ bool fully_linked(const Cluster& cluster);
 // device's speed.
 std::vector<double> total_durations(const Problem& problem);
 
-// Devices, ascending, of which every one can send to every other and of which every group may use at
-// least one: all of them on a fully linked cluster, else the set of the highest total speed that a
-// greedy search from every device finds. Throws an Error when it finds none.
+// Devices, ascending, of which every one can send to every other and of which every group may use
+// at least one: all of them on a fully linked cluster, else the set of the highest total speed that
+// a greedy search from every device finds. Throws an Error when it finds none.
 std::vector<DeviceId> mutually_linked_devices(const Problem& problem);
 
 // Says which devices are left out, and why.

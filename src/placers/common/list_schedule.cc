@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+
 #include "placers/common/linked_devices.h"
 
 namespace emplace {
@@ -28,9 +29,9 @@ std::vector<std::uint8_t> instant_ops(const Problem& problem) {
   std::vector<std::uint8_t> instant(problem.num_ops(), 0);
   for (OpId op = 0; op < problem.num_ops(); ++op) {
     const auto allowed = problem.allowed_devices(problem.group_of(op));
-    const bool takes_no_time =
-        std::all_of(allowed.begin(), allowed.end(),
-                    [&](DeviceId device) { return problem.duration(op, device) == 0; });
+    const bool takes_no_time = std::all_of(allowed.begin(), allowed.end(), [&](DeviceId device) {
+      return problem.duration(op, device) == 0;
+    });
     instant[op] = takes_no_time ? 1 : 0;
   }
   return instant;
@@ -209,8 +210,8 @@ Nanoseconds ListSchedule::bring_inputs(OpId op, DeviceId device, bool commit) {
 
 // When the tensor would arrive. A transfer comes after all that were committed to its channel, even
 // where the channel has a gap earlier: the simulator serves a channel in the order of queueing, so
-// that what slips in before others delays them, which can no longer be counted here. The cursors keep
-// what one op waits for from sharing a channel's time while nothing is committed yet.
+// that what slips in before others delays them, which can no longer be counted here. The cursors
+// keep what one op waits for from sharing a channel's time while nothing is committed yet.
 Nanoseconds ListSchedule::send(const Pending& item, DeviceId to, bool commit) {
   const Nanoseconds length = problem_->transfer_time(item.tensor, item.from, to);
   if (length == Problem::kNoLink) return kNever;
@@ -236,8 +237,8 @@ Nanoseconds ListSchedule::send(const Pending& item, DeviceId to, bool commit) {
   const Nanoseconds arrives =
       std::max(start + length, shared != nullptr ? shared->finish : Nanoseconds{0});
   if (commit) {
-    arrivals_.push_back({to, length > 0 ? link.channel : kNoChannel, start, arrives,
-                         first_arrival_[item.tensor]});
+    arrivals_.push_back(
+        {to, length > 0 ? link.channel : kNoChannel, start, arrives, first_arrival_[item.tensor]});
     first_arrival_[item.tensor] = static_cast<std::uint32_t>(arrivals_.size() - 1);
     sent_.emplace_back(item.tensor, to);
   }
@@ -333,7 +334,9 @@ void ListSchedule::place_rest() {
   }
 }
 
-Placement ListSchedule::placement() const { return expand_groups(*problem_, device_of_group_); }
+Placement ListSchedule::placement() const {
+  return expand_groups(*problem_, device_of_group_);
+}
 
 Schedule ListSchedule::start_order() const {
   const OpId num_ops = problem_->num_ops();

@@ -17,7 +17,9 @@
 #include "base/csr.h"
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "cost/problem.h"
+
 #include "placers/common/gap_timeline.h"
 #include "placers/common/memory.h"
 
@@ -57,7 +59,8 @@ class ListSchedule {
 
   // Where the op may go now: its group's device once it has one; else the devices with room for the
   // group and for what it reads that floats, or at least for the group, or the one with the most
-  // room. None when no device is linked with those of all its neighbours. Valid until the next call.
+  // room. None when no device is linked with those of all its neighbours. Valid until the next
+  // call.
   const std::vector<DeviceId>& candidates(OpId op);
   // What the op's group needs, with the groups without a device whose floating ops the op reads.
   Bytes need_with_floating(OpId op);
@@ -147,10 +150,10 @@ class ListSchedule {
   std::vector<ChannelId> moved_cursors_;
 };
 
-// The placement that `fill` builds within memory (fit_memory), with its order of starts where wanted,
-// else FIFO. `fill` commits every
-// op that does not float and returns false when it finds no candidate for one, for want of links; it
-// is then called again with mutually linked devices only, and a note names the others.
+// The placement that `fill` builds within memory (fit_memory), with its order of starts where
+// wanted, else FIFO. `fill` commits every op that does not float and returns false when it finds no
+// candidate for one, for want of links; it is then called again with mutually linked devices only,
+// and a note names the others.
 PlaceResult place_by_list(const Problem& problem, Evaluator& evaluator, const Budget& budget,
                           const ListSchedule::Options& options, bool keep_order,
                           const std::function<bool(ListSchedule&)>& fill);

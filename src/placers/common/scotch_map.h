@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
+
 #include "placers/common/coarse_graph.h"
 
 namespace emplace {

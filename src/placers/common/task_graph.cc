@@ -47,7 +47,8 @@ std::vector<std::uint32_t> find_hubs(const TaskGraph& graph,
   std::vector<std::uint32_t> path;
   const auto last = std::max_element(finish.begin(), finish.end());
   if (last == finish.end()) return path;
-  for (auto at = static_cast<std::uint32_t>(last - finish.begin()); at != kNone; at = previous[at]) {
+  for (auto at = static_cast<std::uint32_t>(last - finish.begin()); at != kNone;
+       at = previous[at]) {
     path.push_back(at);
   }
   const std::size_t count = std::min(kMaxHubs, path.size());

@@ -1,5 +1,5 @@
-// The graph that favourite children are sought in (favourite_children.h): ops that take part, and the
-// dependencies that can decide when one starts.
+// The graph that favourite children are sought in (favourite_children.h): ops that take part, and
+// the dependencies that can decide when one starts.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "cost/problem.h"
 
 namespace emplace {
@@ -32,7 +33,8 @@ TaskGraph build_task_graph(const Problem& problem, const std::vector<std::uint8_
 // that take at least as long as the transfer. Finds many of them, not all.
 void remove_implied_edges(TaskGraph& graph);
 
-// A vertex whose only successor has no other predecessor, with it and so on: chains as single tasks.
+// A vertex whose only successor has no other predecessor, with it and so on: chains as single
+// tasks.
 struct TaskChains {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 

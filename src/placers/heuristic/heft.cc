@@ -1,12 +1,13 @@
-// HEFT: ops by decreasing upward rank, each on the device where it finishes first. Topcuoglu, Hariri,
-// Wu: "Performance-effective and low-complexity task scheduling for heterogeneous computing", IEEE
-// TPDS 2002. Channels carry one transfer at a time here, as they do in the simulator; the paper's
-// have no limit (`contention=false`).
+// HEFT: ops by decreasing upward rank, each on the device where it finishes first. Topcuoglu,
+// Hariri, Wu: "Performance-effective and low-complexity task scheduling for heterogeneous
+// computing", IEEE TPDS 2002. Channels carry one transfer at a time here, as they do in the
+// simulator; the paper's have no limit (`contention=false`).
 #include <algorithm>
 #include <numeric>
 
 #include "placer/placer.h"
 #include "placer/ranks.h"
+
 #include "placers/common/list_schedule.h"
 
 namespace emplace {
@@ -42,8 +43,7 @@ std::vector<OpId> rank_order(const Problem& problem) {
   const std::vector<Nanoseconds> ranks = upward_ranks(problem);
   std::vector<OpId> order(problem.num_ops());
   std::iota(order.begin(), order.end(), OpId{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](OpId a, OpId b) { return ranks[a] > ranks[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](OpId a, OpId b) { return ranks[a] > ranks[b]; });
   return order;
 }
 
@@ -83,14 +83,13 @@ bool commit_earliest_finish(ListSchedule& schedule, OpId op) {
 
 PlaceResult Heft::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
   const std::vector<OpId> order = rank_order(problem);
-  return place_by_list(
-      problem, evaluator, budget,
-      {.insertion = options_.insertion, .contention = options_.contention}, true,
-      [&](ListSchedule& schedule) {
-        return std::all_of(order.begin(), order.end(), [&](OpId op) {
-          return schedule.floats(op) || commit_earliest_finish(schedule, op);
-        });
-      });
+  return place_by_list(problem, evaluator, budget,
+                       {.insertion = options_.insertion, .contention = options_.contention}, true,
+                       [&](ListSchedule& schedule) {
+                         return std::all_of(order.begin(), order.end(), [&](OpId op) {
+                           return schedule.floats(op) || commit_earliest_finish(schedule, op);
+                         });
+                       });
 }
 
 }  // namespace

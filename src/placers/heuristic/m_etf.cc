@@ -2,6 +2,7 @@
 // Learning Graphs", SoCC 2020, after Hwang, Chow, Anger, Lee: "Scheduling precedence graphs in
 // systems with interprocessor communication times", SIAM J. Comput. 1989.
 #include "placer/placer.h"
+
 #include "placers/common/earliest_task.h"
 #include "placers/common/list_schedule.h"
 

@@ -1,10 +1,11 @@
-// m-SCT: earliest task first that keeps a device for the favourite child of what it ran last. Jeon et
-// al.: "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020, after Hanen, Munier:
-// "An approximation algorithm for scheduling dependent tasks on m processors with small
+// m-SCT: earliest task first that keeps a device for the favourite child of what it ran last. Jeon
+// et al.: "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020, after Hanen,
+// Munier: "An approximation algorithm for scheduling dependent tasks on m processors with small
 // communication delays", 1995.
 #include <algorithm>
 
 #include "placer/placer.h"
+
 #include "placers/common/earliest_task.h"
 #include "placers/common/favourite_children.h"
 #include "placers/common/list_schedule.h"
@@ -44,13 +45,10 @@ PlaceResult MSct::place(const Problem& problem, Evaluator& evaluator, const Budg
   if (budget.seconds) {
     favourite.seconds = std::max(0.01, *budget.seconds - budget.elapsed_seconds());
   }
-  const FavouriteResult found =
-      find_favourite_children(problem, floating_ops(problem), favourite);
+  const FavouriteResult found = find_favourite_children(problem, floating_ops(problem), favourite);
   PlaceResult result = place_by_list(
       problem, evaluator, budget, {.insertion = false, .contention = options_.contention}, true,
-      [&](ListSchedule& schedule) {
-        return EarliestTaskFirst(schedule, &found.favourites).run();
-      });
+      [&](ListSchedule& schedule) { return EarliestTaskFirst(schedule, &found.favourites).run(); });
   if (!found.optimal) {
     result.notes.push_back(
         "the linear program for favourite children was stopped short of its optimum and its last "

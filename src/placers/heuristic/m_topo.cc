@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "placer/placer.h"
+
 #include "placers/common/list_schedule.h"
 
 namespace emplace {

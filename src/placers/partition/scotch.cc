@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "placer/placer.h"
+
 #include "placers/common/coarse_graph.h"
 #include "placers/common/linked_devices.h"
 #include "placers/common/scotch_map.h"
