@@ -99,10 +99,11 @@ class Engine {
         start_event_[node] = device;
         nodes_[node].finish_event = device;
       }
-      release_consumers(node, device);
+      release_consumers<true>(node, device);
     }
+    starting_ = false;
     for (const std::uint32_t node : p_.ready_at_start) {
-      make_ready(node, nodes_[node].word & kDeviceMask);
+      if (nodes_[node].word < kOneInput) make_ready(node, nodes_[node].word);
     }
   }
 
@@ -222,9 +223,12 @@ class Engine {
     if constexpr (kMode.memory) {
       nodes_[node].finish_event = add_event(device, -p_.memory[node].free_at_finish);
     }
-    release_consumers(node, device);
+    release_consumers<false>(node, device);
   }
 
+  // A source's consumers do not count it among the inputs that they wait for: it is there at once.
+  // Those on other devices wait for its transfer instead.
+  template <bool kSource>
   void release_consumers(std::uint32_t node, std::uint32_t device) {
     std::uint32_t edge = p_.edge_begin[node];
     const std::uint32_t end = p_.edge_begin[node + 1];
@@ -234,10 +238,11 @@ class Engine {
       const std::uint32_t target = edge_target_[edge];
       const std::uint32_t consumer = target & ~kLastEdge;
       const std::uint32_t there = nodes_[consumer].word & kDeviceMask;
-      if (there == device) {
-        satisfy(consumer);
-      } else {
+      if (there != device) {
+        if constexpr (kSource) nodes_[consumer].word += kOneInput;
         send(tensor, edge, device, there);
+      } else if constexpr (!kSource) {
+        satisfy(consumer);
       }
       if ((target & kLastEdge) != 0) {
         if constexpr (kMode.general) {
@@ -247,13 +252,17 @@ class Engine {
         ++tensor;
       }
     }
-    if (p_.control.size() > 0) {
+    if constexpr (!kSource) {
+      if (p_.control.size() == 0) return;
       for (const std::uint32_t later : p_.control[node]) satisfy(later);
     }
   }
 
   [[gnu::always_inline]] void satisfy(std::uint32_t node) {
     const std::uint32_t word = nodes_[node].word -= kOneInput;
+    if constexpr (kMode.general) {
+      if (starting_) return;  // start_sources looks at all that may be ready then
+    }
     if (word < kOneInput) make_ready(node, word);
   }
 
@@ -464,6 +473,7 @@ class Engine {
 
   Nanoseconds now_ = 0;
   Nanoseconds step_ = 0;
+  bool starting_ = true;  // sources have not all been dealt with
   std::uint32_t instant_ = 0;
   std::uint32_t running_head_ = 0;
   std::uint32_t running_tail_ = 0;

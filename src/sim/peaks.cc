@@ -27,13 +27,12 @@ void release_copies(const SimProgram& p, Simulator::Workspace& w) {
 }
 
 void note_local_uses(const SimProgram& p, Simulator::Workspace& w) {
-  std::uint32_t edge = 0;
-  std::uint32_t tensor = 0;
-  for (std::uint32_t node = 0; node < p.num_nodes(); ++node) {
+  for (const std::uint32_t node : p.nodes_with_roots) {
     const std::uint32_t end = p.edge_begin[node + 1];
     const std::uint32_t device = w.nodes[node].word & kDeviceMask;
+    std::uint32_t tensor = p.tensor_begin[node];
     std::uint32_t last = 0;
-    for (; edge != end; ++edge) {
+    for (std::uint32_t edge = p.edge_begin[node]; edge != end; ++edge) {
       const std::uint32_t target = p.edge_target[edge];
       const auto& consumer = w.nodes[target & ~SimProgram::kLastEdge];
       if ((consumer.word & kDeviceMask) == device) last = std::max(last, consumer.finish_event);

@@ -36,12 +36,13 @@ SimProgram::SimProgram(const Problem& problem) {
          problem.graph().name(), problem.horizon());
   }
   fold_views(problem);
+  find_sources(problem);
   lay_out_edges(problem);
   lay_out_control(problem);
   lay_out_cluster(problem);
   lay_out_durations(problem);
   lay_out_memory(problem);
-  find_starts(problem);
+  find_starts();
 }
 
 void SimProgram::fold_views(const Problem& problem) {
@@ -54,6 +55,15 @@ void SimProgram::fold_views(const Problem& problem) {
       node_of_op[op] = num_nodes();
       op_of_node.push_back(op);
     }
+  }
+}
+
+void SimProgram::find_sources(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  for (std::uint32_t node = 0; node < num_nodes(); ++node) {
+    const OpId op = op_of_node[node];
+    is_source.push_back(graph.is_source(op) && waits_for_nothing(graph, op) ? 1 : 0);
+    if (is_source[node] != 0) sources.push_back(node);
   }
 }
 
@@ -76,7 +86,7 @@ void SimProgram::lay_out_edges(const Problem& problem) {
       for (const OpId consumer : graph.consumers(tensor)) {
         if (folded(consumer)) continue;
         edge_target.push_back(node_of_op[consumer]);
-        ++in_degree[node_of_op[consumer]];
+        in_degree[node_of_op[consumer]] += is_source[node] != 0 ? 0 : 1;
       }
       if (edge_target.size() == first) continue;
       edge_target.back() |= kLastEdge;
@@ -93,6 +103,7 @@ void SimProgram::lay_out_control(const Problem& problem) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of_nodes;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     for (const OpId before : graph.after(op)) {
+      if (is_source[node_of_op[before]] != 0) continue;
       pairs_of_nodes.emplace_back(node_of_op[before], node_of_op[op]);
       ++in_degree[node_of_op[op]];
     }
@@ -174,6 +185,13 @@ void SimProgram::lay_out_memory(const Problem& problem) {
     }
     tensor_root.push_back(root_of[held]);
   }
+  for (std::uint32_t node = 0; node < num_nodes(); ++node) {
+    const auto first = tensor_root.begin() + tensor_begin[node];
+    const auto last = tensor_root.begin() + tensor_begin[node + 1];
+    if (std::any_of(first, last, [](std::uint32_t root) { return root != kNone; })) {
+      nodes_with_roots.push_back(node);
+    }
+  }
 
   memory.resize(num_nodes());
   for (std::uint32_t node = 0; node < num_nodes(); ++node) {
@@ -194,14 +212,9 @@ void SimProgram::lay_out_memory(const Problem& problem) {
   }
 }
 
-void SimProgram::find_starts(const Problem& problem) {
-  const Graph& graph = problem.graph();
+void SimProgram::find_starts() {
   for (std::uint32_t node = 0; node < num_nodes(); ++node) {
-    const OpId op = op_of_node[node];
-    if (graph.is_source(op) && waits_for_nothing(graph, op)) {
-      sources.push_back(node);
-      continue;
-    }
+    if (is_source[node] != 0) continue;
     if (in_degree[node] == 0) ready_at_start.push_back(node);
     for (std::size_t at = node; at < durations.size(); at += num_nodes()) {
       general = general || durations[at] == 0;

@@ -35,9 +35,10 @@ struct SimProgram {
   // Nodes, in the order of their ops.
   std::vector<OpId> op_of_node;
   std::vector<std::uint32_t> node_of_op;  // of a folded view: the node it is folded into
-  std::vector<std::uint32_t> in_degree;   // edges and control edges into the node
+  std::vector<std::uint32_t> in_degree;   // edges and control edges from nodes that are no sources
+  std::vector<std::uint8_t> is_source;
   std::vector<std::uint32_t> sources;     // finish at time 0 without waiting
-  std::vector<std::uint32_t> ready_at_start;
+  std::vector<std::uint32_t> ready_at_start;  // the others that wait for sources at most
   std::vector<NodeMemory> memory;
   Csr<std::uint32_t> control;          // node -> nodes that may start after it
   std::vector<Nanoseconds> durations;  // [column][node]
@@ -54,6 +55,9 @@ struct SimProgram {
   std::vector<std::uint32_t> tensor_root;       // the memory that the tensor lies in, or kNone
   std::vector<Bytes> copy_bytes;                // memory of a copy on another device
   std::vector<Nanoseconds> transfer_durations;  // [link class][tensor]
+
+  // Nodes whose tensors lie in some root: a parameter's do not.
+  std::vector<std::uint32_t> nodes_with_roots;
 
   // Memory that lives from its producer's start until its last use, views included.
   std::vector<Bytes> root_bytes;
@@ -86,7 +90,8 @@ struct SimProgram {
   void lay_out_cluster(const Problem& problem);
   void lay_out_durations(const Problem& problem);
   void lay_out_memory(const Problem& problem);
-  void find_starts(const Problem& problem);
+  void find_sources(const Problem& problem);
+  void find_starts();
 };
 
 }  // namespace emplace
