@@ -13,7 +13,7 @@ build/build.ninja: tools/packages.txt CMakePresets.json
 
 demo: build
 	@mkdir -p demo-out
-	@build/emplace compare examples/gnmt4-b256.json.gz --cluster examples/4xp100-12gb.yaml \
+	@build/emplace compare examples/gnmt4-b256.json.gz --cluster 4xh200 --schedulers best \
 	  --output demo-out/placement.json --trace demo-out/timeline.json
 
 test: build

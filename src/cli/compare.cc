@@ -1,4 +1,7 @@
 // emplace compare: several placers and seeds on one problem, as a table sorted by step time.
+#include <algorithm>
+#include <set>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -97,11 +100,22 @@ std::string rows_to_json(const std::vector<Row>& rows) {
   return list.dump(2) + "\n";
 }
 
+// Of the results, best first, each placer's and seed's first.
+void keep_best_orders(std::vector<RunResult>& results) {
+  std::set<std::pair<std::string, std::uint64_t>> seen;
+  std::erase_if(results, [&](const RunResult& result) {
+    return !seen.emplace(result.run.placer.to_string(), result.run.seed).second;
+  });
+}
+
 void compare(const Arguments& arguments, Session& session) {
   const auto problem = arguments.problem.load();
   if (refuse_hopeless(*problem, session)) return;
-  const auto runs = make_runs(arguments.placers, arguments.schedulers, arguments.seed, arguments.seeds);
-  const auto results = run_all(problem, runs, arguments.budget, arguments.objective, session, false);
+  const bool best_order = arguments.schedulers == "best";
+  const auto runs = make_runs(arguments.placers, best_order ? "all" : arguments.schedulers, arguments.seed, arguments.seeds);
+  auto results = run_all(problem, runs, arguments.budget, arguments.objective, session, false);
+  const std::size_t done = results.size();
+  if (best_order) keep_best_orders(results);
   std::vector<Row> rows;
   for (const RunResult& result : results) {
     rows.push_back({&result, assess(problem, result.result.placement, result.result.schedule, arguments.objective)});
@@ -112,7 +126,7 @@ void compare(const Arguments& arguments, Session& session) {
     fmt::print("{}", rows_to_json(rows));
   } else {
     fmt::print("{}\n{}\n{}", describe_problem(*problem), comparison_table(rows, arguments.seeds > 1), verdict(rows));
-    if (results.size() < runs.size()) fmt::print("Stopped after {} of {} runs.\n", results.size(), runs.size());
+    if (done < runs.size()) fmt::print("Stopped after {} of {} runs.\n", done, runs.size());
   }
   if (!arguments.output.empty()) write_placement(arguments.output, best, results.front());
   if (!arguments.trace.empty()) write_trace(arguments.trace, best);
@@ -131,7 +145,7 @@ void add_compare(CLI::App& app, Session& session) {
   command.add_option("-p,--placers", arguments->placers, "all, or a list such as heft,\"metis(imbalance=1.1)\",expert")
       ->capture_default_str()
       ->type_name("SPECS");
-  command.add_option("--schedulers", arguments->schedulers, "all, or a list of own, fifo, pct, msr")
+  command.add_option("--schedulers", arguments->schedulers, "best (each placer's best order), all, or a list of own, fifo, pct, msr")
       ->capture_default_str()
       ->type_name("KEYS");
   command.add_option("--seed", arguments->seed, "First seed")->capture_default_str();

@@ -22,6 +22,21 @@ void print_placer(const PlacerInfo& info) {
   fmt::print("\n{}", table.to_string());
 }
 
+// docs/placers.md.
+void print_markdown() {
+  fmt::print("# Placers\n\nWritten by `emplace list --markdown`.\n");
+  for (const PlacerInfo* info : all_placers().list()) {
+    fmt::print("\n## `{}`\n{} *{}; family {}.*\n", info->key, info->summary, info->reference, info->family);
+    if (info->options.empty()) continue;
+    fmt::print("\n| option | default | range | what it does |\n|---|---|---|---|\n");
+    for (const OptionInfo& option : info->options) {
+      fmt::print("| `{}` | {} | {} | {} |\n", option.name, option.default_value, option.range, option.help);
+    }
+  }
+  fmt::print("\n# Schedulers\n\n| key | order of the ops that are ready on a device |\n|---|---|\n");
+  for (const SchedulerInfo& scheduler : schedulers()) fmt::print("| `{}` | {} |\n", scheduler.key, scheduler.summary);
+}
+
 void print_all() {
   Table placers({{"placer"}, {"family"}, {"what it does"}, {"from"}});
   for (const PlacerInfo* info : all_placers().list()) {
@@ -36,11 +51,15 @@ void print_all() {
 
 void add_list(CLI::App& app, Session&) {
   auto key = std::make_shared<std::string>();
+  auto markdown = std::make_shared<bool>(false);
   CLI::App& command = *app.add_subcommand("list", "List placers and schedulers, or one placer's options");
   command.add_option("placer", *key, "A placer, to see its options")->type_name("PLACER");
+  command.add_flag("--markdown", *markdown, "Everything as a page of documentation");
   command.footer("Example: emplace list heft");
-  command.callback([key] {
-    if (key->empty()) {
+  command.callback([key, markdown] {
+    if (*markdown) {
+      print_markdown();
+    } else if (key->empty()) {
       print_all();
     } else {
       print_placer(all_placers().info(*key));

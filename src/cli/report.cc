@@ -75,12 +75,10 @@ std::string channel_table(const Outcome& outcome) {
 
 std::string describe_costs(const Problem& problem) {
   const CostOrigin& origin = problem.cost_origin();
-  if (origin.analytic_ops == 0) return "op times: all measured";
-  if (origin.measured_ops == 0) {
-    return "op times: none measured for these devices; all estimated by the analytic model";
-  }
-  return fmt::format("op times: {} of the time measured, the rest estimated by the analytic model",
-                     percent(origin.measured_share));
+  if (origin.analytic_ops == 0) return "op times all measured";
+  if (origin.measured_ops == 0) return "op times estimated by the analytic model (none measured for these devices)";
+  return fmt::format("op times {:.1f} % measured, the rest estimated by the analytic model",
+                     100 * origin.measured_share);
 }
 
 }  // namespace
@@ -155,7 +153,7 @@ std::string to_text(const Outcome& outcome) {
     text += fmt::format("no placement beats {} ({}), so at most {:.2f} times as fast is possible\n",
                         format_time(outcome.bound.step), outcome.bound.reason, gap);
   }
-  text += describe_costs(*outcome.problem) + "\n\n" + device_table(outcome) + "\n" + channel_table(outcome);
+  text += "\n" + device_table(outcome) + "\n" + channel_table(outcome);
   return text;
 }
 
@@ -163,9 +161,9 @@ std::string describe_problem(const Problem& problem) {
   const Graph& graph = problem.graph();
   Bytes resident = 0;
   for (OpId op = 0; op < problem.num_ops(); ++op) resident += problem.resident_bytes(op);
-  return fmt::format("{}: {} ops, {} tensors, {} of parameters and state\non {} ({} devices)\n", graph.name(),
+  return fmt::format("{}: {} ops, {} tensors, {} of parameters and state\non {} ({} devices), {}\n", graph.name(),
                      format_count(graph.num_ops()), format_count(graph.num_tensors()), format_bytes(resident),
-                     problem.cluster().name(), problem.num_devices());
+                     problem.cluster().name(), problem.num_devices(), describe_costs(problem));
 }
 
 std::string describe_shortfall(const Outcome& outcome) {

@@ -30,10 +30,10 @@ Outcome assess(std::shared_ptr<const Problem> problem, Placement placement, Sche
 // The object of docs/formats.md; `run` adds what `place` adds.
 std::string to_json(const Outcome& outcome, const RunResult* run = nullptr);
 
-// Devices, channels, what bounds the step, how the times were known.
+// Step time, what bounds it, devices and channels.
 std::string to_text(const Outcome& outcome);
 
-// "graph NAME: N ops ... on CLUSTER": what is being worked on.
+// What is being worked on, and how its op times are known.
 std::string describe_problem(const Problem& problem);
 
 // What is short where, and by how much; empty when the outcome fits.

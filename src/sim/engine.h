@@ -99,8 +99,8 @@ class Engine {
         start_event_[node] = device;
         nodes_[node].finish_event = device;
       }
-      release_consumers<true>(node, device);
     }
+    for (const auto& source : p_.source_tensors) send_source(source);
     starting_ = false;
     for (const std::uint32_t node : p_.ready_at_start) {
       if (nodes_[node].word < kOneInput) make_ready(node, nodes_[node].word);
@@ -223,12 +223,27 @@ class Engine {
     if constexpr (kMode.memory) {
       nodes_[node].finish_event = add_event(device, -p_.memory[node].free_at_finish);
     }
-    release_consumers<false>(node, device);
+    release_consumers(node, device);
   }
 
   // A source's consumers do not count it among the inputs that they wait for: it is there at once.
   // Those on other devices wait for its transfer instead.
-  template <bool kSource>
+  void send_source(const SimProgram::SourceTensor& source) {
+    const std::uint32_t device = nodes_[source.node].word & kDeviceMask;
+    [[maybe_unused]] const std::uint32_t first_transfer = num_transfers_;
+    for (std::uint32_t edge = source.first_edge;; ++edge) {
+      const std::uint32_t target = edge_target_[edge];
+      auto& consumer = nodes_[target & ~kLastEdge];
+      const std::uint32_t there = consumer.word & kDeviceMask;
+      if (there != device) {
+        consumer.word += kOneInput;
+        send(source.tensor, edge, device, there);
+      }
+      if ((target & kLastEdge) != 0) break;
+    }
+    if constexpr (kMode.general) queue_transfers(first_transfer);
+  }
+
   void release_consumers(std::uint32_t node, std::uint32_t device) {
     std::uint32_t edge = p_.edge_begin[node];
     const std::uint32_t end = p_.edge_begin[node + 1];
@@ -238,11 +253,10 @@ class Engine {
       const std::uint32_t target = edge_target_[edge];
       const std::uint32_t consumer = target & ~kLastEdge;
       const std::uint32_t there = nodes_[consumer].word & kDeviceMask;
-      if (there != device) {
-        if constexpr (kSource) nodes_[consumer].word += kOneInput;
-        send(tensor, edge, device, there);
-      } else if constexpr (!kSource) {
+      if (there == device) {
         satisfy(consumer);
+      } else {
+        send(tensor, edge, device, there);
       }
       if ((target & kLastEdge) != 0) {
         if constexpr (kMode.general) {
@@ -252,8 +266,7 @@ class Engine {
         ++tensor;
       }
     }
-    if constexpr (!kSource) {
-      if (p_.control.size() == 0) return;
+    if (p_.control.size() > 0) {
       for (const std::uint32_t later : p_.control[node]) satisfy(later);
     }
   }

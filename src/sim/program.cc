@@ -220,12 +220,16 @@ void SimProgram::find_starts() {
       general = general || durations[at] == 0;
     }
   }
-  // In the order of their tensors, which keeps the channels' queues sorted as they fill.
-  const auto first_tensor = [&](std::uint32_t node) {
-    return tensor_begin[node] < tensor_begin[node + 1] ? tensor_id[tensor_begin[node]] : 0;
-  };
-  std::stable_sort(sources.begin(), sources.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return first_tensor(a) < first_tensor(b);
+  for (const std::uint32_t node : sources) {
+    std::uint32_t edge = edge_begin[node];
+    for (std::uint32_t tensor = tensor_begin[node]; tensor < tensor_begin[node + 1]; ++tensor) {
+      source_tensors.push_back({tensor, node, edge});
+      while ((edge_target[edge++] & kLastEdge) == 0) {
+      }
+    }
+  }
+  std::sort(source_tensors.begin(), source_tensors.end(), [&](const SourceTensor& a, const SourceTensor& b) {
+    return tensor_id[a.tensor] < tensor_id[b.tensor];
   });
 }
 

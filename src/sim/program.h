@@ -39,6 +39,12 @@ struct SimProgram {
   std::vector<std::uint8_t> is_source;
   std::vector<std::uint32_t> sources;     // finish at time 0 without waiting
   std::vector<std::uint32_t> ready_at_start;  // the others that wait for sources at most
+  struct SourceTensor {
+    std::uint32_t tensor;
+    std::uint32_t node;
+    std::uint32_t first_edge;
+  };
+  std::vector<SourceTensor> source_tensors;  // in the order of tensors, as channels queue them
   std::vector<NodeMemory> memory;
   Csr<std::uint32_t> control;          // node -> nodes that may start after it
   std::vector<Nanoseconds> durations;  // [column][node]

@@ -191,6 +191,31 @@ TEST(Partitioner, gives_the_same_result_for_the_same_seed) {
   }
 }
 
+// Libraries that use threads do so on graphs of some size only.
+TEST(Partitioner, gives_the_same_result_for_the_same_seed_on_a_large_graph) {
+  Rng rng(19);
+  GraphBuilder builder("large");
+  std::vector<TensorId> tensors;
+  for (int i = 0; i < 5000; ++i) {
+    OpSpec spec;
+    spec.name = fmt::format("op{}", i);
+    spec.type = "compute";
+    spec.time_us = {{"gpu", {static_cast<std::int64_t>(1 + rng.below(50)), 0}}};
+    for (std::uint64_t back = 1 + rng.below(5); back < 100 && i > 100; back += 1 + rng.below(90)) {
+      spec.inputs.push_back(tensors[tensors.size() - back]);
+    }
+    const auto bytes = static_cast<Bytes>(1 + rng.below(1'000'000));
+    tensors.push_back(builder.add(std::move(spec), {{.bytes = bytes}})[0]);
+  }
+  const auto problem =
+      compile(std::make_shared<Graph>(std::move(builder).build()),
+              std::make_shared<Cluster>(Cluster(devices_of_kinds({"gpu", "gpu", "gpu", "gpu"}))));
+  for (const std::string& key : partitioners()) {
+    const Placement first = place(key, problem).placement;
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(place(key, problem).placement, first) << key;
+  }
+}
+
 TEST(Partitioner, gives_slow_devices_less_work) {
   const Clumps clumps(1, 110);
   const auto problem = clumps.on(devices_of_kinds({"gpu", "cpu"}));

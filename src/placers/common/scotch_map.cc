@@ -48,6 +48,35 @@ using ScotchGraph = Scoped<SCOTCH_Graph, SCOTCH_graphInit, SCOTCH_graphExit>;
 using ScotchArch = Scoped<SCOTCH_Arch, SCOTCH_archInit, SCOTCH_archExit>;
 using ScotchStrategy = Scoped<SCOTCH_Strat, SCOTCH_stratInit, SCOTCH_stratExit>;
 
+// Where a mapping runs: in one thread, with random numbers of its own, since with more threads
+// Scotch gives other results in every run.
+class ScotchContext {
+ public:
+  explicit ScotchContext(SCOTCH_Num seed) {
+    check(SCOTCH_contextInit(&context_), "could not start a context");
+    const bool ready =
+        SCOTCH_contextOptionSetNum(&context_, SCOTCH_OPTIONNUMDETERMINISTIC, 1) == 0 &&
+        SCOTCH_contextRandomClone(&context_) == 0 &&
+        SCOTCH_contextThreadSpawn(&context_, 1, nullptr) == 0;
+    if (!ready) SCOTCH_contextExit(&context_);
+    check(ready ? 0 : 1, "could not set up a context");
+    SCOTCH_contextRandomSeed(&context_, seed);
+    SCOTCH_contextRandomReset(&context_);
+  }
+  ~ScotchContext() { SCOTCH_contextExit(&context_); }
+  ScotchContext(const ScotchContext&) = delete;
+  ScotchContext& operator=(const ScotchContext&) = delete;
+
+  // `bound` must end before the context and `graph` do.
+  void bind(ScotchGraph& graph, ScotchGraph& bound) {
+    check(SCOTCH_contextBindGraph(&context_, graph.get(), bound.get()),
+          "could not bind a graph to a context");
+  }
+
+ private:
+  SCOTCH_Context context_;
+};
+
 // The arrays that a Scotch graph points into.
 struct Arrays {
   std::vector<SCOTCH_Num> offsets;
@@ -147,7 +176,8 @@ std::vector<std::int32_t> scotch_map(const CoarseGraph& graph, const ScotchTarge
   std::vector<SCOTCH_Num> parts(graph.size(), 0);
   if (target.shares.size() <= 1 || graph.size() <= 1) return parts;
   const std::lock_guard lock(scotch_mutex());
-  SCOTCH_randomSeed(static_cast<SCOTCH_Num>(rng.below(1U << 30)));
+  const auto seed = static_cast<SCOTCH_Num>(rng.below(1U << 30));
+  SCOTCH_randomSeed(seed);
   SCOTCH_randomReset();
 
   ScotchArch arch;
@@ -155,11 +185,14 @@ std::vector<std::int32_t> scotch_map(const CoarseGraph& graph, const ScotchTarge
   Arrays arrays = arrays_of(graph);
   ScotchGraph source;
   arrays.build(source);
+  ScotchContext context(seed);
+  ScotchGraph bound;
+  context.bind(source, bound);
   ScotchStrategy strategy;
   check(SCOTCH_stratGraphMapBuild(strategy.get(), SCOTCH_STRATDEFAULT,
                                   static_cast<SCOTCH_Num>(target.shares.size()), imbalance),
         "could not build a strategy");
-  check(SCOTCH_graphMap(source.get(), arch.get(), strategy.get(), parts.data()),
+  check(SCOTCH_graphMap(bound.get(), arch.get(), strategy.get(), parts.data()),
         "could not map the graph");
   return parts;
 }
