@@ -37,6 +37,7 @@ class ProblemCompiler {
   }
 
   std::shared_ptr<const Problem> compile() {
+    check_sizes();
     problem_->colocation_ = find_colocation(graph_);
     find_devices();
     find_durations();
@@ -49,6 +50,20 @@ class ProblemCompiler {
 
  private:
   using DeviceSet = std::vector<DeviceId>;
+
+  // Sums over devices and over time must not overflow, whatever is placed where.
+  void check_sizes() const {
+    constexpr Bytes kLargest = Bytes{1} << 50;
+    Wide total = 0;
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      total += static_cast<Wide>(graph_.persistent_bytes(op)) + static_cast<Wide>(graph_.temp_bytes(op));
+      for (const TensorId tensor : graph_.outputs(op)) total += static_cast<Wide>(graph_.memory_bytes(tensor));
+      if (total > static_cast<Wide>(kLargest)) {
+        fail_input("op '{}': with it the graph needs more than {} of memory, too much to count", graph_.op_name(op),
+                   format_bytes(kLargest));
+      }
+    }
+  }
 
   bool names_device(StringId name, DeviceId device) const {
     const std::string_view text = graph_.strings().get(name);

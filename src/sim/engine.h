@@ -95,7 +95,8 @@ class Engine {
     for (const std::uint32_t node : p_.sources) {
       const std::uint32_t device = nodes_[node].word & kDeviceMask;
       if constexpr (kMode.memory) {
-        event_change_[device] += p_.memory[node].alloc_at_start - p_.memory[node].free_at_finish;
+        events_[device] +=
+            Workspace::event(p_.memory[node].alloc_at_start - p_.memory[node].free_at_finish, 0);
         start_event_[node] = device;
         nodes_[node].finish_event = device;
       }
@@ -450,15 +451,14 @@ class Engine {
   }
 
   [[gnu::always_inline]] std::uint32_t add_event(std::uint32_t device, Bytes change) {
-    auto tag = static_cast<std::uint16_t>(device);
+    std::uint32_t tag = device;
     if constexpr (kMode.general) {
       if (w_.event_instant_of_device[device] != instant_) {
         w_.event_instant_of_device[device] = instant_;
         tag |= Workspace::kNewInstant;
       }
     }
-    event_change_[num_events_] = change;
-    event_device_[num_events_] = tag;
+    events_[num_events_] = Workspace::event(change, tag);
     if constexpr (kMode.timeline) w_.event_time[num_events_] = now_;
     return num_events_++;
   }
@@ -478,8 +478,7 @@ class Engine {
   Workspace::TransferState* const transfers_ = w_.transfers.data();
   std::uint32_t* const next_edge_ = w_.next_edge.data();
   std::uint32_t* const start_event_ = w_.start_event.data();
-  Bytes* const event_change_ = w_.event_change.data();
-  std::uint16_t* const event_device_ = w_.event_device.data();
+  std::int64_t* const events_ = w_.events.data();
   std::uint32_t* const startable_ = w_.startable.data();
   std::uint64_t* const running_ = w_.running.data();
   const std::uint32_t running_size_ = static_cast<std::uint32_t>(w_.running.size());

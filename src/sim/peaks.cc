@@ -5,12 +5,13 @@
 namespace emplace {
 namespace {
 
+using Workspace = Simulator::Workspace;
+
 constexpr std::uint32_t kNone = SimProgram::kNone;
-constexpr std::uint32_t kDeviceMask = Simulator::Workspace::kDeviceMask;
-constexpr std::uint16_t kNewInstant = Simulator::Workspace::kNewInstant;
+constexpr std::uint32_t kDeviceMask = Workspace::kDeviceMask;
 
 // A copy is released at its last consumer's finish; its transfer's end is a use of the original.
-void release_copies(const SimProgram& p, Simulator::Workspace& w) {
+void release_copies(const SimProgram& p, Workspace& w) {
   for (std::uint32_t made = 0; made < w.num_transfers; ++made) {
     const auto& transfer = w.transfers[made];
     if (const Bytes bytes = p.copy_bytes[transfer.tensor]; bytes != 0) {
@@ -18,7 +19,7 @@ void release_copies(const SimProgram& p, Simulator::Workspace& w) {
       for (std::uint32_t e = transfer.edges; e != kNone; e = w.next_edge[e]) {
         last = std::max(last, w.nodes[p.edge_target[e] & ~SimProgram::kLastEdge].finish_event);
       }
-      w.event_change[last] -= bytes;
+      w.events[last] -= Workspace::event(bytes, 0);
     }
     if (const std::uint32_t root = p.tensor_root[transfer.tensor]; root != kNone) {
       w.last_use[root] = std::max(w.last_use[root], transfer.end_event);
@@ -26,7 +27,7 @@ void release_copies(const SimProgram& p, Simulator::Workspace& w) {
   }
 }
 
-void note_local_uses(const SimProgram& p, Simulator::Workspace& w) {
+void note_local_uses(const SimProgram& p, Workspace& w) {
   for (const std::uint32_t node : p.nodes_with_roots) {
     const std::uint32_t end = p.edge_begin[node + 1];
     const std::uint32_t device = w.nodes[node].word & kDeviceMask;
@@ -46,15 +47,16 @@ void note_local_uses(const SimProgram& p, Simulator::Workspace& w) {
 }
 
 template <bool kGeneral>
-void sweep(const SimProgram& p, Simulator::Workspace& w) {
+void sweep(const SimProgram& p, Workspace& w) {
   for (std::uint32_t event = 0; event < w.num_events; ++event) {
-    const std::uint16_t tag = w.event_device[event];
-    const std::uint32_t device = tag & static_cast<std::uint16_t>(~kNewInstant);
+    const std::uint32_t tag = Workspace::tag_of(w.events[event]);
+    const std::uint32_t device = tag & kDeviceMask;
+    const Bytes change = Workspace::change_of(w.events[event]);
     if constexpr (kGeneral) {
-      if ((tag & kNewInstant) != 0) w.peaks[device] = std::max(w.peaks[device], w.used[device]);
-      w.used[device] += w.event_change[event];
+      if ((tag & Workspace::kNewInstant) != 0) w.peaks[device] = std::max(w.peaks[device], w.used[device]);
+      w.used[device] += change;
     } else {
-      const Bytes used = w.used[device] += w.event_change[event];
+      const Bytes used = w.used[device] += change;
       w.peaks[device] = std::max(w.peaks[device], used);
     }
   }
@@ -71,7 +73,7 @@ void find_peaks(const SimProgram& program, const Placement& placement, Simulator
   release_copies(program, workspace);
   note_local_uses(program, workspace);
   for (std::size_t root = 0; root < program.root_bytes.size(); ++root) {
-    workspace.event_change[workspace.last_use[root]] -= program.root_bytes[root];
+    workspace.events[workspace.last_use[root]] -= Workspace::event(program.root_bytes[root], 0);
   }
   std::fill(workspace.used.begin(), workspace.used.end(), 0);
   std::fill(workspace.peaks.begin(), workspace.peaks.end(), 0);

@@ -139,8 +139,7 @@ Simulator::Workspace::Workspace(const SimProgram& p)
   }
   const std::size_t most_events = p.num_devices + 2 * p.num_nodes() + 2 * most_transfers;
   transfers.resize(most_transfers);
-  event_change.resize(most_events);
-  event_device.resize(most_events);
+  events.resize(most_events);
   startable.resize(p.num_slots());
   instant.resize(p.num_nodes());
   multicasts.resize(most_transfers);
@@ -180,7 +179,7 @@ Nanoseconds Simulator::step_time(const Placement& placement, const ReadyOrder& o
 
 Timeline Simulator::run(const Placement& placement, const Schedule& schedule) const {
   const WorkspacePtr workspace = make_workspace();
-  workspace->event_time.resize(workspace->event_change.size());
+  workspace->event_time.resize(workspace->events.size());
   const ReadyOrder order(*problem_, schedule);
   const Nanoseconds step = run_engine<true, true, true>(*program_, placement, order, *workspace);
   find_peaks(*program_, placement, *workspace, true);

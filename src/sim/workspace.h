@@ -21,8 +21,17 @@ class Simulator::Workspace {
   static constexpr std::uint32_t kOneInput = 1U << kDeviceBits;
   static_assert(Cluster::kMaxDevices <= kOneInput);
 
-  // In event_device: the first event on its device at a new instant.
-  static constexpr std::uint16_t kNewInstant = 0x8000;
+  // A memory event in one word (a Problem's bytes fit in 50 bits): by how many bytes the use of a device changes, above a tag, which is
+  // the device and whether this is the first event on it at a new instant.
+  static constexpr std::uint32_t kNewInstant = 1U << kDeviceBits;
+  static constexpr int kTagBits = kDeviceBits + 1;
+  static constexpr std::int64_t event(Bytes change, std::uint32_t tag) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(change) << kTagBits) + tag;
+  }
+  static constexpr Bytes change_of(std::int64_t event) { return event >> kTagBits; }
+  static constexpr std::uint32_t tag_of(std::int64_t event) {
+    return static_cast<std::uint32_t>(event) & ((1U << kTagBits) - 1);
+  }
 
   struct Node {
     std::uint32_t word;
@@ -87,9 +96,7 @@ class Simulator::Workspace {
   std::vector<std::uint32_t> multicast_on;    // by channel: the latest multicast made on it
   std::vector<std::uint32_t> next_edge;       // by edge
 
-  // Memory events, in the order in which they happen: the change and the device it is on.
-  std::vector<Bytes> event_change;
-  std::vector<std::uint16_t> event_device;
+  std::vector<std::int64_t> events;                    // in the order in which they happen
   std::vector<std::uint32_t> event_instant_of_device;  // by device: instant of its latest event
   std::vector<std::uint32_t> last_use;                 // by root: event of its last use
   std::vector<Bytes> used;                             // by device
