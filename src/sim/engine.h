@@ -80,7 +80,7 @@ class Engine {
       queue += size;
     }
     for (auto& channel : w_.channels) channel = {-1, kNone, kNone, kNone, kNone, true, false};
-    std::fill(w_.transfer_to.begin(), w_.transfer_to.end(), kNone);
+    for (auto& latest : w_.transfer_to) latest = {kNone, kNone};
     if constexpr (kMode.general) {
       std::fill(w_.multicast_on.begin(), w_.multicast_on.end(), kNone);
       std::fill(w_.event_instant_of_device.begin(), w_.event_instant_of_device.end(), kNone);
@@ -97,7 +97,7 @@ class Engine {
       if constexpr (kMode.memory) {
         events_[device] +=
             Workspace::event(p_.memory[node].alloc_at_start - p_.memory[node].free_at_finish, 0);
-        start_event_[node] = device;
+        if constexpr (kMode.timeline) w_.start_event[node] = device;
         nodes_[node].finish_event = device;
       }
     }
@@ -114,7 +114,7 @@ class Engine {
       while (num_instant_ > 0) {
         const std::uint32_t node = w_.instant[--num_instant_];
         const std::uint32_t device = nodes_[node].word & kDeviceMask;
-        if constexpr (kMode.memory) start_event_[node] = add_event(device, p_.memory[node].alloc_at_start);
+        if constexpr (kMode.memory) note_start(node, device);
         finish(node, device);
       }
     }
@@ -188,9 +188,7 @@ class Engine {
     const std::uint32_t node = pop_ready(state);
     state.node = node;
     state.idle = false;
-    if constexpr (kMode.memory) {
-      start_event_[node] = add_event(device, p_.memory[node].alloc_at_start);
-    }
+    if constexpr (kMode.memory) note_start(node, device);
     push_running(now_ + state.durations[node], device);
   }
 
@@ -284,15 +282,14 @@ class Engine {
 
   // A consumer of the tensor is on another device: it joins the transfer there, or makes one.
   [[gnu::always_inline]] void send(std::uint32_t tensor, std::uint32_t edge, std::uint32_t from, std::uint32_t to) {
-    const std::uint32_t latest = w_.transfer_to[to];
-    if (latest != kNone && transfers_[latest].tensor == tensor) {
-      next_edge_[edge] = transfers_[latest].edges;
-      transfers_[latest].edges = edge;
+    auto& latest = transfer_to_[to];
+    if (latest.tensor == tensor) {
+      next_edge_[edge] = transfers_[latest.transfer].edges;
+      transfers_[latest.transfer].edges = edge | Workspace::kMore;
       return;
     }
     const std::uint32_t made = num_transfers_++;
-    w_.transfer_to[to] = made;
-    next_edge_[edge] = kNone;
+    latest = {tensor, made};
     const auto& pair = p_.pairs[from * num_devices_ + to];
     auto& transfer = transfers_[made];
     transfer.length =
@@ -411,7 +408,8 @@ class Engine {
     if constexpr (kMode.memory) {
       do {
         auto& transfer = transfers_[made];
-        transfer.start_event = add_event(transfer.to, p_.copy_bytes[transfer.tensor]);
+        const std::uint32_t event = add_event(transfer.to, p_.copy_bytes[transfer.tensor]);
+        if constexpr (kMode.timeline) transfer.start_event = event;
       } while (next_destination(made));
     }
   }
@@ -421,9 +419,8 @@ class Engine {
     if constexpr (kMode.memory) event = add_event(transfers_[made].from, 0);
     do {
       if constexpr (kMode.memory) transfers_[made].end_event = event;
-      for (std::uint32_t e = transfers_[made].edges; e != kNone; e = next_edge_[e]) {
-        satisfy(edge_target_[e] & ~kLastEdge);
-      }
+      w_.for_each_edge(transfers_[made].edges,
+                       [this](std::uint32_t edge) { satisfy(edge_target_[edge] & ~kLastEdge); });
     } while (next_destination(made));
   }
 
@@ -448,6 +445,11 @@ class Engine {
     std::uint32_t at = running_tail_++;
     for (; at > running_head_ && running_[at - 1] > key; --at) running_[at] = running_[at - 1];
     running_[at] = key;
+  }
+
+  void note_start(std::uint32_t node, std::uint32_t device) {
+    const std::uint32_t event = add_event(device, p_.memory[node].alloc_at_start);
+    if constexpr (kMode.timeline) w_.start_event[node] = event;
   }
 
   [[gnu::always_inline]] std::uint32_t add_event(std::uint32_t device, Bytes change) {
@@ -476,8 +478,8 @@ class Engine {
   Workspace::DeviceState* const devices_ = w_.devices.data();
   Workspace::ChannelState* const channels_ = w_.channels.data();
   Workspace::TransferState* const transfers_ = w_.transfers.data();
+  Workspace::LatestTransfer* const transfer_to_ = w_.transfer_to.data();
   std::uint32_t* const next_edge_ = w_.next_edge.data();
-  std::uint32_t* const start_event_ = w_.start_event.data();
   std::int64_t* const events_ = w_.events.data();
   std::uint32_t* const startable_ = w_.startable.data();
   std::uint64_t* const running_ = w_.running.data();

@@ -16,9 +16,9 @@ void release_copies(const SimProgram& p, Workspace& w) {
     const auto& transfer = w.transfers[made];
     if (const Bytes bytes = p.copy_bytes[transfer.tensor]; bytes != 0) {
       std::uint32_t last = 0;
-      for (std::uint32_t e = transfer.edges; e != kNone; e = w.next_edge[e]) {
-        last = std::max(last, w.nodes[p.edge_target[e] & ~SimProgram::kLastEdge].finish_event);
-      }
+      w.for_each_edge(transfer.edges, [&](std::uint32_t edge) {
+        last = std::max(last, w.nodes[p.edge_target[edge] & ~SimProgram::kLastEdge].finish_event);
+      });
       w.events[last] -= Workspace::event(bytes, 0);
     }
     if (const std::uint32_t root = p.tensor_root[transfer.tensor]; root != kNone) {

@@ -66,13 +66,25 @@ class Simulator::Workspace {
   struct TransferState {
     Nanoseconds length;
     std::uint32_t tensor;  // the program's number
-    std::uint32_t edges;   // list of the consumers' edges, through next_edge
+    std::uint32_t edges;   // list of the consumers' edges: one, with kMore if next_edge has another
     std::uint32_t next;    // in the channel's queue
-    std::uint32_t start_event;
+    std::uint32_t start_event;  // for timelines only
     std::uint32_t end_event;
     DeviceId from;
     DeviceId to;
   };
+
+  static constexpr std::uint32_t kMore = 0x80000000;
+
+  // Calls `visit` with each edge of a transfer's list.
+  template <class Visit>
+  void for_each_edge(std::uint32_t edges, Visit visit) const {
+    for (;;) {
+      visit(edges & ~kMore);
+      if ((edges & kMore) == 0) return;
+      edges = next_edge[edges & ~kMore];
+    }
+  }
 
   // What only the general engine needs of a transfer.
   struct MulticastState {
@@ -83,7 +95,7 @@ class Simulator::Workspace {
   };
 
   std::vector<Node> nodes;
-  std::vector<std::uint32_t> start_event;  // by node
+  std::vector<std::uint32_t> start_event;  // by node; for timelines only
   std::vector<DeviceState> devices;
   std::vector<ChannelState> channels;
   std::vector<std::uint32_t> queue;           // all devices' queues, end to end
@@ -92,7 +104,11 @@ class Simulator::Workspace {
   std::vector<std::uint32_t> instant;         // stack of the nodes of no length that are ready
   std::vector<TransferState> transfers;
   std::vector<MulticastState> multicasts;     // by transfer
-  std::vector<std::uint32_t> transfer_to;     // by device: the latest transfer made to it
+  struct LatestTransfer {
+    std::uint32_t tensor;
+    std::uint32_t transfer;
+  };
+  std::vector<LatestTransfer> transfer_to;    // by device: the latest transfer made to it
   std::vector<std::uint32_t> multicast_on;    // by channel: the latest multicast made on it
   std::vector<std::uint32_t> next_edge;       // by edge
 

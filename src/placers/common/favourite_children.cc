@@ -125,6 +125,7 @@ std::pair<std::vector<double>, bool> LinearProgram::solve(const FavouriteOptions
   solver.setMaximumIterations(static_cast<int>(options.iterations));
   solver.setMaximumSeconds(options.seconds);
   ClpPresolve presolve;
+  presolve.setDoDoubleton(false);  // quadratic where a task has very many children
   const std::unique_ptr<ClpSimplex> reduced(presolve.presolvedModel(solver, 1e-8));
   EMPLACE_CHECK(reduced != nullptr);  // the program always has a solution: x = 1, late starts
   reduced->dual();
