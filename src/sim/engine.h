@@ -69,6 +69,7 @@ class Engine {
     for (std::uint32_t node = 0; node < p_.num_nodes(); ++node) {
       const DeviceId device = placement[p_.op_of_node[node]];
       nodes_[node].word = (p_.in_degree[node] << kDeviceBits) | device;
+      if constexpr (kMode.memory) nodes_[node].release = 0;
       ++devices_[device].tail;
     }
     std::uint32_t* queue = w_.queue.data();
@@ -220,7 +221,8 @@ class Engine {
   [[gnu::always_inline]] void finish(std::uint32_t node, std::uint32_t device) {
     step_ = now_;
     if constexpr (kMode.memory) {
-      nodes_[node].finish_event = add_event(device, -p_.memory[node].free_at_finish);
+      nodes_[node].finish_event =
+          add_event(device, -p_.memory[node].free_at_finish - nodes_[node].release);
     }
     release_consumers(node, device);
   }
@@ -237,6 +239,8 @@ class Engine {
       if (there != device) {
         consumer.word += kOneInput;
         send(source.tensor, edge, device, there);
+      } else if constexpr (kMode.memory) {
+        consumer.release += p_.sole_bytes[source.tensor];
       }
       if ((target & kLastEdge) != 0) break;
     }
@@ -253,6 +257,7 @@ class Engine {
       const std::uint32_t consumer = target & ~kLastEdge;
       const std::uint32_t there = nodes_[consumer].word & kDeviceMask;
       if (there == device) {
+        if constexpr (kMode.memory) nodes_[consumer].release += p_.sole_bytes[tensor];
         satisfy(consumer);
       } else {
         send(tensor, edge, device, there);
@@ -416,10 +421,18 @@ class Engine {
 
   [[gnu::always_inline]] void end_transfer(std::uint32_t made) {
     [[maybe_unused]] std::uint32_t event = 0;
-    if constexpr (kMode.memory) event = add_event(transfers_[made].from, 0);
+    if constexpr (kMode.memory) {
+      event = add_event(transfers_[made].from, -p_.sole_bytes[transfers_[made].tensor]);
+    }
     do {
-      if constexpr (kMode.memory) transfers_[made].end_event = event;
-      w_.for_each_edge(transfers_[made].edges,
+      const auto& transfer = transfers_[made];
+      if constexpr (kMode.memory) {
+        transfers_[made].end_event = event;
+        // A copy with several consumers goes with the last of them (find_peaks).
+        const bool one = (transfer.edges & Workspace::kMore) == 0;
+        if (one) nodes_[edge_target_[transfer.edges] & ~kLastEdge].release += p_.copy_bytes[transfer.tensor];
+      }
+      w_.for_each_edge(transfer.edges,
                        [this](std::uint32_t edge) { satisfy(edge_target_[edge] & ~kLastEdge); });
     } while (next_destination(made));
   }

@@ -10,16 +10,17 @@ using Workspace = Simulator::Workspace;
 constexpr std::uint32_t kNone = SimProgram::kNone;
 constexpr std::uint32_t kDeviceMask = Workspace::kDeviceMask;
 
-// A copy is released at its last consumer's finish; its transfer's end is a use of the original.
+// A copy with several consumers is released at the last one's finish; its transfer's end is a use of
+// the original.
 void release_copies(const SimProgram& p, Workspace& w) {
   for (std::uint32_t made = 0; made < w.num_transfers; ++made) {
     const auto& transfer = w.transfers[made];
-    if (const Bytes bytes = p.copy_bytes[transfer.tensor]; bytes != 0) {
+    if ((transfer.edges & Workspace::kMore) != 0) {
       std::uint32_t last = 0;
       w.for_each_edge(transfer.edges, [&](std::uint32_t edge) {
         last = std::max(last, w.nodes[p.edge_target[edge] & ~SimProgram::kLastEdge].finish_event);
       });
-      w.events[last] -= Workspace::event(bytes, 0);
+      w.events[last] -= Workspace::event(p.copy_bytes[transfer.tensor], 0);
     }
     if (const std::uint32_t root = p.tensor_root[transfer.tensor]; root != kNone) {
       w.last_use[root] = std::max(w.last_use[root], transfer.end_event);

@@ -174,24 +174,13 @@ void SimProgram::lay_out_memory(const Problem& problem) {
   const auto lives_in_step = [&](TensorId tensor) {
     return !is_persistent(graph, graph.producer(tensor)) && graph.memory_bytes(tensor) > 0;
   };
-
-  // Only what someone reads needs a last use; the rest goes when its producer finishes.
-  std::vector<std::uint32_t> root_of(graph.num_tensors(), kNone);
-  for (const TensorId tensor : tensor_id) {
-    const TensorId held = holder[tensor];
-    if (lives_in_step(held) && root_of[held] == kNone) {
-      root_of[held] = static_cast<std::uint32_t>(root_bytes.size());
-      root_bytes.push_back(graph.memory_bytes(held));
-    }
-    tensor_root.push_back(root_of[held]);
+  std::vector<std::uint32_t> uses(graph.num_tensors(), 0);  // edges from what lies in the tensor
+  for (std::uint32_t tensor = 0, edge = 0; tensor < num_tensors(); ++tensor) {
+    do {
+      ++uses[holder[tensor_id[tensor]]];
+    } while ((edge_target[edge++] & kLastEdge) == 0);
   }
-  for (std::uint32_t node = 0; node < num_nodes(); ++node) {
-    const auto first = tensor_root.begin() + tensor_begin[node];
-    const auto last = tensor_root.begin() + tensor_begin[node + 1];
-    if (std::any_of(first, last, [](std::uint32_t root) { return root != kNone; })) {
-      nodes_with_roots.push_back(node);
-    }
-  }
+  find_roots(graph, holder, uses);
 
   memory.resize(num_nodes());
   for (std::uint32_t node = 0; node < num_nodes(); ++node) {
@@ -203,12 +192,35 @@ void SimProgram::lay_out_memory(const Problem& problem) {
     if (holder[tensor] != tensor || !lives_in_step(tensor)) continue;
     const std::uint32_t node = node_of_op[graph.producer(tensor)];
     memory[node].alloc_at_start += graph.memory_bytes(tensor);
-    if (root_of[tensor] == kNone) memory[node].free_at_finish += graph.memory_bytes(tensor);
+    if (uses[tensor] == 0) memory[node].free_at_finish += graph.memory_bytes(tensor);
   }
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     if (problem.resident_bytes(op) == 0) continue;
     resident_ops.push_back(op);
     resident_bytes.push_back(problem.resident_bytes(op));
+  }
+}
+
+// Memory with one use needs no search for its last: it goes when that use is over.
+void SimProgram::find_roots(const Graph& graph, const std::vector<TensorId>& holder,
+                            const std::vector<std::uint32_t>& uses) {
+  std::vector<std::uint32_t> root_of(graph.num_tensors(), kNone);
+  for (const TensorId tensor : tensor_id) {
+    const TensorId held = holder[tensor];
+    const Bytes bytes = is_persistent(graph, graph.producer(held)) ? 0 : graph.memory_bytes(held);
+    sole_bytes.push_back(uses[held] == 1 ? bytes : 0);
+    if (bytes > 0 && uses[held] > 1 && root_of[held] == kNone) {
+      root_of[held] = static_cast<std::uint32_t>(root_bytes.size());
+      root_bytes.push_back(bytes);
+    }
+    tensor_root.push_back(root_of[held]);
+  }
+  for (std::uint32_t node = 0; node < num_nodes(); ++node) {
+    const auto first = tensor_root.begin() + tensor_begin[node];
+    const auto last = tensor_root.begin() + tensor_begin[node + 1];
+    if (std::any_of(first, last, [](std::uint32_t root) { return root != kNone; })) {
+      nodes_with_roots.push_back(node);
+    }
   }
 }
 

@@ -58,15 +58,14 @@ struct SimProgram {
   // Tensors that someone reads, in the order of the edges; node n's start at tensor_begin[n].
   std::vector<std::uint32_t> tensor_begin;
   std::vector<TensorId> tensor_id;
-  std::vector<std::uint32_t> tensor_root;       // the memory that the tensor lies in, or kNone
+  std::vector<Bytes> sole_bytes;                // memory whose only use is the tensor's only edge
+  std::vector<std::uint32_t> tensor_root;       // memory with several uses, or kNone
   std::vector<Bytes> copy_bytes;                // memory of a copy on another device
   std::vector<Nanoseconds> transfer_durations;  // [link class][tensor]
 
-  // Nodes whose tensors lie in some root: a parameter's do not.
-  std::vector<std::uint32_t> nodes_with_roots;
-
-  // Memory that lives from its producer's start until its last use, views included.
+  // Memory that lives from its producer's start until the last of its uses, views' included.
   std::vector<Bytes> root_bytes;
+  std::vector<std::uint32_t> nodes_with_roots;  // whose tensors lie in some root
 
   // Ops with memory for the whole step.
   std::vector<OpId> resident_ops;
@@ -96,6 +95,8 @@ struct SimProgram {
   void lay_out_cluster(const Problem& problem);
   void lay_out_durations(const Problem& problem);
   void lay_out_memory(const Problem& problem);
+  void find_roots(const Graph& graph, const std::vector<TensorId>& holder,
+                  const std::vector<std::uint32_t>& uses);
   void find_sources(const Problem& problem);
   void find_starts();
 };

@@ -36,6 +36,7 @@ class Simulator::Workspace {
   struct Node {
     std::uint32_t word;
     std::uint32_t finish_event;
+    Bytes release;  // memory on its device that only this node still uses
   };
 
   // Ready ops wait in queue[head .. tail): in FIFO order, or as a heap of ranks.
