@@ -2,7 +2,6 @@
 .PHONY: build demo test bench format lint debug clean
 
 SOURCES := $(shell find src tests bench -name '*.cc' -o -name '*.h')
-GRAPHS ?= ../shared/data/graphs
 
 build: build/build.ninja
 	@cmake --build build

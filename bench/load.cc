@@ -3,8 +3,6 @@
 // compiled and simulated.
 //
 //   build/bench/load GRAPH... [--ops N]
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -13,12 +11,15 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "base/rng.h"
 #include "base/units.h"
+
+#include "sim/simulator.h"
+
 #include "io/file.h"
 #include "io/readers.h"
-#include "sim/simulator.h"
 
 namespace {
 
@@ -39,7 +40,8 @@ std::string layered_graph(std::int64_t ops) {
   Rng rng(7);
   std::string text = R"({"format":"emplace.graph/1","name":"layered","tensors":[)";
   for (std::int64_t i = 0; i < ops; ++i) {
-    text += fmt::format(R"({}{{"shape":[64,{}],"dtype":"float32"}})", i == 0 ? "" : ",", 64 + i % 512);
+    text +=
+        fmt::format(R"({}{{"shape":[64,{}],"dtype":"float32"}})", i == 0 ? "" : ",", 64 + i % 512);
   }
   text += R"(],"ops":[)";
   for (std::int64_t i = 0; i < ops; ++i) {
@@ -50,7 +52,8 @@ std::string layered_graph(std::int64_t ops) {
     }
     text += fmt::format(
         R"({}{{"name":"op_{}","type":"{}","inputs":[{}],"outputs":[{}],"flops":{},"time_us":{{"p100":{}.{}}}}})",
-        i == 0 ? "" : ",", i, i == 0 ? "input" : "mm", fmt::join(inputs, ","), i, 1000 + i % 7919, 5 + i % 90, i % 10);
+        i == 0 ? "" : ",", i, i == 0 ? "input" : "mm", fmt::join(inputs, ","), i, 1000 + i % 7919,
+        5 + i % 90, i % 10);
   }
   return text + "]}";
 }
@@ -65,15 +68,16 @@ void load(const std::string& path, const Cluster* cluster) {
   const auto workspace = simulator.make_workspace();
   std::vector<DeviceId> devices(problem->num_groups());
   for (GroupId group = 0; group < problem->num_groups(); ++group) {
-    devices[group] = static_cast<DeviceId>(static_cast<std::uint64_t>(group) * problem->num_devices() / problem->num_groups());
+    devices[group] = static_cast<DeviceId>(static_cast<std::uint64_t>(group) *
+                                           problem->num_devices() / problem->num_groups());
   }
   const Placement placement = expand_groups(*problem, devices);
   const double before = seconds_now();
   const Evaluation evaluation = simulator.evaluate(placement, ReadyOrder{}, *workspace);
   const double simulated = seconds_now();
-  fmt::print("{:<22} {:>9} {:>9} {:>8.3f} s {:>8.3f} s {:>8.3f} s {:>8.2f} GB   step {}\n", model.graph->name(),
-             model.graph->num_ops(), model.graph->num_edges(), read - start, compiled - read, simulated - before,
-             peak_gigabytes(), format_time(evaluation.step));
+  fmt::print("{:<22} {:>9} {:>9} {:>8.3f} s {:>8.3f} s {:>8.3f} s {:>8.2f} GB   step {}\n",
+             model.graph->name(), model.graph->num_ops(), model.graph->num_edges(), read - start,
+             compiled - read, simulated - before, peak_gigabytes(), format_time(evaluation.step));
 }
 
 }  // namespace
@@ -89,12 +93,14 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     const auto cluster = read_cluster(preset);
-    fmt::print("{:<22} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}\n", "graph", "ops", "edges", "read", "compile",
-               "simulate", "peak so far");
+    fmt::print("{:<22} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}\n", "graph", "ops", "edges", "read",
+               "compile", "simulate", "peak so far");
     for (const std::string& graph : graphs) load(graph, cluster.get());
     if (ops > 0) {
-      const std::string path = std::filesystem::temp_directory_path() / fmt::format("layered-{}.json", ops);
-      // In a process of its own this would not count towards the peak; the text is gone before the read.
+      const std::string path =
+          std::filesystem::temp_directory_path() / fmt::format("layered-{}.json", ops);
+      // In a process of its own this would not count towards the peak; the text is gone before the
+      // read.
       write_file(path, layered_graph(ops));
       load(path, cluster.get());
       std::filesystem::remove(path);

@@ -1,4 +1,5 @@
-// How long each classical placer takes and how good its answer is, as ratios to the best of the run.
+// How long each classical placer takes and how good its answer is, as ratios to the best of the
+// run.
 //
 //   build/bench/place GRAPH... [--cluster CLUSTER] [--placers a,b]
 #include <algorithm>
@@ -9,10 +10,13 @@
 #include <fmt/core.h>
 
 #include "base/units.h"
-#include "io/readers.h"
+
 #include "placer/bound.h"
 #include "placer/run.h"
+
 #include "placers/all.h"
+
+#include "io/readers.h"
 
 namespace {
 
@@ -21,9 +25,11 @@ using namespace emplace;
 void run(const std::string& path, const std::string& cluster) {
   const Model model = read_model(path);
   const auto problem = compile(model.graph, read_cluster(cluster));
+  const auto simulator = std::make_shared<const Simulator>(problem);
   std::vector<RunResult> results;
   for (const PlacerInfo* info : all_placers().list()) {
-    results.push_back(run_placer(all_placers(), problem, {{info->key, {}}, std::string(kOwnSchedule), 1}, Budget{}));
+    results.push_back(run_placer(all_placers(), simulator,
+                                 {{info->key, {}}, std::string(kOwnSchedule), 1}, Budget{}));
   }
   std::stable_sort(results.begin(), results.end(), [](const RunResult& a, const RunResult& b) {
     return a.evaluation < b.evaluation;
@@ -33,9 +39,9 @@ void run(const std::string& path, const std::string& cluster) {
   fmt::print("{} on {}\n", model.graph->name(), cluster);
   for (const RunResult& result : results) {
     const auto step = static_cast<double>(result.evaluation.step);
-    fmt::print("  {:<14} {:>12} {:>7.2f} x best {:>7.2f} x bound {:>9.3f} s {}\n", result.run.placer.key,
-               format_time(result.evaluation.step), step / best, step / bound, result.seconds,
-               result.evaluation.fits() ? "" : "does not fit");
+    fmt::print("  {:<14} {:>12} {:>7.2f} x best {:>7.2f} x bound {:>9.3f} s {}\n",
+               result.run.placer.key, format_time(result.evaluation.step), step / best,
+               step / bound, result.seconds, result.evaluation.fits() ? "" : "does not fit");
   }
 }
 

@@ -2,9 +2,8 @@
 // different placements (with few, the branch predictor memorises them), best of several rounds.
 //
 //   build/bench/simulate GRAPH... [--cluster CLUSTER] [--placements N] [--rounds N]
-#include <ctime>
-
 #include <algorithm>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,10 @@
 #include <fmt/core.h>
 
 #include "base/rng.h"
-#include "io/readers.h"
+
 #include "sim/simulator.h"
+
+#include "io/readers.h"
 
 namespace {
 
@@ -30,7 +31,8 @@ std::vector<Placement> random_placements(const Problem& problem, int count, Rng&
   std::vector<Placement> result;
   for (int i = 0; i < count; ++i) {
     std::vector<DeviceId> devices(problem.num_groups());
-    for (DeviceId& device : devices) device = static_cast<DeviceId>(rng.below(problem.num_devices()));
+    for (DeviceId& device : devices)
+      device = static_cast<DeviceId>(rng.below(problem.num_devices()));
     result.push_back(expand_groups(problem, devices));
   }
   return result;
@@ -46,7 +48,8 @@ std::vector<OpId> positions(const Problem& problem) {
     if (problem.fastest_duration(op) > 0 && !update) result[group] = std::min(result[group], op);
     for (const TensorId tensor : graph.inputs(op)) {
       const GroupId from = problem.group_of(graph.producer(tensor));
-      if (from != group && graph.is_source(problem.group_ops(from)[0])) result[from] = std::min(result[from], op);
+      if (from != group && graph.is_source(problem.group_ops(from)[0]))
+        result[from] = std::min(result[from], op);
     }
   }
   for (GroupId group = 0; group < problem.num_groups(); ++group) {
@@ -65,7 +68,8 @@ std::vector<Placement> contiguous_placements(const Problem& problem, int count, 
     std::sort(cuts.begin(), cuts.end());
     std::vector<DeviceId> devices(problem.num_groups());
     for (GroupId group = 0; group < problem.num_groups(); ++group) {
-      devices[group] = static_cast<DeviceId>(std::upper_bound(cuts.begin(), cuts.end(), position[group]) - cuts.begin());
+      devices[group] = static_cast<DeviceId>(
+          std::upper_bound(cuts.begin(), cuts.end(), position[group]) - cuts.begin());
     }
     result.push_back(expand_groups(problem, devices));
   }
@@ -115,8 +119,8 @@ void run(const std::string& path, const std::string& cluster_name, int placement
   Rng rng(1);
   const auto print = [&](const char* kind, const std::vector<Placement>& set) {
     const Timing timing = measure(simulator, set, rounds, ops);
-    fmt::print("{:<22} {:<12} {:>7.0f} {:>9.1f} {:>10.1f} {:>12.0f}\n", model.graph->name(), kind, ops,
-               timing.full, timing.step_only, 1e9 / (timing.full * ops));
+    fmt::print("{:<22} {:<12} {:>7.0f} {:>9.1f} {:>10.1f} {:>12.0f}\n", model.graph->name(), kind,
+               ops, timing.full, timing.step_only, 1e9 / (timing.full * ops));
   };
   print("one device", single_placements(*problem, placements));
   print("contiguous", contiguous_placements(*problem, placements, rng));

@@ -5,10 +5,10 @@ here=$(dirname "$0")
 packages=$(grep -v '^#' "$here/packages.txt")
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
-  # Not Debian: whoever has the tools and libraries already may go on.
-  if command -v cmake >/dev/null 2>&1 && command -v ninja >/dev/null 2>&1; then exit 0; fi
-  echo "This is not a Debian system. Install the equivalents of these Debian 12 packages:" >&2
+  echo "This is not a Debian system: the build needs the equivalents of these Debian 12 packages:" >&2
   echo "$packages" | sed 's/^/  /' >&2
+  # Whoever has them may go on; CMake names the first library that is missing.
+  if command -v cmake >/dev/null 2>&1 && command -v ninja >/dev/null 2>&1; then exit 0; fi
   exit 1
 fi
 

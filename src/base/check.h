@@ -8,11 +8,11 @@
 #define EMPLACE_STRINGIZE_(x) #x
 #define EMPLACE_STRINGIZE(x) EMPLACE_STRINGIZE_(x)
 
-#define EMPLACE_CHECK(condition)                                                        \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
+#define EMPLACE_CHECK(condition)                                                         \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]]                                                       \
       throw std::logic_error("internal error: " #condition " does not hold at " __FILE__ \
-                             ":" EMPLACE_STRINGIZE(__LINE__));                          \
+                             ":" EMPLACE_STRINGIZE(__LINE__));                           \
   } while (false)
 
 #ifdef NDEBUG

@@ -20,7 +20,6 @@ class Csr {
   std::span<const T> operator[](std::size_t i) const {
     return {values_.data() + offsets_[i], offsets_[i + 1] - offsets_[i]};
   }
-  std::uint32_t begin_of(std::size_t i) const { return offsets_[i]; }
   std::span<const T> values() const { return values_; }
 
   // Appends a list; the ways to fill are this one and from_pairs.

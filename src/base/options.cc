@@ -60,9 +60,10 @@ const std::string& read_choice(std::string_view name, std::string_view text,
 }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& known) {
-  const auto nearest = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-    return edit_distance(name, a) < edit_distance(name, b);
-  });
+  const auto nearest =
+      std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+        return edit_distance(name, a) < edit_distance(name, b);
+      });
   if (nearest == known.end() || edit_distance(name, *nearest) > 1 + name.size() / 3) return {};
   return fmt::format(" (did you mean '{}'?)", *nearest);
 }

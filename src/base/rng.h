@@ -1,6 +1,6 @@
 // The one source of randomness: seeded, splittable, the same on every platform (unlike the
-// distributions of <random>). Each task takes its own generator by `split`, so results do not depend
-// on the number of threads.
+// distributions of <random>). Each task takes its own generator by `split`, so results do not
+// depend on the number of threads.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/decimal.h"
+#include "base/text.h"
 
 namespace emplace {
 namespace {
@@ -27,18 +28,13 @@ constexpr std::array<Unit, 10> kByteUnits{{{"", 1},
                                            {"GiB", 1LL << 30},
                                            {"TiB", 1LL << 40}}};
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 // Splits "1.5GiB" where the number ends. An exponent's "e" belongs to the number.
 std::size_t number_length(std::string_view text) {
   std::size_t i = 0;
   for (; i < text.size(); ++i) {
     const char c = text[i];
-    const bool sign = (c == '+' || c == '-') && (i == 0 || text[i - 1] == 'e' || text[i - 1] == 'E');
+    const bool sign =
+        (c == '+' || c == '-') && (i == 0 || text[i - 1] == 'e' || text[i - 1] == 'E');
     const bool exponent = (c == 'e' || c == 'E') && i > 0;
     if (!(c >= '0' && c <= '9') && c != '.' && !sign && !exponent) break;
   }
@@ -88,7 +84,8 @@ std::string format_bytes(Bytes bytes) {
     value /= 1024;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.{}f} {}", value, std::abs(value) < 100 ? 1 : 0, kNames[unit]);
+  return unit == 0 ? fmt::format("{} B", bytes)
+                   : fmt::format("{:.{}f} {}", value, std::abs(value) < 100 ? 1 : 0, kNames[unit]);
 }
 
 std::string format_time(Nanoseconds time) {
@@ -105,7 +102,8 @@ std::string format_time(Nanoseconds time) {
 
 std::string format_count(std::int64_t n) {
   std::string digits = fmt::format("{}", n < 0 ? -n : n);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   return n < 0 ? "-" + digits : digits;
 }
 

@@ -24,8 +24,8 @@ std::optional<std::int64_t> parse_bandwidth(std::string_view text);
 // "90s", "5m", "1.5h", "500ms": a duration; a bare number is in seconds.
 std::optional<double> parse_seconds(std::string_view text);
 
-std::string format_bytes(Bytes bytes);       // "11.2 GiB"
-std::string format_time(Nanoseconds time);   // "3.72 ms"
-std::string format_count(std::int64_t n);    // "25,259"
+std::string format_bytes(Bytes bytes);      // "11.2 GiB"
+std::string format_time(Nanoseconds time);  // "3.72 ms"
+std::string format_count(std::int64_t n);   // "25,259"
 
 }  // namespace emplace

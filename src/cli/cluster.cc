@@ -2,10 +2,12 @@
 #include <fmt/core.h>
 
 #include "base/units.h"
-#include "cli/command.h"
-#include "cli/table.h"
+
 #include "cluster/device_kinds.h"
 #include "cluster/presets.h"
+
+#include "cli/command.h"
+#include "cli/table.h"
 #include "io/readers.h"
 #include "io/writers.h"
 
@@ -19,13 +21,18 @@ std::string tera(const DeviceKind& kind, std::string_view dtype) {
 
 void print_list() {
   using Align = Table::Align;
-  Table kinds({{"kind"}, {"float32", Align::kRight}, {"tf32", Align::kRight}, {"float16", Align::kRight},
-               {"GB/s", Align::kRight}, {"memory", Align::kRight}});
+  Table kinds({{"kind"},
+               {"float32", Align::kRight},
+               {"tf32", Align::kRight},
+               {"float16", Align::kRight},
+               {"GB/s", Align::kRight},
+               {"memory", Align::kRight}});
   for (const DeviceKind& kind : built_in_device_kinds()) {
     kinds.add({kind.name, tera(kind, "float32"), tera(kind, "tf32"), tera(kind, "float16"),
                fmt::format("{:.0f}", kind.memory_bandwidth / 1e9), format_bytes(kind.memory)});
   }
-  fmt::print("Device kinds (peaks in TFLOP/s):\n\n{}\nPresets are COUNTxKIND, for example:\n ", kinds.to_string());
+  fmt::print("Device kinds (peaks in TFLOP/s):\n\n{}\nPresets are COUNTxKIND, for example:\n ",
+             kinds.to_string());
   for (const std::string& name : example_presets()) fmt::print(" {}", name);
   fmt::print("\n\nA file to edit: emplace cluster show 4xp100 > my-box.yaml\n");
 }
@@ -33,10 +40,12 @@ void print_list() {
 }  // namespace
 
 void add_cluster(CLI::App& app, Session&) {
-  CLI::App& command = *app.add_subcommand("cluster", "Show presets and device kinds, or a cluster file to edit");
+  CLI::App& command =
+      *app.add_subcommand("cluster", "Show presets and device kinds, or a cluster file to edit");
   command.require_subcommand(1);
   auto name = std::make_shared<std::string>();
-  CLI::App& show = *command.add_subcommand("show", "Print a preset, or check and print a file, as a cluster file");
+  CLI::App& show = *command.add_subcommand(
+      "show", "Print a preset, or check and print a file, as a cluster file");
   show.add_option("cluster", *name, "Preset or file")->required()->type_name("CLUSTER");
   show.callback([name] { fmt::print("{}", write_cluster_yaml(read_cluster(*name)->spec())); });
   command.add_subcommand("list", "List presets and device kinds")->callback(print_list);

@@ -3,20 +3,28 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
+
 #include "io/readers.h"
 
 namespace emplace::cli {
 
 void ProblemArguments::add_to(CLI::App& command) {
-  command.add_option("model", model, "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped")
+  command
+      .add_option("model", model,
+                  "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped")
       ->required()
       ->type_name("MODEL");
-  command.add_option("-c,--cluster", cluster, "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)")
+  command
+      .add_option("-c,--cluster", cluster,
+                  "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)")
       ->type_name("CLUSTER");
-  command.add_option("--cost", cost, "Op times: measured, analytic, or auto (measured where there is a time)")
+  command
+      .add_option("--cost", cost,
+                  "Op times: measured, analytic, or auto (measured where there is a time)")
       ->capture_default_str()
       ->type_name("MODE");
-  command.add_option("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")->type_name("NAME=N");
+  command.add_option("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
+      ->type_name("NAME=N");
 }
 
 std::shared_ptr<const Problem> ProblemArguments::load() const {
@@ -25,7 +33,8 @@ std::shared_ptr<const Problem> ProblemArguments::load() const {
     const std::size_t equals = dim.find('=');
     if (equals == std::string::npos || equals == 0) fail_option("--dim {}: expected NAME=N", dim);
     constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-    options.dims[dim.substr(0, equals)] = read_integer("--dim " + dim.substr(0, equals), dim.substr(equals + 1), 1, kLargest);
+    options.dims[dim.substr(0, equals)] =
+        read_integer("--dim " + dim.substr(0, equals), dim.substr(equals + 1), 1, kLargest);
   }
   const auto mode = parse_cost_mode(cost);
   if (!mode) fail_option("--cost {}: expected measured, analytic or auto", cost);
@@ -38,17 +47,23 @@ std::shared_ptr<const Problem> ProblemArguments::load() const {
 }
 
 void ObjectiveArguments::add_to(CLI::App& command) {
-  command.add_option("--objective", objective, "latency (step time) or throughput (period of a pipelined stream)")
+  command
+      .add_option("--objective", objective,
+                  "latency (step time) or throughput (period of a pipelined stream)")
       ->check(CLI::IsMember({"latency", "throughput"}))
       ->capture_default_str();
-  command.add_option("--overlap", overlap, "With throughput: full, or none (devices pay for communication)")
+  command
+      .add_option("--overlap", overlap,
+                  "With throughput: full, or none (devices pay for communication)")
       ->check(CLI::IsMember({"full", "none"}))
       ->capture_default_str();
 }
 
 void BudgetArguments::add_to(CLI::App& command) {
-  command.add_option("--time", time, "Stop searching after this long, e.g. 30s or 5m")->type_name("DURATION");
-  command.add_option("--evaluations", evaluations, "Stop searching after this many simulated steps")
+  command.add_option("--time", time, "Stop searching after this long, e.g. 30s or 5m")
+      ->type_name("DURATION");
+  command
+      .add_option("--evaluations", evaluations, "Stop searching after this many simulated steps")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
 }

@@ -12,8 +12,10 @@
 #include <CLI/CLI.hpp>
 
 #include "cost/problem.h"
-#include "placer/budget.h"
+
 #include "sim/throughput.h"
+
+#include "placer/budget.h"
 
 namespace emplace::cli {
 

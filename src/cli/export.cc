@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/saved_placement.h"
@@ -18,14 +19,17 @@ struct Arguments {
   std::string output;
 };
 
-std::string exported(const Arguments& arguments, std::shared_ptr<const Problem> problem) {
+std::string exported(const Arguments& arguments, const std::shared_ptr<const Problem>& problem) {
   PlacementFile file = arguments.saved.load(*problem);
   if (arguments.format == "dot") return write_dot(*problem, file.placement);
-  const Outcome outcome = assess(problem, file.placement, file.schedule, {});
-  if (arguments.format == "trace") return write_trace_json(*problem, file.placement, outcome.timeline);
+  const Assessor assessor(std::make_shared<const Simulator>(problem), {});
+  const Outcome outcome = assessor.assess(file.placement, file.schedule);
+  if (arguments.format == "trace")
+    return write_trace_json(*problem, file.placement, outcome.timeline);
   file.graph = problem->graph().name();
   file.cluster = problem->cluster().name();
-  file.predicted = PlacementFile::Predicted{outcome.timeline.step, outcome.fits(), outcome.bound.step};
+  file.predicted =
+      PlacementFile::Predicted{outcome.timeline.step, outcome.fits(), outcome.bound.step};
   return write_placement_json(*problem, file);
 }
 
@@ -43,16 +47,22 @@ void run(const Arguments& arguments) {
 
 void add_export(CLI::App& app, Session&) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *app.add_subcommand("export", "Write a placement as a timeline, a picture or a placement file");
+  CLI::App& command = *app.add_subcommand(
+      "export", "Write a placement as a timeline, a picture or a placement file");
   arguments->problem.add_to(command);
   arguments->saved.add_to(command);
-  command.add_option("-f,--format", arguments->format,
-                     "trace (timeline for Perfetto or chrome://tracing), dot (graph coloured by device, for "
-                     "Graphviz), placement (with what is predicted for this cluster)")
+  command
+      .add_option(
+          "-f,--format", arguments->format,
+          "trace (timeline for Perfetto or chrome://tracing), dot (graph coloured by device, for "
+          "Graphviz), placement (with what is predicted for this cluster)")
       ->required()
       ->check(CLI::IsMember({"trace", "dot", "placement"}));
-  command.add_option("-o,--output", arguments->output, "File to write; standard output if absent")->type_name("FILE");
-  command.footer("Example: emplace export model.json.gz placement.json --cluster 4xp100 --format trace -o trace.json");
+  command.add_option("-o,--output", arguments->output, "File to write; standard output if absent")
+      ->type_name("FILE");
+  command.footer(
+      "Example: emplace export model.json.gz placement.json --cluster 4xp100 --format trace -o "
+      "trace.json");
   command.callback([arguments] { run(*arguments); });
 }
 

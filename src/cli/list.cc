@@ -1,10 +1,12 @@
 // emplace list: what there is to choose from.
 #include <fmt/core.h>
 
+#include "placer/scheduler.h"
+
+#include "placers/all.h"
+
 #include "cli/command.h"
 #include "cli/table.h"
-#include "placer/scheduler.h"
-#include "placers/all.h"
 
 namespace emplace::cli {
 namespace {
@@ -26,15 +28,19 @@ void print_placer(const PlacerInfo& info) {
 void print_markdown() {
   fmt::print("# Placers\n\nWritten by `emplace list --markdown`.\n");
   for (const PlacerInfo* info : all_placers().list()) {
-    fmt::print("\n## `{}`\n{} *{}; family {}.*\n", info->key, info->summary, info->reference, info->family);
+    fmt::print("\n## `{}`\n{} *{}; family {}.*\n", info->key, info->summary, info->reference,
+               info->family);
     if (info->options.empty()) continue;
     fmt::print("\n| option | default | range | what it does |\n|---|---|---|---|\n");
     for (const OptionInfo& option : info->options) {
-      fmt::print("| `{}` | {} | {} | {} |\n", option.name, option.default_value, option.range, option.help);
+      fmt::print("| `{}` | {} | {} | {} |\n", option.name, option.default_value, option.range,
+                 option.help);
     }
   }
-  fmt::print("\n# Schedulers\n\n| key | order of the ops that are ready on a device |\n|---|---|\n");
-  for (const SchedulerInfo& scheduler : schedulers()) fmt::print("| `{}` | {} |\n", scheduler.key, scheduler.summary);
+  fmt::print(
+      "\n# Schedulers\n\n| key | order of the ops that are ready on a device |\n|---|---|\n");
+  for (const SchedulerInfo& scheduler : schedulers())
+    fmt::print("| `{}` | {} |\n", scheduler.key, scheduler.summary);
 }
 
 void print_all() {
@@ -43,8 +49,10 @@ void print_all() {
     placers.add({info->key, info->family, info->summary, info->reference});
   }
   Table orders({{"scheduler"}, {"order of the ops that are ready on a device"}});
-  for (const SchedulerInfo& scheduler : schedulers()) orders.add({scheduler.key, scheduler.summary});
-  fmt::print("{}\n{}\nOptions of one: emplace list PLACER\n", placers.to_string(), orders.to_string());
+  for (const SchedulerInfo& scheduler : schedulers())
+    orders.add({scheduler.key, scheduler.summary});
+  fmt::print("{}\n{}\nOptions of one: emplace list PLACER\n", placers.to_string(),
+             orders.to_string());
 }
 
 }  // namespace
@@ -52,7 +60,8 @@ void print_all() {
 void add_list(CLI::App& app, Session&) {
   auto key = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
-  CLI::App& command = *app.add_subcommand("list", "List placers and schedulers, or one placer's options");
+  CLI::App& command =
+      *app.add_subcommand("list", "List placers and schedulers, or one placer's options");
   command.add_option("placer", *key, "A placer, to see its options")->type_name("PLACER");
   command.add_flag("--markdown", *markdown, "Everything as a page of documentation");
   command.footer("Example: emplace list heft");

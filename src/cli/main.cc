@@ -1,10 +1,11 @@
 #include <csignal>
+#include <cstdio>
 #include <exception>
 
-#include <fmt/color.h>
 #include <fmt/core.h>
 
 #include "base/error.h"
+
 #include "cli/command.h"
 
 namespace {
@@ -29,9 +30,10 @@ int report(const char* message) {
 int main(int argc, char** argv) {
   CLI::App app("Decides where every operation of a neural network should run.", "emplace");
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("emplace 0.1.0"));
-  app.footer("Try: emplace compare examples/gnmt4-b256.json.gz --cluster 4xp100\n"
-             "Exit codes: 0 fine, 1 no placement fits, 2 bad usage or input.");
+  app.set_version_flag("--version", std::string("emplace " EMPLACE_VERSION));
+  app.footer(
+      "Try: emplace compare examples/gnmt4-b256.json.gz --cluster 4xp100\n"
+      "Exit codes: 0 fine, 1 no placement fits, 2 bad usage or input.");
   cli::add_place(app, session);
   cli::add_compare(app, session);
   cli::add_simulate(app, session);
@@ -49,6 +51,9 @@ int main(int argc, char** argv) {
     return report("out of memory");
   } catch (const std::exception& error) {
     return report(error.what());
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return report("standard output could not be written");
   }
   return session.exit_code;
 }

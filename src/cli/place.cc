@@ -28,27 +28,34 @@ void print_notes(const RunResult& result) {
 
 void place(const Arguments& arguments, Session& session) {
   const auto problem = arguments.problem.load();
-  if (refuse_hopeless(*problem, session)) return;
+  if (refuse_hopeless(*problem, arguments.objective, session)) return;
   // A search over placers also looks for the best order of ops, unless one was asked for.
   const bool portfolio = arguments.placer == "all";
-  const std::string scheduler = !arguments.scheduler.empty() ? arguments.scheduler : portfolio ? "all" : "own";
+  const std::string scheduler = !arguments.scheduler.empty() ? arguments.scheduler
+                                : portfolio                  ? "all"
+                                                             : "own";
   const auto runs = make_runs(arguments.placer, scheduler, arguments.seed, 1);
-  const auto results = run_all(problem, runs, arguments.budget, arguments.objective, session, false);
+  const auto simulator = std::make_shared<const Simulator>(problem);
+  const auto results = run_all(simulator, runs, arguments.budget, arguments.objective, session);
   const RunResult& best = results.front();
-  const Outcome outcome = assess(problem, best.result.placement, best.result.schedule, arguments.objective);
+  const Outcome outcome =
+      Assessor(simulator, arguments.objective).assess(best.result.placement, best.result.schedule);
   print_notes(best);
   if (!outcome.fits()) session.exit_code = kExitNothingFits;
+  if (!arguments.output.empty()) write_placement(arguments.output, outcome, best);
+  if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
   if (arguments.json) {
     fmt::print("{}", to_json(outcome, &best));
   } else {
-    fmt::print("{}\nplaced by {} with {} order{}\n{}", describe_problem(*problem), best.run.placer.to_string(), best.run.scheduler,
-               results.size() > 1 ? fmt::format(", the best of {} tries", results.size()) : "", to_text(outcome));
+    fmt::print("{}\nplaced by {} with {} order{}\n{}", describe_problem(*problem),
+               best.run.placer.to_string(), best.run.scheduler,
+               results.size() > 1 ? fmt::format(", the best of {} tries", results.size()) : "",
+               to_text(outcome));
   }
-  if (!arguments.output.empty()) write_placement(arguments.output, outcome, best);
-  if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
   if (!arguments.json) {
     if (!arguments.output.empty()) fmt::print("\nwrote {}\n", arguments.output);
-    if (!arguments.trace.empty()) fmt::print("wrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
+    if (!arguments.trace.empty())
+      fmt::print("wrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
   }
 }
 
@@ -58,21 +65,31 @@ void add_place(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App& command = *app.add_subcommand("place", "Find a placement of a model on a cluster");
   arguments->problem.add_to(command);
-  command.add_option("-p,--placer", arguments->placer,
-                     "Placer and its options, e.g. \"heft(insertion=false)\"; all: the best of every one")
+  command
+      .add_option(
+          "-p,--placer,--placers", arguments->placer,
+          "Placer and its options, e.g. \"heft(insertion=false)\"; all: the best of every one")
       ->capture_default_str()
       ->type_name("SPEC");
-  command.add_option("--scheduler", arguments->scheduler,
-                     "Order of ready ops: own (the placer's), fifo, pct, msr, or all: the best of them")
+  command
+      .add_option(
+          "--scheduler,--schedulers", arguments->scheduler,
+          "Order of ready ops: own (the placer's), fifo, pct, msr, or all: the best of them")
       ->type_name("KEY");
   arguments->objective.add_to(command);
   arguments->budget.add_to(command);
-  command.add_option("--seed", arguments->seed, "Seed of all randomness")->capture_default_str();
-  command.add_option("-o,--output", arguments->output, "Write the placement here")->type_name("FILE");
-  command.add_option("--trace", arguments->trace, "Write the timeline here, for Perfetto or chrome://tracing")
+  command.add_option("--seed", arguments->seed, "Seed of all randomness")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("-o,--output", arguments->output, "Write the placement here")
+      ->type_name("FILE");
+  command
+      .add_option("--trace", arguments->trace,
+                  "Write the timeline here, for Perfetto or chrome://tracing")
       ->type_name("FILE");
   command.add_flag("--json", arguments->json, "Print the result as JSON on standard output");
-  command.footer("Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 -o placement.json");
+  command.footer(
+      "Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 -o placement.json");
   command.callback([arguments, &session] { place(*arguments, session); });
 }
 

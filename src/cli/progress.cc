@@ -1,10 +1,9 @@
 #include "cli/progress.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 namespace emplace::cli {
 
@@ -19,9 +18,13 @@ void Progress::show(const std::string& line) {
   if (terminal_) {
     fmt::print(stderr, "\r\033[K{}", line);
     std::fflush(stderr);
-  } else {
-    fmt::print(stderr, "{}\n", line);
+    return;
   }
+  constexpr std::chrono::seconds kInterval{2};
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_shown_ < kInterval) return;
+  last_shown_ = now;
+  fmt::print(stderr, "{}\n", line);
 }
 
 }  // namespace emplace::cli

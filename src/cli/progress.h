@@ -1,7 +1,8 @@
-// Progress of long work on standard error: one line that is overwritten on a terminal, plain lines
-// elsewhere.
+// Progress of long work on standard error: one line that is overwritten on a terminal; elsewhere
+// plain lines, one every few seconds.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 namespace emplace::cli {
@@ -18,6 +19,7 @@ class Progress {
  private:
   bool quiet_;
   bool terminal_;
+  std::chrono::steady_clock::time_point last_shown_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace emplace::cli

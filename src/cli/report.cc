@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+
 #include "cli/table.h"
 #include "io/file.h"
 #include "io/writers.h"
@@ -27,22 +28,29 @@ std::string percent(double share) {
 }
 
 std::string device_table(const Outcome& outcome) {
-  const Problem& problem = *outcome.problem;
+  const Problem& problem = outcome.problem();
   std::vector<std::int64_t> ops(problem.num_devices(), 0);
   for (OpId op = 0; op < problem.num_ops(); ++op) {
     if (problem.duration(op, outcome.placement[op]) > 0) ++ops[outcome.placement[op]];
   }
-  const Nanoseconds whole = outcome.throughput ? outcome.throughput->period : outcome.timeline.step;
-  Table table({{"device"}, {"ops", Align::kRight}, {"busy", Align::kRight}, {""}, {"", Align::kRight},
-               {"peak memory", Align::kRight}, {"of", Align::kRight}, {""}});
+  const Nanoseconds whole = outcome.time();
+  Table table({{"device"},
+               {"ops", Align::kRight},
+               {"busy", Align::kRight},
+               {""},
+               {"", Align::kRight},
+               {"peak memory", Align::kRight},
+               {"of", Align::kRight},
+               {""}});
   for (DeviceId id = 0; id < problem.num_devices(); ++id) {
     const Device& device = problem.cluster().device(id);
-    const Nanoseconds busy =
-        outcome.throughput ? outcome.throughput->device_loads[id] : outcome.timeline.devices[id].busy;
+    const Nanoseconds busy = outcome.throughput ? outcome.throughput->device_loads[id]
+                                                : outcome.timeline.devices[id].busy;
     const Bytes used = outcome.used(id);
     const double share = device.memory == kUnlimited ? 0 : ratio(used, device.memory);
-    table.add({device.name, format_count(ops[id]), format_time(busy), bar(ratio(busy, whole), kBarWidth),
-               percent(ratio(busy, whole)), format_bytes(used), format_bytes(device.memory),
+    table.add({device.name, format_count(ops[id]), format_time(busy),
+               bar(ratio(busy, whole), kBarWidth), percent(ratio(busy, whole)), format_bytes(used),
+               format_bytes(device.memory),
                used > device.memory ? "TOO SMALL by " + format_bytes(used - device.memory)
                                     : bar(share, kBarWidth)});
   }
@@ -59,24 +67,30 @@ std::string channel_table(const Outcome& outcome) {
   });
   std::erase_if(busiest, [&](ChannelId id) { return timeline.channels[id].transfers == 0; });
   if (busiest.empty()) return " no transfers between devices\n";
-  Table table({{"channel"}, {"transfers", Align::kRight}, {"bytes", Align::kRight}, {"busy", Align::kRight}, {""},
+  Table table({{"channel"},
+               {"transfers", Align::kRight},
+               {"bytes", Align::kRight},
+               {"busy", Align::kRight},
+               {""},
                {"", Align::kRight}});
-  const Nanoseconds whole = outcome.throughput ? outcome.throughput->period : timeline.step;
+  const Nanoseconds whole = outcome.time();
   for (std::size_t i = 0; i < std::min(kShown, busiest.size()); ++i) {
     const ChannelUse& use = timeline.channels[busiest[i]];
-    table.add({outcome.problem->cluster().channel_name(busiest[i]), format_count(use.transfers),
-               format_bytes(use.bytes), format_time(use.busy), bar(ratio(use.busy, whole), kBarWidth),
-               percent(ratio(use.busy, whole))});
+    table.add({outcome.problem().cluster().channel_name(busiest[i]), format_count(use.transfers),
+               format_bytes(use.bytes), format_time(use.busy),
+               bar(ratio(use.busy, whole), kBarWidth), percent(ratio(use.busy, whole))});
   }
   std::string text = table.to_string();
-  if (busiest.size() > kShown) text += fmt::format(" and {} more channels\n", busiest.size() - kShown);
+  if (busiest.size() > kShown)
+    text += fmt::format(" and {} more channels\n", busiest.size() - kShown);
   return text;
 }
 
 std::string describe_costs(const Problem& problem) {
   const CostOrigin& origin = problem.cost_origin();
   if (origin.analytic_ops == 0) return "op times all measured";
-  if (origin.measured_ops == 0) return "op times estimated by the analytic model (none measured for these devices)";
+  if (origin.measured_ops == 0)
+    return "op times estimated by the analytic model (none measured for these devices)";
   return fmt::format("op times {:.1f} % measured, the rest estimated by the analytic model",
                      100 * origin.measured_share);
 }
@@ -84,30 +98,41 @@ std::string describe_costs(const Problem& problem) {
 }  // namespace
 
 bool Outcome::fits() const {
-  for (DeviceId device = 0; device < problem->num_devices(); ++device) {
-    if (used(device) > problem->cluster().device(device).memory) return false;
+  for (DeviceId device = 0; device < problem().num_devices(); ++device) {
+    if (used(device) > problem().cluster().device(device).memory) return false;
   }
   return true;
+}
+
+double Outcome::ratio_to_bound() const {
+  return static_cast<double>(time()) / static_cast<double>(std::max<Nanoseconds>(1, bound.step));
 }
 
 Bytes Outcome::used(DeviceId device) const {
   return throughput ? throughput->memory[device] : timeline.devices[device].peak;
 }
 
-Outcome assess(std::shared_ptr<const Problem> problem, Placement placement, Schedule schedule,
-               const ObjectiveArguments& objective) {
-  Outcome outcome;
-  outcome.timeline = Simulator(problem).run(placement, schedule);
-  outcome.bound = lower_bound(*problem);
-  if (objective.throughput()) outcome.throughput = throughput(*problem, placement, objective.overlap_kind());
-  outcome.placement = std::move(placement);
-  outcome.schedule = std::move(schedule);
-  outcome.problem = std::move(problem);
+Assessor::Assessor(std::shared_ptr<const Simulator> simulator, const ObjectiveArguments& objective)
+    : simulator_(std::move(simulator)),
+      objective_(objective),
+      bound_of_fitting_(lower_bound(simulator_->problem(), true)),
+      bound_of_all_(lower_bound(simulator_->problem(), false)),
+      bound_of_period_(period_lower_bound(simulator_->problem())) {}
+
+Outcome Assessor::assess(Placement placement, Schedule schedule) const {
+  Outcome outcome{simulator_, std::move(placement), std::move(schedule), {}, {}};
+  outcome.timeline = simulator_->run(outcome.placement, outcome.schedule);
+  outcome.bound = outcome.timeline.fits() ? bound_of_fitting_ : bound_of_all_;
+  if (objective_.throughput()) {
+    outcome.throughput =
+        throughput(outcome.problem(), outcome.placement, objective_.overlap_kind());
+    outcome.bound = bound_of_period_;
+  }
   return outcome;
 }
 
 std::string to_json(const Outcome& outcome, const RunResult* run) {
-  const Cluster& cluster = outcome.problem->cluster();
+  const Cluster& cluster = outcome.problem().cluster();
   Json json;
   json["step_ns"] = outcome.timeline.step;
   json["fits"] = outcome.fits();
@@ -125,7 +150,8 @@ std::string to_json(const Outcome& outcome, const RunResult* run) {
   json["channels"] = Json::array();
   for (ChannelId id = 0; id < cluster.num_channels(); ++id) {
     const ChannelUse& use = outcome.timeline.channels[id];
-    json["channels"].push_back({{"name", cluster.channel_name(id)}, {"busy_ns", use.busy}, {"bytes", use.bytes}});
+    json["channels"].push_back(
+        {{"name", cluster.channel_name(id)}, {"busy_ns", use.busy}, {"bytes", use.bytes}});
   }
   json["transfers"] = outcome.timeline.num_transfers;
   json["transfer_bytes"] = outcome.timeline.transfer_bytes;
@@ -140,36 +166,37 @@ std::string to_json(const Outcome& outcome, const RunResult* run) {
 }
 
 std::string to_text(const Outcome& outcome) {
-  const Timeline& timeline = outcome.timeline;
-  std::string text = fmt::format("step time {}\n", format_time(timeline.step));
-  if (outcome.throughput) text += fmt::format("period    {} per step of a stream\n", format_time(outcome.throughput->period));
-  const double gap = outcome.bound.step == 0 ? 1 : ratio(timeline.step, outcome.bound.step);
+  std::string text = fmt::format("step time {}\n", format_time(outcome.timeline.step));
+  if (outcome.throughput) {
+    text += fmt::format("period    {} per step of a stream\n", format_time(outcome.time()));
+  }
   if (!outcome.fits()) {
     text += describe_shortfall(outcome);
-  } else if (timeline.step == outcome.bound.step) {
-    text += fmt::format("proven optimal: no placement beats {} ({})\n", format_time(outcome.bound.step),
-                        outcome.bound.reason);
+  } else if (outcome.time() == outcome.bound.step) {
+    text += fmt::format("proven optimal: no placement that fits beats {} ({})\n",
+                        format_time(outcome.bound.step), outcome.bound.reason);
   } else {
-    text += fmt::format("no placement beats {} ({}), so at most {:.2f} times as fast is possible\n",
-                        format_time(outcome.bound.step), outcome.bound.reason, gap);
+    text += fmt::format(
+        "no placement that fits beats {} ({}), so at most {:.2f} times as fast is possible\n",
+        format_time(outcome.bound.step), outcome.bound.reason, outcome.ratio_to_bound());
   }
-  text += "\n" + device_table(outcome) + "\n" + channel_table(outcome);
-  return text;
+  return text + "\n" + device_table(outcome) + "\n" + channel_table(outcome);
 }
 
 std::string describe_problem(const Problem& problem) {
   const Graph& graph = problem.graph();
   Bytes resident = 0;
   for (OpId op = 0; op < problem.num_ops(); ++op) resident += problem.resident_bytes(op);
-  return fmt::format("{}: {} ops, {} tensors, {} of parameters and state\non {} ({} devices), {}\n", graph.name(),
-                     format_count(graph.num_ops()), format_count(graph.num_tensors()), format_bytes(resident),
-                     problem.cluster().name(), problem.num_devices(), describe_costs(problem));
+  return fmt::format("{}: {} ops, {} tensors, {} of parameters and state\non {} ({} devices), {}\n",
+                     graph.name(), format_count(graph.num_ops()), format_count(graph.num_tensors()),
+                     format_bytes(resident), problem.cluster().name(), problem.num_devices(),
+                     describe_costs(problem));
 }
 
 std::string describe_shortfall(const Outcome& outcome) {
   std::string text;
-  for (DeviceId id = 0; id < outcome.problem->num_devices(); ++id) {
-    const Device& device = outcome.problem->cluster().device(id);
+  for (DeviceId id = 0; id < outcome.problem().num_devices(); ++id) {
+    const Device& device = outcome.problem().cluster().device(id);
     if (outcome.used(id) <= device.memory) continue;
     text += fmt::format("does not fit: '{}' needs {} of its {}, {} short\n", device.name,
                         format_bytes(outcome.used(id)), format_bytes(device.memory),
@@ -179,18 +206,19 @@ std::string describe_shortfall(const Outcome& outcome) {
 }
 
 void write_placement(const std::string& path, const Outcome& outcome, const RunResult& run) {
-  const PlacementFile file{outcome.problem->graph().name(),
-                           outcome.problem->cluster().name(),
-                           run.run.placer.to_string(),
-                           run.run.seed,
-                           outcome.placement,
-                           outcome.schedule,
-                           PlacementFile::Predicted{outcome.timeline.step, outcome.fits(), outcome.bound.step}};
-  write_file(path, write_placement_json(*outcome.problem, file));
+  const PlacementFile file{
+      outcome.problem().graph().name(),
+      outcome.problem().cluster().name(),
+      run.run.placer.to_string(),
+      run.run.seed,
+      outcome.placement,
+      outcome.schedule,
+      PlacementFile::Predicted{outcome.timeline.step, outcome.fits(), outcome.bound.step}};
+  write_file(path, write_placement_json(outcome.problem(), file));
 }
 
 void write_trace(const std::string& path, const Outcome& outcome) {
-  write_file(path, write_trace_json(*outcome.problem, outcome.placement, outcome.timeline));
+  write_file(path, write_trace_json(outcome.problem(), outcome.placement, outcome.timeline));
 }
 
 }  // namespace emplace::cli

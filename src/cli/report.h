@@ -3,29 +3,48 @@
 
 #include <string>
 
-#include "cli/command.h"
+#include "sim/simulator.h"
+
 #include "placer/bound.h"
 #include "placer/run.h"
-#include "sim/simulator.h"
+
+#include "cli/command.h"
 
 namespace emplace::cli {
 
 // Everything that is known of one placement.
 struct Outcome {
-  std::shared_ptr<const Problem> problem;
+  std::shared_ptr<const Simulator> simulator;
   Placement placement;
   Schedule schedule;
   Timeline timeline;
-  LowerBound bound;
-  std::optional<ThroughputResult> throughput;  // when that is the objective
+  LowerBound bound;  // of the period, or the step: of what fits, if this does, else of all
+  std::optional<ThroughputResult> throughput = std::nullopt;  // when that is the objective
+
+  const Problem& problem() const { return simulator->problem(); }
+  // Step time or period, whichever is the objective.
+  Nanoseconds time() const { return throughput ? throughput->period : timeline.step; }
+  double ratio_to_bound() const;
 
   // In terms of the objective.
   bool fits() const;
   Bytes used(DeviceId device) const;
 };
 
-Outcome assess(std::shared_ptr<const Problem> problem, Placement placement, Schedule schedule,
-               const ObjectiveArguments& objective);
+// Assesses placements of one problem; what they have in common is worked out once.
+class Assessor {
+ public:
+  Assessor(std::shared_ptr<const Simulator> simulator, const ObjectiveArguments& objective);
+
+  Outcome assess(Placement placement, Schedule schedule) const;
+
+ private:
+  std::shared_ptr<const Simulator> simulator_;
+  ObjectiveArguments objective_;
+  LowerBound bound_of_fitting_;
+  LowerBound bound_of_all_;
+  LowerBound bound_of_period_;
+};
 
 // The object of docs/formats.md; `run` adds what `place` adds.
 std::string to_json(const Outcome& outcome, const RunResult* run = nullptr);

@@ -7,9 +7,12 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "cli/progress.h"
+
 #include "placer/scheduler.h"
+
 #include "placers/all.h"
+
+#include "cli/progress.h"
 
 namespace emplace::cli {
 namespace {
@@ -54,8 +57,9 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
   std::vector<PlacerRun> runs;
   for (const PlacerSpec& spec : placer_specs(placers)) {
     const int repeats = all_placers().info(spec.key).randomized ? seeds : 1;
-    for (const std::string& scheduler : scheduler_keys(schedulers)) {
-      for (int i = 0; i < repeats; ++i) {
+    // Orders of one placement come together, so that it is made once.
+    for (int i = 0; i < repeats; ++i) {
+      for (const std::string& scheduler : scheduler_keys(schedulers)) {
         runs.push_back({spec, scheduler, first_seed + static_cast<std::uint64_t>(i)});
       }
     }
@@ -65,48 +69,76 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
 
 ByObjective::Value ByObjective::value(const RunResult& result) const {
   if (!objective_.throughput()) return {result.evaluation.overflow, result.evaluation.step};
-  const ThroughputResult stream = throughput(problem_, result.result.placement, objective_.overlap_kind());
+  const ThroughputResult stream =
+      throughput(problem_, result.result.placement, objective_.overlap_kind());
   Value value{0, stream.period};
   for (DeviceId device = 0; device < problem_.num_devices(); ++device) {
-    value.overflow += std::max<Bytes>(0, stream.memory[device] - problem_.cluster().device(device).memory);
+    value.overflow +=
+        std::max<Bytes>(0, stream.memory[device] - problem_.cluster().device(device).memory);
   }
   return value;
 }
 
-std::vector<RunResult> run_all(std::shared_ptr<const Problem> problem, const std::vector<PlacerRun>& runs,
-                               const BudgetArguments& budget, const ObjectiveArguments& objective,
-                               const Session& session, bool quiet) {
-  problem->cluster().require_linked();
-  const ByObjective by_objective(*problem, objective);
+std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator,
+                               const std::vector<PlacerRun>& runs, const BudgetArguments& budget,
+                               const ObjectiveArguments& objective, const Session& session) {
+  simulator->problem().cluster().require_linked();
+  const ByObjective by_objective(simulator->problem(), objective);
+  const auto better = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::vector<std::pair<ByObjective::Value, RunResult>> results;
+  results.reserve(runs.size());
+  PlacerSpec failed;
+  std::vector<std::string> failures;
   const Budget whole = budget.make(session);
-  Progress progress(quiet || runs.size() == 1);
+  Progress progress(runs.size() == 1);
   for (const PlacerRun& run : runs) {
-    if (!results.empty() && whole.spent(0)) break;
+    const bool time_is_up = whole.seconds && whole.elapsed_seconds() >= *whole.seconds;
+    if (!results.empty() && (time_is_up || session.cancelled)) break;
     std::string line = fmt::format("[{}/{}] {}", results.size() + 1, runs.size(), label(run));
     if (!results.empty()) {
-      const auto& best = *std::min_element(results.begin(), results.end(), [](const auto& a, const auto& b) {
-        return a.first < b.first;
-      });
-      line += fmt::format("   best so far: {} {}{}", label(best.second.run), format_time(best.first.time),
-                          best.first.overflow > 0 ? " (does not fit)" : "");
+      const auto& [value, best] = *std::min_element(results.begin(), results.end(), better);
+      line += fmt::format("   best so far: {} {}{}", label(best.run), format_time(value.time),
+                          value.overflow > 0 ? " (does not fit)" : "");
     }
     progress.show(line);
-    // Each run has the whole evaluation budget, and what is left of the time.
-    Budget own = budget.make(session);
-    if (whole.seconds) own.seconds = std::max(0.0, *whole.seconds - whole.elapsed_seconds());
-    RunResult result = run_placer(all_placers(), problem, run, own);
-    const auto value = by_objective.value(result);
-    results.emplace_back(value, std::move(result));
+    const bool same_placement = !results.empty() && run.seed == results.back().second.run.seed &&
+                                run.placer == results.back().second.run.placer;
+    if (run.placer == failed) continue;
+    try {
+      RunResult result;
+      if (same_placement && run.scheduler != kOwnSchedule) {
+        result = with_scheduler(results.back().second, run.scheduler, simulator);
+      } else {
+        // Each run has the whole evaluation budget, and what is left of the time.
+        Budget own = budget.make(session);
+        if (whole.seconds) own.seconds = std::max(0.0, *whole.seconds - whole.elapsed_seconds());
+        result = run_placer(all_placers(), simulator, run, own);
+      }
+      const auto value = by_objective.value(result);
+      results.emplace_back(value, std::move(result));
+    } catch (const Error& error) {
+      // One of several placers that cannot cope, as with missing links, does not stop the others.
+      const bool others = std::any_of(runs.begin(), runs.end(), [&](const PlacerRun& other) {
+        return other.placer != run.placer;
+      });
+      if (!others) throw;
+      failed = run.placer;
+      failures.push_back(error.what());
+    }
   }
-  std::stable_sort(results.begin(), results.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (results.empty()) fail_input("{}", fmt::join(failures, "; "));
+  for (const std::string& failure : failures) fmt::print(stderr, "warning: {}\n", failure);
+  std::stable_sort(results.begin(), results.end(), better);
   std::vector<RunResult> sorted;
+  sorted.reserve(results.size());
   for (auto& [value, result] : results) sorted.push_back(std::move(result));
   return sorted;
 }
 
-bool refuse_hopeless(const Problem& problem, Session& session) {
-  const auto reason = why_nothing_fits(problem);
+bool refuse_hopeless(const Problem& problem, const ObjectiveArguments& objective,
+                     Session& session) {
+  const auto rule = objective.throughput() ? MemoryRule::kStream : MemoryRule::kStep;
+  const auto reason = why_nothing_fits(problem, rule);
   if (!reason) return false;
   fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n", problem.graph().name(), *reason);
   session.exit_code = kExitNothingFits;

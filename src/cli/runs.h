@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
 #include "placer/run.h"
+
+#include "cli/command.h"
 
 namespace emplace::cli {
 
@@ -34,12 +35,12 @@ class ByObjective {
 };
 
 // Best first; ties in the order of the runs. Stops early, with what is done so far, when cancelled
-// or when the budget's time is up. `quiet`: no progress lines.
-std::vector<RunResult> run_all(std::shared_ptr<const Problem> problem, const std::vector<PlacerRun>& runs,
-                               const BudgetArguments& budget, const ObjectiveArguments& objective,
-                               const Session& session, bool quiet);
+// or when the budget's time is up.
+std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator,
+                               const std::vector<PlacerRun>& runs, const BudgetArguments& budget,
+                               const ObjectiveArguments& objective, const Session& session);
 
 // Says why nothing can fit and leaves the exit code, if that is proven before any search.
-bool refuse_hopeless(const Problem& problem, Session& session);
+bool refuse_hopeless(const Problem& problem, const ObjectiveArguments& objective, Session& session);
 
 }  // namespace emplace::cli

@@ -3,16 +3,22 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "io/file.h"
+
 #include "placer/scheduler.h"
+
+#include "io/file.h"
 
 namespace emplace::cli {
 
 void SavedPlacementArguments::add_to(CLI::App& command) {
-  command.add_option("placement,--placement", path, "Placement file")->required()->type_name("PLACEMENT");
-  command.add_option("--scheduler,--schedule", scheduler,
-                     "Order of ready ops: given (the file's priorities), fifo, pct, msr; default: given where the "
-                     "file has priorities, else fifo")
+  command.add_option("placement,--placement", path, "Placement file")
+      ->required()
+      ->type_name("PLACEMENT");
+  command
+      .add_option("--scheduler,--schedule", scheduler,
+                  "Order of ready ops: given (the file's priorities), fifo, pct, msr; default: "
+                  "given where the "
+                  "file has priorities, else fifo")
       ->type_name("KEY");
 }
 
@@ -20,12 +26,14 @@ PlacementFile SavedPlacementArguments::load(const Problem& problem) const {
   const std::string content = read_file(path);
   PlacementFile file = with_context(path, [&] { return read_placement_json(content, problem); });
   if (!file.graph.empty() && file.graph != problem.graph().name()) {
-    fmt::print(stderr, "warning: {} was made for graph '{}', not '{}'\n", path, file.graph, problem.graph().name());
+    fmt::print(stderr, "warning: {} was made for graph '{}', not '{}'\n", path, file.graph,
+               problem.graph().name());
   }
   if (scheduler == "given") {
     if (file.schedule.fifo()) file.schedule.priorities.assign(problem.num_ops(), 0);
   } else if (!scheduler.empty()) {
-    file.schedule = make_schedule(problem, file.placement, scheduler);
+    file.schedule = with_context("--scheduler (besides given)",
+                                 [&] { return make_schedule(problem, file.placement, scheduler); });
   }
   return file;
 }

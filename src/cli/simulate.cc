@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/saved_placement.h"
@@ -20,14 +21,14 @@ struct Arguments {
 void simulate(const Arguments& arguments) {
   const auto problem = arguments.problem.load();
   PlacementFile file = arguments.saved.load(*problem);
-  const Outcome outcome =
-      assess(problem, std::move(file.placement), std::move(file.schedule), arguments.objective);
+  const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective);
+  const Outcome outcome = assessor.assess(std::move(file.placement), std::move(file.schedule));
+  if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
   if (arguments.json) {
     fmt::print("{}", to_json(outcome));
   } else {
     fmt::print("{}\n{}", describe_problem(*problem), to_text(outcome));
   }
-  if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
 }
 
 }  // namespace
@@ -38,10 +39,14 @@ void add_simulate(CLI::App& app, Session&) {
   arguments->problem.add_to(command);
   arguments->saved.add_to(command);
   arguments->objective.add_to(command);
-  command.add_option("--trace", arguments->trace, "Write the timeline here, for Perfetto or chrome://tracing")
+  command
+      .add_option("--trace", arguments->trace,
+                  "Write the timeline here, for Perfetto or chrome://tracing")
       ->type_name("FILE");
   command.add_flag("--json", arguments->json, "Print the result as JSON on standard output");
-  command.footer("Example: emplace simulate model.json.gz placement.json --cluster 4xp100 --json");
+  command.footer(
+      "A placement that does not fit is simulated all the same; the result says so.\n"
+      "Example: emplace simulate model.json.gz placement.json --cluster 4xp100 --json");
   command.callback([arguments] { simulate(*arguments); });
 }
 

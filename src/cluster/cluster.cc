@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/wide.h"
+
 #include "cluster/device_kinds.h"
 
 namespace emplace {
@@ -70,7 +71,8 @@ void Cluster::check_devices() const {
   for (const Device& device : spec_.devices) {
     if (device.name.empty()) fail_input("devices: a device has no name");
     if (device.name == "*") fail_input("device '*': is the pattern for all devices, not a name");
-    if (!names.insert(device.name).second) fail_input("device '{}': name is used twice", device.name);
+    if (!names.insert(device.name).second)
+      fail_input("device '{}': name is used twice", device.name);
     if (device.memory < 0) fail_input("device '{}': memory: is negative", device.name);
     if (device.gap < 0) fail_input("device '{}': gap_us: is negative", device.name);
     if (device.slowdown.mantissa <= 0) {
@@ -101,9 +103,10 @@ void Cluster::expand_links() {
   for (DeviceId from = 0; from < num_devices(); ++from) {
     for (DeviceId to = 0; to < num_devices(); ++to) {
       if (from == to) continue;
-      const auto rule = std::find_if(spec_.links.rbegin(), spec_.links.rend(), [&](const LinkRule& r) {
-        return matches(r.from, spec_.devices[from]) && matches(r.to, spec_.devices[to]);
-      });
+      const auto rule =
+          std::find_if(spec_.links.rbegin(), spec_.links.rend(), [&](const LinkRule& r) {
+            return matches(r.from, spec_.devices[from]) && matches(r.to, spec_.devices[to]);
+          });
       if (rule == spec_.links.rend()) continue;
       const std::string name = channel_name_of(*rule, spec_.devices[from], spec_.devices[to]);
       const auto [entry, added] = channels.try_emplace(name, num_channels());
@@ -122,8 +125,9 @@ void Cluster::require_linked() const {
       linked = linked || link(id, other) != nullptr || link(other, id) != nullptr;
     }
     if (!linked) {
-      fail_input("device '{}': has no link to or from any other device; expected a rule under links",
-                 device(id).name);
+      fail_input(
+          "device '{}': has no link to or from any other device; expected a rule under links",
+          device(id).name);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+
 #include "cost/op_class.h"
 
 namespace emplace {
@@ -89,8 +90,9 @@ double analytic_time_us(const Graph& graph, OpId op, const DeviceKind& kind) {
   const OpClass op_class = classify(graph.type(op), graph.phase(op));
   const Efficiency efficiency = kEfficiency[static_cast<std::size_t>(op_class)];
   const auto missing = [&](std::string_view field) {
-    fail_input("op '{}': has no measured time for kind '{}', and the kind has no {} to estimate one",
-               graph.op_name(op), kind.name, field);
+    fail_input(
+        "op '{}': has no measured time for kind '{}', and the kind has no {} to estimate one",
+        graph.op_name(op), kind.name, field);
   };
   const auto flops = static_cast<double>(graph.flops(op).value_or(0));
   const auto bytes = static_cast<double>(moved_bytes(graph, op, op_class));

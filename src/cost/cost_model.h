@@ -6,6 +6,7 @@
 
 #include "base/decimal.h"
 #include "base/ids.h"
+
 #include "cluster/cluster.h"
 #include "graph/graph.h"
 

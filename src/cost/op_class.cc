@@ -9,9 +9,6 @@
 namespace emplace {
 namespace {
 
-constexpr std::array<std::string_view, kNumOpClasses> kNames{
-    "matmul", "convolution", "elementwise", "reduction", "normalization", "gather", "copy", "update"};
-
 // The first word that occurs in the lower-cased type decides, so the more specific come first.
 constexpr std::array<std::pair<std::string_view, OpClass>, 48> kWords{{
     {"update", OpClass::kUpdate},
@@ -65,10 +62,6 @@ constexpr std::array<std::pair<std::string_view, OpClass>, 48> kWords{{
 }};
 
 }  // namespace
-
-std::string_view op_class_name(OpClass op_class) {
-  return kNames[static_cast<std::size_t>(op_class)];
-}
 
 OpClass classify(std::string_view type, Phase phase) {
   if (phase == Phase::kUpdate) return OpClass::kUpdate;

@@ -9,7 +9,7 @@
 namespace emplace {
 
 enum class OpClass : std::uint8_t {
-  kMatMul,         // matrix products, attention, recurrent cells
+  kMatMul,  // matrix products, attention, recurrent cells
   kConvolution,
   kElementwise,    // one pass over the operands; also what no other class claims
   kReduction,      // sums, softmax, losses, pooling
@@ -20,8 +20,6 @@ enum class OpClass : std::uint8_t {
 };
 
 inline constexpr int kNumOpClasses = 8;
-
-std::string_view op_class_name(OpClass op_class);
 
 // By the operator's name, as PyTorch (aten) and ONNX have them, and the op's phase.
 OpClass classify(std::string_view type, Phase phase);

@@ -56,11 +56,14 @@ class ProblemCompiler {
     constexpr Bytes kLargest = Bytes{1} << 50;
     Wide total = 0;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      total += static_cast<Wide>(graph_.persistent_bytes(op)) + static_cast<Wide>(graph_.temp_bytes(op));
-      for (const TensorId tensor : graph_.outputs(op)) total += static_cast<Wide>(graph_.memory_bytes(tensor));
+      total +=
+          static_cast<Wide>(graph_.persistent_bytes(op)) + static_cast<Wide>(graph_.temp_bytes(op));
+      for (const TensorId tensor : graph_.outputs(op)) {
+        total += static_cast<Wide>(std::max(graph_.bytes(tensor), graph_.memory_bytes(tensor)));
+      }
       if (total > static_cast<Wide>(kLargest)) {
-        fail_input("op '{}': with it the graph needs more than {} of memory, too much to count", graph_.op_name(op),
-                   format_bytes(kLargest));
+        fail_input("op '{}': with it the graph has more than {} of tensors, too much to count",
+                   graph_.op_name(op), format_bytes(kLargest));
       }
     }
   }
@@ -106,8 +109,10 @@ class ProblemCompiler {
         std::set_intersection(common.begin(), common.end(), own.begin(), own.end(),
                               std::back_inserter(both));
         if (both.empty()) {
-          fail_input("op '{}': devices: must share a device with op '{}', but no device is allowed to both",
-                     graph_.op_name(op), graph_.op_name(problem_->group_ops(group)[0]));
+          fail_input(
+              "op '{}': devices: must share a device with op '{}', but no device is allowed to "
+              "both",
+              graph_.op_name(op), graph_.op_name(problem_->group_ops(group)[0]));
         }
         common = std::move(both);
       }
@@ -123,7 +128,8 @@ class ProblemCompiler {
       const bool known_by_name = graph_.strings().find(device.name).has_value();
       const std::string key = fmt::format("{}|{}|{}", device.kind, device.slowdown.to_string(),
                                           known_by_name ? device.name : "");
-      const auto [entry, added] = columns.try_emplace(key, static_cast<std::uint32_t>(columns.size()));
+      const auto [entry, added] =
+          columns.try_emplace(key, static_cast<std::uint32_t>(columns.size()));
       problem_->column_of_.push_back(entry->second);
       if (added) add_column(id);
     }
@@ -153,7 +159,9 @@ class ProblemCompiler {
       }
       if (!measured) time = estimate(op, id);
       const auto rounded = round_half_up(*time, device.slowdown, 1000);
-      if (!rounded) fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op), device.name);
+      if (!rounded)
+        fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op),
+                   device.name);
       problem_->durations_.push_back(*rounded);
       count_origin(measured, *rounded);
     }
@@ -182,11 +190,13 @@ class ProblemCompiler {
   [[noreturn]] void report_unmeasured(const std::vector<OpId>& ops, const Device& device) const {
     constexpr std::size_t kShown = 5;
     std::vector<std::string_view> names;
-    for (std::size_t i = 0; i < std::min(kShown, ops.size()); ++i) names.push_back(graph_.op_name(ops[i]));
-    fail_input("{} ops have no measured time for '{}' (kind '{}'): {}{}; expected time_us, or a cost mode "
-               "other than measured",
-               ops.size(), device.name, device.kind, fmt::join(names, ", "),
-               ops.size() > kShown ? ", ..." : "");
+    for (std::size_t i = 0; i < std::min(kShown, ops.size()); ++i)
+      names.push_back(graph_.op_name(ops[i]));
+    fail_input(
+        "{} ops have no measured time for '{}' (kind '{}'): {}{}; expected time_us, or a cost mode "
+        "other than measured",
+        ops.size(), device.name, device.kind, fmt::join(names, ", "),
+        ops.size() > kShown ? ", ..." : "");
   }
 
   void summarize_durations() {
@@ -200,7 +210,8 @@ class ProblemCompiler {
         sum += static_cast<double>(time);
       }
       problem_->fastest_.push_back(fastest);
-      problem_->mean_.push_back(static_cast<Nanoseconds>(sum / static_cast<double>(devices.size())));
+      problem_->mean_.push_back(
+          static_cast<Nanoseconds>(sum / static_cast<double>(devices.size())));
     }
   }
 
@@ -257,26 +268,23 @@ class ProblemCompiler {
 
   Wide transfer_horizon() const {
     std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
-    Nanoseconds fixed = 0;
+    Wide fixed = 0;
     for (DeviceId from = 0; from < cluster_.num_devices(); ++from) {
       for (DeviceId to = 0; to < cluster_.num_devices(); ++to) {
         const Link* link = cluster_.link(from, to);
         if (link == nullptr) continue;
         slowest = std::min(slowest, link->bandwidth);
-        fixed = std::max(fixed, link->latency + link->hold);
+        fixed = std::max(fixed, static_cast<Wide>(link->latency) + static_cast<Wide>(link->hold));
       }
     }
-    if (slowest == std::numeric_limits<std::int64_t>::max()) return 0;
-    const Link worst{0, slowest, fixed, 0, false};
+    const Link worst{.channel = 0, .bandwidth = slowest};
     Wide total = 0;
     for (TensorId tensor = 0; tensor < graph_.num_tensors(); ++tensor) {
       const std::size_t copies =
           std::min<std::size_t>(graph_.consumers(tensor).size(), cluster_.num_devices() - 1U);
       if (copies == 0) continue;
-      const Nanoseconds one = with_context(
-          fmt::format("op '{}'", graph_.op_name(graph_.producer(tensor))),
-          [&] { return emplace::transfer_time(worst, graph_.bytes(tensor)); });
-      total += static_cast<Wide>(one) * copies;
+      const Nanoseconds one = emplace::transfer_time(worst, graph_.bytes(tensor));
+      total += (static_cast<Wide>(one) + fixed) * copies;
     }
     return total;
   }

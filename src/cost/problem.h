@@ -8,10 +8,12 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "cluster/cluster.h"
-#include "cost/cost_model.h"
 #include "graph/colocation.h"
 #include "graph/graph.h"
+
+#include "cost/cost_model.h"
 
 namespace emplace {
 

@@ -14,7 +14,8 @@ Colocation number_groups(const std::vector<std::uint32_t>& labels) {
   std::vector<std::pair<GroupId, OpId>> pairs;
   pairs.reserve(labels.size());
   for (OpId op = 0; op < labels.size(); ++op) {
-    const auto [entry, added] = numbers.try_emplace(labels[op], static_cast<GroupId>(numbers.size()));
+    const auto [entry, added] =
+        numbers.try_emplace(labels[op], static_cast<GroupId>(numbers.size()));
     result.group_of[op] = entry->second;
     pairs.emplace_back(entry->second, op);
   }

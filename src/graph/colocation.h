@@ -6,6 +6,7 @@
 
 #include "base/csr.h"
 #include "base/ids.h"
+
 #include "graph/graph.h"
 
 namespace emplace {

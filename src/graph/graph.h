@@ -15,6 +15,7 @@
 #include "base/ids.h"
 #include "base/string_pool.h"
 #include "base/units.h"
+
 #include "graph/dtype.h"
 
 namespace emplace {
@@ -54,7 +55,6 @@ class Graph {
   std::string_view op_name(OpId op) const { return names_.get(op); }
   std::optional<OpId> find_op(std::string_view name) const;
   std::string_view type(OpId op) const { return strings_.get(op_type_[op]); }
-  StringId type_id(OpId op) const { return op_type_[op]; }
   OpRole role(OpId op) const { return role_[op]; }
   bool is_source(OpId op) const { return role_[op] != OpRole::kCompute; }
   Phase phase(OpId op) const { return phase_[op]; }

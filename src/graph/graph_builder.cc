@@ -63,12 +63,14 @@ OpId GraphBuilder::add_op(const OpSpec& spec) {
   if (graph_.names_.intern(spec.name) != id) fail_input("{}: name: is used twice", what);
   for (const TensorId tensor : spec.inputs) {
     if (tensor >= num_tensors()) {
-      fail_input("{}: inputs: there is no tensor {} (the graph has {})", what, tensor, num_tensors());
+      fail_input("{}: inputs: there is no tensor {} (the graph has {})", what, tensor,
+                 num_tensors());
     }
   }
   for (const TensorId tensor : spec.outputs) {
     if (tensor >= num_tensors()) {
-      fail_input("{}: outputs: there is no tensor {} (the graph has {})", what, tensor, num_tensors());
+      fail_input("{}: outputs: there is no tensor {} (the graph has {})", what, tensor,
+                 num_tensors());
     }
     if (graph_.producer_[tensor] != kNoOp) {
       fail_input("{}: outputs: tensor {} is already produced by op '{}'", what, tensor,
@@ -183,8 +185,8 @@ void GraphBuilder::report_order(OpId op, OpId needs) const {
   }
   const auto name = [&](OpId id) { return graph_.names_.get(id); };
   if (came_from[op] == kNoOp) {
-    fail_input("op '{}': needs op '{}', which comes after it; expected a topological order", name(op),
-               name(needs));
+    fail_input("op '{}': needs op '{}', which comes after it; expected a topological order",
+               name(op), name(needs));
   }
   std::string path = fmt::format("'{}'", name(op));
   constexpr int kLongest = 8;

@@ -22,8 +22,7 @@ struct Modules {
 //  1. its `module`;
 //  2. the path in its name, as exporters write it ("/enc/layer.0/MatMul" is of "enc.layer.0"; a
 //     part that the next one repeats is dropped, "/layer2/layer2.1" being "layer2.1");
-//  3. that of the first parameter, else buffer, that it reads, directly or through views. A
-//  parameter
+//  3. that of the first parameter, else buffer, that it reads, directly or through views. That one
 //     is of its name less the last part ("enc.0.weight_ih" is of "enc.0") unless that is a number
 //     ("bias.0"), or of the ops that read it when its name is an exporter's ("onnx::MatMul_7");
 //  4. for a forward op, that of the latest op that it reads from, else of the first that reads it;

@@ -9,8 +9,9 @@ namespace {
 
 // Light enough for black text, and told apart by those who do not see colours well (Tol's light
 // scheme); more devices than colours repeat them.
-constexpr std::array<std::string_view, 9> kColors{"#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF",
-                                                  "#44BB99", "#BBCC33", "#AAAA00", "#DDDDDD"};
+constexpr std::array<std::string_view, 9> kColors{"#77AADD", "#EE8866", "#EEDD88",
+                                                  "#FFAABB", "#99DDFF", "#44BB99",
+                                                  "#BBCC33", "#AAAA00", "#DDDDDD"};
 
 std::string escaped(std::string_view text) {
   std::string result;
@@ -37,8 +38,9 @@ OpId origin(const Graph& graph, TensorId tensor) {
 std::string write_dot(const Problem& problem, const Placement& placement) {
   const Graph& graph = problem.graph();
   const Cluster& cluster = problem.cluster();
-  std::string text = fmt::format("digraph \"{}\" {{\n  rankdir=TB;\n  node [shape=box, style=filled];\n",
-                                 escaped(graph.name()));
+  std::string text =
+      fmt::format("digraph \"{}\" {{\n  rankdir=TB;\n  node [shape=box, style=filled];\n",
+                  escaped(graph.name()));
   for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
     text += fmt::format("  \"device: {0}\" [label=\"{0}\", fillcolor=\"{1}\", shape=oval];\n",
                         escaped(cluster.device(device).name), kColors[device % kColors.size()]);
@@ -58,7 +60,8 @@ std::string write_dot(const Problem& problem, const Placement& placement) {
       text += fmt::format("  n{} -> n{}{};\n", from, op, crosses ? " [color=red, penwidth=2]" : "");
     }
     for (const OpId before : graph.after(op)) {
-      if (is_shown(graph, before)) text += fmt::format("  n{} -> n{} [style=dashed];\n", before, op);
+      if (is_shown(graph, before))
+        text += fmt::format("  n{} -> n{} [style=dashed];\n", before, op);
     }
   }
   return text + "}\n";

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/graph_builder.h"
+
 #include "io/json_fields.h"
 #include "io/readers.h"
 
@@ -16,8 +17,8 @@ std::vector<TensorId> tensor_ids(JsonValue value, std::string_view field) {
   for (const std::int64_t index : json_integers(value, field)) {
     if (index < 0) fail_input("{}: tensor index {} is negative", field, index);
     // Larger ones are refused by the builder, which knows how many tensors there are.
-    result.push_back(static_cast<TensorId>(
-        std::min<std::int64_t>(index, std::numeric_limits<TensorId>::max())));
+    result.push_back(
+        static_cast<TensorId>(std::min<std::int64_t>(index, std::numeric_limits<TensorId>::max())));
   }
   return result;
 }
@@ -33,7 +34,8 @@ TensorSpec read_tensor(simdjson::ondemand::object object) {
     } else if (key == "dtype") {
       const std::string name = json_string(field.value(), "dtype");
       const auto dtype = parse_dtype(name);
-      if (!dtype) fail_input("dtype: '{}' is not known; expected one such as float32 or int64", name);
+      if (!dtype)
+        fail_input("dtype: '{}' is not known; expected one such as float32 or int64", name);
       spec.dtype = *dtype;
     } else if (key == "bytes") {
       spec.bytes = json_integer(field.value(), "bytes");
@@ -62,21 +64,36 @@ Phase read_phase(JsonValue value) {
 }
 
 void read_op_field(OpSpec& spec, std::string_view key, JsonValue value) {
-  if (key == "name") spec.name = json_string(value, "name");
-  else if (key == "type") spec.type = json_string(value, "type");
-  else if (key == "inputs") spec.inputs = tensor_ids(value, "inputs");
-  else if (key == "outputs") spec.outputs = tensor_ids(value, "outputs");
-  else if (key == "phase") spec.phase = read_phase(value);
-  else if (key == "flops") spec.flops = json_integer(value, "flops");
-  else if (key == "bytes_moved") spec.bytes_moved = json_integer(value, "bytes_moved");
-  else if (key == "time_us") spec.time_us = read_times(value);
-  else if (key == "persistent_bytes") spec.persistent_bytes = json_integer(value, "persistent_bytes");
-  else if (key == "temp_bytes") spec.temp_bytes = json_integer(value, "temp_bytes");
-  else if (key == "view") spec.view = json_flag(value, "view");
-  else if (key == "module") spec.module = json_string(value, "module");
-  else if (key == "after") spec.after = json_strings(value, "after");
-  else if (key == "colocate") spec.colocate = json_string(value, "colocate");
-  else if (key == "devices") spec.devices = json_strings(value, "devices");
+  if (key == "name")
+    spec.name = json_string(value, "name");
+  else if (key == "type")
+    spec.type = json_string(value, "type");
+  else if (key == "inputs")
+    spec.inputs = tensor_ids(value, "inputs");
+  else if (key == "outputs")
+    spec.outputs = tensor_ids(value, "outputs");
+  else if (key == "phase")
+    spec.phase = read_phase(value);
+  else if (key == "flops")
+    spec.flops = json_integer(value, "flops");
+  else if (key == "bytes_moved")
+    spec.bytes_moved = json_integer(value, "bytes_moved");
+  else if (key == "time_us")
+    spec.time_us = read_times(value);
+  else if (key == "persistent_bytes")
+    spec.persistent_bytes = json_integer(value, "persistent_bytes");
+  else if (key == "temp_bytes")
+    spec.temp_bytes = json_integer(value, "temp_bytes");
+  else if (key == "view")
+    spec.view = json_flag(value, "view");
+  else if (key == "module")
+    spec.module = json_string(value, "module");
+  else if (key == "after")
+    spec.after = json_strings(value, "after");
+  else if (key == "colocate")
+    spec.colocate = json_string(value, "colocate");
+  else if (key == "devices")
+    spec.devices = json_strings(value, "devices");
 }
 
 // Adds every element of a list through `add`; errors say which element.
@@ -111,7 +128,8 @@ class GraphReader {
       read_fields();
     }
     expect_end(document_);
-    if (format_ != kFormat) fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format_);
+    if (format_ != kFormat)
+      fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format_);
     if (!seen_tensors_) fail_input("tensors: is missing");
     if (!seen_ops_) fail_input("ops: is missing");
     return std::move(builder_).build();

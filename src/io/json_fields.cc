@@ -1,5 +1,7 @@
 #include "io/json_fields.h"
 
+#include <charconv>
+
 namespace emplace {
 namespace {
 
@@ -32,33 +34,48 @@ void expect_end(simdjson::ondemand::document& document) {
   }
 }
 
-Decimal json_decimal(JsonValue value, std::string_view field) {
-  if (simdjson::ondemand::json_type type = value.type(); type != simdjson::ondemand::json_type::number) {
-    fail_input("{}: expected a number", field);
-  }
+namespace {
+
+// A number's text; anything that is no JSON number is refused.
+std::string_view number_text(JsonValue value, std::string_view field) {
+  simdjson::ondemand::json_type type = value.type();
+  if (type != simdjson::ondemand::json_type::number) fail_input("{}: expected a number", field);
   std::string_view token = value.raw_json_token();
-  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
-                            token.back() == '\t')) {
-    token.remove_suffix(1);
-  }
-  // Read it as JSON too, which refuses what Decimal is lenient about (leading zeros, "1.").
+  token = token.substr(0, token.find_last_not_of(" \n\r\t") + 1);
+  // Decimal is lenient about what JSON is strict about (leading zeros, "1.").
   if (double ignored = 0; value.get_double().get(ignored) != simdjson::SUCCESS) {
     fail_input("{}: '{}' is not a number", field, token);
   }
+  return token;
+}
+
+}  // namespace
+
+Decimal json_decimal(JsonValue value, std::string_view field) {
+  const std::string_view token = number_text(value, field);
   const auto parsed = Decimal::parse(token);
   if (!parsed) fail_input("{}: '{}' is not a number of at most 18 digits", field, token);
   return *parsed;
 }
 
 std::int64_t json_integer(JsonValue value, std::string_view field) {
-  const Decimal number = json_decimal(value, field);
-  const bool negative = number.negative();
-  const Decimal magnitude{negative ? -number.mantissa : number.mantissa, number.exponent};
-  const auto rounded = round_half_up(magnitude, 1);
-  if (!rounded) fail_input("{}: {} is out of range", field, number.to_string());
-  // Trailing zeros of the mantissa never stay behind the point, so whole numbers have exponent >= 0.
-  if (number.exponent < 0) fail_input("{}: expected a whole number", field);
-  return negative ? -*rounded : *rounded;
+  const std::string_view token = number_text(value, field);
+  std::int64_t integer = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), integer);
+  if (error == std::errc{} && end == token.data() + token.size()) return integer;
+  // Not written as an integer; it may still be one, as 1e6 and 2.0 are.
+  const auto number = Decimal::parse(token);
+  if (!number) fail_input("{}: {} is out of range", field, token);
+  if (number->exponent < 0) fail_input("{}: expected a whole number", field);
+  const bool negative = number->negative();
+  const auto magnitude =
+      round_half_up({negative ? -number->mantissa : number->mantissa, number->exponent}, 1);
+  if (!magnitude) fail_input("{}: {} is out of range", field, token);
+  return negative ? -*magnitude : *magnitude;
+}
+
+std::uint64_t json_unsigned(JsonValue value, std::string_view field) {
+  return expect(value.get_uint64(), field, "a whole number of at least 0");
 }
 
 bool json_flag(JsonValue value, std::string_view field) {

@@ -37,6 +37,7 @@ using JsonValue = simdjson::ondemand::value;
 
 Decimal json_decimal(JsonValue value, std::string_view field);
 std::int64_t json_integer(JsonValue value, std::string_view field);
+std::uint64_t json_unsigned(JsonValue value, std::string_view field);
 bool json_flag(JsonValue value, std::string_view field);
 std::string json_string(JsonValue value, std::string_view field);
 std::vector<std::string> json_strings(JsonValue value, std::string_view field);
@@ -44,7 +45,8 @@ std::vector<std::int64_t> json_integers(JsonValue value, std::string_view field)
 simdjson::ondemand::array json_array(JsonValue value, std::string_view field);
 simdjson::ondemand::object json_object(JsonValue value, std::string_view field);
 
-// Runs `body`, turning simdjson's own exceptions (text that breaks off, stray characters) to Errors.
+// Runs `body`, turning simdjson's own exceptions (text that breaks off, stray characters) to
+// Errors.
 template <class Body>
 decltype(auto) reading_json(Body&& body) {
   try {

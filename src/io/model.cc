@@ -4,7 +4,9 @@
 #include <string_view>
 
 #include "base/error.h"
+
 #include "cluster/presets.h"
+
 #include "io/file.h"
 #include "io/readers.h"
 
@@ -33,7 +35,8 @@ bool is_pipedream(std::string_view text) {
   return text.substr(start, text.find('\n', start) - start).find(" -- ") != std::string_view::npos;
 }
 
-Model read_by_content(const std::string& content, const ReadOptions& options, const std::string& name) {
+Model read_by_content(const std::string& content, const ReadOptions& options,
+                      const std::string& name) {
   if (first_character(content) == '\0') fail_input("the file is empty");
   if (first_character(content) == '{') {
     // Either way malformed JSON is said to be so by the reader that is tried.
@@ -57,9 +60,12 @@ Model read_model(const std::string& path, const ReadOptions& options) {
 
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset) {
   if (!std::filesystem::exists(path_or_preset) && looks_like_preset(path_or_preset)) {
-    return with_context("cluster '" + path_or_preset + "'", [&] {
-      return std::make_shared<const Cluster>(preset_cluster(path_or_preset));
-    });
+    return std::make_shared<const Cluster>(preset_cluster(path_or_preset));
+  }
+  if (!std::filesystem::exists(path_or_preset)) {
+    fail(ErrorKind::kSystem,
+         "cluster '{}': there is no such file; expected one, or a preset such as 4xp100",
+         path_or_preset);
   }
   const std::string content = read_file(path_or_preset);
   return with_context(path_or_preset,

@@ -80,9 +80,7 @@ bool is_weight(const OnnxValue& value) {
 class UnknownOps {
  public:
   void add(const VisitedNode& visited) {
-    const std::string name =
-        fmt::format("'{}'", visited.node.proto.name().empty() ? visited.node.proto.output(0)
-                                                              : visited.node.proto.name());
+    const std::string name = node_label(visited.node.proto);
     if (!visited.root) {
       if (followers_.size() < kShown) followers_.push_back(name);
       ++num_followers_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include "graph/graph_builder.h"
 
@@ -48,13 +49,6 @@ struct NamedEdge {
   std::string_view from;
   std::string_view to;
 };
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 // Calls `visit` with each piece of `text` between separators.
 template <class Visit>

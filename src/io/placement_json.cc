@@ -22,7 +22,8 @@ class PlacementReader {
       const std::string_view key = field.unescaped_key();
       if (key == "format") {
         const std::string format = json_string(field.value(), "format");
-        if (format != kFormat) fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format);
+        if (format != kFormat)
+          fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format);
       } else if (key == "graph") {
         file_.graph = json_string(field.value(), "graph");
       } else if (key == "cluster") {
@@ -30,7 +31,7 @@ class PlacementReader {
       } else if (key == "placer") {
         file_.placer = json_string(field.value(), "placer");
       } else if (key == "seed") {
-        file_.seed = static_cast<std::uint64_t>(json_integer(field.value(), "seed"));
+        file_.seed = json_unsigned(field.value(), "seed");
       } else if (key == "assignment") {
         assigned = true;
         read_assignment(json_object(field.value(), "assignment"));
@@ -59,7 +60,8 @@ class PlacementReader {
       const std::string device_name = json_string(field.value(), "assignment of op '" + name + "'");
       const auto device = problem_.cluster().find_device(device_name);
       if (!device) {
-        fail_input("op '{}': cluster '{}' has no device '{}'", name, problem_.cluster().name(), device_name);
+        fail_input("op '{}': cluster '{}' has no device '{}'", name, problem_.cluster().name(),
+                   device_name);
       }
       if (file_.placement[op] != kNoDevice) fail_input("op '{}': is placed twice", name);
       file_.placement[op] = *device;
@@ -77,7 +79,8 @@ class PlacementReader {
 
   void require_all() const {
     for (OpId op = 0; op < problem_.num_ops(); ++op) {
-      if (file_.placement[op] == kNoDevice) fail_input("op '{}': is not placed", problem_.graph().op_name(op));
+      if (file_.placement[op] == kNoDevice)
+        fail_input("op '{}': is not placed", problem_.graph().op_name(op));
     }
   }
 
@@ -105,7 +108,7 @@ std::string write_placement_json(const Problem& problem, const PlacementFile& fi
                          {"lower_bound_ns", file.predicted->lower_bound}};
   }
   // Written by hand: an ordered_json of a million names is quadratic.
-  std::string text = json.dump();
+  std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.pop_back();
   const auto write_map = [&](std::string_view key, auto value_of) {
     text += fmt::format(",\n\"{}\":{{", key);
@@ -121,7 +124,8 @@ std::string write_placement_json(const Problem& problem, const PlacementFile& fi
     return json_quoted(problem.cluster().device(file.placement[op]).name);
   });
   if (!file.schedule.fifo()) {
-    write_map("priorities", [&](OpId op) { return fmt::format("{}", file.schedule.priorities[op]); });
+    write_map("priorities",
+              [&](OpId op) { return fmt::format("{}", file.schedule.priorities[op]); });
   }
   return text + "}\n";
 }

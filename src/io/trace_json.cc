@@ -32,8 +32,8 @@ class TraceWriter {
   void add(const std::string& event) { events_ += (events_.empty() ? "\n" : ",\n") + event; }
 
   void name_track(std::string_view kind, int process, std::uint32_t track, std::string_view name) {
-    add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", kind, process,
-                    track, json_quoted(name)));
+    add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", kind,
+                    process, track, json_quoted(name)));
   }
 
   void name_tracks() {
@@ -55,8 +55,8 @@ class TraceWriter {
     add(fmt::format(
         R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"op":{},"module":{}}}}})",
         json_quoted(graph_.type(op)), phase_name(graph_.phase(op)), kDevicesProcess, placement_[op],
-        microseconds(span.start), microseconds(span.finish - span.start), json_quoted(graph_.op_name(op)),
-        json_quoted(graph_.module(op))));
+        microseconds(span.start), microseconds(span.finish - span.start),
+        json_quoted(graph_.op_name(op)), json_quoted(graph_.module(op))));
   }
 
   void write_transfer(const Transfer& transfer) {
@@ -64,10 +64,12 @@ class TraceWriter {
     const Cluster& cluster = problem_.cluster();
     add(fmt::format(
         R"({{"ph":"X","name":{},"cat":"transfer","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"from":{},"to":{},"bytes":{},"queued_us":{}}}}})",
-        json_quoted(graph_.op_name(graph_.producer(transfer.tensor))), kChannelsProcess, transfer.channel,
-        microseconds(transfer.start), microseconds(transfer.finish - transfer.start),
-        json_quoted(cluster.device(transfer.from).name), json_quoted(cluster.device(transfer.to).name),
-        graph_.bytes(transfer.tensor), microseconds(transfer.queued)));
+        json_quoted(graph_.op_name(graph_.producer(transfer.tensor))), kChannelsProcess,
+        transfer.channel, microseconds(transfer.start),
+        microseconds(transfer.finish - transfer.start),
+        json_quoted(cluster.device(transfer.from).name),
+        json_quoted(cluster.device(transfer.to).name), graph_.bytes(transfer.tensor),
+        microseconds(transfer.queued)));
   }
 
   const Problem& problem_;
@@ -79,7 +81,8 @@ class TraceWriter {
 
 }  // namespace
 
-std::string write_trace_json(const Problem& problem, const Placement& placement, const Timeline& timeline) {
+std::string write_trace_json(const Problem& problem, const Placement& placement,
+                             const Timeline& timeline) {
   return TraceWriter(problem, placement, timeline).write();
 }
 

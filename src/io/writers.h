@@ -5,9 +5,12 @@
 #include <string>
 
 #include "cluster/cluster.h"
+
 #include "cost/problem.h"
-#include "io/placement_file.h"
+
 #include "sim/timeline.h"
+
+#include "io/placement_file.h"
 
 namespace emplace {
 
@@ -20,10 +23,11 @@ std::string write_placement_json(const Problem& problem, const PlacementFile& fi
 
 // The timeline in the Trace Event format that Perfetto and chrome://tracing open: a track for each
 // device and each channel.
-std::string write_trace_json(const Problem& problem, const Placement& placement, const Timeline& timeline);
+std::string write_trace_json(const Problem& problem, const Placement& placement,
+                             const Timeline& timeline);
 
-// The graph for Graphviz, each op in the colour of its device. Views and sources are left out: their
-// edges go to what they stand for.
+// The graph for Graphviz, each op in the colour of its device. Views and sources are left out:
+// their edges go to what they stand for.
 std::string write_dot(const Problem& problem, const Placement& placement);
 
 }  // namespace emplace

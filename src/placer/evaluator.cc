@@ -7,7 +7,7 @@ class Evaluator::Lease {
   explicit Lease(Evaluator& owner) : owner_(owner) {
     const std::lock_guard lock(owner_.mutex_);
     if (owner_.idle_.empty()) {
-      workspace_ = owner_.simulator_.make_workspace();
+      workspace_ = owner_.simulator_->make_workspace();
     } else {
       workspace_ = std::move(owner_.idle_.back());
       owner_.idle_.pop_back();
@@ -27,12 +27,16 @@ class Evaluator::Lease {
   Simulator::WorkspacePtr workspace_;
 };
 
-Evaluator::Evaluator(std::shared_ptr<const Problem> problem) : simulator_(std::move(problem)) {}
+Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator)
+    : simulator_(std::move(simulator)) {}
+
+Evaluator::Evaluator(std::shared_ptr<const Problem> problem)
+    : Evaluator(std::make_shared<const Simulator>(std::move(problem))) {}
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order) {
   evaluations_.fetch_add(1, std::memory_order_relaxed);
   Lease lease(*this);
-  return simulator_.evaluate(placement, order, lease.workspace());
+  return simulator_->evaluate(placement, order, lease.workspace());
 }
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order,
@@ -40,7 +44,7 @@ Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& ord
   evaluations_.fetch_add(1, std::memory_order_relaxed);
   Lease lease(*this);
   peaks.resize(problem().num_devices());
-  return simulator_.evaluate(placement, order, lease.workspace(), peaks);
+  return simulator_->evaluate(placement, order, lease.workspace(), peaks);
 }
 
 }  // namespace emplace

@@ -8,11 +8,14 @@
 
 #include "base/options.h"
 #include "base/rng.h"
+
 #include "cost/problem.h"
+
+#include "sim/placement.h"
+
 #include "placer/budget.h"
 #include "placer/evaluator.h"
 #include "placer/registry.h"
-#include "sim/placement.h"
 
 namespace emplace {
 
@@ -36,8 +39,8 @@ class Placer {
 
 // EMPLACE_PLACER(heft, Heft, .family = "heuristic", .summary = "...", .reference = "...")
 // at the end of heft.cc, inside namespace emplace. `Class` has `Options` and a static `schema()`.
-#define EMPLACE_PLACER(key_, Class, ...)                                   \
-  void register_##key_(PlacerRegistry& registry);                          \
-  void register_##key_(PlacerRegistry& registry) {                         \
-    registry.add<Class>(PlacerInfo{.key = #key_, __VA_ARGS__});            \
+#define EMPLACE_PLACER(key_, Class, ...)                        \
+  void register_##key_(PlacerRegistry& registry);               \
+  void register_##key_(PlacerRegistry& registry) {              \
+    registry.add<Class>(PlacerInfo{.key = #key_, __VA_ARGS__}); \
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.h"
+
 #include "cost/problem.h"
 
 namespace emplace {
@@ -13,7 +14,8 @@ namespace emplace {
 // from v's start to the end. A control dependency carries no transfer.
 std::vector<Nanoseconds> upward_ranks(const Problem& problem, bool with_transfers = true);
 
-// By op: down(v) = max over predecessors (down + duration + transfer), the longest path to v's start.
+// By op: down(v) = max over predecessors (down + duration + transfer), the longest path to v's
+// start.
 std::vector<Nanoseconds> downward_ranks(const Problem& problem, bool with_transfers = true);
 
 }  // namespace emplace

@@ -2,24 +2,17 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 #include "placer/placer.h"
 
 namespace emplace {
-namespace {
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
-
 PlacerSpec PlacerSpec::parse(std::string_view text) {
   const std::string_view whole = trim(text);
   const std::size_t open = whole.find('(');
   PlacerSpec spec{std::string(trim(whole.substr(0, open))), {}};
-  if (spec.key.empty()) fail_option("placer '{}': expected a name such as heft or metis(imbalance=1.1)", text);
+  if (spec.key.empty())
+    fail_option("placer '{}': expected a name such as heft or metis(imbalance=1.1)", text);
   if (open == std::string_view::npos) return spec;
   if (whole.back() != ')') fail_option("placer '{}': expected ')' at the end", text);
   std::string_view rest = whole.substr(open + 1, whole.size() - open - 2);

@@ -31,6 +31,8 @@ struct PlacerSpec {
   // Throws an Error that shows where the text stops making sense.
   static PlacerSpec parse(std::string_view text);
   std::string to_string() const;
+
+  friend bool operator==(const PlacerSpec& a, const PlacerSpec& b) = default;
 };
 
 class PlacerRegistry {

@@ -1,25 +1,37 @@
 #include "placer/run.h"
 
 #include "base/error.h"
+
 #include "placer/scheduler.h"
 
 namespace emplace {
 
-RunResult run_placer(const PlacerRegistry& registry, std::shared_ptr<const Problem> problem,
-                     const PlacerRun& run, const Budget& budget) {
+RunResult run_placer(const PlacerRegistry& registry,
+                     const std::shared_ptr<const Simulator>& simulator, const PlacerRun& run,
+                     const Budget& budget) {
+  const Problem& problem = simulator->problem();
+  Evaluator evaluator(simulator);
   const std::unique_ptr<Placer> placer = registry.make(run.placer);
-  Evaluator evaluator(problem);
   RunResult result{run, {}, {}, 0, 0};
   const double start = budget.elapsed_seconds();
-  result.result = placer->place(*problem, evaluator, budget, Rng(run.seed));
-  if (run.scheduler != kOwnSchedule) {
-    result.result.schedule = make_schedule(*problem, result.result.placement, run.scheduler);
-  }
+  result.result = placer->place(problem, evaluator, budget, Rng(run.seed));
   result.seconds = budget.elapsed_seconds() - start;
   result.evaluations = evaluator.evaluations();
   with_context("placer '" + run.placer.key + "'",
-               [&] { check_placement(*problem, result.result.placement); });
-  result.evaluation = evaluator.evaluate(result.result.placement, result.result.schedule);
+               [&] { check_placement(problem, result.result.placement); });
+  return with_scheduler(result, run.scheduler, simulator);
+}
+
+RunResult with_scheduler(const RunResult& base, const std::string& scheduler,
+                         const std::shared_ptr<const Simulator>& simulator) {
+  RunResult result = base;
+  result.run.scheduler = scheduler;
+  if (scheduler != kOwnSchedule) {
+    result.result.schedule =
+        make_schedule(simulator->problem(), result.result.placement, scheduler);
+  }
+  result.evaluation =
+      Evaluator(simulator).evaluate(result.result.placement, result.result.schedule);
   return result;
 }
 

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "sim/throughput.h"
+#include "sim/timeline.h"
+
 #include "placer/bound.h"
 #include "placer/budget.h"
 #include "placer/evaluator.h"
 #include "placer/placer.h"
 #include "placer/registry.h"
-#include "sim/throughput.h"
-#include "sim/timeline.h"
 
 namespace emplace {
 
@@ -35,7 +36,12 @@ struct RunResult {
 
 // Throws an Error when the spec is wrong, or when the placer's answer needs a link that the cluster
 // does not have.
-RunResult run_placer(const PlacerRegistry& registry, std::shared_ptr<const Problem> problem,
-                     const PlacerRun& run, const Budget& budget);
+RunResult run_placer(const PlacerRegistry& registry,
+                     const std::shared_ptr<const Simulator>& simulator, const PlacerRun& run,
+                     const Budget& budget);
+
+// The same placement in the order of another scheduler.
+RunResult with_scheduler(const RunResult& base, const std::string& scheduler,
+                         const std::shared_ptr<const Simulator>& simulator);
 
 }  // namespace emplace

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kRemoteWeight = 2;
 // Sums of ranks along many paths may exceed 63 bits; they stop here, far from overflow.
-constexpr std::int64_t kMaxPriority = std::numeric_limits<std::int64_t>::max() / 8;
+constexpr std::int64_t kMaxPriority = 1'000'000'000'000'000'000;
 
 std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
   return std::min(a + b, kMaxPriority);

@@ -1,6 +1,6 @@
 // Schedulers: how the ops that are ready on a device are ordered, whatever placed them (Mayer et
-// al. 2017). `fifo` is TensorFlow's order, `pct` takes the longest path to the sink first, `msr` the
-// op whose successors matter most.
+// al. 2017). `fifo` is TensorFlow's order, `pct` takes the longest path to the sink first, `msr`
+// the op whose successors matter most.
 #pragma once
 
 #include <string>

@@ -80,7 +80,8 @@ class Engine {
       devices_[d] = {queue, durations, -1, 0, 0, 0, kNone, true, false, false};
       queue += size;
     }
-    for (auto& channel : w_.channels) channel = {-1, kNone, kNone, kNone, kNone, true, false};
+    for (auto& channel : w_.channels)
+      channel = {-1, kNone, kNone, kNone, kNone, kNone, true, false};
     for (auto& latest : w_.transfer_to) latest = {kNone, kNone};
     if constexpr (kMode.general) {
       std::fill(w_.multicast_on.begin(), w_.multicast_on.end(), kNone);
@@ -163,7 +164,8 @@ class Engine {
     if (at - state.mark > kLongInsertion) {
       state.unsorted = state.unsorted || state.queue[at - 1] > node;
     } else {
-      for (; at > state.mark && state.queue[at - 1] > node; --at) state.queue[at] = state.queue[at - 1];
+      for (; at > state.mark && state.queue[at - 1] > node; --at)
+        state.queue[at] = state.queue[at - 1];
     }
     state.queue[at] = node;
   }
@@ -286,7 +288,8 @@ class Engine {
   // ---- channels
 
   // A consumer of the tensor is on another device: it joins the transfer there, or makes one.
-  [[gnu::always_inline]] void send(std::uint32_t tensor, std::uint32_t edge, std::uint32_t from, std::uint32_t to) {
+  [[gnu::always_inline]] void send(std::uint32_t tensor, std::uint32_t edge, std::uint32_t from,
+                                   std::uint32_t to) {
     auto& latest = transfer_to_[to];
     if (latest.tensor == tensor) {
       next_edge_[edge] = transfers_[latest.transfer].edges;
@@ -298,7 +301,8 @@ class Engine {
     const auto& pair = p_.pairs[from * num_devices_ + to];
     auto& transfer = transfers_[made];
     transfer.length =
-        p_.transfer_durations[static_cast<std::size_t>(pair.link_class) * p_.num_tensors() + tensor];
+        p_.transfer_durations[static_cast<std::size_t>(pair.link_class) * p_.num_tensors() +
+                              tensor];
     transfer.tensor = tensor;
     transfer.edges = edge;
     transfer.from = static_cast<DeviceId>(from);
@@ -355,17 +359,21 @@ class Engine {
     transfers_[made].next = kNone;
     if (state.stamp != now_) {
       state.stamp = now_;
-      state.mark = state.last;
+      state.mark = state.near = state.last;
     }
     if (state.first == kNone) {
       if (state.idle) startable_[num_startable_++] = num_devices_ + channel;
       state.first = state.last = made;
     } else if (state.last == state.mark || comes_before(state.last, made)) {
+      if (transfers_[state.last].tensor != transfers_[made].tensor) state.near = state.last;
       transfers_[state.last].next = made;
       state.last = made;
     } else {
-      // The last one comes later in the order, so the place is before it.
-      std::uint32_t* link = state.mark == kNone ? &state.first : &transfers_[state.mark].next;
+      // The last one comes later in the order, so the place is before it; mostly it is among the
+      // destinations of the last tensor.
+      const bool near = state.near != state.mark && comes_before(state.near, made);
+      const std::uint32_t from = near ? state.near : state.mark;
+      std::uint32_t* link = from == kNone ? &state.first : &transfers_[from].next;
       while (comes_before(*link, made)) link = &transfers_[*link].next;
       transfers_[made].next = *link;
       *link = made;
@@ -430,7 +438,9 @@ class Engine {
         transfers_[made].end_event = event;
         // A copy with several consumers goes with the last of them (find_peaks).
         const bool one = (transfer.edges & Workspace::kMore) == 0;
-        if (one) nodes_[edge_target_[transfer.edges] & ~kLastEdge].release += p_.copy_bytes[transfer.tensor];
+        if (one)
+          nodes_[edge_target_[transfer.edges] & ~kLastEdge].release +=
+              p_.copy_bytes[transfer.tensor];
       }
       w_.for_each_edge(transfer.edges,
                        [this](std::uint32_t edge) { satisfy(edge_target_[edge] & ~kLastEdge); });

@@ -10,8 +10,8 @@ using Workspace = Simulator::Workspace;
 constexpr std::uint32_t kNone = SimProgram::kNone;
 constexpr std::uint32_t kDeviceMask = Workspace::kDeviceMask;
 
-// A copy with several consumers is released at the last one's finish; its transfer's end is a use of
-// the original.
+// A copy with several consumers is released at the last one's finish; its transfer's end is a use
+// of the original.
 void release_copies(const SimProgram& p, Workspace& w) {
   for (std::uint32_t made = 0; made < w.num_transfers; ++made) {
     const auto& transfer = w.transfers[made];
@@ -54,7 +54,8 @@ void sweep(const SimProgram& p, Workspace& w) {
     const std::uint32_t device = tag & kDeviceMask;
     const Bytes change = Workspace::change_of(w.events[event]);
     if constexpr (kGeneral) {
-      if ((tag & Workspace::kNewInstant) != 0) w.peaks[device] = std::max(w.peaks[device], w.used[device]);
+      if ((tag & Workspace::kNewInstant) != 0)
+        w.peaks[device] = std::max(w.peaks[device], w.used[device]);
       w.used[device] += change;
     } else {
       const Bytes used = w.used[device] += change;
@@ -68,8 +69,8 @@ void sweep(const SimProgram& p, Workspace& w) {
 
 }  // namespace
 
-void find_peaks(const SimProgram& program, const Placement& placement, Simulator::Workspace& workspace,
-                bool general) {
+void find_peaks(const SimProgram& program, const Placement& placement,
+                Simulator::Workspace& workspace, bool general) {
   std::fill(workspace.last_use.begin(), workspace.last_use.end(), 0);
   release_copies(program, workspace);
   note_local_uses(program, workspace);

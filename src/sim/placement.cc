@@ -1,17 +1,29 @@
 #include "sim/placement.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace emplace {
 namespace {
+
+// Whether the op's own list leaves the device out.
+bool forbids(const Problem& problem, OpId op, DeviceId id) {
+  const Device& device = problem.cluster().device(id);
+  const auto allowed = problem.graph().allowed_devices(op);
+  return !allowed.empty() && std::none_of(allowed.begin(), allowed.end(), [&](StringId name) {
+    const std::string_view text = problem.graph().strings().get(name);
+    return text == device.name || text == device.kind;
+  });
+}
 
 void check_op(const Problem& problem, const Placement& placement, OpId op) {
   const Graph& graph = problem.graph();
   const Cluster& cluster = problem.cluster();
   const DeviceId device = placement[op];
   if (device >= problem.num_devices()) {
-    fail_input("op '{}': is placed on device number {}; the cluster has {}", graph.op_name(op), device,
-               problem.num_devices());
+    fail_input("op '{}': is placed on device number {}; the cluster has {}", graph.op_name(op),
+               device, problem.num_devices());
   }
   const GroupId group = problem.group_of(op);
   const OpId first = problem.group_ops(group)[0];
@@ -20,10 +32,9 @@ void check_op(const Problem& problem, const Placement& placement, OpId op) {
                graph.op_name(op), cluster.device(device).name, graph.op_name(first),
                cluster.device(placement[first]).name);
   }
-  if (!problem.allowed(group, device)) {
-    fail_input("op '{}': is placed on '{}', which its devices, or those of an op that must share its "
-               "device, do not allow",
-               graph.op_name(op), cluster.device(device).name);
+  if (!problem.allowed(group, device) && forbids(problem, op, device)) {
+    fail_input("op '{}': is placed on '{}', which its devices do not allow", graph.op_name(op),
+               cluster.device(device).name);
   }
 }
 
@@ -52,16 +63,9 @@ void check_placement(const Problem& problem, const Placement& placement) {
 
 Placement expand_groups(const Problem& problem, const std::vector<DeviceId>& device_of_group) {
   Placement placement(problem.num_ops());
-  for (OpId op = 0; op < problem.num_ops(); ++op) placement[op] = device_of_group[problem.group_of(op)];
+  for (OpId op = 0; op < problem.num_ops(); ++op)
+    placement[op] = device_of_group[problem.group_of(op)];
   return placement;
-}
-
-std::vector<DeviceId> devices_of_groups(const Problem& problem, const Placement& placement) {
-  std::vector<DeviceId> devices(problem.num_groups());
-  for (GroupId group = 0; group < problem.num_groups(); ++group) {
-    devices[group] = placement[problem.group_ops(group)[0]];
-  }
-  return devices;
 }
 
 }  // namespace emplace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ids.h"
+
 #include "cost/problem.h"
 
 namespace emplace {
@@ -24,8 +25,5 @@ void check_placement(const Problem& problem, const Placement& placement);
 
 // Gives each group's device to its ops.
 Placement expand_groups(const Problem& problem, const std::vector<DeviceId>& device_of_group);
-
-// The device of each group's ops, from a placement that keeps groups together.
-std::vector<DeviceId> devices_of_groups(const Problem& problem, const Placement& placement);
 
 }  // namespace emplace

@@ -111,11 +111,19 @@ void SimProgram::lay_out_control(const Problem& problem) {
   if (!pairs_of_nodes.empty()) {
     control = Csr<std::uint32_t>::from_pairs(num_nodes(), pairs_of_nodes);
   }
+  // Edges from sources count too once they lead to another device.
   constexpr std::uint32_t kMaxInDegree = 1U << 22;
-  const auto widest = std::max_element(in_degree.begin(), in_degree.end());
+  std::vector<std::uint32_t> waits = in_degree;
+  for (const std::uint32_t node : sources) {
+    for (std::uint32_t edge = edge_begin[node]; edge < edge_begin[node + 1]; ++edge) {
+      ++waits[edge_target[edge] & ~kLastEdge];
+    }
+  }
+  const auto widest = std::max_element(waits.begin(), waits.end());
   if (*widest >= kMaxInDegree) {
-    fail(ErrorKind::kUnsupported, "op '{}': waits for {} others, more than the {} that are supported",
-         graph.op_name(op_of_node[static_cast<std::size_t>(widest - in_degree.begin())]), *widest,
+    fail(ErrorKind::kUnsupported,
+         "op '{}': waits for {} others, more than the {} that are supported",
+         graph.op_name(op_of_node[static_cast<std::size_t>(widest - waits.begin())]), *widest,
          kMaxInDegree - 1);
   }
 }
@@ -134,8 +142,8 @@ void SimProgram::lay_out_cluster(const Problem& problem) {
         pairs.emplace_back();
         continue;
       }
-      const auto [entry, added] =
-          classes.try_emplace({link->latency, link->bandwidth}, static_cast<std::uint32_t>(classes.size()));
+      const auto [entry, added] = classes.try_emplace({link->latency, link->bandwidth},
+                                                      static_cast<std::uint32_t>(classes.size()));
       if (added) {
         for (const TensorId tensor : tensor_id) {
           const Nanoseconds length = transfer_time(*link, graph.bytes(tensor));
@@ -156,7 +164,8 @@ void SimProgram::lay_out_durations(const Problem& problem) {
     std::vector<Nanoseconds> column;
     column.reserve(num_nodes());
     for (const OpId op : op_of_node) column.push_back(problem.duration(op, device));
-    const auto [entry, added] = columns.try_emplace(column, static_cast<std::uint32_t>(columns.size()));
+    const auto [entry, added] =
+        columns.try_emplace(column, static_cast<std::uint32_t>(columns.size()));
     if (added) durations.insert(durations.end(), column.begin(), column.end());
     column_of_device.push_back(entry->second);
   }
@@ -240,9 +249,10 @@ void SimProgram::find_starts() {
       }
     }
   }
-  std::sort(source_tensors.begin(), source_tensors.end(), [&](const SourceTensor& a, const SourceTensor& b) {
-    return tensor_id[a.tensor] < tensor_id[b.tensor];
-  });
+  std::sort(source_tensors.begin(), source_tensors.end(),
+            [&](const SourceTensor& a, const SourceTensor& b) {
+              return tensor_id[a.tensor] < tensor_id[b.tensor];
+            });
 }
 
 }  // namespace emplace

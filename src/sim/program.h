@@ -3,8 +3,8 @@
 //
 // Nodes are the ops that take part in the event loop. An op that only renames data, a view with one
 // input and no control dependency, is folded into the node that produces what it views: both finish
-// at the same instant on the same device. Its outputs become further tensors of that node, which are
-// sent with their own size and order. Sources stay nodes, but finish before the loop begins.
+// at the same instant on the same device. Its outputs become further tensors of that node, which
+// are sent with their own size and order. Sources stay nodes, but finish before the loop begins.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "base/csr.h"
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "cost/problem.h"
 
 namespace emplace {
@@ -37,7 +38,7 @@ struct SimProgram {
   std::vector<std::uint32_t> node_of_op;  // of a folded view: the node it is folded into
   std::vector<std::uint32_t> in_degree;   // edges and control edges from nodes that are no sources
   std::vector<std::uint8_t> is_source;
-  std::vector<std::uint32_t> sources;     // finish at time 0 without waiting
+  std::vector<std::uint32_t> sources;         // finish at time 0 without waiting
   std::vector<std::uint32_t> ready_at_start;  // the others that wait for sources at most
   struct SourceTensor {
     std::uint32_t tensor;

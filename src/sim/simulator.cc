@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+
 #include "sim/engine.h"
 #include "sim/peaks.h"
 #include "sim/program.h"
@@ -14,8 +15,8 @@ namespace emplace {
 namespace {
 
 template <bool kGeneral, bool kMemory, bool kTimeline>
-Nanoseconds run_engine(const SimProgram& program, const Placement& placement, const ReadyOrder& order,
-                       Simulator::Workspace& workspace) {
+Nanoseconds run_engine(const SimProgram& program, const Placement& placement,
+                       const ReadyOrder& order, Simulator::Workspace& workspace) {
   if (order.fifo()) {
     constexpr EngineMode kMode{kGeneral, true, kMemory, kTimeline};
     return Engine<kMode>(program, workspace, order).run(placement);
@@ -29,7 +30,11 @@ class TimelineReader {
  public:
   TimelineReader(const Problem& problem, const SimProgram& program, const Placement& placement,
                  const Simulator::Workspace& workspace)
-      : graph_(problem.graph()), problem_(problem), p_(program), placement_(placement), w_(workspace) {}
+      : graph_(problem.graph()),
+        problem_(problem),
+        p_(program),
+        placement_(placement),
+        w_(workspace) {}
 
   Timeline read(Nanoseconds step) {
     timeline_.step = step;
@@ -110,7 +115,8 @@ ReadyOrder::ReadyOrder(const Problem& problem, const Schedule& schedule) {
     return pa != pb ? pa > pb : a < b;
   });
   rank_of_op_.resize(problem.num_ops());
-  for (std::uint32_t rank = 0; rank < problem.num_ops(); ++rank) rank_of_op_[op_of_rank_[rank]] = rank;
+  for (std::uint32_t rank = 0; rank < problem.num_ops(); ++rank)
+    rank_of_op_[op_of_rank_[rank]] = rank;
 }
 
 Simulator::Workspace::Workspace(const SimProgram& p)
@@ -161,20 +167,23 @@ Simulator::WorkspacePtr Simulator::make_workspace() const {
 Evaluation Simulator::evaluate(const Placement& placement, const ReadyOrder& order,
                                Workspace& workspace, std::span<Bytes> peaks) const {
   Evaluation result;
-  result.step = program_->general ? run_engine<true, true, false>(*program_, placement, order, workspace)
-                                  : run_engine<false, true, false>(*program_, placement, order, workspace);
+  result.step = program_->general
+                    ? run_engine<true, true, false>(*program_, placement, order, workspace)
+                    : run_engine<false, true, false>(*program_, placement, order, workspace);
   find_peaks(*program_, placement, workspace, program_->general);
   for (DeviceId device = 0; device < program_->num_devices; ++device) {
     result.overflow += std::max<Bytes>(0, workspace.peaks[device] - program_->capacities[device]);
   }
-  std::copy_n(workspace.peaks.begin(), std::min(peaks.size(), workspace.peaks.size()), peaks.begin());
+  std::copy_n(workspace.peaks.begin(), std::min(peaks.size(), workspace.peaks.size()),
+              peaks.begin());
   return result;
 }
 
 Nanoseconds Simulator::step_time(const Placement& placement, const ReadyOrder& order,
                                  Workspace& workspace) const {
-  return program_->general ? run_engine<true, false, false>(*program_, placement, order, workspace)
-                           : run_engine<false, false, false>(*program_, placement, order, workspace);
+  return program_->general
+             ? run_engine<true, false, false>(*program_, placement, order, workspace)
+             : run_engine<false, false, false>(*program_, placement, order, workspace);
 }
 
 Timeline Simulator::run(const Placement& placement, const Schedule& schedule) const {

@@ -9,7 +9,9 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "cost/problem.h"
+
 #include "sim/placement.h"
 #include "sim/timeline.h"
 

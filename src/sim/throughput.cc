@@ -7,7 +7,8 @@ namespace emplace {
 namespace {
 
 // Where a tensor goes: its distinct destinations, ascending.
-std::vector<DeviceId> destinations(const Graph& graph, const Placement& placement, TensorId tensor) {
+std::vector<DeviceId> destinations(const Graph& graph, const Placement& placement,
+                                   TensorId tensor) {
   std::vector<DeviceId> result;
   const DeviceId home = placement[graph.producer(tensor)];
   for (const OpId consumer : graph.consumers(tensor)) {
@@ -31,11 +32,14 @@ class LoadSum {
     for (OpId op = 0; op < problem_.num_ops(); ++op) {
       result_.device_loads[placement_[op]] += problem_.duration(op, placement_[op]);
     }
-    for (TensorId tensor = 0; tensor < problem_.graph().num_tensors(); ++tensor) add_transfers(tensor);
+    for (TensorId tensor = 0; tensor < problem_.graph().num_tensors(); ++tensor)
+      add_transfers(tensor);
     add_memory();
-    for (const Nanoseconds load : result_.device_loads) result_.period = std::max(result_.period, load);
+    for (const Nanoseconds load : result_.device_loads)
+      result_.period = std::max(result_.period, load);
     if (overlap_ == Overlap::kFull) {
-      for (const Nanoseconds load : result_.channel_loads) result_.period = std::max(result_.period, load);
+      for (const Nanoseconds load : result_.channel_loads)
+        result_.period = std::max(result_.period, load);
     }
     return std::move(result_);
   }
@@ -78,7 +82,8 @@ class LoadSum {
       result_.memory[device] += graph.persistent_bytes(op);
       largest_temp[device] = std::max(largest_temp[device], graph.temp_bytes(op));
       if (graph.is_view(op)) continue;
-      for (const TensorId tensor : graph.outputs(op)) result_.memory[device] += graph.memory_bytes(tensor);
+      for (const TensorId tensor : graph.outputs(op))
+        result_.memory[device] += graph.memory_bytes(tensor);
     }
     for (DeviceId device = 0; device < problem_.num_devices(); ++device) {
       result_.memory[device] += largest_temp[device];

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.h"
+
 #include "sim/placement.h"
 
 namespace emplace {
@@ -16,7 +17,7 @@ enum class Overlap {
 
 struct ThroughputResult {
   Nanoseconds period = 0;
-  std::vector<Nanoseconds> device_loads;   // with communication under Overlap::kNone
+  std::vector<Nanoseconds> device_loads;  // with communication under Overlap::kNone
   std::vector<Nanoseconds> channel_loads;
   std::vector<Bytes> memory;  // by device, everything alive at once
 };

@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+
 #include "sim/program.h"
 #include "sim/simulator.h"
 
@@ -21,8 +22,9 @@ class Simulator::Workspace {
   static constexpr std::uint32_t kOneInput = 1U << kDeviceBits;
   static_assert(Cluster::kMaxDevices <= kOneInput);
 
-  // A memory event in one word (a Problem's bytes fit in 50 bits): by how many bytes the use of a device changes, above a tag, which is
-  // the device and whether this is the first event on it at a new instant.
+  // A memory event in one word (a Problem's bytes fit in 50 bits): by how many bytes the use of a
+  // device changes, above a tag, which is the device and whether this is the first event on it at a
+  // new instant.
   static constexpr std::uint32_t kNewInstant = 1U << kDeviceBits;
   static constexpr int kTagBits = kDeviceBits + 1;
   static constexpr std::int64_t event(Bytes change, std::uint32_t tag) {
@@ -43,14 +45,14 @@ class Simulator::Workspace {
   struct DeviceState {
     std::uint32_t* queue;
     const Nanoseconds* durations;
-    Nanoseconds stamp;    // the instant of the latest arrival
+    Nanoseconds stamp;  // the instant of the latest arrival
     std::uint32_t head;
     std::uint32_t tail;
-    std::uint32_t mark;   // where the arrivals of that instant begin
-    std::uint32_t node;   // running now
+    std::uint32_t mark;  // where the arrivals of that instant begin
+    std::uint32_t node;  // running now
     bool idle;
-    bool finished;        // its op has ended and only the gap keeps it unavailable
-    bool unsorted;        // arrivals from `mark` on are not in order yet
+    bool finished;  // its op has ended and only the gap keeps it unavailable
+    bool unsorted;  // arrivals from `mark` on are not in order yet
   };
 
   // Queued transfers form a list through TransferState::next.
@@ -59,6 +61,7 @@ class Simulator::Workspace {
     std::uint32_t first;
     std::uint32_t last;
     std::uint32_t mark;  // the last one queued before that instant
+    std::uint32_t near;  // the last one before the destinations of the latest tensor, or `mark`
     std::uint32_t running;
     bool idle;
     bool finished;
@@ -99,19 +102,19 @@ class Simulator::Workspace {
   std::vector<std::uint32_t> start_event;  // by node; for timelines only
   std::vector<DeviceState> devices;
   std::vector<ChannelState> channels;
-  std::vector<std::uint32_t> queue;           // all devices' queues, end to end
-  std::vector<std::uint64_t> running;         // sorted keys end_time << slot_bits | slot
-  std::vector<std::uint32_t> startable;       // idle slots that have work
-  std::vector<std::uint32_t> instant;         // stack of the nodes of no length that are ready
+  std::vector<std::uint32_t> queue;      // all devices' queues, end to end
+  std::vector<std::uint64_t> running;    // sorted keys end_time << slot_bits | slot
+  std::vector<std::uint32_t> startable;  // idle slots that have work
+  std::vector<std::uint32_t> instant;    // stack of the nodes of no length that are ready
   std::vector<TransferState> transfers;
-  std::vector<MulticastState> multicasts;     // by transfer
+  std::vector<MulticastState> multicasts;  // by transfer
   struct LatestTransfer {
     std::uint32_t tensor;
     std::uint32_t transfer;
   };
-  std::vector<LatestTransfer> transfer_to;    // by device: the latest transfer made to it
-  std::vector<std::uint32_t> multicast_on;    // by channel: the latest multicast made on it
-  std::vector<std::uint32_t> next_edge;       // by edge
+  std::vector<LatestTransfer> transfer_to;  // by device: the latest transfer made to it
+  std::vector<std::uint32_t> multicast_on;  // by channel: the latest multicast made on it
+  std::vector<std::uint32_t> next_edge;     // by edge
 
   std::vector<std::int64_t> events;                    // in the order in which they happen
   std::vector<std::uint32_t> event_instant_of_device;  // by device: instant of its latest event

@@ -1,7 +1,6 @@
 // The command line as a person meets it: what is printed where, which files appear, exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
@@ -9,9 +8,9 @@
 namespace emplace {
 namespace {
 
+using testing::CommandResult;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::CommandResult;
 using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
@@ -39,12 +38,14 @@ class CommandLine : public ::testing::Test {
   CommandResult run(const std::string& arguments) const { return folder_.emplace(arguments); }
 
   // The command fails with exit code 2, says each of these, and writes nothing.
-  void expect_refused(const std::string& arguments, const std::vector<std::string>& messages) const {
+  void expect_refused(const std::string& arguments,
+                      const std::vector<std::string>& messages) const {
     const std::size_t files = folder_.num_files();
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.err;
     EXPECT_THAT(result.out, IsEmpty()) << arguments;
-    for (const std::string& message : messages) EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
+    for (const std::string& message : messages)
+      EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
     EXPECT_EQ(folder_.num_files(), files) << arguments;
   }
 
@@ -52,7 +53,9 @@ class CommandLine : public ::testing::Test {
 };
 
 TEST_F(CommandLine, simulate_prints_the_object_of_the_format_and_nothing_else) {
-  folder_.write("p.json", R"({"format": "emplace.placement/1", "assignment": {"w": "d0", "a": "d0", "b": "d1"}})");
+  folder_.write(
+      "p.json",
+      R"({"format": "emplace.placement/1", "assignment": {"w": "d0", "a": "d0", "b": "d1"}})");
   const CommandResult result = run("simulate chain.json p.json --cluster pair.yaml --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, IsEmpty());
@@ -60,7 +63,10 @@ TEST_F(CommandLine, simulate_prints_the_object_of_the_format_and_nothing_else) {
   EXPECT_EQ(json["step_ns"], 250000);
   EXPECT_EQ(json["fits"], true);
   EXPECT_EQ(json["lower_bound_ns"], 150000);
-  EXPECT_EQ(json["devices"][0], (Json{{"name", "d0"}, {"busy_ns", 100000}, {"peak_bytes", 1520000}, {"capacity_bytes", 1 << 30}}));
+  EXPECT_EQ(json["devices"][0], (Json{{"name", "d0"},
+                                      {"busy_ns", 100000},
+                                      {"peak_bytes", 1520000},
+                                      {"capacity_bytes", 1 << 30}}));
   EXPECT_EQ(json["channels"][0], (Json{{"name", "d0->*"}, {"busy_ns", 100000}, {"bytes", 760000}}));
   EXPECT_EQ(json["transfers"], 1);
   EXPECT_EQ(json["transfer_bytes"], 760000);
@@ -73,7 +79,8 @@ TEST_F(CommandLine, place_writes_a_placement_that_simulates_to_what_it_predicts)
   EXPECT_EQ(predicted["step_ns"], 155700);
   const Json file = Json::parse(folder_.read("p.json"));
   EXPECT_EQ(file["predicted"]["step_ns"], 155700);
-  EXPECT_EQ(Json::parse(run("simulate chain.json p.json -c pair.yaml --json").out)["step_ns"], 155700);
+  EXPECT_EQ(Json::parse(run("simulate chain.json p.json -c pair.yaml --json").out)["step_ns"],
+            155700);
   EXPECT_FALSE(Json::parse(folder_.read("t.json"))["traceEvents"].empty());
 }
 
@@ -84,19 +91,54 @@ TEST_F(CommandLine, throughput_objective_reports_a_period) {
 }
 
 TEST_F(CommandLine, compare_sorts_by_step_time_and_names_the_winner) {
-  const CommandResult result = run("compare chain.json -c pair.yaml --placers random,heft,single --seeds 3 --json");
+  const CommandResult result =
+      run("compare chain.json -c pair.yaml --placers random,heft,single --seeds 3 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json rows = Json::parse(result.out);
   ASSERT_EQ(rows.size(), 5);
-  for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LE(rows[i - 1]["step_ns"], rows[i]["step_ns"]);
-  EXPECT_THAT(run("compare chain.json -c pair.yaml --placers random,heft").out, HasSubstr("wins with"));
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    EXPECT_LE(rows[i - 1]["step_ns"], rows[i]["step_ns"]);
+  EXPECT_THAT(run("compare chain.json -c pair.yaml --placers random,heft").out,
+              HasSubstr("wins with"));
 }
 
-TEST_F(CommandLine, export_writes_every_form) {
-  run("place chain.json -c pair.yaml -p round_robin -o p.json --json");
-  EXPECT_THAT(run("export chain.json p.json -c pair.yaml -f dot").out, HasSubstr("digraph"));
-  EXPECT_THAT(run("export chain.json p.json -c pair.yaml -f trace").out, HasSubstr("traceEvents"));
-  EXPECT_EQ(Json::parse(run("export chain.json p.json -c pair.yaml -f placement").out)["assignment"].size(), 3);
+TEST_F(CommandLine, exported_trace_has_every_op_and_transfer_at_its_time) {
+  folder_.write("p.json", R"({"assignment": {"w": "d0", "a": "d0", "b": "d1"}})");
+  const Json trace = Json::parse(run("export chain.json p.json -c pair.yaml -f trace").out);
+  std::vector<Json> spans;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") spans.push_back(event);
+  }
+  ASSERT_EQ(spans.size(), 3);
+  EXPECT_EQ(spans[0]["args"]["op"], "a");
+  EXPECT_EQ(spans[0]["ts"], 0.0);
+  EXPECT_EQ(spans[0]["dur"], 100.0);
+  EXPECT_EQ(spans[1]["args"]["op"], "b");
+  EXPECT_EQ(spans[1]["tid"], 1);
+  EXPECT_EQ(spans[1]["ts"], 200.0);
+  EXPECT_EQ(spans[2]["cat"], "transfer");
+  EXPECT_EQ(spans[2]["args"]["bytes"], 760000);
+  EXPECT_EQ(spans[2]["ts"], 100.0);
+}
+
+TEST_F(CommandLine, exported_picture_marks_what_crosses_devices) {
+  folder_.write("apart.json", R"({"assignment": {"w": "d0", "a": "d0", "b": "d1"}})");
+  folder_.write("together.json", R"({"assignment": {"w": "d0", "a": "d0", "b": "d0"}})");
+  const std::string apart = run("export chain.json apart.json -c pair.yaml -f dot").out;
+  const std::string together = run("export chain.json together.json -c pair.yaml -f dot").out;
+  EXPECT_THAT(apart, HasSubstr("n1 -> n2 [color=red"));
+  EXPECT_THAT(together, HasSubstr("n1 -> n2;"));
+}
+
+TEST_F(CommandLine, exported_placement_reads_back_with_its_priorities) {
+  folder_.write("p.json",
+                R"({"seed": 18446744073709551615, "assignment": {"w": "d0", "a": "d0", "b": "d1"},
+                              "priorities": {"a": 9223372036854775807, "b": -3}})");
+  run("export chain.json p.json -c pair.yaml -f placement -o q.json");
+  const Json file = Json::parse(folder_.read("q.json"));
+  EXPECT_EQ(file["priorities"], (Json{{"w", 0}, {"a", 9223372036854775807}, {"b", -3}}));
+  EXPECT_EQ(file["seed"], 18446744073709551615U);
+  EXPECT_EQ(run("export chain.json q.json -c pair.yaml -f placement").out, folder_.read("q.json"));
 }
 
 TEST_F(CommandLine, every_command_shows_help_with_an_example) {
@@ -114,9 +156,12 @@ TEST_F(CommandLine, cluster_show_prints_a_file_that_reads_back) {
 }
 
 TEST_F(CommandLine, refuses_bad_usage) {
-  expect_refused("place chain.json -c pair.yaml -p hefft", {"unknown placer 'hefft'", "did you mean 'heft'"});
-  expect_refused("place chain.json -c pair.yaml -p 'heft(speed=1)'", {"placer 'heft'", "unknown option 'speed'"});
-  expect_refused("place chain.json -c pair.yaml -p 'round_robin(stride=0)'", {"'stride'", "'0' is not a whole number"});
+  expect_refused("place chain.json -c pair.yaml -p hefft",
+                 {"unknown placer 'hefft'", "did you mean 'heft'"});
+  expect_refused("place chain.json -c pair.yaml -p 'heft(speed=1)'",
+                 {"placer 'heft'", "unknown option 'speed'"});
+  expect_refused("place chain.json -c pair.yaml -p 'round_robin(stride=0)'",
+                 {"'stride'", "'0' is not a whole number"});
   expect_refused("place chain.json -c pair.yaml -p 'heft(insertion'", {"expected ')'"});
   expect_refused("place chain.json -c pair.yaml --scheduler lifo", {"unknown scheduler 'lifo'"});
   expect_refused("place chain.json -c pair.yaml --time soon", {"--time soon"});
@@ -143,20 +188,36 @@ TEST_F(CommandLine, refuses_bad_graphs_naming_file_op_and_field) {
   };
   const std::vector<Case> cases{
       {R"("inputs": [1], "outputs": [2])", R"("inputs": [2], "outputs": [2])", {"op 'b'", "cycle"}},
-      {R"("inputs": [0], "outputs": [1])", R"("inputs": [2], "outputs": [1])", {"op 'a'", "cycle", "'b'"}},
-      {R"("inputs": [0], "outputs": [1])", R"("inputs": [7], "outputs": [1])", {"op 'a'", "inputs", "no tensor 7"}},
+      {R"("inputs": [0], "outputs": [1])",
+       R"("inputs": [2], "outputs": [1])",
+       {"op 'a'", "cycle", "'b'"}},
+      {R"("inputs": [0], "outputs": [1])",
+       R"("inputs": [7], "outputs": [1])",
+       {"op 'a'", "inputs", "no tensor 7"}},
       {R"("outputs": [0])", R"("outputs": [])", {"op 'a'", "inputs", "no op produces tensor 0"}},
-      {R"("outputs": [2])", R"("outputs": [1])", {"op 'b'", "outputs", "already produced by op 'a'"}},
+      {R"("outputs": [2])",
+       R"("outputs": [1])",
+       {"op 'b'", "outputs", "already produced by op 'a'"}},
       {R"("name": "b")", R"("name": "a")", {"op 'a'", "used twice"}},
       {R"({"bytes": 4})", R"({"bytes": -4})", {"tensor 2", "bytes", "negative"}},
-      {R"({"bytes": 4})", R"({"shape": [4], "dtype": "float31"})", {"tensor 2", "dtype", "float31"}},
-      {R"({"bytes": 4})", R"({"shape": [99999999999, 99999999999], "dtype": "float32"})", {"tensor 2", "overflows"}},
+      {R"({"bytes": 4})",
+       R"({"shape": [4], "dtype": "float31"})",
+       {"tensor 2", "dtype", "float31"}},
+      {R"({"bytes": 4})",
+       R"({"shape": [99999999999, 99999999999], "dtype": "float32"})",
+       {"tensor 2", "overflows"}},
       {R"({"bytes": 4})", R"({"bytes": 99999999999999999999999})", {"tensor 2", "bytes"}},
       {R"("gpu": 50)", R"("gpu": -50)", {"op 'b'", "time_us", "negative"}},
       {R"("gpu": 50)", R"("gpu": "fast")", {"op 'b'", "time_us", "expected a number"}},
-      {R"("type": "mm", "inputs": [1])", R"("type": "mm", "phase": "sideways", "inputs": [1])", {"op 'b'", "phase", "sideways"}},
-      {R"("type": "mm", "inputs": [1])", R"("type": "mm", "devices": ["tpu"], "inputs": [1])", {"op 'b'", "devices", "tpu"}},
-      {R"("type": "mm", "inputs": [1])", R"("type": "mm", "after": ["z"], "inputs": [1])", {"op 'b'", "after", "'z'"}},
+      {R"("type": "mm", "inputs": [1])",
+       R"("type": "mm", "phase": "sideways", "inputs": [1])",
+       {"op 'b'", "phase", "sideways"}},
+      {R"("type": "mm", "inputs": [1])",
+       R"("type": "mm", "devices": ["tpu"], "inputs": [1])",
+       {"op 'b'", "devices", "tpu"}},
+      {R"("type": "mm", "inputs": [1])",
+       R"("type": "mm", "after": ["z"], "inputs": [1])",
+       {"op 'b'", "after", "'z'"}},
       {"emplace.graph/1", "emplace.graph/9", {"format", "emplace.graph/1"}},
       {R"("gpu": 50}})", R"("gpu": 50})", {"malformed JSON"}},
   };
@@ -166,7 +227,8 @@ TEST_F(CommandLine, refuses_bad_graphs_naming_file_op_and_field) {
     messages.push_back("bad.json");
     expect_refused("place bad.json -c pair.yaml -o out.json", messages);
   }
-  folder_.write("bad.json", R"({"format": "emplace.graph/1", "name": "none", "tensors": [], "ops": []})");
+  folder_.write("bad.json",
+                R"({"format": "emplace.graph/1", "name": "none", "tensors": [], "ops": []})");
   expect_refused("place bad.json -c pair.yaml", {"bad.json", "empty"});
   folder_.write("bad.json", "");
   expect_refused("place bad.json -c pair.yaml", {"bad.json", "empty"});
@@ -194,7 +256,7 @@ TEST_F(CommandLine, refuses_bad_clusters_naming_device_and_field) {
       {"count: 2", "count: 0", {"count"}},
       {"links:", "lnks:", {"lnks"}},
       {"memory: 1GiB", "memory: 1XiB", {"memory"}},
-      {"devices: [", "devices: [[", {""}},
+      {"devices: [", "devices: [[", {"line"}},
   };
   for (const Case& bad : cases) {
     folder_.write("bad.yaml", edited(kTwoDevices, bad.from, bad.to));
@@ -207,12 +269,30 @@ TEST_F(CommandLine, refuses_bad_clusters_naming_device_and_field) {
   expect_refused("place chain.json -c bad.yaml", {"device 'd0'", "no link"});
 }
 
+TEST_F(CommandLine, lower_bound_is_no_more_than_the_step_even_of_what_does_not_fit) {
+  folder_.write("small.yaml", edited(kTwoDevices, "memory: 1GiB", "memory: 10B"));
+  folder_.write("p.json", R"({"assignment": {"w": "d0", "a": "d0", "b": "d0"}})");
+  const Json json = Json::parse(run("simulate chain.json p.json -c small.yaml --json").out);
+  EXPECT_EQ(json["fits"], false);
+  EXPECT_LE(json["lower_bound_ns"], json["step_ns"]);
+}
+
+TEST_F(CommandLine, a_stream_is_refused_by_the_memory_of_streams) {
+  // Both ops' tensors at once on one device do not fit; apart they do, since copies do not count.
+  folder_.write("small.yaml", edited(kTwoDevices, "count: 2", "count: 2, memory: 1520001"));
+  const CommandResult result = run("place chain.json -c small.yaml --objective throughput --json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  folder_.write("tiny.yaml", edited(kTwoDevices, "count: 2", "count: 2, memory: 750KB"));
+  EXPECT_EQ(run("place chain.json -c tiny.yaml --objective throughput").exit_code, 1);
+}
+
 TEST_F(CommandLine, refuses_bad_placements_naming_the_op) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases{
       {R"({"assignment": {"w": "d0", "a": "d0"}})", {"op 'b'", "not placed"}},
       {R"({"assignment": {"w": "d0", "a": "d0", "b": "d9"}})", {"op 'b'", "d9"}},
       {R"({"assignment": {"w": "d0", "a": "d0", "b": "d0", "c": "d0"}})", {"'c'"}},
-      {R"({"assignment": {"w": "d0", "a": "d0", "b": "d0"}, "priorities": {"c": 1}})", {"priorities", "'c'"}},
+      {R"({"assignment": {"w": "d0", "a": "d0", "b": "d0"}, "priorities": {"c": 1}})",
+       {"priorities", "'c'"}},
       {R"({"assignment": {"w": "d0", "a": "d0", "b": 3}})", {"'b'", "expected a string"}},
       {R"({"format": "x", "assignment": {}})", {"format"}},
       {R"({"assignment": {"w": "d0",)", {"malformed JSON"}},

@@ -1,13 +1,14 @@
 // What the docs show is what the program does.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "placers/all.h"
+
 #include "support/command.h"
 
 namespace emplace {
@@ -29,19 +30,21 @@ TEST(Docs, list_of_placers_is_up_to_date) {
 
 TEST(Docs, readme_lists_every_placer) {
   const std::string readme = read("README.md");
-  for (const PlacerInfo* info : all_placers().list()) EXPECT_THAT(readme, HasSubstr("`" + info->key + "`"));
+  for (const PlacerInfo* info : all_placers().list())
+    EXPECT_THAT(readme, HasSubstr("`" + info->key + "`"));
 }
 
 // The README's shell block, line by line, in a folder that has what it names.
 TEST(Docs, readme_commands_work) {
   const testing::TemporaryFolder folder;
-  folder.shell("mkdir build examples && ln -s " EMPLACE_BINARY " build/emplace && ln -s " EMPLACE_SOURCE_DIR
-               "/examples/* examples/");
+  folder.shell("mkdir build examples && ln -s " EMPLACE_BINARY
+               " build/emplace && ln -s " EMPLACE_SOURCE_DIR "/examples/* examples/");
   std::istringstream lines(read("README.md"));
   int commands = 0;
   for (std::string line; std::getline(lines, line);) {
     // There is no model.onnx to go with the docs; tests/io/onnx_reader_test.cc reads such models.
-    if (!line.starts_with("build/emplace") || line.find("model.onnx") != std::string::npos) continue;
+    if (!line.starts_with("build/emplace") || line.find("model.onnx") != std::string::npos)
+      continue;
     const auto result = folder.shell(line);
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
     ++commands;

@@ -1,8 +1,8 @@
 // The layers hold, and the check would notice if they did not.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "support/command.h"
 
@@ -30,7 +30,8 @@ TEST(Layers, check_notices_violations) {
   folder.write("src/cellar/e.cc", "");
   const auto result = folder.shell(std::string(kCheck) + "src");
   EXPECT_EQ(result.exit_code, 1);
-  for (const char* where : {"graph/a.cc:1", "graph/b.cc:1", "graph/c.cc:1", "io/d.cc:1", "cellar/e.cc"}) {
+  for (const char* where :
+       {"graph/a.cc:1", "graph/b.cc:1", "graph/c.cc:1", "io/d.cc:1", "cellar/e.cc"}) {
     EXPECT_THAT(result.out, HasSubstr(where));
   }
 }

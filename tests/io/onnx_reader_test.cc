@@ -297,7 +297,7 @@ TEST(OnnxReader, lists_every_op_whose_cost_is_not_known_in_one_error) {
   model.node("NonZero", {"x"}, {"d"}, "where_not_zero");
   model.node("Relu", {"x"}, {"e"}, "fine");
   EXPECT_THAT(error_of(model),
-              AllOf(HasSubstr("4 ops"), HasSubstr("'strange_1', 'strange_2'"),
+              AllOf(HasSubstr("4 ops"), HasSubstr("op 'strange_1', op 'strange_2'"),
                     HasSubstr("my.ops.Strange"), HasSubstr("'where_not_zero'"),
                     HasSubstr("int64[1, "), HasSubstr("'follower'"), Not(HasSubstr("'fine'"))));
 }

@@ -1,12 +1,12 @@
 #include "support/command.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace emplace::testing {
 namespace {
@@ -48,8 +48,8 @@ std::size_t TemporaryFolder::num_files() const {
 CommandResult TemporaryFolder::shell(const std::string& command) const {
   const auto out = folder_ / ".out";
   const auto err = folder_ / ".err";
-  const std::string line =
-      "cd '" + folder_.string() + "' && { " + command + "\n} >'" + out.string() + "' 2>'" + err.string() + "' </dev/null";
+  const std::string line = "cd '" + folder_.string() + "' && { " + command + "\n} >'" +
+                           out.string() + "' 2>'" + err.string() + "' </dev/null";
   const int status = std::system(line.c_str());
   CommandResult result{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(out), read_all(err)};
   std::filesystem::remove(out);

@@ -27,7 +27,9 @@ class TemporaryFolder {
   std::size_t num_files() const;
 
   // `emplace ARGUMENTS` with this as the working folder.
-  CommandResult emplace(const std::string& arguments) const { return shell(EMPLACE_BINARY " " + arguments); }
+  CommandResult emplace(const std::string& arguments) const {
+    return shell(EMPLACE_BINARY " " + arguments);
+  }
   CommandResult shell(const std::string& command) const;
 
  private:

@@ -6,6 +6,7 @@
 #include "base/check.h"
 
 #include "placers/common/linked_devices.h"
+#include "placers/common/memory.h"
 
 namespace emplace {
 namespace {
@@ -37,19 +38,6 @@ std::vector<WeightedPair> exchanges(const Problem& problem) {
     return a.from != b.from ? a.from < b.from : a.to < b.to;
   });
   return pairs;
-}
-
-void note_shortage(const Problem& problem, Evaluator& evaluator, PlaceResult& result) {
-  std::vector<Bytes> peaks;
-  if (evaluator.evaluate(result.placement, ReadyOrder(), peaks).fits()) return;
-  std::vector<std::string> parts;
-  for (DeviceId id = 0; id < problem.num_devices(); ++id) {
-    const Device& device = problem.cluster().device(id);
-    if (peaks[id] <= device.memory) continue;
-    parts.push_back(fmt::format("{} needs {} of its {}", device.name, format_bytes(peaks[id]),
-                                format_bytes(device.memory)));
-  }
-  result.notes.push_back(fmt::format("does not fit in memory: {}", fmt::join(parts, ", ")));
 }
 
 }  // namespace

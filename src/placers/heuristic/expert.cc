@@ -6,16 +6,14 @@
 //  * Modules (graph/modules.h) are listed in forward order, the backward pass and the update of a
 //    module with its forward pass. A colocation group belongs to the module of its longest op.
 //  * The list is cut into contiguous blocks, one per device in the order of the cluster, so that
-//  the
-//    largest block's time over its device's speed is the least possible with every block within its
-//    device's memory. Devices slower than a quarter of the fastest are used only when memory
+//    the largest block's time over its device's speed is the least possible with every block within
+//    its device's memory. Devices slower than a quarter of the fastest are used only when memory
 //    demands it; when no cut fits at all, the blocks are balanced by memory instead.
-//  * A recurrent network's units are its layers, found by the modules' names
-//  (find_recurrent_layers),
-//    encoder and decoder layers of one index together, as people place GNMT. With as many devices
-//    as layers each has a device of its own, the fastest ones where there are more devices; with
-//    fewer they are cut into balanced blocks as above. Where that does not fit, its modules are
-//    cut.
+//  * A recurrent network's units are its layers, found by the names of the modules
+//    (find_recurrent_layers), encoder and decoder layers of one index together, as people place
+//    GNMT. With as many devices as layers each has a device of its own, the fastest ones where
+//    there are more devices; with fewer they are cut into balanced blocks as above. Where that does
+//    not fit, its modules are cut.
 //  * A group that may not use its block's device goes to the fastest with room that it may use.
 #include <algorithm>
 #include <numeric>
