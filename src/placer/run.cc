@@ -14,11 +14,12 @@ RunResult run_placer(const PlacerRegistry& registry,
   const std::unique_ptr<Placer> placer = registry.make(run.placer);
   RunResult result{run, {}, {}, 0, 0};
   const double start = budget.elapsed_seconds();
-  result.result = placer->place(problem, evaluator, budget, Rng(run.seed));
+  with_context("placer '" + run.placer.key + "'", [&] {
+    result.result = placer->place(problem, evaluator, budget, Rng(run.seed));
+    check_placement(problem, result.result.placement);
+  });
   result.seconds = budget.elapsed_seconds() - start;
   result.evaluations = evaluator.evaluations();
-  with_context("placer '" + run.placer.key + "'",
-               [&] { check_placement(problem, result.result.placement); });
   return with_scheduler(result, run.scheduler, simulator);
 }
 
