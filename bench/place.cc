@@ -1,7 +1,7 @@
 // How long each classical placer takes and how good its answer is, as ratios to the best of the
 // run.
 //
-//   build/bench/place GRAPH... [--cluster CLUSTER] [--placers a,b]
+//   build/bench/place GRAPH... [--cluster CLUSTER]
 #include <algorithm>
 #include <string>
 #include <vector>
