@@ -25,7 +25,9 @@ class ByObjective {
   struct Value {
     Bytes overflow = 0;
     Nanoseconds time = 0;  // step time or period
-    friend auto operator<=>(const Value& a, const Value& b) = default;
+    friend bool operator<(const Value& a, const Value& b) {
+      return a.overflow != b.overflow ? a.overflow < b.overflow : a.time < b.time;
+    }
   };
   Value value(const RunResult& result) const;
 

@@ -210,8 +210,9 @@ class ProfileGraph {
         topological_order(profile_.layers.size(), profile_.edges,
                           [&](std::uint32_t layer) { return profile_.layers[layer].id; });
     for (const std::uint32_t layer : order) add_forward(layer);
-    for (auto layer = order.rbegin(); layer != order.rend(); ++layer) {
-      if (!profile_.layers[*layer].is_input) add_backward(*layer);
+    const std::vector<std::uint32_t> backward(order.rbegin(), order.rend());
+    for (const std::uint32_t layer : backward) {
+      if (!profile_.layers[layer].is_input) add_backward(layer);
     }
     return std::move(builder_).build();
   }

@@ -33,9 +33,19 @@ class Dfs final : public Placer {
   Options options_;
 };
 
+// Groups that read what the group writes, by output and consumer.
+void collect_readers(const Problem& problem, GroupId group, std::vector<GroupId>& readers) {
+  const Graph& graph = problem.graph();
+  readers.clear();
+  for (const OpId op : problem.group_ops(group)) {
+    for (const TensorId tensor : graph.outputs(op)) {
+      for (const OpId reader : graph.consumers(tensor)) readers.push_back(problem.group_of(reader));
+    }
+  }
+}
+
 // Groups in the order in which the search meets them first.
 std::vector<GroupId> depth_first_order(const Problem& problem) {
-  const Graph& graph = problem.graph();
   std::vector<GroupId> order;
   std::vector<bool> met(problem.num_groups(), false);
   std::vector<GroupId> stack;
@@ -48,14 +58,8 @@ std::vector<GroupId> depth_first_order(const Problem& problem) {
       if (met[group]) continue;
       met[group] = true;
       order.push_back(group);
-      readers.clear();
-      for (const OpId op : problem.group_ops(group)) {
-        for (const TensorId tensor : graph.outputs(op)) {
-          for (const OpId reader : graph.consumers(tensor)) {
-            if (!met[problem.group_of(reader)]) readers.push_back(problem.group_of(reader));
-          }
-        }
-      }
+      collect_readers(problem, group, readers);
+      std::erase_if(readers, [&](GroupId reader) { return met[reader]; });
       stack.insert(stack.end(), readers.rbegin(), readers.rend());
     }
   }
