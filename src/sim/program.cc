@@ -131,27 +131,29 @@ void SimProgram::lay_out_control(const Problem& problem) {
 void SimProgram::lay_out_cluster(const Problem& problem) {
   const Cluster& cluster = problem.cluster();
   const Graph& graph = problem.graph();
+  // Pairs whose transfers last equally long share a class.
   std::map<std::pair<Nanoseconds, std::int64_t>, std::uint32_t> classes;
-  for (DeviceId from = 0; from < num_devices; ++from) {
+  const auto class_of = [&](const Link& link) {
+    const auto [entry, added] = classes.try_emplace({link.latency, link.bandwidth},
+                                                    static_cast<std::uint32_t>(classes.size()));
+    if (!added) return entry->second;
+    for (const TensorId tensor : tensor_id) {
+      transfer_durations.push_back(transfer_time(link, graph.bytes(tensor)));
+      general = general || transfer_durations.back() == 0;
+    }
+    return entry->second;
+  };
+  for (DeviceId from = 0; from < cluster.num_devices(); ++from) {
     gaps.push_back(cluster.device(from).gap);
     capacities.push_back(cluster.device(from).memory);
     general = general || gaps.back() > 0;
-    for (DeviceId to = 0; to < num_devices; ++to) {
+    for (DeviceId to = 0; to < cluster.num_devices(); ++to) {
       const Link* link = cluster.link(from, to);
       if (link == nullptr) {
         pairs.emplace_back();
         continue;
       }
-      const auto [entry, added] = classes.try_emplace({link->latency, link->bandwidth},
-                                                      static_cast<std::uint32_t>(classes.size()));
-      if (added) {
-        for (const TensorId tensor : tensor_id) {
-          const Nanoseconds length = transfer_time(*link, graph.bytes(tensor));
-          transfer_durations.push_back(length);
-          general = general || length == 0;
-        }
-      }
-      pairs.push_back({link->channel, entry->second, link->hold, link->multicast});
+      pairs.push_back({link->channel, class_of(*link), link->hold, link->multicast});
       general = general || link->hold > 0 || link->multicast;
     }
   }
@@ -160,7 +162,7 @@ void SimProgram::lay_out_cluster(const Problem& problem) {
 void SimProgram::lay_out_durations(const Problem& problem) {
   // Devices that agree on every op share a column, as in the Problem.
   std::map<std::vector<Nanoseconds>, std::uint32_t> columns;
-  for (DeviceId device = 0; device < num_devices; ++device) {
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
     std::vector<Nanoseconds> column;
     column.reserve(num_nodes());
     for (const OpId op : op_of_node) column.push_back(problem.duration(op, device));

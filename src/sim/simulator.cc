@@ -171,7 +171,7 @@ Evaluation Simulator::evaluate(const Placement& placement, const ReadyOrder& ord
                     ? run_engine<true, true, false>(*program_, placement, order, workspace)
                     : run_engine<false, true, false>(*program_, placement, order, workspace);
   find_peaks(*program_, placement, workspace, program_->general);
-  for (DeviceId device = 0; device < program_->num_devices; ++device) {
+  for (std::uint32_t device = 0; device < program_->num_devices; ++device) {
     result.overflow += std::max<Bytes>(0, workspace.peaks[device] - program_->capacities[device]);
   }
   std::copy_n(workspace.peaks.begin(), std::min(peaks.size(), workspace.peaks.size()),
