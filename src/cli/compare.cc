@@ -155,7 +155,7 @@ void compare(const Arguments& arguments, Session& session) {
   }
   fmt::print("{}\n{}\n{}", describe_problem(*problem), comparison_table(rows, arguments),
              verdict(results.front(), best));
-  if (done < runs.size()) fmt::print("Stopped after {} of {} runs.\n", done, runs.size());
+  if (done < runs.size()) fmt::print("{} of {} runs gave a result.\n", done, runs.size());
   if (!arguments.output.empty()) fmt::print("wrote the best placement to {}\n", arguments.output);
   if (!arguments.trace.empty()) {
     fmt::print("wrote its timeline to {} (open it at ui.perfetto.dev)\n", arguments.trace);

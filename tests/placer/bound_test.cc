@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/simulator.h"
+#include "sim/throughput.h"
 
 #include "placer/evaluator.h"
 
@@ -33,6 +34,16 @@ Placement placement_of(const Problem& problem, const std::vector<std::size_t>& d
     placement[op] = problem.allowed_devices(group)[digits[group]];
   }
   return placement;
+}
+
+// Calls `visit` with every valid placement of a small problem.
+template <class Visit>
+void for_each_placement(const Problem& problem, Visit visit) {
+  std::vector<std::size_t> digits(problem.num_groups(), 0);
+  do {
+    const Placement placement = placement_of(problem, digits);
+    if (reference::refusal(problem.graph(), problem.cluster(), placement).empty()) visit(placement);
+  } while (next_assignment(problem, digits));
 }
 
 TEST(LowerBound, is_below_every_fitting_random_placement) {
@@ -65,19 +76,18 @@ TEST(LowerBound, is_below_the_best_of_all_placements_of_small_problems) {
     const Simulator simulator(problem);
     const auto workspace = simulator.make_workspace();
     const Schedule priorities = random_schedule(*problem, rng);
-    std::vector<std::size_t> digits(problem->num_groups(), 0);
-    do {
-      const Placement placement = placement_of(*problem, digits);
-      if (!reference::refusal(problem->graph(), problem->cluster(), placement).empty()) continue;
+    const Nanoseconds bound_of_all = lower_bound(*problem, false).step;
+    for_each_placement(*problem, [&](const Placement& placement) {
       for (const Schedule& schedule : {Schedule{}, priorities}) {
         const Evaluation value =
             simulator.evaluate(placement, ReadyOrder(*problem, schedule), *workspace);
+        ASSERT_LE(bound_of_all, value.step) << describe(*problem, placement, schedule);
         if (!value.fits()) continue;
         ++compared;
         ASSERT_LE(bound, value.step) << lower_bound(*problem).reason << "\n"
                                      << describe(*problem, placement, schedule);
       }
-    } while (next_assignment(*problem, digits));
+    });
   }
   EXPECT_GT(compared, 3000);
 }
@@ -93,16 +103,39 @@ TEST(WhyNothingFits, speaks_only_where_no_placement_of_a_small_problem_fits) {
     ASSERT_FALSE(reason->empty());
     const Simulator simulator(problem);
     const auto workspace = simulator.make_workspace();
-    std::vector<std::size_t> digits(problem->num_groups(), 0);
-    do {
-      const Placement placement = placement_of(*problem, digits);
-      if (!reference::refusal(problem->graph(), problem->cluster(), placement).empty()) continue;
+    for_each_placement(*problem, [&](const Placement& placement) {
       ASSERT_FALSE(simulator.evaluate(placement, {}, *workspace).fits())
           << *reason << "\n"
           << describe(*problem, placement, {});
-    } while (next_assignment(*problem, digits));
+    });
   }
   EXPECT_GT(spoke, 30);
+}
+
+TEST(WhyNothingFits, and_the_period_bound_hold_for_every_stream_of_small_problems) {
+  int spoke = 0;
+  int tight = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    Rng rng = Rng(53).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 6, .max_devices = 3});
+    const auto reason = why_nothing_fits(*problem, MemoryRule::kStream);
+    const Nanoseconds bound = period_lower_bound(*problem).step;
+    spoke += reason ? 1 : 0;
+    for_each_placement(*problem, [&](const Placement& placement) {
+      for (const Overlap overlap : {Overlap::kFull, Overlap::kNone}) {
+        const ThroughputResult stream = throughput(*problem, placement, overlap);
+        ASSERT_LE(bound, stream.period) << describe(*problem, placement, {});
+        tight += bound == stream.period ? 1 : 0;
+        bool fits = true;
+        for (DeviceId device = 0; device < problem->num_devices(); ++device) {
+          fits = fits && stream.memory[device] <= problem->cluster().device(device).memory;
+        }
+        ASSERT_FALSE(reason && fits) << *reason << "\n" << describe(*problem, placement, {});
+      }
+    });
+  }
+  EXPECT_GT(spoke, 20);
+  EXPECT_GT(tight, 20);
 }
 
 TEST(WhyNothingFits, sees_that_a_cluster_is_too_small_and_that_one_is_not) {
