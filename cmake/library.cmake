@@ -1,6 +1,6 @@
 # libemplace: every room of src/ but the command line.
 file(GLOB library_sources CONFIGURE_DEPENDS
-     src/base/*.cc src/graph/*.cc src/cluster/*.cc src/cost/*.cc src/sim/*.cc src/placer/*.cc
+     src/base/*.cc src/graph/*.cc src/cluster/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc src/placer/*.cc
      src/placers/common/*.cc src/io/*.cc)
 include(cmake/placers.cmake)
 

@@ -9,7 +9,7 @@ import sys
 LAYERS = {
     "base": 0,
     "graph": 1, "cluster": 1,
-    "cost": 2,
+    "zoo": 2, "cost": 2,
     "sim": 3,
     "placer": 4,
     "placers": 5,

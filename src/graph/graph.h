@@ -16,6 +16,7 @@
 #include "base/string_pool.h"
 #include "base/units.h"
 
+#include "graph/attributes.h"
 #include "graph/dtype.h"
 
 namespace emplace {
@@ -72,6 +73,9 @@ class Graph {
   // Device names or kinds that the op may use; empty: any.
   std::span<const StringId> allowed_devices(OpId op) const { return allowed_devices_[op]; }
 
+  // Of the operator, where the graph's source says them.
+  const Attributes& attributes(OpId op) const { return attribute_sets_[attributes_[op]]; }
+
   // The op's types, modules, colocation names and device names.
   const StringPool& strings() const { return strings_; }
 
@@ -105,6 +109,8 @@ class Graph {
   std::vector<Bytes> temp_bytes_;
   std::vector<StringId> module_;
   std::vector<StringId> colocate_;
+  std::vector<std::uint32_t> attributes_;  // an index into attribute_sets_
+  std::vector<Attributes> attribute_sets_{Attributes()};
   Csr<TensorId> inputs_;
   Csr<TensorId> outputs_;
   Csr<OpId> after_;

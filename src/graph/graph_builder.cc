@@ -94,6 +94,7 @@ OpId GraphBuilder::add_op(const OpSpec& spec) {
   graph_.temp_bytes_.push_back(spec.temp_bytes);
   graph_.module_.push_back(graph_.strings_.intern(spec.module));
   graph_.colocate_.push_back(graph_.strings_.intern(spec.colocate));
+  graph_.attributes_.push_back(intern_attributes(spec.attributes));
   graph_.inputs_.push_back(spec.inputs);
   graph_.outputs_.push_back(spec.outputs);
 
@@ -119,6 +120,14 @@ OpId GraphBuilder::add_op(const OpSpec& spec) {
     }
   }
   return id;
+}
+
+std::uint32_t GraphBuilder::intern_attributes(const Attributes& attributes) {
+  if (attributes.empty()) return 0;
+  const auto index = static_cast<std::uint32_t>(graph_.attribute_sets_.size());
+  const auto [at, added] = attribute_index_.try_emplace(attributes, index);
+  if (added) graph_.attribute_sets_.push_back(attributes);
+  return at->second;
 }
 
 std::vector<TensorId> GraphBuilder::add(OpSpec spec, const std::vector<TensorSpec>& outputs) {

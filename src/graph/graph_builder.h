@@ -43,6 +43,7 @@ struct OpSpec {
   std::vector<std::string> after = {};
   std::string colocate = {};
   std::vector<std::string> devices = {};
+  Attributes attributes = {};
 };
 
 class GraphBuilder {
@@ -69,12 +70,14 @@ class GraphBuilder {
     std::string name;
   };
 
+  std::uint32_t intern_attributes(const Attributes& attributes);
   void check_order() const;
   [[noreturn]] void report_order(OpId op, OpId needs) const;
   void link_after();
   void link_consumers();
 
   Graph graph_;
+  std::map<Attributes, std::uint32_t> attribute_index_;
   std::vector<std::pair<OpId, OpId>> after_pairs_;
   std::vector<LaterName> later_names_;
 };

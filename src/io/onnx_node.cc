@@ -67,6 +67,34 @@ std::string string_attribute(const onnx::NodeProto& node, std::string_view name)
   return attribute == nullptr ? std::string() : attribute->s();
 }
 
+Attributes attributes_of(const onnx::NodeProto& node) {
+  Attributes result;
+  for (const auto& attribute : node.attribute()) {
+    switch (attribute.type()) {
+      case onnx::AttributeProto::INT:
+        result.set(attribute.name(), attribute.i());
+        break;
+      case onnx::AttributeProto::FLOAT:
+        result.set(attribute.name(), static_cast<double>(attribute.f()));
+        break;
+      case onnx::AttributeProto::STRING:
+        result.set(attribute.name(), attribute.s());
+        break;
+      case onnx::AttributeProto::INTS:
+        result.set(attribute.name(),
+                   std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end()));
+        break;
+      case onnx::AttributeProto::FLOATS:
+        result.set(attribute.name(),
+                   std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
+        break;
+      default:
+        break;
+    }
+  }
+  return result;
+}
+
 std::string_view canonical_domain(std::string_view domain) {
   return domain == "ai.onnx" ? std::string_view() : domain;
 }

@@ -8,6 +8,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include "graph/attributes.h"
+
 namespace emplace {
 
 // Nothing when the node has no such attribute.
@@ -16,6 +18,8 @@ std::int64_t int_attribute(const onnx::NodeProto& node, std::string_view name,
                            std::int64_t otherwise);
 std::vector<std::int64_t> ints_attribute(const onnx::NodeProto& node, std::string_view name);
 std::string string_attribute(const onnx::NodeProto& node, std::string_view name);
+// Its numbers, lists of numbers and strings; graphs, tensors and the like are left out.
+Attributes attributes_of(const onnx::NodeProto& node);
 
 // "" for the operators of ONNX itself, which are written with two domains.
 std::string_view canonical_domain(std::string_view domain);

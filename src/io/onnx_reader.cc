@@ -150,7 +150,8 @@ class Reader {
     std::string module;
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;  // those that are known
-    OnnxCost cost;
+    OpCost cost;
+    Attributes attributes;
   };
 
   static std::string source_of(const onnx::ModelProto& model) {
@@ -164,9 +165,9 @@ class Reader {
     for (const auto& sparse : graph_.sparse_initializer()) {
       note_initializer(sparse.values().name());
       sparse_bytes_[sparse.values().name()] = saturating_add(
-          tensor_bytes({sparse.values().dims().begin(), sparse.values().dims().end()},
+          tensor_bytes(Shape(sparse.values().dims().begin(), sparse.values().dims().end()),
                        onnx_dtype(sparse.values().data_type())),
-          tensor_bytes({sparse.indices().dims().begin(), sparse.indices().dims().end()},
+          tensor_bytes(Shape(sparse.indices().dims().begin(), sparse.indices().dims().end()),
                        DType::kInt64));
     }
   }
@@ -186,7 +187,8 @@ class Reader {
                  .module = module_of_node(proto),
                  .inputs = values_read(proto),
                  .outputs = {},
-                 .cost = visited.cost};
+                 .cost = visited.cost,
+                 .attributes = attributes_of(proto)};
     for (std::size_t i = 0; i < visited.outputs.size(); ++i) {
       const OnnxValue* value = visited.outputs[i];
       if (value != nullptr && value->known) {
@@ -246,7 +248,8 @@ class Reader {
               .persistent_bytes = node.cost.persistent_bytes,
               .temp_bytes = node.cost.temp_bytes,
               .view = node.cost.view,
-              .module = node.module};
+              .module = node.module,
+              .attributes = node.attributes};
     for (const std::string& name : node.inputs) op.inputs.push_back(tensor_of(name));
     std::vector<TensorSpec> outputs;
     for (const std::string& name : node.outputs) outputs.push_back(spec(name, *scope_.find(name)));

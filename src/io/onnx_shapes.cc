@@ -11,7 +11,8 @@
 
 #include "base/error.h"
 
-#include "io/onnx_costs.h"
+#include "graph/op_costs.h"
+
 #include "io/onnx_node.h"
 
 namespace emplace {

@@ -159,31 +159,7 @@ DType onnx_dtype(int elem_type) {
   return kByNumber[elem_type];
 }
 
-std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? kMax : product;
-}
-
-std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
-  std::int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? kMax : sum;
-}
-
-std::int64_t count_elements(const std::vector<std::int64_t>& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t dim : shape) {
-    if (dim == 0) return 0;
-    count = saturating_multiply(count, dim);
-  }
-  return count;
-}
-
-Bytes tensor_bytes(const std::vector<std::int64_t>& shape, DType dtype) {
-  const std::int64_t bits = saturating_multiply(count_elements(shape), dtype_bits(dtype));
-  return bits / 8 + (bits % 8 != 0 ? 1 : 0);
-}
-
-onnx::TypeProto tensor_type(int elem_type, const std::vector<std::int64_t>& shape) {
+onnx::TypeProto tensor_type_proto(int elem_type, const std::vector<std::int64_t>& shape) {
   onnx::TypeProto type;
   type.mutable_tensor_type()->set_elem_type(elem_type);
   auto* dims = type.mutable_tensor_type()->mutable_shape();

@@ -10,9 +10,7 @@
 
 #include <onnx/onnx_pb.h>
 
-#include "base/units.h"
-
-#include "graph/dtype.h"
+#include "graph/tensor_type.h"
 
 namespace emplace {
 
@@ -33,17 +31,16 @@ struct SmallTensor {
 std::optional<SmallTensor> parse_small_tensor(const onnx::TensorProto& proto);
 onnx::TensorProto to_proto(const SmallTensor& tensor);
 
-struct OnnxValue {
+// As a TensorType it is what `settle` finds; its dtype is kUnknown for a sequence, an optional or a
+// map.
+struct OnnxValue : TensorType {
   onnx::TypeProto type = {};  // as far as it is known
   std::optional<SmallTensor> data = std::nullopt;
 
-  // Filled by `settle`.
-  bool known = false;
-  std::vector<std::int64_t> shape = {};
-  DType dtype = DType::kUnknown;  // kUnknown for a sequence, an optional or a map
-  Bytes bytes = 0;
+  bool known = false;  // set by `settle`
 
-  // Sets the fields above once `type` is a tensor whose element type and dimensions are all known.
+  // Sets `known`, shape, dtype and bytes once `type` is a tensor whose element type and dimensions
+  // are all known.
   void settle();
   // The same for a value that is no tensor, which is as large as what it was made of.
   void settle_as_bytes(Bytes size);
@@ -65,14 +62,7 @@ class OnnxScope {
 // kUnknown where ONNX has no such element type.
 DType onnx_dtype(int elem_type);
 
-// Product of the dimensions, at most the largest 64-bit integer.
-std::int64_t count_elements(const std::vector<std::int64_t>& shape);
-std::int64_t saturating_multiply(std::int64_t a, std::int64_t b);
-std::int64_t saturating_add(std::int64_t a, std::int64_t b);
-// Of the known, non-negative size of a tensor.
-Bytes tensor_bytes(const std::vector<std::int64_t>& shape, DType dtype);
-
-onnx::TypeProto tensor_type(int elem_type, const std::vector<std::int64_t>& shape);
+onnx::TypeProto tensor_type_proto(int elem_type, const std::vector<std::int64_t>& shape);
 // Whether it is a tensor with every dimension known.
 bool is_complete(const onnx::TypeProto& type);
 // Fills what `into` does not know from `from`; what it knows stays.

@@ -17,6 +17,12 @@ using onnx::GraphProto;
 using onnx::TypeProto;
 using Values = std::vector<const OnnxValue*>;
 
+std::optional<OpCost> cost_of_node(const CostRow& row, const onnx::NodeProto& node,
+                                   const Values& inputs, const Values& outputs) {
+  return count_cost(row, node.op_type(), attributes_of(node), {inputs.begin(), inputs.end()},
+                    {outputs.begin(), outputs.end()});
+}
+
 Bytes sum_bytes(const Values& values) {
   Bytes sum = 0;
   for (const OnnxValue* value : values) {
@@ -34,8 +40,8 @@ void enter_initializers(const GraphProto& graph, OnnxScope& scope) {
   }
   for (const auto& sparse : graph.sparse_initializer()) {
     OnnxValue& value = scope.own(sparse.values().name());
-    value.type =
-        tensor_type(sparse.values().data_type(), {sparse.dims().begin(), sparse.dims().end()});
+    value.type = tensor_type_proto(sparse.values().data_type(),
+                                   {sparse.dims().begin(), sparse.dims().end()});
     check_elem_type(value.type, fmt::format("initializer '{}'", sparse.values().name()));
     value.settle();
   }
@@ -51,7 +57,7 @@ TypeProto stacked(const TypeProto& type, std::int64_t length, std::int64_t axis)
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank) return result;
   shape.insert(shape.begin() + axis, length);
-  return tensor_type(type.tensor_type().elem_type(), shape);
+  return tensor_type_proto(type.tensor_type().elem_type(), shape);
 }
 
 bool same_type(const TypeProto& a, const TypeProto& b) {
@@ -76,12 +82,14 @@ void find_types(const OnnxNode& node, const Values& inputs,
   if (!outputs.empty() && outputs[0] != nullptr) {
     OnnxValue& first = *outputs[0];
     first.data = fold_node(proto, inputs);
-    if (first.data) merge_types({tensor_type(first.data->elem_type, first.data->dims)}, outputs);
+    if (first.data)
+      merge_types({tensor_type_proto(first.data->elem_type, first.data->dims)}, outputs);
     const auto* value = proto.op_type() == "Constant" ? find_attribute(proto, "value") : nullptr;
     if (value != nullptr) {
       const onnx::TensorProto& tensor = value->t();
-      merge_types({tensor_type(tensor.data_type(), {tensor.dims().begin(), tensor.dims().end()})},
-                  outputs);
+      merge_types(
+          {tensor_type_proto(tensor.data_type(), {tensor.dims().begin(), tensor.dims().end()})},
+          outputs);
       check_elem_type(first.type, node_label(proto));
     }
   }
@@ -126,7 +134,7 @@ struct OnnxWalk::Frame {
 
 struct OnnxWalk::Body {
   std::vector<TypeProto> outputs = {};
-  OnnxCost cost = {};
+  OpCost cost = {};
   std::string unknown = {};
 
   void repeat(std::int64_t times) {
@@ -144,7 +152,7 @@ TypeProto initializer_type(const onnx::TensorProto& tensor) {
   if (onnx_dtype(tensor.data_type()) == DType::kUnknown) {
     fail_input("{}: data_type: unknown element type {}", what, tensor.data_type());
   }
-  return tensor_type(tensor.data_type(), {tensor.dims().begin(), tensor.dims().end()});
+  return tensor_type_proto(tensor.data_type(), {tensor.dims().begin(), tensor.dims().end()});
 }
 
 void OnnxWalk::walk(GraphProto& graph, const Opsets& opsets, OnnxScope& scope,
@@ -258,7 +266,7 @@ OnnxWalk::Body OnnxWalk::run_body(const OnnxNode& node, const std::string& attri
       }
       return;
     }
-    const OnnxCost& cost = visited.cost;
+    const OpCost& cost = visited.cost;
     body.cost.flops = saturating_add(body.cost.flops, cost.flops);
     body.cost.bytes_moved = saturating_add(body.cost.bytes_moved, cost.bytes_moved);
     body.cost.persistent_bytes = saturating_add(body.cost.persistent_bytes, cost.persistent_bytes);
@@ -301,8 +309,8 @@ OnnxWalk::Body OnnxWalk::run_if(const OnnxNode& node, const OnnxScope& scope,
 // the body's outputs: condition, what is carried, what each round adds a slice to.
 OnnxWalk::Body OnnxWalk::run_loop(const OnnxNode& node, const OnnxScope& scope,
                                   const Values& inputs) {
-  std::vector<TypeProto> given = {tensor_type(onnx::TensorProto::INT64, {}),
-                                  tensor_type(onnx::TensorProto::BOOL, {})};
+  std::vector<TypeProto> given = {tensor_type_proto(onnx::TensorProto::INT64, {}),
+                                  tensor_type_proto(onnx::TensorProto::BOOL, {})};
   for (std::size_t i = 2; i < inputs.size(); ++i) given.push_back(known_type(inputs[i]));
   Body body = run_body(node, "body", scope, given);
   const OnnxValue* count = inputs.empty() ? nullptr : inputs[0];

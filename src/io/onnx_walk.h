@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "io/onnx_costs.h"
+#include "graph/op_costs.h"
+
 #include "io/onnx_flatten.h"
 #include "io/onnx_value.h"
 
@@ -17,7 +18,7 @@ struct VisitedNode {
   const OnnxNode& node;
   const std::vector<const OnnxValue*>& inputs;
   const std::vector<const OnnxValue*>& outputs;
-  OnnxCost cost = {};
+  OpCost cost = {};
   std::string unknown = {};  // why the cost is not known; empty when it is
   bool root = true;          // not known for a reason of its own, not only because an input is not
 };

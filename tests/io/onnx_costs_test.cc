@@ -1,5 +1,3 @@
-#include "io/onnx_costs.h"
-
 #include <set>
 #include <string>
 #include <vector>
@@ -7,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnx/defs/schema.h>
+
+#include "graph/op_costs.h"
 
 #include "io/onnx_models.h"
 

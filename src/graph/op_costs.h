@@ -1,11 +1,12 @@
-// What an ONNX operator costs, counted from its shapes: floating-point operations and bytes moved.
+// What an operator costs, counted from its shapes: floating-point operations and bytes moved.
 //
-// A multiplication with an addition counts two, a comparison, a division or a square root one, a
-// transcendental function (exp, log, tanh, erf, pow, ...) eight; the numbers of the operators that
-// are made of those are in the table of onnx_cost_table.cc. Integer arithmetic of quantised
-// operators counts the same. Bytes are those of all inputs and outputs, each once, except that an
-// operator that picks elements (Gather, Slice) reads only what it writes, one that asks only for a
-// shape reads nothing, and a view moves nothing.
+// Operators are those of ONNX and of com.microsoft; a gradient's cost follows from its forward op's
+// (graph/gradients.h). A multiplication with an addition counts two, a comparison, a division or a
+// square root one, a transcendental function (exp, log, tanh, erf, pow, ...) eight; the numbers of
+// the operators that are made of those are in the table of op_cost_table.cc. Integer arithmetic of
+// quantised operators counts the same. Bytes are those of all inputs and outputs, each once, except
+// that an operator that picks elements (Gather, Slice) reads only what it writes, one that asks
+// only for a shape reads nothing, and a view moves nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/onnx_value.h"
+#include "graph/attributes.h"
+#include "graph/tensor_type.h"
 
 namespace emplace {
 
@@ -40,7 +42,7 @@ enum class CostRule {
   kAttention,       // queries, keys and values are its first inputs
   kFusedAttention,  // projects its input to those first
   kGroupAttention,  // queries, keys and values, with a cache
-  kBody,            // If, Loop, Scan: costed by their bodies (onnx_walk.h)
+  kBody,            // If, Loop, Scan: costed by their bodies
 };
 
 struct CostRow {
@@ -51,10 +53,10 @@ struct CostRow {
   bool keeps_shape = false;  // the first output is as the first input, where no schema says so
 };
 
-// Nothing when the operator is not known.
+// Nothing when the operator is not known. The domain is "" or "ai.onnx" for ONNX itself.
 const CostRow* find_cost_row(std::string_view domain, std::string_view type);
 
-struct OnnxCost {
+struct OpCost {
   std::int64_t flops = 0;
   Bytes bytes_moved = 0;
   bool view = false;
@@ -62,10 +64,11 @@ struct OnnxCost {
   Bytes temp_bytes = 0;        // the largest set of outputs of one op of a body
 };
 
-// Inputs and outputs by position, nullptr where omitted; those given are known. Nothing when the
-// shapes are not what the operator takes.
-std::optional<OnnxCost> cost_of_node(const CostRow& row, const onnx::NodeProto& node,
-                                     const std::vector<const OnnxValue*>& inputs,
-                                     const std::vector<const OnnxValue*>& outputs);
+// Inputs and outputs by position, nullptr where omitted. Nothing when the shapes are not what the
+// operator takes.
+std::optional<OpCost> count_cost(const CostRow& row, std::string_view type,
+                                 const Attributes& attributes,
+                                 const std::vector<const TensorType*>& inputs,
+                                 const std::vector<const TensorType*>& outputs);
 
 }  // namespace emplace

@@ -1,16 +1,14 @@
-#include "io/onnx_costs.h"
+#include "graph/op_costs.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <string>
 
-#include "io/onnx_node.h"
-
 namespace emplace {
 namespace {
 
-using Values = std::vector<const OnnxValue*>;
+using Types = std::vector<const TensorType*>;
 using Flops = std::optional<std::int64_t>;
 
 constexpr std::int64_t kTranscendental = 8;
@@ -24,16 +22,17 @@ std::int64_t product(std::int64_t first, Factors... factors) {
 
 struct Call {
   const CostRow& row;
-  const onnx::NodeProto& node;
-  const Values& in;
-  const Values& out;
+  std::string_view type;
+  const Attributes& attributes;
+  const Types& in;
+  const Types& out;
 
-  const OnnxValue* input(std::size_t i) const { return i < in.size() ? in[i] : nullptr; }
-  const OnnxValue* output(std::size_t i) const { return i < out.size() ? out[i] : nullptr; }
+  const TensorType* input(std::size_t i) const { return i < in.size() ? in[i] : nullptr; }
+  const TensorType* output(std::size_t i) const { return i < out.size() ? out[i] : nullptr; }
   bool has_rank(std::size_t i, std::size_t least) const {
     return input(i) != nullptr && input(i)->shape.size() >= least;
   }
-  const std::vector<std::int64_t>& shape(std::size_t i) const { return in[i]->shape; }
+  const Shape& shape(std::size_t i) const { return in[i]->shape; }
   std::int64_t in_elements(std::size_t i) const { return count_elements(in[i]->shape); }
   std::int64_t out_elements() const {
     return output(0) == nullptr ? 0 : count_elements(out[0]->shape);
@@ -48,14 +47,14 @@ std::int64_t bits_of(std::int64_t n) {
 Flops matmul_flops(const Call& call) {
   if (!call.has_rank(0, 1)) return std::nullopt;
   const auto& a = call.shape(0);
-  const bool transposed = int_attribute(call.node, "transA", 0) != 0 && a.size() >= 2;
+  const bool transposed = call.attributes.integer("transA", 0) != 0 && a.size() >= 2;
   const std::int64_t depth = transposed ? a[a.size() - 2] : a.back();
   return product(2, call.out_elements(), depth);
 }
 
 Flops gemm_flops(const Call& call) {
   if (!call.has_rank(0, 2)) return std::nullopt;
-  const bool transposed = int_attribute(call.node, "transA", 0) != 0;
+  const bool transposed = call.attributes.integer("transA", 0) != 0;
   const std::int64_t depth = call.shape(0)[transposed ? 0 : 1];
   const std::int64_t bias = call.input(2) != nullptr ? call.out_elements() : 0;
   return saturating_add(product(2, call.out_elements(), depth), bias);
@@ -66,9 +65,9 @@ Flops conv_flops(const Call& call) {
   const auto weights = static_cast<std::size_t>(call.row.factor);
   if (!call.has_rank(weights, 2)) return std::nullopt;
   const auto& shape = call.shape(weights);
-  const std::int64_t each = count_elements({shape.begin() + 1, shape.end()});
+  const std::int64_t each = count_elements(std::span(shape).subspan(1));
   const bool biased =
-      call.node.op_type().ends_with("Conv") && call.row.factor == 1 && call.input(2) != nullptr;
+      call.type.ends_with("Conv") && call.row.factor == 1 && call.input(2) != nullptr;
   return saturating_add(product(2, call.out_elements(), each), biased ? call.out_elements() : 0);
 }
 
@@ -76,7 +75,7 @@ Flops conv_flops(const Call& call) {
 Flops conv_transpose_flops(const Call& call) {
   if (!call.has_rank(1, 2)) return std::nullopt;
   const auto& shape = call.shape(1);
-  const std::int64_t each = count_elements({shape.begin() + 1, shape.end()});
+  const std::int64_t each = count_elements(std::span(shape).subspan(1));
   const std::int64_t bias = call.input(2) != nullptr ? call.out_elements() : 0;
   return saturating_add(product(2, call.in_elements(0), each), bias);
 }
@@ -96,7 +95,7 @@ Flops recurrent_flops(const Call& call) {
 class Einsum {
  public:
   static Flops flops(const Call& call) {
-    std::string equation = string_attribute(call.node, "equation");
+    std::string equation = std::string(call.attributes.text("equation"));
     std::erase(equation, ' ');
     Einsum einsum;
     if (!einsum.read(call, equation)) return std::nullopt;
@@ -114,7 +113,7 @@ class Einsum {
     std::array<int, kLabels> uses{};
     std::size_t at = 0;
     const std::size_t end = arrow == std::string::npos ? equation.size() : arrow;
-    for (const OnnxValue* operand : call.in) {
+    for (const TensorType* operand : call.in) {
       if (operand == nullptr || at > end) return false;
       const std::size_t comma = std::min(equation.find(',', at), end);
       if (!read_term(equation.substr(at, comma - at), operand->shape)) return false;
@@ -138,7 +137,7 @@ class Einsum {
     return true;
   }
 
-  bool read_term(const std::string& term, const std::vector<std::int64_t>& shape) {
+  bool read_term(const std::string& term, const Shape& shape) {
     Labels labels{};
     const std::size_t dots = term.find("...");
     const std::size_t named = dots == std::string::npos ? term.size() : term.size() - 3;
@@ -196,13 +195,13 @@ class Einsum {
 };
 
 Flops pool_flops(const Call& call) {
-  const std::int64_t kernel = count_elements(ints_attribute(call.node, "kernel_shape"));
+  const std::int64_t kernel = count_elements(call.attributes.integers("kernel_shape"));
   return product(call.row.factor, call.out_elements(), std::max<std::int64_t>(kernel, 1));
 }
 
 Flops top_k_flops(const Call& call) {
   if (!call.has_rank(0, 1) || call.output(0) == nullptr) return std::nullopt;
-  const std::int64_t axis = int_attribute(call.node, "axis", -1);
+  const std::int64_t axis = call.attributes.integer("axis", -1);
   const auto& shape = call.out[0]->shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const std::int64_t at = axis < 0 ? axis + rank : axis;
@@ -212,7 +211,7 @@ Flops top_k_flops(const Call& call) {
 
 // Linear interpolation weighs two neighbours, cubic four, on each axis that changes; nearest none.
 Flops resize_flops(const Call& call) {
-  const std::string mode = string_attribute(call.node, "mode");
+  const std::string mode = std::string(call.attributes.text("mode"));
   if (mode.empty() || mode == "nearest") return 0;
   if (!call.has_rank(0, 1) || call.output(0) == nullptr) return std::nullopt;
   const auto& from = call.shape(0);
@@ -227,7 +226,7 @@ Flops resize_flops(const Call& call) {
 // Four neighbours for each sample; without a ratio a bin is sampled as densely as its input, about
 // two by two.
 Flops roi_align_flops(const Call& call) {
-  const std::int64_t ratio = int_attribute(call.node, "sampling_ratio", 0);
+  const std::int64_t ratio = call.attributes.integer("sampling_ratio", 0);
   const std::int64_t samples = ratio > 0 ? product(ratio, ratio) : 4;
   return product(call.out_elements(), samples, 8);
 }
@@ -238,8 +237,8 @@ Flops fourier_flops(const Call& call) {
   const auto& shape = call.out[0]->shape;
   if (shape.size() < 3) return std::nullopt;
   std::int64_t points = shape[shape.size() - 2];
-  if (call.node.op_type() == "DFT") {
-    const std::int64_t axis = int_attribute(call.node, "axis", 1);
+  if (call.type == "DFT") {
+    const std::int64_t axis = call.attributes.integer("axis", 1);
     const auto rank = static_cast<std::int64_t>(shape.size());
     const std::int64_t at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank) return std::nullopt;
@@ -260,18 +259,18 @@ Flops attention_flops(const Call& call) {
   if (!call.has_rank(0, 3)) return std::nullopt;
   const auto& query = call.shape(0);
   const bool packed = query.size() == 5;
-  const OnnxValue* key = packed ? nullptr : call.input(1);
+  const TensorType* key = packed ? nullptr : call.input(1);
   std::int64_t keys = query[1];
   if (key != nullptr && key->shape.size() >= 3) keys = key->shape[key->shape.size() == 4 ? 2 : 1];
   // What it caches, [batch, heads, total length, size], counts the keys of earlier steps too.
-  const OnnxValue* cache = call.output(1);
+  const TensorType* cache = call.output(1);
   if (cache != nullptr && cache->shape.size() == 4) keys = std::max(keys, cache->shape[2]);
   const std::int64_t queries = packed ? call.in_elements(0) / 3 : call.in_elements(0);
   // The softmax counts for each score, of which there is one for each head's query and key.
   const std::int64_t heads =
       query.size() == 4 ? query[1]
       : packed          ? query[2]
-               : int_attribute(call.node, "num_heads", int_attribute(call.node, "q_num_heads", 1));
+               : call.attributes.integer("num_heads", call.attributes.integer("q_num_heads", 1));
   const std::int64_t length = query.size() == 4 ? query[2] : query[1];
   const std::int64_t scores = product(query[0], heads, length, keys, kSoftmax);
   return saturating_add(product(2, keys, saturating_add(queries, call.out_elements())), scores);
@@ -282,7 +281,7 @@ Flops fused_attention_flops(const Call& call) {
   if (!call.has_rank(0, 3) || !call.has_rank(1, 2)) return std::nullopt;
   const auto& input = call.shape(0);
   const std::int64_t projection = product(2, call.in_elements(0), call.shape(1)[1]);
-  const std::int64_t heads = int_attribute(call.node, "num_heads", 1);
+  const std::int64_t heads = call.attributes.integer("num_heads", 1);
   const std::int64_t scores = product(input[0], heads, input[1], input[1], kSoftmax);
   const std::int64_t attention = product(4, input[1], call.out_elements());
   return saturating_add(saturating_add(projection, attention), scores);
@@ -292,9 +291,9 @@ Flops fused_attention_flops(const Call& call) {
 Flops group_attention_flops(const Call& call) {
   if (!call.has_rank(0, 3)) return std::nullopt;
   std::int64_t keys = call.shape(0)[1];
-  const OnnxValue* cache = call.output(1);
+  const TensorType* cache = call.output(1);
   if (cache != nullptr && cache->shape.size() == 4) keys = std::max(keys, cache->shape[2]);
-  const std::int64_t heads = int_attribute(call.node, "num_heads", 1);
+  const std::int64_t heads = call.attributes.integer("num_heads", 1);
   const std::int64_t scores = product(call.shape(0)[0], heads, call.shape(0)[1], keys, kSoftmax);
   return saturating_add(product(4, keys, call.out_elements()), scores);
 }
@@ -324,7 +323,7 @@ Flops count_flops(const Call& call) {
     case CostRule::kPool:
       return pool_flops(call);
     case CostRule::kLocalNorm:
-      return product(2, int_attribute(call.node, "size", 1), call.out_elements());
+      return product(2, call.attributes.integer("size", 1), call.out_elements());
     case CostRule::kTopK:
       return top_k_flops(call);
     case CostRule::kSort:
@@ -351,13 +350,13 @@ Flops count_flops(const Call& call) {
 }
 
 // Each value once: x * x reads x once.
-Bytes sum_bytes(const Values& values, std::size_t from) {
-  Values distinct(values.begin() + static_cast<std::ptrdiff_t>(std::min(from, values.size())),
-                  values.end());
+Bytes sum_bytes(const Types& values, std::size_t from) {
+  Types distinct(values.begin() + static_cast<std::ptrdiff_t>(std::min(from, values.size())),
+                 values.end());
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   Bytes sum = 0;
-  for (const OnnxValue* value : distinct) {
+  for (const TensorType* value : distinct) {
     if (value != nullptr) sum = saturating_add(sum, value->bytes);
   }
   return sum;
@@ -381,13 +380,13 @@ Bytes count_bytes(const Call& call) {
 
 }  // namespace
 
-std::optional<OnnxCost> cost_of_node(const CostRow& row, const onnx::NodeProto& node,
-                                     const std::vector<const OnnxValue*>& inputs,
-                                     const std::vector<const OnnxValue*>& outputs) {
-  const Call call{row, node, inputs, outputs};
+std::optional<OpCost> count_cost(const CostRow& row, std::string_view type,
+                                 const Attributes& attributes, const Types& inputs,
+                                 const Types& outputs) {
+  const Call call{row, type, attributes, inputs, outputs};
   const Flops flops = count_flops(call);
   if (!flops) return std::nullopt;
-  return OnnxCost{
+  return OpCost{
       .flops = *flops, .bytes_moved = count_bytes(call), .view = row.rule == CostRule::kView};
 }
 

@@ -1,10 +1,9 @@
-// The operators that are known and how each is counted (onnx_costs.h). Sorted by domain and name.
+// The operators that are known and how each is counted (op_costs.h). Sorted by domain and name.
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "io/onnx_costs.h"
-#include "io/onnx_node.h"
+#include "graph/op_costs.h"
 
 namespace emplace {
 namespace {
@@ -259,7 +258,7 @@ static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), before));
 }  // namespace
 
 const CostRow* find_cost_row(std::string_view domain, std::string_view type) {
-  const CostRow wanted{canonical_domain(domain), type, CostRule::kView};
+  const CostRow wanted{domain == "ai.onnx" ? "" : domain, type, CostRule::kView};
   const auto* found = std::lower_bound(std::begin(kRows), std::end(kRows), wanted, before);
   return found != std::end(kRows) && !before(wanted, *found) ? found : nullptr;
 }
