@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+
 class Classifier(nn.Module):
     def __init__(self, net):
         super().__init__()
@@ -350,21 +351,6 @@ def t5_small(batch, words=32128):
     return text_task(T5(words), batch, 256, words)
 
 
-class LstmModel(nn.Module):
-    def __init__(self, words, width=1024, depth=2):
-        super().__init__()
-        self.embed = nn.Embedding(words, width)
-        self.cells = nn.LSTM(width, width, depth, batch_first=True)
-        self.head = nn.Linear(width, words)
-
-    def forward(self, tokens):
-        return self.head(self.cells(self.embed(tokens))[0])
-
-
-def lstm_lm(batch, words=10000):
-    return text_task(LstmModel(words), batch, 35, words)
-
-
 class Dlrm(nn.Module):
     def __init__(self, tables=26, rows=100000, width=64, dense=13):
         super().__init__()
@@ -403,5 +389,4 @@ EXAMPLES = {  # name: (function of the batch size, usual batch size)
     "dlrm": (dlrm, 2048),
     "efficientnet-b0": (efficientnet, 64),
     "convnext-tiny": (convnext, 32),
-    "lstm-lm": (lstm_lm, 64),
 }

@@ -4,14 +4,82 @@
 #include "base/options.h"
 #include "base/units.h"
 
-#include "io/readers.h"
+#include "zoo/registry.h"
 
 namespace emplace::cli {
+
+void TrainingArguments::add_to(CLI::App& command, bool with_training) {
+  if (with_training) {
+    command.add_flag("--training", training,
+                     "Turn a forward model into its training step: forward, backward and update");
+  }
+  command
+      .add_option("--optimizer", optimizer,
+                  fmt::format("Of the training step: {}", fmt::join(optimizer_names(), ", ")))
+      ->type_name("NAME");
+  command.add_flag("--colocate-gradients", colocate_gradients,
+                   "Keep gradient ops on the device of their forward op");
+  command
+      .add_option("--recompute", recompute,
+                  "Compute this module's activations again in the backward pass instead of keeping "
+                  "them, e.g. --recompute \"encoder.layer.*\"; may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("MODULE");
+}
+
+std::string TrainingArguments::first_given() const {
+  if (!optimizer.empty()) return "--optimizer " + optimizer;
+  if (colocate_gradients) return "--colocate-gradients";
+  return recompute.empty() ? std::string() : "--recompute " + recompute.front();
+}
+
+Model TrainingArguments::read(const std::string& model, ReadOptions options) const {
+  const std::string given = first_given();
+  if (!given.empty() && !training && !zoo::is_zoo_name(model)) {
+    fail_option("{} is for a training step: give --training too, to make one of '{}'", given,
+                model);
+  }
+  options.training = training;
+  options.optimizer_chosen = !optimizer.empty();
+  if (options.optimizer_chosen) options.training_options.optimizer = parse_optimizer(optimizer);
+  options.training_options.colocate_gradients = colocate_gradients;
+  options.training_options.recompute = recompute;
+  Model read = read_model(model, options);
+  bool trains = false;
+  for (OpId op = 0; op < read.graph->num_ops() && !trains; ++op) {
+    trains = read.graph->phase(op) != Phase::kForward;
+  }
+  if (!given.empty() && !trains) {
+    fail_option("{} is for a training step, and '{}' is a forward pass", given, model);
+  }
+  return read;
+}
+
+namespace {
+
+// The cluster with the file's kinds in place of its own of the same names.
+std::shared_ptr<const Cluster> with_kinds(const Cluster& cluster, const std::string& file) {
+  const auto given = read_cluster(file);
+  ClusterSpec spec = cluster.spec();
+  bool used = false;
+  for (const DeviceKind& kind : given->spec().kinds) {
+    std::erase_if(spec.kinds, [&](const DeviceKind& own) { return own.name == kind.name; });
+    spec.kinds.push_back(kind);
+    for (const Device& device : spec.devices) used |= device.kind == kind.name;
+  }
+  if (!used) {
+    fail_option("--kinds {}: has no kind that a device of '{}' is of", file, cluster.name());
+  }
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+}  // namespace
 
 void ProblemArguments::add_to(CLI::App& command) {
   command
       .add_option("model", model,
-                  "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped")
+                  "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
+                  "zoo:NAME[:key=value,...] (see: emplace zoo list)")
       ->required()
       ->type_name("MODEL");
   command
@@ -19,12 +87,19 @@ void ProblemArguments::add_to(CLI::App& command) {
                   "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)")
       ->type_name("CLUSTER");
   command
+      .add_option("--kinds", kinds,
+                  "Cluster file whose device kinds replace those of the same names, e.g. what "
+                  "emplace profile-fit wrote")
+      ->type_name("FILE");
+  command
       .add_option("--cost", cost,
                   "Op times: measured, analytic, or auto (measured where there is a time)")
       ->capture_default_str()
       ->type_name("MODE");
+  command.add_flag("--fuse", fuse, "Chains of elementwise ops are one kernel each, on one device");
   command.add_option("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
       ->type_name("NAME=N");
+  training.add_to(command);
 }
 
 std::shared_ptr<const Problem> ProblemArguments::load() const {
@@ -38,12 +113,14 @@ std::shared_ptr<const Problem> ProblemArguments::load() const {
   }
   const auto mode = parse_cost_mode(cost);
   if (!mode) fail_option("--cost {}: expected measured, analytic or auto", cost);
-  const Model read = read_model(model, options);
+  const Model read = training.read(model, std::move(options));
   if (cluster.empty() && read.cluster == nullptr) {
     fail_option("--cluster is missing: expected a cluster file or a preset such as 4xp100");
   }
-  const auto machines = cluster.empty() ? read.cluster : read_cluster(cluster);
-  return with_context(model, [&] { return compile(read.graph, machines, *mode); });
+  auto machines = cluster.empty() ? read.cluster : read_cluster(cluster);
+  if (!kinds.empty()) machines = with_kinds(*machines, kinds);
+  const CompileOptions compiling{.cost = *mode, .fuse = fuse};
+  return with_context(model, [&] { return compile(read.graph, machines, compiling); });
 }
 
 void ObjectiveArguments::add_to(CLI::App& command) {

@@ -17,6 +17,8 @@
 
 #include "placer/budget.h"
 
+#include "io/readers.h"
+
 namespace emplace::cli {
 
 inline constexpr int kExitFine = 0;
@@ -36,13 +38,33 @@ void add_compare(CLI::App& app, Session& session);
 void add_list(CLI::App& app, Session& session);
 void add_cluster(CLI::App& app, Session& session);
 void add_export(CLI::App& app, Session& session);
+void add_profile_fit(CLI::App& app, Session& session);
+void add_zoo(CLI::App& app, Session& session);
 
-// MODEL, --cluster, --cost, --dim: what nearly every command starts from.
+// --training, --optimizer, --colocate-gradients, --recompute: how a model becomes a training step.
+struct TrainingArguments {
+  bool training = false;
+  std::string optimizer;
+  bool colocate_gradients = false;
+  std::vector<std::string> recompute;
+
+  // --training itself is not for commands that only take zoo models.
+  void add_to(CLI::App& command, bool with_training = true);
+  // The first option that only a training step has, as it was written; empty when there is none.
+  std::string first_given() const;
+  // Throws an Error when such an option is there and the model is no training step.
+  Model read(const std::string& model, ReadOptions options = {}) const;
+};
+
+// MODEL, --cluster, --kinds, --cost, --fuse, --dim: what nearly every command starts from.
 struct ProblemArguments {
   std::string model;
   std::string cluster;
+  std::string kinds;
   std::string cost = "auto";
+  bool fuse = false;
   std::vector<std::string> dims;
+  TrainingArguments training;
 
   void add_to(CLI::App& command);
   std::shared_ptr<const Problem> load() const;

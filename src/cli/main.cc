@@ -39,6 +39,8 @@ int main(int argc, char** argv) {
   cli::add_simulate(app, session);
   cli::add_export(app, session);
   cli::add_cluster(app, session);
+  cli::add_profile_fit(app, session);
+  cli::add_zoo(app, session);
   cli::add_list(app, session);
   std::signal(SIGINT, on_interrupt);
   try {

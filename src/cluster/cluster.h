@@ -14,15 +14,19 @@
 #include "base/ids.h"
 #include "base/units.h"
 
+#include "cluster/cost_curves.h"
+
 namespace emplace {
 
-// What a kind of device can do: published peaks, for the analytic cost model.
+// What a kind of device can do: published peaks, and how far kernels come towards them, for the
+// analytic cost model.
 struct DeviceKind {
   std::string name;
   std::map<std::string, double, std::less<>> peak_flops;  // per second, by dtype name
   double memory_bandwidth = 0;                            // bytes per second
   Bytes memory = 0;
-  double launch_us = 0;     // fixed cost of starting one op
+  double launch_us = 0;  // what the host needs to start one plain kernel
+  CostCurves curves = gpu_curves();
   std::string source = {};  // where the figures come from
 };
 

@@ -1,68 +1,35 @@
 #include "cost/cost_model.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
-
-#include "cost/op_class.h"
 
 namespace emplace {
 namespace {
 
-// The fractions of a device's peaks that kernels of a class reach (docs/cost-model.md).
-struct Efficiency {
-  double flops;
-  double bandwidth;
-};
-
-constexpr std::array<Efficiency, kNumOpClasses> kEfficiency{{
-    {0.55, 0.70},  // matmul
-    {0.45, 0.60},  // convolution
-    {0.50, 0.75},  // elementwise
-    {0.40, 0.60},  // reduction
-    {0.40, 0.55},  // normalization
-    {0.50, 0.60},  // gather
-    {0.50, 0.70},  // copy
-    {0.50, 0.75},  // update
-}};
-
-// Frameworks multiply float32 matrices in TF32 where the device has it.
-double peak_flops(const DeviceKind& kind, DType dtype, OpClass op_class) {
-  const auto find = [&](std::string_view name) {
-    const auto entry = kind.peak_flops.find(name);
-    return entry == kind.peak_flops.end() ? 0.0 : entry->second;
-  };
-  const bool matrix = op_class == OpClass::kMatMul || op_class == OpClass::kConvolution;
-  if (matrix && dtype == DType::kFloat32) {
-    if (const double tf32 = find("tf32"); tf32 > 0) return tf32;
+bool uses_matrix_units(OpClass op_class) {
+  switch (op_class) {
+    case OpClass::kMatMul:
+    case OpClass::kLinear:
+    case OpClass::kMatMulGrad:
+    case OpClass::kBatchedMatMul:
+    case OpClass::kAttention:
+    case OpClass::kConvolution:
+    case OpClass::kConvolutionGrad:
+    case OpClass::kConvolution1d:
+    case OpClass::kConvolution1dGrad:
+    case OpClass::kPointwise:
+    case OpClass::kPointwiseGrad:
+      return true;
+    default:
+      return false;
   }
-  if (const double exact = find(dtype_name(dtype)); exact > 0) return exact;
-  return find("float32");
 }
 
-DType compute_dtype(const Graph& graph, OpId op) {
-  for (const auto tensors : {graph.outputs(op), graph.inputs(op)}) {
-    for (const TensorId tensor : tensors) {
-      if (graph.has_shape(tensor)) return graph.dtype(tensor);
-    }
-  }
-  return DType::kFloat32;
-}
-
-Bytes moved_bytes(const Graph& graph, OpId op, OpClass op_class) {
-  if (const auto given = graph.bytes_moved(op)) return *given;
-  Bytes written = 0;
-  for (const TensorId tensor : graph.outputs(op)) written += graph.bytes(tensor);
-  Bytes moved = written;
-  for (const TensorId tensor : graph.inputs(op)) {
-    const Bytes bytes = graph.bytes(tensor);
-    moved += op_class == OpClass::kGather ? std::min(bytes, written) : bytes;
-    // An update writes its parameter in place.
-    const bool parameter = graph.role(graph.producer(tensor)) == OpRole::kParameter;
-    if (op_class == OpClass::kUpdate && parameter) moved += bytes;
-  }
-  return moved;
+bool overlaps(OpClass op_class) {
+  return op_class != OpClass::kConvolution && op_class != OpClass::kConvolutionGrad &&
+         op_class != OpClass::kConvolution1d && op_class != OpClass::kConvolution1dGrad &&
+         op_class != OpClass::kDepthwise && op_class != OpClass::kDepthwiseGrad;
 }
 
 }  // namespace
@@ -86,28 +53,65 @@ std::optional<Decimal> measured_time_us(const Graph& graph, OpId op, const Devic
   return by_kind ? by_kind : by_any;
 }
 
-double analytic_time_us(const Graph& graph, OpId op, const DeviceKind& kind) {
-  const OpClass op_class = classify(graph.type(op), graph.phase(op));
-  const Efficiency efficiency = kEfficiency[static_cast<std::size_t>(op_class)];
+// Frameworks multiply float32 matrices in TF32 where the device has it. Figures for 16-bit types
+// are those of matrix units, which no other class uses.
+double peak_flops(const DeviceKind& kind, DType dtype, OpClass op_class) {
+  const auto find = [&](std::string_view name) {
+    const auto entry = kind.peak_flops.find(name);
+    return entry == kind.peak_flops.end() ? 0.0 : entry->second;
+  };
+  const bool matrix = uses_matrix_units(op_class);
+  const bool half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  if (matrix && dtype == DType::kFloat32) {
+    if (const double tf32 = find("tf32"); tf32 > 0) return tf32;
+  }
+  if (matrix || !half) {
+    if (const double exact = find(dtype_name(dtype)); exact > 0) return exact;
+  }
+  if (const double single = find("float32"); single > 0) return single;
+  return find(dtype_name(dtype));
+}
+
+double curve_time_us(const OpWork& work, const CostCurve& curve, double peak, double bandwidth,
+                     double launch_us) {
+  double compute_us = 0;
+  if (work.flops > 0 && peak > 0) {
+    compute_us = work.flops / (peak * curve.compute) * 1e6;
+    if (work.unaligned) compute_us /= curve.unaligned;
+    if (work.tiles > 0) compute_us *= (work.tiles + curve.half_tiles) / work.tiles;
+    if (work.depth > 0) compute_us *= (work.depth + curve.half_depth) / work.depth;
+  }
+  double memory_us = 0;
+  if (work.bytes > 0 && bandwidth > 0) {
+    memory_us = work.bytes / (bandwidth * curve.bandwidth) * 1e6;
+    if (curve.lane_bandwidth > 0 && work.channels > 0) {
+      memory_us += work.bytes / work.channels / curve.lane_bandwidth * 1e6;
+    }
+  }
+  const double work_us =
+      overlaps(work.op_class) ? std::max(compute_us, memory_us) : compute_us + memory_us;
+  return work.pieces * std::max(launch_us * curve.launches, curve.ramp_us + work_us / work.pieces);
+}
+
+double work_time_us(const OpWork& work, const DeviceKind& kind) {
+  const double peak = work.flops > 0 ? peak_flops(kind, work.dtype, work.op_class) : 0;
+  return curve_time_us(work, kind.curves[work.op_class], peak, kind.memory_bandwidth,
+                       kind.launch_us);
+}
+
+double analytic_time_us(const Graph& graph, OpId op, const OpWork& work, const DeviceKind& kind) {
   const auto missing = [&](std::string_view field) {
     fail_input(
         "op '{}': has no measured time for kind '{}', and the kind has no {} to estimate one",
         graph.op_name(op), kind.name, field);
   };
-  const auto flops = static_cast<double>(graph.flops(op).value_or(0));
-  const auto bytes = static_cast<double>(moved_bytes(graph, op, op_class));
-  double compute_us = 0;
-  if (flops > 0) {
-    const double peak = peak_flops(kind, compute_dtype(graph, op), op_class);
-    if (peak <= 0) missing("peak_flops");
-    compute_us = flops / (peak * efficiency.flops) * 1e6;
-  }
-  double memory_us = 0;
-  if (bytes > 0) {
-    if (kind.memory_bandwidth <= 0) missing("memory_bandwidth");
-    memory_us = bytes / (kind.memory_bandwidth * efficiency.bandwidth) * 1e6;
-  }
-  return kind.launch_us + std::max(compute_us, memory_us);
+  if (work.flops > 0 && peak_flops(kind, work.dtype, work.op_class) <= 0) missing("peak_flops");
+  if (work.bytes > 0 && kind.memory_bandwidth <= 0) missing("memory_bandwidth");
+  return work_time_us(work, kind);
+}
+
+double analytic_time_us(const Graph& graph, OpId op, const DeviceKind& kind) {
+  return analytic_time_us(graph, op, WorkReader(graph).work(op), kind);
 }
 
 }  // namespace emplace

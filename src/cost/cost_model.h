@@ -1,4 +1,4 @@
-// How long an op takes on a device: what was measured, or a roofline estimate.
+// How long an op takes on a device: what was measured, or what the device's curves say.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,8 @@
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
+
+#include "cost/op_work.h"
 
 namespace emplace {
 
@@ -26,8 +28,24 @@ inline constexpr std::string_view kAnyDevice = "*";
 // The measured time of an op on a device: by the device's name, else by its kind, else for any.
 std::optional<Decimal> measured_time_us(const Graph& graph, OpId op, const Device& device);
 
-// The analytic model: launch + max(FLOPs / reachable peak, bytes moved / reachable bandwidth), the
-// fractions of the peaks that are reachable being those of the op's class (docs/cost-model.md).
+// The peak that an op's kernels could reach; 0 where the kind has no figure for it.
+double peak_flops(const DeviceKind& kind, DType dtype, OpClass op_class);
+
+// The analytic model. With the curve of the op's class,
+//   compute = FLOPs / (peak * curve.compute * depth / (depth + half_depth) [* unaligned])
+//   memory  = bytes / (bandwidth * curve.bandwidth) + bytes / channels / lane_bandwidth
+//   time    = max(launches * launch_us, ramp_us + compute and memory)
+// where compute and memory overlap (the longer counts) but in convolutions, whose changes of layout
+// are kernels of their own (both count). Never falls as FLOPs or bytes grow. The kind must have a
+// peak and a bandwidth where the work needs them; where it has none, the work counts as free.
+double work_time_us(const OpWork& work, const DeviceKind& kind);
+
+// The same for the curve and the peaks themselves.
+double curve_time_us(const OpWork& work, const CostCurve& curve, double peak, double bandwidth,
+                     double launch_us);
+
+// The same for an op; throws an Error that names it when the kind lacks what an estimate needs.
+double analytic_time_us(const Graph& graph, OpId op, const OpWork& work, const DeviceKind& kind);
 double analytic_time_us(const Graph& graph, OpId op, const DeviceKind& kind);
 
 }  // namespace emplace

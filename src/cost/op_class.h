@@ -1,27 +1,22 @@
-// Coarse classes of operators: those whose kernels reach similar fractions of a device's peaks.
+// The class of an operator by its name alone. Shapes refine it (cost/op_work.h).
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
+#include "cluster/cost_curves.h"
 #include "graph/graph.h"
 
 namespace emplace {
 
-enum class OpClass : std::uint8_t {
-  kMatMul,  // matrix products, attention, recurrent cells
-  kConvolution,
-  kElementwise,    // one pass over the operands; also what no other class claims
-  kReduction,      // sums, softmax, losses, pooling
-  kNormalization,  // batch and layer norm, both directions
-  kGather,         // reads only as much of its inputs as it writes
-  kCopy,           // moves data without computing
-  kUpdate,         // optimizer steps: read gradient and parameter, write the parameter
+struct OperatorKind {
+  OpClass op_class = OpClass::kElementwise;
+  bool gradient = false;  // belongs to the backward pass by its name
+
+  friend bool operator==(const OperatorKind&, const OperatorKind&) = default;
 };
 
-inline constexpr int kNumOpClasses = 8;
-
-// By the operator's name, as PyTorch (aten) and ONNX have them, and the op's phase.
-OpClass classify(std::string_view type, Phase phase);
+// As PyTorch (aten) and ONNX name operators, and gradients after either: "convolution_backward",
+// "ConvGrad", "ConvWeightGrad". Any op of phase update is an update.
+OperatorKind classify(std::string_view type, Phase phase);
 
 }  // namespace emplace

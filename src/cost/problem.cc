@@ -7,7 +7,10 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/union_find.h"
 #include "base/wide.h"
+
+#include "cost/fusion.h"
 
 namespace emplace {
 
@@ -30,8 +33,13 @@ Nanoseconds Problem::mean_transfer_time(TensorId tensor) const {
 class ProblemCompiler {
  public:
   ProblemCompiler(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster,
-                  CostMode mode)
-      : graph_(*graph), cluster_(*cluster), mode_(mode), problem_(new Problem) {
+                  const CompileOptions& options)
+      : graph_(*graph),
+        cluster_(*cluster),
+        mode_(options.cost),
+        fuse_(options.fuse),
+        work_(graph_),
+        problem_(new Problem) {
     problem_->graph_ = std::move(graph);
     problem_->cluster_ = std::move(cluster);
   }
@@ -39,6 +47,7 @@ class ProblemCompiler {
   std::shared_ptr<const Problem> compile() {
     check_sizes();
     problem_->colocation_ = find_colocation(graph_);
+    if (fuse_) fuse_chains();
     find_devices();
     find_durations();
     summarize_durations();
@@ -66,6 +75,18 @@ class ProblemCompiler {
                    graph_.op_name(op), format_bytes(kLargest));
       }
     }
+  }
+
+  // One kernel runs on one device.
+  void fuse_chains() {
+    fusion_.emplace(graph_, work_);
+    UnionFind groups(problem_->num_groups());
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      groups.unite(problem_->group_of(op), problem_->group_of(fusion_->last_of(op)));
+    }
+    std::vector<std::uint32_t> labels(graph_.num_ops());
+    for (OpId op = 0; op < graph_.num_ops(); ++op) labels[op] = groups.find(problem_->group_of(op));
+    problem_->colocation_ = number_groups(labels);
   }
 
   bool names_device(StringId name, DeviceId device) const {
@@ -166,12 +187,16 @@ class ProblemCompiler {
       count_origin(measured, *rounded);
     }
     if (!unmeasured.empty()) report_unmeasured(unmeasured, device);
+    if (fusion_) {
+      const std::span<Nanoseconds> all(problem_->durations_);
+      fusion_->apply(cluster_.kind_of(id), all.last(graph_.num_ops()));
+    }
   }
 
-  Decimal estimate(OpId op, DeviceId id) const {
+  Decimal estimate(OpId op, DeviceId id) {
     constexpr int kDigits = 6;  // picoseconds
     constexpr double kLongest = 1e12;
-    const double time = analytic_time_us(graph_, op, cluster_.kind_of(id));
+    const double time = analytic_time_us(graph_, op, work_.work(op), cluster_.kind_of(id));
     if (!(time < kLongest)) {
       fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op),
                  cluster_.device(id).name);
@@ -292,15 +317,24 @@ class ProblemCompiler {
   const Graph& graph_;
   const Cluster& cluster_;
   CostMode mode_;
+  bool fuse_;
+  WorkReader work_;
+  std::optional<Fusion> fusion_;
   std::shared_ptr<Problem> problem_;
   double measured_ns_ = 0;
   double analytic_ns_ = 0;
 };
 
 std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                       std::shared_ptr<const Cluster> cluster, CostMode mode) {
+                                       std::shared_ptr<const Cluster> cluster,
+                                       const CompileOptions& options) {
   EMPLACE_CHECK(graph != nullptr && cluster != nullptr);
-  return ProblemCompiler(std::move(graph), std::move(cluster), mode).compile();
+  return ProblemCompiler(std::move(graph), std::move(cluster), options).compile();
+}
+
+std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                       std::shared_ptr<const Cluster> cluster, CostMode mode) {
+  return compile(std::move(graph), std::move(cluster), CompileOptions{.cost = mode});
 }
 
 }  // namespace emplace

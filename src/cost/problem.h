@@ -86,8 +86,16 @@ class Problem {
   Nanoseconds horizon_ = 0;
 };
 
+struct CompileOptions {
+  CostMode cost = CostMode::kAuto;
+  bool fuse = false;  // elementwise chains are one kernel each (cost/fusion.h)
+};
+
 // Throws an Error when an op names an unknown device, no device may run a group, or a time is
 // missing (CostMode::kMeasured) or overflows.
+std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                       std::shared_ptr<const Cluster> cluster,
+                                       const CompileOptions& options);
 std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
                                        std::shared_ptr<const Cluster> cluster,
                                        CostMode mode = CostMode::kAuto);

@@ -35,6 +35,15 @@ std::string_view without_call_number(std::string_view part) {
   return numbered ? part.substr(0, at) : part;
 }
 
+// "encoder.layer.1.step.7", a step of an unrolled layer -> "encoder.layer.1".
+std::string_view without_step(std::string_view module) {
+  static constexpr std::string_view kStep = ".step.";
+  const std::size_t at = module.rfind(kStep);
+  const bool numbered =
+      at != std::string_view::npos && all_digits(module.substr(at + kStep.size()));
+  return numbered ? module.substr(0, at) : module;
+}
+
 // "/net/layer2/layer2.1" -> "net.layer2.1".
 std::string dotted(std::string_view path, bool keep_call_numbers) {
   std::vector<std::string_view> parts = split(path, "/");
@@ -111,7 +120,7 @@ class ModuleFinder {
     const std::string full = dotted(path, true);
     if (full.empty()) return kNone;
     if (const auto known = pool_.find(full); known && *known < parameter_labels_) return *known;
-    const auto shorter = pool_.find(dotted(path, false));
+    const auto shorter = pool_.find(without_step(dotted(path, false)));
     return shorter && *shorter < parameter_labels_ ? *shorter : pool_.intern(full);
   }
 

@@ -191,6 +191,36 @@ std::map<std::string, double, std::less<>> read_peaks(const YAML::Node& node, co
   return peaks;
 }
 
+double read_curve_value(const YAML::Node& node, const CurveField& field, const Fields& curve) {
+  const std::string text = node.IsScalar() ? node.Scalar() : "";
+  const auto value = parse_real(text);
+  if (!value || *value < field.low || *value > field.high) {
+    curve.fail_field(node, std::string(field.name).c_str(), "'{}': expected a number from {} to {}",
+                     text, field.low, field.high);
+  }
+  return *value;
+}
+
+// Classes and fields that are not given stay as they are.
+void read_curves(const YAML::Node& node, const std::string& kind, CostCurves& curves) {
+  Fields fields(node, fmt::format("kind '{}': curves", kind));
+  for (std::size_t i = 0; i < kNumOpClasses; ++i) {
+    const auto op_class = static_cast<OpClass>(i);
+    const std::string name(op_class_name(op_class));
+    const YAML::Node value = fields.find(name.c_str());
+    if (!value.IsDefined()) continue;
+    Fields curve(value, fmt::format("kind '{}': curves: {}", kind, name));
+    for (const CurveField& field : curve_fields()) {
+      if (!uses_field(op_class, field.value)) continue;
+      const YAML::Node number = curve.find(std::string(field.name).c_str());
+      if (number.IsDefined())
+        curves[op_class].*field.value = read_curve_value(number, field, curve);
+    }
+    curve.refuse_others();
+  }
+  fields.refuse_others();
+}
+
 // A kind that has a built-in kind's name starts from that kind's figures.
 DeviceKind read_kind(const std::string& name, const YAML::Node& node) {
   Fields fields(node, fmt::format("kind '{}'", name));
@@ -207,6 +237,9 @@ DeviceKind read_kind(const std::string& name, const YAML::Node& node) {
   kind.memory = fields.memory("memory").value_or(kind.memory);
   kind.launch_us = fields.real("launch_us").value_or(kind.launch_us);
   kind.source = fields.text("source").value_or(kind.source);
+  if (const YAML::Node curves = fields.find("curves"); curves.IsDefined()) {
+    read_curves(curves, name, kind.curves);
+  }
   fields.refuse_others();
   return kind;
 }

@@ -132,6 +132,24 @@ std::vector<const DeviceKind*> kinds_to_write(const ClusterSpec& spec) {
   return kinds;
 }
 
+// Only what a reader would not know without it: the built-in curves need not be repeated.
+std::string curves_text(const DeviceKind& kind) {
+  const DeviceKind* built_in = find_device_kind(kind.name);
+  const CostCurves known = built_in != nullptr ? built_in->curves : gpu_curves();
+  std::string text;
+  for (std::size_t i = 0; i < kNumOpClasses; ++i) {
+    const auto op_class = static_cast<OpClass>(i);
+    if (kind.curves[op_class] == known[op_class]) continue;
+    std::vector<std::string> values;
+    for (const CurveField& field : curve_fields()) {
+      if (!uses_field(op_class, field.value)) continue;
+      values.push_back(fmt::format("{}: {}", field.name, kind.curves[op_class].*field.value));
+    }
+    text += fmt::format("      {}: {{{}}}\n", op_class_name(op_class), fmt::join(values, ", "));
+  }
+  return text.empty() ? "" : "    curves:\n" + text;
+}
+
 std::string kind_text(const DeviceKind& kind) {
   std::vector<std::string> peaks;
   for (const auto& [dtype, peak] : kind.peak_flops) {
@@ -145,7 +163,7 @@ std::string kind_text(const DeviceKind& kind) {
   text += fmt::format("    memory: {}\n", size_text(kind.memory));
   text += fmt::format("    launch_us: {}\n", kind.launch_us);
   text += fmt::format("    source: {}\n", quoted(kind.source));
-  return text;
+  return text + curves_text(kind);
 }
 
 std::string device_text(const Device& device) {

@@ -56,6 +56,72 @@ std::vector<std::pair<std::string, Decimal>> read_times(JsonValue value) {
   return times;
 }
 
+std::string_view token_of(JsonValue value) {
+  const std::string_view token = value.raw_json_token();
+  return token.substr(0, token.find_last_not_of(" \n\r\t") + 1);
+}
+
+// Whole numbers and reals are told apart by how they are written: 2 and 2.0.
+bool is_written_as_real(JsonValue value) {
+  return token_of(value).find_first_of(".eE") != std::string_view::npos;
+}
+
+double read_real(JsonValue value, std::string_view field) {
+  if (double real = 0; value.get_double().get(real) == simdjson::SUCCESS) return real;
+  // JSON has no infinity; what is beyond every double stands for it.
+  const auto number = Decimal::parse(token_of(value));
+  if (!number || number->exponent <= std::numeric_limits<double>::max_exponent10) {
+    fail_input("{}: '{}' is not a number", field, token_of(value));
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return number->negative() ? -kInfinity : kInfinity;
+}
+
+AttributeValue read_attribute_list(JsonValue list, std::string_view field) {
+  std::vector<std::int64_t> integers;
+  std::vector<double> reals;
+  bool whole = true;
+  for (auto item : json_array(list, field)) {
+    JsonValue value = item.value();
+    const simdjson::ondemand::json_type type = value.type();
+    if (type != simdjson::ondemand::json_type::number) {
+      fail_input("{}: expected a list of numbers", field);
+    }
+    whole = whole && !is_written_as_real(value);
+    if (whole) integers.push_back(json_integer(value, field));
+    reals.push_back(whole ? static_cast<double>(integers.back()) : read_real(value, field));
+  }
+  if (whole) return integers;
+  return reals;
+}
+
+AttributeValue read_attribute(JsonValue value, std::string_view field) {
+  const simdjson::ondemand::json_type type = value.type();
+  switch (type) {
+    case simdjson::ondemand::json_type::string:
+      return json_string(value, field);
+    case simdjson::ondemand::json_type::number:
+      if (is_written_as_real(value)) return read_real(value, field);
+      return json_integer(value, field);
+    case simdjson::ondemand::json_type::array:
+      return read_attribute_list(value, field);
+    default:
+      fail_input("{}: expected a number, a string or a list of numbers", field);
+  }
+}
+
+Attributes read_attributes(JsonValue value) {
+  Attributes attributes;
+  for (auto field : json_object(value, "attributes")) {
+    std::string name(std::string_view(field.unescaped_key()));
+    if (name.empty()) fail_input("attributes: one has no name");
+    if (attributes.find(name) != nullptr) fail_input("attributes: '{}' occurs twice", name);
+    AttributeValue read = read_attribute(field.value(), fmt::format("attributes: {}", name));
+    attributes.set(std::move(name), std::move(read));
+  }
+  return attributes;
+}
+
 Phase read_phase(JsonValue value) {
   const std::string name = json_string(value, "phase");
   const auto phase = parse_phase(name);
@@ -94,6 +160,8 @@ void read_op_field(OpSpec& spec, std::string_view key, JsonValue value) {
     spec.colocate = json_string(value, "colocate");
   else if (key == "devices")
     spec.devices = json_strings(value, "devices");
+  else if (key == "attributes")
+    spec.attributes = read_attributes(value);
 }
 
 // Adds every element of a list through `add`; errors say which element.

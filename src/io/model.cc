@@ -1,14 +1,16 @@
-// Which reader a file is for, told by its content.
+// Which reader a file is for, told by its content; and models that are built, not read.
 #include <cctype>
 #include <filesystem>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/error.h"
 
 #include "cluster/presets.h"
 
 #include "io/file.h"
 #include "io/readers.h"
+#include "zoo/registry.h"
 
 namespace emplace {
 namespace {
@@ -51,11 +53,44 @@ Model read_by_content(const std::string& content, const ReadOptions& options,
   return {std::make_shared<const Graph>(read_onnx(content, options, name)), nullptr};
 }
 
+std::string optimizer_name(Optimizer optimizer) {
+  for (const std::string& name : optimizer_names()) {
+    if (parse_optimizer(name) == optimizer) return name;
+  }
+  EMPLACE_CHECK(false);
+}
+
+// "zoo:resnet-50" and "batch=64": "zoo:resnet-50:batch=64".
+std::string with_option(const std::string& name, const std::string& option) {
+  const bool has_options = name.find(':') != name.rfind(':');
+  return name + (!has_options ? ":" : name.ends_with(':') ? "" : ",") + option;
+}
+
+Model build_zoo_model(std::string name, const ReadOptions& options) {
+  if (!options.dims.empty()) {
+    fail_option("{}: has no symbolic dimension '{}'; a zoo model's sizes are options of its name",
+                name, options.dims.begin()->first);
+  }
+  if (options.training) name = with_option(name, "training=true");
+  if (options.optimizer_chosen) {
+    name = with_option(name, "optimizer=" + optimizer_name(options.training_options.optimizer));
+  }
+  return {std::make_shared<const Graph>(zoo::build_model(name, options.training_options)), nullptr};
+}
+
 }  // namespace
 
-Model read_model(const std::string& path, const ReadOptions& options) {
-  const std::string content = read_file(path);
-  return with_context(path, [&] { return read_by_content(content, options, stem_of(path)); });
+Model read_model(const std::string& path_or_name, const ReadOptions& options) {
+  if (zoo::is_zoo_name(path_or_name)) return build_zoo_model(path_or_name, options);
+  const std::string content = read_file(path_or_name);
+  return with_context(path_or_name, [&] {
+    Model model = read_by_content(content, options, stem_of(path_or_name));
+    if (options.training) {
+      model.graph =
+          std::make_shared<const Graph>(training_step(*model.graph, options.training_options));
+    }
+    return model;
+  });
 }
 
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset) {

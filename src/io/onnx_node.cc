@@ -134,6 +134,16 @@ std::string module_of_node(const onnx::NodeProto& node) {
   }
 }
 
+void set_module_of_node(onnx::NodeProto& node, std::string_view module) {
+  // The list has no way to quote.
+  if (module.empty() || module.find('\'') != std::string_view::npos) return;
+  onnx::StringStringEntryProto entry;
+  entry.set_key(std::string(kScopesKey));
+  entry.set_value(fmt::format("['', '{}', '{}']", module, node.op_type()));
+  node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(kMetadataField,
+                                                                        entry.SerializeAsString());
+}
+
 std::string module_of_initializer(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};

@@ -31,6 +31,8 @@ std::string node_label(const onnx::NodeProto& node);
 // "/encoder/layer/layer.0/attention/MatMul" -> "encoder.layer.0.attention": where the exporter says
 // that the node comes from; empty when it does not.
 std::string module_of_node(const onnx::NodeProto& node);
+// Says so, for this reader and others, whatever the node's name.
+void set_module_of_node(onnx::NodeProto& node, std::string_view module);
 // "encoder.layer.0.weight" -> "encoder.layer.0"; empty when the name does not say.
 std::string module_of_initializer(std::string_view name);
 

@@ -1,6 +1,7 @@
 // ONNX models: one op for each node, initializer and input. Shapes and costs are those that
 // onnx_walk.h finds.
 #include <climits>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -11,7 +12,9 @@
 
 #include "graph/graph_builder.h"
 
+#include "io/onnx_conventions.h"
 #include "io/onnx_flatten.h"
+#include "io/onnx_functions.h"
 #include "io/onnx_node.h"
 #include "io/onnx_shapes.h"
 #include "io/onnx_walk.h"
@@ -73,6 +76,43 @@ bool is_weight(const OnnxValue& value) {
     default:
       return false;
   }
+}
+
+// A constant's contents become its attribute "value": a number of a scalar, else a list, row by
+// row.
+void keep_contents(const std::optional<SmallTensor>& data, Attributes& attributes) {
+  if (!data) return;
+  std::vector<std::int64_t> integers;
+  std::vector<double> reals;
+  for (std::size_t i = 0; i < data->values.size(); ++i) {
+    if (std::isnan(data->values[i])) return;
+    integers.push_back(data->integer(i));
+    reals.push_back(static_cast<double>(data->values[i]));
+  }
+  if (data->is_integral()) {
+    if (!data->dims.empty()) return attributes.set("value", integers);
+    return attributes.set("value", integers.at(0));
+  }
+  if (!data->dims.empty()) return attributes.set("value", reals);
+  attributes.set("value", reals.at(0));
+}
+
+// Positions that are left out, but for those at the end, are an attribute: a graph's op lists only
+// what there is.
+template <class IsThere>
+void keep_omitted(int count, const std::string& attribute, Attributes& attributes,
+                  IsThere is_there) {
+  std::vector<std::int64_t> gaps;
+  std::vector<std::int64_t> waiting;
+  for (int i = 0; i < count; ++i) {
+    if (!is_there(i)) {
+      waiting.push_back(i);
+      continue;
+    }
+    gaps.insert(gaps.end(), waiting.begin(), waiting.end());
+    waiting.clear();
+  }
+  if (!gaps.empty()) attributes.set(attribute, std::move(gaps));
 }
 
 // What is not known, as one message: every op with a reason of its own, by reason, and how many
@@ -161,7 +201,10 @@ class Reader {
   }
 
   void note_initializers() {
-    for (const auto& tensor : graph_.initializer()) note_initializer(tensor.name());
+    for (const auto& tensor : graph_.initializer()) {
+      note_initializer(tensor.name());
+      if (!tensor.doc_string().empty()) notes_[tensor.name()] = tensor.doc_string();
+    }
     for (const auto& sparse : graph_.sparse_initializer()) {
       note_initializer(sparse.values().name());
       sparse_bytes_[sparse.values().name()] = saturating_add(
@@ -185,17 +228,54 @@ class Reader {
     Pending node{.name = proto.name(),
                  .type = proto.op_type() == "Constant" ? "constant" : proto.op_type(),
                  .module = module_of_node(proto),
-                 .inputs = values_read(proto),
+                 .inputs = inputs_of(proto),
                  .outputs = {},
                  .cost = visited.cost,
-                 .attributes = attributes_of(proto)};
-    for (std::size_t i = 0; i < visited.outputs.size(); ++i) {
-      const OnnxValue* value = visited.outputs[i];
-      if (value != nullptr && value->known) {
-        node.outputs.push_back(proto.output(static_cast<int>(i)));
-      }
+                 .attributes = attributes_of_op(visited)};
+    const auto is_known = [&](int i) {
+      const OnnxValue* value = visited.outputs[static_cast<std::size_t>(i)];
+      return value != nullptr && value->known;
+    };
+    for (int i = 0; i < proto.output_size(); ++i) {
+      if (is_known(i)) node.outputs.push_back(proto.output(i));
     }
+    keep_omitted(proto.input_size(), std::string(kOmittedInputs), node.attributes,
+                 [&](int i) { return !proto.input(i).empty(); });
+    keep_omitted(proto.output_size(), std::string(kOmittedOutputs), node.attributes, is_known);
     return node;
+  }
+
+  // As the node lists them, a value that is read twice being there twice, then what its bodies
+  // read.
+  static std::vector<std::string> inputs_of(const onnx::NodeProto& proto) {
+    std::vector<std::string> inputs;
+    std::unordered_set<std::string_view> listed;
+    for (const std::string& name : proto.input()) {
+      if (name.empty()) continue;
+      inputs.push_back(name);
+      listed.insert(name);
+    }
+    for (std::string& name : values_read(proto)) {
+      if (!listed.contains(name)) inputs.push_back(std::move(name));
+    }
+    return inputs;
+  }
+
+  static Attributes attributes_of_op(const VisitedNode& visited) {
+    const onnx::NodeProto& proto = visited.node.proto;
+    Attributes attributes = attributes_of(proto);
+    if (proto.op_type() == "Constant") {
+      Attributes contents;
+      for (const char* name : {"value_float", "value_floats"}) {
+        if (const AttributeValue* value = attributes.find(name)) contents.set("value", *value);
+      }
+      if (visited.outputs[0] != nullptr) keep_contents(visited.outputs[0]->data, contents);
+      return contents;
+    }
+    const auto* fill =
+        proto.op_type() == "ConstantOfShape" ? find_attribute(proto, "value") : nullptr;
+    if (fill != nullptr && fill->has_t()) keep_contents(parse_small_tensor(fill->t()), attributes);
+    return attributes;
   }
 
   // Initializers and inputs keep their names, whatever the nodes are called.
@@ -215,11 +295,21 @@ class Reader {
 
   TensorId add_source(const std::string& name, const std::string& type, const std::string& module,
                       const OnnxValue& value) {
+    OpSpec op{.name = name, .type = type, .module = module};
+    if (type == "constant") keep_contents(value.data, op.attributes);
     return with_context(fmt::format("op '{}'", name), [&] {
-      const auto tensors =
-          builder_.add({.name = name, .type = type, .module = module}, {spec(name, value)});
+      const auto tensors = builder_.add(op, {spec(name, value)});
       return tensors_[name] = tensors[0];
     });
+  }
+
+  // Our own files say which initializers are parameters and which are buffers.
+  std::string type_of_initializer(const std::string& name, const OnnxValue& value) const {
+    const auto note = notes_.find(name);
+    if (note != notes_.end() && (note->second == kParameterNote || note->second == kBufferNote)) {
+      return note->second == kBufferNote ? "buffer" : "parameter";
+    }
+    return is_weight(value) ? "parameter" : "constant";
   }
 
   // The tensor of a value's name. An initializer's op is added here, just before its first reader:
@@ -228,8 +318,7 @@ class Reader {
     const auto found = tensors_.find(name);
     if (found != tensors_.end()) return found->second;
     const OnnxValue& value = *scope_.find(name);
-    return add_source(name, is_weight(value) ? "parameter" : "constant",
-                      module_of_initializer(name), value);
+    return add_source(name, type_of_initializer(name, value), module_of_initializer(name), value);
   }
 
   TensorSpec spec(const std::string& name, const OnnxValue& value) const {
@@ -266,6 +355,7 @@ class Reader {
   OnnxScope scope_;
   std::vector<std::string> initializers_;
   std::unordered_set<std::string> initializer_set_;
+  std::unordered_map<std::string, std::string> notes_;  // initializers' doc_strings
   std::unordered_map<std::string, Bytes> sparse_bytes_;
   std::vector<Pending> nodes_;
   UnknownOps unknown_;
@@ -277,6 +367,7 @@ class Reader {
 
 Graph read_onnx(const std::string& bytes, const ReadOptions& options, const std::string& name) {
   onnx::ModelProto model = parse_model(bytes);
+  restore_operators(model);
   set_symbolic_dims(model, options.dims);
   return Reader(std::move(model), name).read();
 }

@@ -9,11 +9,18 @@
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "graph/training.h"
 
 namespace emplace {
 
 struct ReadOptions {
   std::map<std::string, std::int64_t, std::less<>> dims = {};  // ONNX: symbolic dimensions
+  // A file's forward graph becomes its training step; a zoo model is built with training=true.
+  bool training = false;
+  // Of that step, and of a zoo model that is one by itself.
+  TrainingOptions training_options = {};
+  // Its optimizer was chosen, and so replaces a zoo model's own.
+  bool optimizer_chosen = false;
 };
 
 struct Model {
@@ -21,9 +28,10 @@ struct Model {
   std::shared_ptr<const Cluster> cluster = nullptr;  // where the file brings one
 };
 
-// By content, not by name: emplace.graph/1, ONNX, dnn-partitioning or PipeDream, each also gzipped.
-// Errors name the file.
-Model read_model(const std::string& path, const ReadOptions& options = {});
+// A file, by content, not by name: emplace.graph/1, ONNX, dnn-partitioning or PipeDream, each also
+// gzipped; or a name that is built (zoo/registry.h): "zoo:resnet-50:batch=64", "family:ptb:seed=3".
+// Errors name the file or the model.
+Model read_model(const std::string& path_or_name, const ReadOptions& options = {});
 
 // A file, or a preset's name (cluster/presets.h).
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cluster/cluster.h"
+#include "graph/graph.h"
 
 #include "cost/problem.h"
 
@@ -13,6 +14,18 @@
 #include "io/placement_file.h"
 
 namespace emplace {
+
+// emplace.graph/1; read back it is the same graph, op by op and field by field. Throws an Error for
+// an attribute that JSON cannot hold (a NaN).
+std::string write_graph_json(const Graph& graph);
+
+// The bytes of an ONNX model (opset 17, IR 8) of a forward graph in ONNX operators: weights without
+// contents (they would lie in "<graph's name>.weights"), constants with theirs, the type of every
+// value. Operators that came after opset 17 become functions of the model. Read back, ops have
+// their names, modules, attributes and costs. Throws an Error that names the op for a backward or
+// an update op, a constant whose "value" is missing, a tensor without a shape, an operator that
+// ONNX does not have, and one that is not given what it takes.
+std::string write_onnx(const Graph& graph);
 
 // An emplace.cluster/1 file meant to be edited: it spells out the figures of every kind used, and
 // read back it gives the same devices, kinds and links.

@@ -11,9 +11,13 @@ Value linear(Net& net, std::string_view name, const Value& x, std::int64_t out, 
   const Value weight = net.parameter("weight", {out, x.last()});
   std::optional<Value> offset;
   if (bias) offset = net.parameter("bias", {out});
+  return project(net, x, weight, offset);
+}
+
+Value project(Net& net, const Value& x, const Value& weight, const std::optional<Value>& bias) {
   Shape shape = x.shape;
-  shape.back() = out;
-  return reshape(net, gemm(net, reshape(net, x, {-1, x.last()}), weight, offset), shape);
+  shape.back() = weight.dim(0);
+  return reshape(net, gemm(net, reshape(net, x, {-1, x.last()}), weight, bias), shape);
 }
 
 ConvShape same(std::int64_t kernel, std::int64_t stride, std::int64_t groups) {
@@ -85,14 +89,16 @@ LstmWeights lstm_weights(Net& net, std::string_view name, std::int64_t in, std::
 }
 
 LstmState lstm_step(Net& net, const Value& x, const LstmState& state, const LstmWeights& weights) {
-  const Value gates = add(net, gemm(net, x, weights.input, weights.input_bias),
-                          gemm(net, state.hidden, weights.hidden, weights.hidden_bias));
+  const Value from_input = gemm(net, x, weights.input, weights.input_bias);
+  const Value from_state = gemm(net, state.hidden, weights.hidden, weights.hidden_bias);
+  const Value gates = add(net, from_input, from_state);
   const Values parts = split_evenly(net, gates, 4, 1);
   const Value in = sigmoid(net, parts[0]);
   const Value forget = sigmoid(net, parts[1]);
   const Value candidate = tanh(net, parts[2]);
   const Value out = sigmoid(net, parts[3]);
-  const Value cell = add(net, mul(net, forget, state.cell), mul(net, in, candidate));
+  const Value kept = mul(net, forget, state.cell);
+  const Value cell = add(net, kept, mul(net, in, candidate));
   return {.hidden = mul(net, out, tanh(net, cell)), .cell = cell};
 }
 
@@ -136,9 +142,49 @@ Value attend(Net& net, const Value& q, const Value& k, const Value& v,
   return matmul(net, weights, repeat_heads(net, v, q.dim(1)));
 }
 
+Value causal_mask(Net& net, std::int64_t length, std::int64_t before) {
+  return net.input("causal_mask", {1, 1, length, before + length});
+}
+
+RotaryTables rotary_tables(Net& net, std::int64_t length, std::int64_t size) {
+  const auto scope = net.scope("rotary");
+  return {.cos = net.buffer("cos", {length, size}), .sin = net.buffer("sin", {length, size})};
+}
+
+Value rotate(Net& net, const Value& x, const RotaryTables& tables) {
+  if (x.last() % 2 != 0) {
+    fail_option(
+        "module '{}': heads of {} elements cannot be rotated in pairs; expected an even size",
+        net.module(), x.last());
+  }
+  const Values halves = split_evenly(net, x, 2, -1);
+  const Value turned = concat(net, {unary(net, "Neg", halves[1]), halves[0]}, -1);
+  const Value along = mul(net, x, tables.cos);
+  return add(net, along, mul(net, turned, tables.sin));
+}
+
+Value grouped_attention(Net& net, std::string_view name, const Value& x,
+                        const GroupedAttention& options) {
+  const auto scope = net.scope(name);
+  const std::int64_t hidden = x.last();
+  if (hidden % options.heads != 0) {
+    fail_option("module '{}': a width of {} is not divisible by {} heads", net.module(), hidden,
+                options.heads);
+  }
+  const std::int64_t key_width = hidden / options.heads * options.key_heads;
+  const Value q = split_heads(net, linear(net, "q_proj", x, hidden, false), options.heads);
+  const Value k = split_heads(net, linear(net, "k_proj", x, key_width, false), options.key_heads);
+  const Value v = split_heads(net, linear(net, "v_proj", x, key_width, false), options.key_heads);
+  const Value queries = rotate(net, q, options.positions);
+  const Value keys = rotate(net, k, options.positions);
+  const Value attended = attend(net, queries, keys, v, {.mask = &options.mask});
+  return linear(net, "o_proj", merge_heads(net, attended), hidden, false);
+}
+
 Value classification_loss(Net& net, const Value& logits, const Value& labels) {
   const auto scope = net.scope("loss");
-  return cross_entropy(net, reshape(net, logits, {-1, logits.last()}), reshape(net, labels, {-1}));
+  const Value rows = reshape(net, logits, {-1, logits.last()});
+  return cross_entropy(net, rows, reshape(net, labels, {-1}));
 }
 
 }  // namespace emplace::zoo

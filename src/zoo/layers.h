@@ -2,6 +2,7 @@
 // name, so that its ops and parameters are "name.weight", "name.Conv", ...
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,10 @@ namespace emplace::zoo {
 
 // On the last dimension, whatever is before it: one Gemm.
 Value linear(Net& net, std::string_view name, const Value& x, std::int64_t out, bool bias = true);
+
+// The same with weights [out, in] that there are already, as where they are shared.
+Value project(Net& net, const Value& x, const Value& weight,
+              const std::optional<Value>& bias = std::nullopt);
 
 Value conv_layer(Net& net, std::string_view name, const Value& x, std::int64_t out,
                  const ConvShape& shape, bool bias = false);
@@ -59,6 +64,30 @@ Value attend(Net& net, const Value& q, const Value& k, const Value& v,
 // [n, length, heads x size] to [n, heads, length, size], and back.
 Value split_heads(Net& net, const Value& x, std::int64_t heads);
 Value merge_heads(Net& net, const Value& x);
+
+// What is added to the scores so that no position sees a later one: one input for all layers. With
+// `before` further keys ahead of the first query, which all queries see.
+Value causal_mask(Net& net, std::int64_t length, std::int64_t before = 0);
+
+// Positions as rotations of pairs of elements (Su et al. 2021), the pairs being an element of each
+// half as Llama's are. The tables are [length, size].
+struct RotaryTables {
+  Value cos;
+  Value sin;
+};
+RotaryTables rotary_tables(Net& net, std::int64_t length, std::int64_t size);
+Value rotate(Net& net, const Value& x, const RotaryTables& tables);  // [n, heads, length, size]
+
+// Self-attention of x [n, length, hidden] in which several queries share a key and a value (Ainslie
+// et al. 2023; with as many key heads as heads it is the usual one), rotated, without biases.
+struct GroupedAttention {
+  std::int64_t heads = 1;
+  std::int64_t key_heads = 1;
+  RotaryTables positions = {};
+  Value mask = {};
+};
+Value grouped_attention(Net& net, std::string_view name, const Value& x,
+                        const GroupedAttention& options);
 
 // The mean cross entropy of logits [..., classes] against integer labels [...].
 Value classification_loss(Net& net, const Value& logits, const Value& labels);

@@ -93,6 +93,47 @@ TEST(OnnxReader, takes_float_tensors_for_weights_and_other_numbers_for_constants
   EXPECT_THAT(output_shape(graph, "constant node"), ElementsAre(2));
 }
 
+TEST(OnnxReader, keeps_the_contents_of_small_constants) {
+  OnnxModelMaker model;
+  model.integers("axes", {1, -2});
+  model.integer("scalar", 7);
+  model.integers("long", std::vector<std::int64_t>(257, 1));
+  auto& constant = model.node("Constant", {}, {"c"}, "node");
+  auto& tensor = *add_attribute(constant, "value", onnx::AttributeProto::TENSOR).mutable_t();
+  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  tensor.add_dims(2);
+  tensor.add_float_data(0.5);
+  tensor.add_float_data(2);
+  add_attribute(model.node("Constant", {}, {"f"}, "real"), "value_float",
+                onnx::AttributeProto::FLOAT)
+      .set_f(0.25);
+  const Graph graph = model.read();
+  const auto value = [&](const char* op) {
+    return graph.attributes(find_op(graph, op)).find("value");
+  };
+  EXPECT_EQ(*value("axes"), AttributeValue(std::vector<std::int64_t>{1, -2}));
+  EXPECT_EQ(*value("scalar"), AttributeValue(std::int64_t{7}));
+  EXPECT_EQ(value("long"), nullptr);
+  EXPECT_EQ(*value("node"), AttributeValue(std::vector<double>{0.5, 2}));
+  EXPECT_EQ(*value("real"), AttributeValue(0.25));
+}
+
+TEST(OnnxReader, lists_inputs_as_the_node_does_and_says_which_are_left_out) {
+  OnnxModelMaker model;
+  model.input("x", {2});
+  model.input("limit", {});
+  model.node("Mul", {"x", "x"}, {"y"}, "square");
+  model.node("Clip", {"y", "", "limit"}, {"z"}, "clip");
+  model.output("z");
+  const Graph graph = model.read();
+  const OpId square = find_op(graph, "square");
+  ASSERT_EQ(graph.inputs(square).size(), 2U);
+  EXPECT_EQ(graph.inputs(square)[0], graph.inputs(square)[1]);
+  EXPECT_EQ(graph.inputs(find_op(graph, "clip")).size(), 2U);
+  EXPECT_THAT(graph.attributes(find_op(graph, "clip")).integers("omitted_inputs"), ElementsAre(1));
+  EXPECT_TRUE(graph.attributes(square).empty());
+}
+
 TEST(OnnxReader, takes_an_input_with_an_initializer_for_the_initializer) {
   OnnxModelMaker model;
   make_small(model);

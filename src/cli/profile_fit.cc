@@ -1,0 +1,187 @@
+// emplace profile-fit: measured graphs of a device in, a device kind with its cost curves out.
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/units.h"
+
+#include "cluster/device_kinds.h"
+
+#include "cost/fit.h"
+
+#include "cli/command.h"
+#include "cli/table.h"
+#include "io/file.h"
+#include "io/readers.h"
+#include "io/writers.h"
+
+namespace emplace::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> graphs;
+  std::string output;
+  std::string measured;  // the key of the times
+  std::string name;
+  std::string like;
+};
+
+std::string choose_measured(const Arguments& arguments, std::span<const Graph* const> graphs) {
+  const std::vector<std::string> found = measured_devices(graphs);
+  if (found.empty()) fail_input("the graphs have no measured times (time_us)");
+  if (arguments.measured.empty()) {
+    if (found.size() == 1) return found.front();
+    fail_option("the graphs have times of several devices; give one as --kind: {}",
+                fmt::join(found, ", "));
+  }
+  if (std::find(found.begin(), found.end(), arguments.measured) == found.end()) {
+    fail_option("--kind {}: the graphs have no such times{}; expected one of: {}",
+                arguments.measured, suggestion(arguments.measured, found), fmt::join(found, ", "));
+  }
+  return arguments.measured;
+}
+
+// Published peaks and calibrated curves of a known kind; of an unknown one, what the times show.
+DeviceKind choose_start(const Arguments& arguments, std::span<const Graph* const> graphs,
+                        const std::string& measured) {
+  const std::string name = arguments.name.empty() ? measured : arguments.name;
+  const DeviceKind* known = find_device_kind(arguments.like.empty() ? measured : arguments.like);
+  if (known == nullptr && !arguments.like.empty()) {
+    std::vector<std::string> kinds;
+    for (const DeviceKind& kind : built_in_device_kinds()) kinds.push_back(kind.name);
+    fail_option("--like {}: is no built-in kind{}; see: emplace cluster list", arguments.like,
+                suggestion(arguments.like, kinds));
+  }
+  DeviceKind start = known != nullptr ? *known : unknown_kind(graphs, measured, name);
+  start.name = name;
+  const std::string peaks = known != nullptr
+                                ? fmt::format("peaks of the built-in kind {}", known->name)
+                                : "peaks estimated from the same times";
+  start.source = fmt::format("curves fitted to {} measured graph{} ({}); {}", graphs.size(),
+                             graphs.size() == 1 ? "" : "s", measured, peaks);
+  return start;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:+.1f} %", share * 100);
+}
+
+std::string milliseconds(double microseconds) {
+  return fmt::format("{:.2f}", microseconds / 1000);
+}
+
+std::string graph_table(std::span<const Graph* const> graphs, const std::string& measured,
+                        const DeviceKind& start, const DeviceKind& fitted) {
+  using Align = Table::Align;
+  std::vector<Table::Column> columns{{"graph"},
+                                     {"ops", Align::kRight},
+                                     {"measured ms", Align::kRight},
+                                     {"fitted ms", Align::kRight},
+                                     {"error", Align::kRight}};
+  std::vector<FitError> left_out;
+  if (graphs.size() >= 2) {
+    columns.push_back({"left out", Align::kRight});
+    left_out = leave_one_out(graphs, measured, start);
+  }
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    const FitError error = graph_error(*graphs[i], measured, fitted);
+    std::vector<std::string> cells{error.name, format_count(error.ops),
+                                   milliseconds(error.measured_us), milliseconds(error.fitted_us),
+                                   percent(error.total_error())};
+    if (!left_out.empty()) cells.push_back(percent(left_out[i].total_error()));
+    table.add(std::move(cells));
+  }
+  return table.to_string();
+}
+
+std::string class_table(std::span<const Graph* const> graphs, const std::string& measured,
+                        const DeviceKind& fitted) {
+  using Align = Table::Align;
+  Table table({{"class"},
+               {"ops", Align::kRight},
+               {"measured ms", Align::kRight},
+               {"error", Align::kRight},
+               {"per op", Align::kRight}});
+  for (const FitError& error : class_errors(graphs, measured, fitted)) {
+    table.add({error.name, format_count(error.ops), milliseconds(error.measured_us),
+               percent(error.total_error()), fmt::format("{:.1f} %", error.op_error * 100)});
+  }
+  return table.to_string();
+}
+
+void write_kind(const std::string& path, const DeviceKind& kind) {
+  ClusterSpec spec;
+  spec.name = fmt::format("one {}, as measured", kind.name);
+  spec.kinds = {kind};
+  const bool cpu = kind.name.starts_with("cpu");
+  spec.devices = {{.name = cpu ? "cpu0" : "gpu0", .kind = kind.name, .memory = kind.memory}};
+  write_file(path, write_cluster_yaml(spec));
+}
+
+void profile_fit(const Arguments& arguments) {
+  std::vector<std::shared_ptr<const Graph>> owned;
+  std::vector<const Graph*> graphs;
+  for (const std::string& path : arguments.graphs) {
+    owned.push_back(read_model(path).graph);
+    graphs.push_back(owned.back().get());
+  }
+  const std::string measured = choose_measured(arguments, graphs);
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    const std::vector<std::string> keys = measured_devices({&graphs[i], 1});
+    if (std::find(keys.begin(), keys.end(), measured) != keys.end()) continue;
+    fail_input("{}: has no times of '{}'", arguments.graphs[i], measured);
+  }
+  const DeviceKind start = choose_start(arguments, graphs, measured);
+  const DeviceKind fitted = fit_curves(graphs, measured, start);
+  write_kind(arguments.output, fitted);
+  fmt::print("{}", graph_table(graphs, measured, start, fitted));
+  if (graphs.size() >= 2) fmt::print("left out: with curves fitted to the other graphs\n");
+  fmt::print("\n{}\n", class_table(graphs, measured, fitted));
+  fmt::print("launch_us {:.3g}; wrote {}\n", fitted.launch_us, arguments.output);
+  fmt::print("Use it as a cluster (add devices and links): emplace place MODEL --cluster {}\n",
+             arguments.output);
+  if (find_device_kind(fitted.name) != nullptr) {
+    fmt::print("or with a preset: emplace place MODEL --cluster 4x{} --kinds {}\n", fitted.name,
+               arguments.output);
+  }
+}
+
+}  // namespace
+
+void add_profile_fit(CLI::App& app, Session&) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *app.add_subcommand(
+      "profile-fit", "Fit the cost model to graphs that were measured on your device");
+  command
+      .add_option("graphs", arguments->graphs,
+                  "Graphs with measured op times (tools/capture_torch.py makes them)")
+      ->required()
+      ->type_name("GRAPH...");
+  command.add_option("-o,--output", arguments->output, "Write the device kind here, as a cluster")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--kind", arguments->measured,
+                  "Which of the graphs' times to fit, if they have those of several devices")
+      ->type_name("KEY");
+  command.add_option("--name", arguments->name, "Name of the new kind, if not that of the times")
+      ->type_name("NAME");
+  command
+      .add_option(
+          "--like", arguments->like,
+          "Built-in kind whose peaks to start from, if not the one that the times are named "
+          "after; without one, peaks are estimated")
+      ->type_name("KIND");
+  command.footer(
+      "Example: emplace profile-fit resnet.json.gz bert.json.gz --name my-gpu -o my-gpu.yaml");
+  command.callback([arguments] { profile_fit(*arguments); });
+}
+
+}  // namespace emplace::cli

@@ -1,0 +1,281 @@
+// emplace zoo: the models that can be built, and files of them.
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+
+#include "sim/simulator.h"
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "io/file.h"
+#include "io/writers.h"
+#include "zoo/registry.h"
+
+namespace emplace::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using zoo::ModelInfo;
+
+constexpr std::string_view kZoo = "zoo:";
+constexpr std::string_view kFamily = "family:";
+// Everything on one device; which one hardly matters for the peak.
+constexpr const char* kDevice = "1xh200";
+
+// A model with its default options.
+struct Figures {
+  std::int64_t parameters = 0;
+  std::int64_t ops = 0;
+  std::int64_t flops = 0;
+  Bytes weights = 0;
+  Bytes peak = 0;
+};
+
+Figures figures_of(const Graph& graph) {
+  Figures figures{.parameters = zoo::count_parameters(graph), .ops = graph.num_ops()};
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    figures.flops += graph.flops(op).value_or(0);
+    if (graph.role(op) != OpRole::kParameter) continue;
+    for (const TensorId tensor : graph.outputs(op)) figures.weights += graph.memory_bytes(tensor);
+  }
+  return figures;
+}
+
+Figures measure(const ModelInfo& info) {
+  const auto graph = std::make_shared<const Graph>(info.build({}, {}));
+  Figures figures = figures_of(*graph);
+  const Simulator simulator(compile(graph, read_cluster(kDevice)));
+  const auto workspace = simulator.make_workspace();
+  simulator.evaluate(Placement(graph->num_ops(), 0), ReadyOrder(), *workspace,
+                     std::span(&figures.peak, 1));
+  return figures;
+}
+
+// Empty where the model has none, or where it depends on the seed (0).
+std::string batch_of(const ModelInfo& info) {
+  for (const OptionInfo& option : info.options) {
+    if (option.name == "batch" && option.default_value != "0") return option.default_value;
+  }
+  return {};
+}
+
+struct Listed {
+  std::string name;  // as a model argument has it, less "zoo:"
+  const ModelInfo& info;
+};
+
+std::vector<Listed> everything() {
+  std::vector<Listed> all;
+  for (const ModelInfo& info : zoo::models()) all.push_back({info.name, info});
+  for (const ModelInfo& info : zoo::families()) {
+    all.push_back({std::string(kFamily) + info.name, info});
+  }
+  return all;
+}
+
+Listed find(const std::string& text) {
+  std::string_view name = text;
+  if (name.starts_with(kZoo)) name.remove_prefix(kZoo.size());
+  const std::size_t start = name.starts_with(kFamily) ? kFamily.size() : 0;
+  name = name.substr(0, name.find(':', start));
+  std::vector<std::string> known;
+  for (const Listed& listed : everything()) {
+    if (listed.name == name) return listed;
+    known.push_back(listed.name);
+  }
+  fail_option("there is no zoo model '{}'{}; 'emplace zoo list' shows what there is", name,
+              suggestion(name, known));
+}
+
+std::string format_tera(std::int64_t flops) {
+  const double tera = static_cast<double>(flops) / 1e12;
+  return tera < 1000 ? fmt::format("{:.3g}", tera) : fmt::format("{:.0f}", tera);
+}
+
+Json to_json(const Listed& listed, const Figures& figures) {
+  const std::string batch = batch_of(listed.info);
+  Json json{
+      {"name", listed.name},    {"parameters", figures.parameters},   {"ops", figures.ops},
+      {"flops", figures.flops}, {"parameter_bytes", figures.weights}, {"peak_bytes", figures.peak}};
+  if (!batch.empty()) json["batch"] = read_integer("batch", batch, 0, INT64_MAX);
+  json["summary"] = listed.info.summary;
+  json["source"] = listed.info.source;
+  return json;
+}
+
+void list(bool as_json, const Session& session) {
+  using Align = Table::Align;
+  Table table({{"model"},
+               {"parameters", Align::kRight},
+               {"batch", Align::kRight},
+               {"ops", Align::kRight},
+               {"TFLOP", Align::kRight},
+               {"weights", Align::kRight},
+               {"peak", Align::kRight},
+               {"what it is"}});
+  Json json = Json::array();
+  {
+    const std::vector<Listed> all = everything();
+    Progress progress(false);
+    for (std::size_t i = 0; i < all.size() && !session.cancelled; ++i) {
+      progress.show(fmt::format("building {} ({} of {})", all[i].name, i + 1, all.size()));
+      const ModelInfo& info = all[i].info;
+      const Figures figures = with_context(all[i].name, [&] { return measure(info); });
+      json.push_back(to_json(all[i], figures));
+      table.add({all[i].name, format_count(figures.parameters), batch_of(info),
+                 format_count(figures.ops), format_tera(figures.flops),
+                 format_bytes(figures.weights), format_bytes(figures.peak), info.summary});
+    }
+  }
+  if (as_json) {
+    fmt::print("{}\n", json.dump(1));
+    return;
+  }
+  fmt::print(
+      "Of a step with each model's default options; peak is the memory that the step takes on one "
+      "device.\n\n{}\n"
+      "Use one as zoo:NAME[:key=value,...], a random graph of a family as family:NAME:seed=N.\n"
+      "Options of one: emplace zoo show NAME\n",
+      table.to_string());
+}
+
+void show(const std::string& name, bool as_json) {
+  const Listed listed = find(name);
+  const ModelInfo& info = listed.info;
+  const Figures figures = measure(info);
+  if (as_json) {
+    Json json = to_json(listed, figures);
+    json["options"] = Json::array();
+    for (const OptionInfo& option : info.options) {
+      json["options"].push_back({{"name", option.name},
+                                 {"type", option.type},
+                                 {"default", option.default_value},
+                                 {"range", option.range},
+                                 {"help", option.help}});
+    }
+    fmt::print("{}\n", json.dump(1));
+    return;
+  }
+  fmt::print("{}\n  {}\n  {}\n", listed.name, info.summary, info.source);
+  fmt::print("  {} parameters ({}){}\n", format_count(figures.parameters),
+             format_bytes(figures.weights),
+             info.parameters ? fmt::format(", {} published", format_count(*info.parameters)) : "");
+  fmt::print("  {} ops, {} TFLOP a step, which takes {} on one device\n\n",
+             format_count(figures.ops), format_tera(figures.flops), format_bytes(figures.peak));
+  Table table({{"option"}, {"default"}, {"range"}, {"what it does"}});
+  for (const OptionInfo& option : info.options) {
+    table.add({option.name, option.default_value, option.range, option.help});
+  }
+  fmt::print("{}", table.to_string());
+}
+
+struct ExportArguments {
+  std::string name;
+  std::string output;
+  TrainingArguments training;
+};
+
+// What the name says about an option: the last value given, or nothing.
+std::optional<std::string> option_in(const std::string& name, std::string_view option) {
+  const std::size_t start = name.find(':', name.find(':') + 1);
+  std::optional<std::string> value;
+  if (start == std::string::npos) return value;
+  std::string_view rest = std::string_view(name).substr(start + 1);
+  while (!rest.empty()) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    const std::size_t equals = item.find('=');
+    if (trim(item.substr(0, equals)) == option && equals != std::string_view::npos) {
+      value = std::string(trim(item.substr(equals + 1)));
+    }
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+  }
+  return value;
+}
+
+// The forward pass, unless a training step was asked for in so many words.
+std::string export_onnx(const std::string& name, const TrainingArguments& training) {
+  const std::string given = training.first_given();
+  const auto wanted = option_in(name, "training");
+  if (!given.empty() || (wanted && read_flag("training", *wanted))) {
+    fail_option("{} is for a training step, and ONNX holds a forward pass; write it as .json",
+                given.empty() ? "training=true" : given);
+  }
+  if (wanted) return write_onnx(*read_model(name).graph);
+  const bool has_options = name.find(':') != name.rfind(':');
+  return write_onnx(*read_model(name + (has_options ? "," : ":") + "training=false").graph);
+}
+
+void run_export(const ExportArguments& arguments) {
+  const std::string& given = arguments.name;
+  const std::string name = zoo::is_zoo_name(given) ? given : std::string(kZoo) + given;
+  std::string_view ending = arguments.output;
+  if (ending.ends_with(".gz")) ending.remove_suffix(std::string_view(".gz").size());
+  std::string content;
+  if (ending.ends_with(".json")) {
+    content = write_graph_json(*arguments.training.read(name).graph);
+  } else if (ending.ends_with(".onnx")) {
+    content = with_context(name, [&] { return export_onnx(name, arguments.training); });
+  } else {
+    fail_option("-o {}: expected a name that ends in .json, .json.gz, .onnx or .onnx.gz",
+                arguments.output);
+  }
+  write_file(arguments.output, content);
+  fmt::print(stderr, "wrote {}\n", arguments.output);
+}
+
+void add_list_command(CLI::App& zoo, Session& session) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App& command =
+      *zoo.add_subcommand("list", "List models with their parameters, ops, FLOPs and memory");
+  command.add_flag("--json", *json, "Print the list as JSON on standard output");
+  command.footer("Example: emplace zoo list");
+  command.callback([json, &session] { list(*json, session); });
+}
+
+void add_show_command(CLI::App& zoo) {
+  auto name = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App& command = *zoo.add_subcommand("show", "Show one model's options, figures and source");
+  command.add_option("model", *name, "Name of a model")->required()->type_name("NAME");
+  command.add_flag("--json", *json, "Print it as JSON on standard output");
+  command.footer("Example: emplace zoo show bert-base");
+  command.callback([name, json] { show(*name, *json); });
+}
+
+void add_export_command(CLI::App& zoo) {
+  auto arguments = std::make_shared<ExportArguments>();
+  CLI::App& command =
+      *zoo.add_subcommand("export", "Write a model as graph JSON, or its forward pass as ONNX");
+  command
+      .add_option("model", arguments->name, "Name of a model, with options: NAME[:key=value,...]")
+      ->required()
+      ->type_name("NAME");
+  command
+      .add_option("-o,--output", arguments->output,
+                  "File to write: .json, .json.gz, .onnx or .onnx.gz")
+      ->required()
+      ->type_name("FILE");
+  arguments->training.add_to(command, false);
+  command.footer(
+      "An ONNX file says the shapes of weights, not their contents.\n"
+      "Example: emplace zoo export bert-base:batch=8 -o bert.onnx");
+  command.callback([arguments] { run_export(*arguments); });
+}
+
+}  // namespace
+
+void add_zoo(CLI::App& app, Session& session) {
+  CLI::App& command =
+      *app.add_subcommand("zoo", "List the built-in models, or write one to a file");
+  command.require_subcommand(1);
+  add_list_command(command, session);
+  add_show_command(command);
+  add_export_command(command);
+  command.footer("Example: emplace zoo export resnet-50:batch=64 -o resnet-50.json.gz");
+}
+
+}  // namespace emplace::cli

@@ -1,0 +1,60 @@
+// What the tests of the attention models share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "zoo/built_graphs.h"
+#include "zoo/captures.h"
+#include "zoo/registry.h"
+
+namespace emplace::zoo {
+
+// Of the forward pass alone, as small as the parameters let it be.
+inline std::int64_t parameters_of(const std::vector<ModelInfo>& models, const std::string& name,
+                                  OptionValues options = {}) {
+  options.emplace_back("batch", "1");
+  return count_parameters(build_forward(models, name, std::move(options)));
+}
+
+// FLOPs of the forward pass and of the step within 3 %, the peak of memory within 15 %.
+inline void expect_like_capture(const Graph& step, const std::string& capture_name) {
+  const Graph capture = captured(capture_name);
+  const auto ratio = [&](std::optional<Phase> phase) {
+    return total_flops(step, phase) / total_flops(capture, phase);
+  };
+  EXPECT_NEAR(ratio(Phase::kForward), 1, 0.03) << capture_name;
+  EXPECT_NEAR(ratio(std::nullopt), 1, 0.03) << capture_name;
+  EXPECT_NEAR(static_cast<double>(peak_on_one_device(step)) /
+                  static_cast<double>(peak_on_one_device(capture)),
+              1, 0.15)
+      << capture_name;
+}
+
+// Every model trains in 16 bits: no tensor is wider, but for those of modules that end in `wide`.
+inline void expect_half_precision(const Graph& step, const std::string& wide = "nothing") {
+  int updates = 0;
+  for (OpId op = 0; op < step.num_ops(); ++op) {
+    updates += step.phase(op) == Phase::kUpdate ? 1 : 0;
+    if (step.module(op).ends_with(wide)) continue;
+    for (const TensorId tensor : step.outputs(op)) {
+      EXPECT_NE(step.dtype(tensor), DType::kFloat32) << step.op_name(op);
+    }
+  }
+  EXPECT_GT(updates, 0);
+}
+
+// Ops of the forward pass that read what the op of this name writes.
+inline std::size_t forward_readers(const Graph& graph, const std::string& name) {
+  const auto op = graph.find_op(name);
+  if (!op) return 0;
+  std::size_t count = 0;
+  for (const OpId reader : graph.consumers(graph.outputs(*op)[0])) {
+    count += graph.phase(reader) == Phase::kForward ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace emplace::zoo
