@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "base/units.h"
 
 #include "sim/simulator.h"
@@ -77,20 +76,6 @@ std::vector<Listed> everything() {
   return all;
 }
 
-Listed find(const std::string& text) {
-  std::string_view name = text;
-  if (name.starts_with(kZoo)) name.remove_prefix(kZoo.size());
-  const std::size_t start = name.starts_with(kFamily) ? kFamily.size() : 0;
-  name = name.substr(0, name.find(':', start));
-  std::vector<std::string> known;
-  for (const Listed& listed : everything()) {
-    if (listed.name == name) return listed;
-    known.push_back(listed.name);
-  }
-  fail_option("there is no zoo model '{}'{}; 'emplace zoo list' shows what there is", name,
-              suggestion(name, known));
-}
-
 std::string format_tera(std::int64_t flops) {
   const double tera = static_cast<double>(flops) / 1e12;
   return tera < 1000 ? fmt::format("{:.3g}", tera) : fmt::format("{:.0f}", tera);
@@ -107,7 +92,9 @@ Json to_json(const Listed& listed, const Figures& figures) {
   return json;
 }
 
-void list(bool as_json, const Session& session) {
+enum class ListForm { kTable, kJson, kMarkdown };
+
+void list(ListForm form, const Session& session) {
   using Align = Table::Align;
   Table table({{"model"},
                {"parameters", Align::kRight},
@@ -118,6 +105,7 @@ void list(bool as_json, const Session& session) {
                {"peak", Align::kRight},
                {"what it is"}});
   Json json = Json::array();
+  std::string markdown = "| model | parameters | published | source |\n|---|---:|---:|---|\n";
   {
     const std::vector<Listed> all = everything();
     Progress progress(false);
@@ -126,13 +114,20 @@ void list(bool as_json, const Session& session) {
       const ModelInfo& info = all[i].info;
       const Figures figures = with_context(all[i].name, [&] { return measure(info); });
       json.push_back(to_json(all[i], figures));
+      markdown +=
+          fmt::format("| {} | {} | {} | {} |\n", all[i].name, format_count(figures.parameters),
+                      info.parameters ? format_count(*info.parameters) : "", info.source);
       table.add({all[i].name, format_count(figures.parameters), batch_of(info),
                  format_count(figures.ops), format_tera(figures.flops),
                  format_bytes(figures.weights), format_bytes(figures.peak), info.summary});
     }
   }
-  if (as_json) {
+  if (form == ListForm::kJson) {
     fmt::print("{}\n", json.dump(1));
+    return;
+  }
+  if (form == ListForm::kMarkdown) {
+    fmt::print("{}", markdown);
     return;
   }
   fmt::print(
@@ -144,7 +139,9 @@ void list(bool as_json, const Session& session) {
 }
 
 void show(const std::string& name, bool as_json) {
-  const Listed listed = find(name);
+  const zoo::ModelRequest request = zoo::parse_request(name);
+  const Listed listed{(request.family ? std::string(kFamily) : "") + request.info->name,
+                      *request.info};
   const ModelInfo& info = listed.info;
   const Figures figures = measure(info);
   if (as_json) {
@@ -179,34 +176,16 @@ struct ExportArguments {
   TrainingArguments training;
 };
 
-// What the name says about an option: the last value given, or nothing.
-std::optional<std::string> option_in(const std::string& name, std::string_view option) {
-  const std::size_t start = name.find(':', name.find(':') + 1);
-  std::optional<std::string> value;
-  if (start == std::string::npos) return value;
-  std::string_view rest = std::string_view(name).substr(start + 1);
-  while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(','));
-    const std::size_t equals = item.find('=');
-    if (trim(item.substr(0, equals)) == option && equals != std::string_view::npos) {
-      value = std::string(trim(item.substr(equals + 1)));
-    }
-    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
-  }
-  return value;
-}
-
 // The forward pass, unless a training step was asked for in so many words.
-std::string export_onnx(const std::string& name, const TrainingArguments& training) {
+std::string export_onnx(zoo::ModelRequest request, const TrainingArguments& training) {
   const std::string given = training.first_given();
-  const auto wanted = option_in(name, "training");
-  if (!given.empty() || (wanted && read_flag("training", *wanted))) {
+  const std::string* wanted = request.find("training");
+  if (!given.empty() || (wanted != nullptr && read_flag("training", *wanted))) {
     fail_option("{} is for a training step, and ONNX holds a forward pass; write it as .json",
                 given.empty() ? "training=true" : given);
   }
-  if (wanted) return write_onnx(*read_model(name).graph);
-  const bool has_options = name.find(':') != name.rfind(':');
-  return write_onnx(*read_model(name + (has_options ? "," : ":") + "training=false").graph);
+  request.options.emplace_back("training", "false");
+  return write_onnx(zoo::build_model(request));
 }
 
 void run_export(const ExportArguments& arguments) {
@@ -218,7 +197,8 @@ void run_export(const ExportArguments& arguments) {
   if (ending.ends_with(".json")) {
     content = write_graph_json(*arguments.training.read(name).graph);
   } else if (ending.ends_with(".onnx")) {
-    content = with_context(name, [&] { return export_onnx(name, arguments.training); });
+    content = with_context(
+        name, [&] { return export_onnx(zoo::parse_request(name), arguments.training); });
   } else {
     fail_option("-o {}: expected a name that ends in .json, .json.gz, .onnx or .onnx.gz",
                 arguments.output);
@@ -228,12 +208,16 @@ void run_export(const ExportArguments& arguments) {
 }
 
 void add_list_command(CLI::App& zoo, Session& session) {
-  auto json = std::make_shared<bool>(false);
+  auto form = std::make_shared<ListForm>(ListForm::kTable);
   CLI::App& command =
       *zoo.add_subcommand("list", "List models with their parameters, ops, FLOPs and memory");
-  command.add_flag("--json", *json, "Print the list as JSON on standard output");
+  command.add_flag_callback(
+      "--json", [form] { *form = ListForm::kJson; }, "Print the list as JSON on standard output");
+  command.add_flag_callback(
+      "--markdown", [form] { *form = ListForm::kMarkdown; },
+      "Parameters and their sources as a table of documentation");
   command.footer("Example: emplace zoo list");
-  command.callback([json, &session] { list(*json, session); });
+  command.callback([form, &session] { list(*form, session); });
 }
 
 void add_show_command(CLI::App& zoo) {

@@ -21,9 +21,11 @@ Bytes shape_bytes(const TensorSpec& spec, TensorId id) {
   return (bits + 7) / 8;
 }
 
-void check_size(std::int64_t value, std::string_view what, std::string_view field) {
-  if (value < 0) fail_input("{}: {}: {} is negative", what, field, value);
-  if (value > kMaxBytes) fail_input("{}: {}: {} is too large", what, field, value);
+// `what()` says what the value belongs to; it is asked only when something is wrong.
+template <class What>
+void check_size(std::int64_t value, const What& what, std::string_view field) {
+  if (value < 0) fail_input("{}: {}: {} is negative", what(), field, value);
+  if (value > kMaxBytes) fail_input("{}: {}: {} is too large", what(), field, value);
 }
 
 }  // namespace
@@ -44,7 +46,7 @@ TensorId GraphBuilder::add_tensor(const TensorSpec& spec) {
   }
   const Bytes bytes = spec.bytes ? *spec.bytes : shape_bytes(spec, id);
   const Bytes memory = spec.memory_bytes.value_or(bytes);
-  const std::string what = fmt::format("tensor {}", id);
+  const auto what = [id] { return fmt::format("tensor {}", id); };
   check_size(bytes, what, "bytes");
   check_size(memory, what, "memory_bytes");
   graph_.tensor_bytes_.push_back(bytes);
@@ -57,28 +59,28 @@ TensorId GraphBuilder::add_tensor(const TensorSpec& spec) {
 
 OpId GraphBuilder::add_op(const OpSpec& spec) {
   const OpId id = num_ops();
-  const std::string what = fmt::format("op '{}'", spec.name);
+  const auto what = [&] { return fmt::format("op '{}'", spec.name); };
   if (spec.name.empty()) fail_input("op {}: name: is empty", id);
-  if (spec.type.empty()) fail_input("{}: type: is empty", what);
-  if (graph_.names_.intern(spec.name) != id) fail_input("{}: name: is used twice", what);
+  if (spec.type.empty()) fail_input("{}: type: is empty", what());
+  if (graph_.names_.intern(spec.name) != id) fail_input("{}: name: is used twice", what());
   for (const TensorId tensor : spec.inputs) {
     if (tensor >= num_tensors()) {
-      fail_input("{}: inputs: there is no tensor {} (the graph has {})", what, tensor,
+      fail_input("{}: inputs: there is no tensor {} (the graph has {})", what(), tensor,
                  num_tensors());
     }
   }
   for (const TensorId tensor : spec.outputs) {
     if (tensor >= num_tensors()) {
-      fail_input("{}: outputs: there is no tensor {} (the graph has {})", what, tensor,
+      fail_input("{}: outputs: there is no tensor {} (the graph has {})", what(), tensor,
                  num_tensors());
     }
     if (graph_.producer_[tensor] != kNoOp) {
-      fail_input("{}: outputs: tensor {} is already produced by op '{}'", what, tensor,
+      fail_input("{}: outputs: tensor {} is already produced by op '{}'", what(), tensor,
                  graph_.names_.get(graph_.producer_[tensor]));
     }
     graph_.producer_[tensor] = id;
   }
-  if (spec.view && spec.inputs.empty()) fail_input("{}: view: a view needs an input", what);
+  if (spec.view && spec.inputs.empty()) fail_input("{}: view: a view needs an input", what());
   if (spec.flops) check_size(*spec.flops, what, "flops");
   if (spec.bytes_moved) check_size(*spec.bytes_moved, what, "bytes_moved");
   check_size(spec.persistent_bytes, what, "persistent_bytes");
@@ -101,7 +103,7 @@ OpId GraphBuilder::add_op(const OpSpec& spec) {
   std::vector<MeasuredTime> times;
   for (const auto& [device, microseconds] : spec.time_us) {
     if (microseconds.negative()) {
-      fail_input("{}: time_us: {} for '{}' is negative", what, microseconds.to_double(), device);
+      fail_input("{}: time_us: {} for '{}' is negative", what(), microseconds.to_double(), device);
     }
     times.push_back({graph_.strings_.intern(device), microseconds});
   }
@@ -112,7 +114,7 @@ OpId GraphBuilder::add_op(const OpSpec& spec) {
 
   for (const std::string& name : spec.after) {
     const auto before = graph_.names_.find(name);
-    if (before && *before == id) fail_input("{}: after: names itself, a cycle", what);
+    if (before && *before == id) fail_input("{}: after: names itself, a cycle", what());
     if (before) {
       after_pairs_.emplace_back(id, *before);
     } else {

@@ -15,7 +15,10 @@ namespace {
 constexpr double kEpsilon = 1e-12;
 
 struct Bert : StepOptions {
-  Bert() { batch = 24; }
+  Bert() {
+    batch = 24;
+    optimizer = "adam";
+  }
 
   std::int64_t sequence = 384;
   std::int64_t layers = 12;

@@ -11,6 +11,7 @@ struct CifarCnn : ImageOptions {
     batch = 128;
     image = 24;
     classes = 10;
+    optimizer = "sgd";
   }
   static OptionSchema<CifarCnn> schema() { return image_schema<CifarCnn>(8); }
 };

@@ -20,7 +20,10 @@ struct Gnmt : StepOptions {
   std::int64_t sequence = GnmtShape{}.sequence;
   std::int64_t vocabulary = GnmtShape{}.vocabulary;
 
-  Gnmt() { batch = GnmtShape{}.batch; }
+  Gnmt() {
+    batch = GnmtShape{}.batch;
+    optimizer = "adam";
+  }
 
   static OptionSchema<Gnmt> schema() {
     return step_schema<Gnmt>()

@@ -13,7 +13,10 @@ namespace emplace::zoo {
 namespace {
 
 struct Gpt2 : StepOptions {
-  Gpt2() { batch = 8; }
+  Gpt2() {
+    batch = 8;
+    optimizer = "adam";
+  }
 
   std::int64_t sequence = 1024;
   std::int64_t layers = 12;

@@ -13,7 +13,7 @@ struct ImageOptions : StepOptions {
   std::int64_t classes = 1000;
 
   // No aggregate: GCC 12 takes the strings of one within another for uninitialised.
-  ImageOptions() = default;
+  ImageOptions() { optimizer = "momentum"; }
 };
 
 // For models whose first linear layer fixes the size of the images.

@@ -12,6 +12,7 @@ struct Llama : StepOptions {
   Llama() {
     batch = 1;
     dtype = "float16";
+    optimizer = "adam";
   }
 
   std::int64_t sequence = 2048;

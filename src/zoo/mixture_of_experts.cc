@@ -26,6 +26,7 @@ struct MixtureOfExperts : StepOptions {
   MixtureOfExperts() {
     batch = 1;
     dtype = "float16";
+    optimizer = "adam";
   }
 
   std::int64_t sequence = 2048;

@@ -22,7 +22,8 @@
 
 namespace emplace::zoo {
 
-// The options of every model.
+// The options of every model. A family sets its own defaults in its constructor: the optimizer is
+// the one that the model was published with, or has as much state as that one.
 struct StepOptions {
   std::int64_t batch = 32;
   std::string dtype = "float32";

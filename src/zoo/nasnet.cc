@@ -73,11 +73,13 @@ Values normal_sums(Net& net, const Value& h, const Value& p, std::int64_t filter
     return separable(net, name, x, filters, kernel, stride);
   };
   Values sums;
-  sums.push_back(add(net, filtered("comb_iter_0.left", h, 5), filtered("comb_iter_0.right", p, 3)));
-  sums.push_back(add(net, filtered("comb_iter_1.left", p, 5), filtered("comb_iter_1.right", p, 3)));
-  sums.push_back(add(net, pooled(h), taken(p)));
-  sums.push_back(add(net, pooled(p), pooled(p)));
-  sums.push_back(add(net, filtered("comb_iter_4.left", h, 3), taken(h)));
+  sums.push_back(
+      sum(net, {filtered("comb_iter_0.left", h, 5), filtered("comb_iter_0.right", p, 3)}));
+  sums.push_back(
+      sum(net, {filtered("comb_iter_1.left", p, 5), filtered("comb_iter_1.right", p, 3)}));
+  sums.push_back(sum(net, {pooled(h), taken(p)}));
+  sums.push_back(sum(net, {pooled(p), pooled(p)}));
+  sums.push_back(sum(net, {filtered("comb_iter_4.left", h, 3), taken(h)}));
   return sums;
 }
 
@@ -105,12 +107,13 @@ Value reduction_cell(Net& net, const Value& x, const Value& p, std::int64_t filt
     return separable(net, name, from, filters, kernel, 2);
   };
   const ConvShape pool = window(h, 3, 2);
-  const Value first = add(net, halved("comb_iter_0.left", h, 5), halved("comb_iter_0.right", p, 7));
-  const Value second = add(net, max_pool(net, h, pool), halved("comb_iter_1.right", p, 7));
-  const Value third = add(net, average_pool(net, h, pool), halved("comb_iter_2.right", p, 5));
+  const Value first =
+      sum(net, {halved("comb_iter_0.left", h, 5), halved("comb_iter_0.right", p, 7)});
+  const Value second = sum(net, {max_pool(net, h, pool), halved("comb_iter_1.right", p, 7)});
+  const Value third = sum(net, {average_pool(net, h, pool), halved("comb_iter_2.right", p, 5)});
   const Value fourth = add(net, second, average_pool(net, first, window(first, 3, 1)));
   const Value fifth =
-      add(net, separable(net, "comb_iter_4.left", first, filters, 3, 1), max_pool(net, h, pool));
+      sum(net, {separable(net, "comb_iter_4.left", first, filters, 3, 1), max_pool(net, h, pool)});
   return concat(net, {second, third, fourth, fifth}, 1);
 }
 

@@ -42,7 +42,9 @@ inline Value mul(Net& net, const Value& a, const Value& b) {
 inline Value div(Net& net, const Value& a, const Value& b) {
   return binary(net, "Div", a, b);
 }
-Value sum(Net& net, const Values& values);  // added up pairwise, in order
+// Added up pairwise, in order. With several calls in the list, their ops come in its order, which
+// that of a function's arguments need not be.
+Value sum(Net& net, const Values& values);
 Value scale(Net& net, const Value& x, double factor);
 
 // Batched over the leading dimensions, which broadcast.

@@ -1,6 +1,7 @@
 #include "zoo/registry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,6 +15,28 @@ namespace {
 
 constexpr std::string_view kZoo = "zoo:";
 constexpr std::string_view kFamily = "family:";
+
+// What people call a family, and the member that they mostly mean.
+constexpr std::pair<std::string_view, std::string_view> kShortNames[] = {
+    {"bert", "bert-base"},
+    {"cifar-10", "cifar-10-cnn"},
+    {"densenet", "densenet-121"},
+    {"gnmt", "gnmt-4"},
+    {"gpt-2", "gpt2-small"},
+    {"gpt2", "gpt2-small"},
+    {"inception", "inception-v3"},
+    {"llama", "llama-7b"},
+    {"mixtral", "mixtral-8x7b"},
+    {"mixture-of-experts", "mixtral-8x7b"},
+    {"moe", "mixtral-8x7b"},
+    {"nasnet", "nasnet-a-mobile"},
+    {"nasnet-a", "nasnet-a-mobile"},
+    {"resnet", "resnet-50"},
+    {"t5", "t5-small"},
+    {"transformer", "transformer-base"},
+    {"transformer-xl", "transformer-xl-8"},
+    {"vgg", "vgg-16"},
+    {"vit", "vit-b-16"}};
 
 using Group = std::vector<ModelInfo> (*)();
 
@@ -68,22 +91,45 @@ bool is_zoo_name(std::string_view text) {
   return text.starts_with(kZoo) || text.starts_with(kFamily);
 }
 
-Graph build_model(std::string_view text, const TrainingOptions& training) {
-  const bool family = text.starts_with(kFamily);
-  std::string_view rest = text.substr(family ? kFamily.size() : kZoo.size());
-  const std::string_view name = rest.substr(0, rest.find(':'));
-  rest.remove_prefix(std::min(rest.size(), name.size() + 1));
-  const auto known = family ? families() : models();
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const ModelInfo& info) { return info.name == name; });
-  if (found == known.end()) {
-    std::vector<std::string> names;
-    for (const ModelInfo& info : known) names.push_back(info.name);
-    fail_option("there is no {} '{}'{}; 'emplace zoo list' shows what there is",
-                family ? "family" : "zoo model", name, suggestion(name, names));
+const std::string* ModelRequest::find(std::string_view option) const {
+  const std::string* value = nullptr;
+  for (const auto& [name, text] : options) {
+    if (name == option) value = &text;
   }
-  return with_context(std::string(text),
-                      [&] { return found->build(parse_options(rest), training); });
+  return value;
+}
+
+ModelRequest parse_request(std::string_view text) {
+  ModelRequest request{.family = text.starts_with(kFamily)};
+  std::string_view rest = text;
+  if (request.family) rest.remove_prefix(kFamily.size());
+  if (rest.starts_with(kZoo)) rest.remove_prefix(kZoo.size());
+  std::string_view name = rest.substr(0, rest.find(':'));
+  rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+  for (const auto& [shorter, full] : kShortNames) {
+    if (!request.family && name == shorter) name = full;
+  }
+  const auto known = request.family ? families() : models();
+  std::vector<std::string> names;
+  for (const ModelInfo& info : known) {
+    if (info.name == name) request.info = &info;
+    names.push_back(info.name);
+  }
+  if (request.info == nullptr) {
+    fail_option("there is no {} '{}'{}; 'emplace zoo list' shows what there is",
+                request.family ? "family" : "zoo model", name, suggestion(name, names));
+  }
+  with_context(std::string(text), [&] { request.options = parse_options(rest); });
+  return request;
+}
+
+Graph build_model(const ModelRequest& request, const TrainingOptions& training) {
+  return with_context(fmt::format("{}{}", request.family ? kFamily : kZoo, request.info->name),
+                      [&] { return request.info->build(request.options, training); });
+}
+
+Graph build_model(std::string_view text, const TrainingOptions& training) {
+  return build_model(parse_request(text), training);
 }
 
 std::int64_t count_parameters(const Graph& graph) {

@@ -32,9 +32,23 @@ std::span<const ModelInfo> models();
 // Random graphs of one kind, each from its seed.
 std::span<const ModelInfo> families();
 
-// "zoo:NAME[:key=value,...]" or "family:NAME[:key=value,...]".
+// Whether it names a model rather than a file: "zoo:NAME[:key=value,...]" or "family:NAME[:...]".
 bool is_zoo_name(std::string_view text);
-// Throws an Error for a name or an option that there is not, naming what is near.
+
+// What such a text asks for.
+struct ModelRequest {
+  const ModelInfo* info = nullptr;
+  bool family = false;
+  OptionValues options = {};  // as given
+
+  // The value given last, or nothing.
+  const std::string* find(std::string_view option) const;
+};
+// "zoo:" may be left out, and a family of models may stand for its usual member ("bert" for
+// "bert-base"). Throws an Error for a name that there is not, naming what is near.
+ModelRequest parse_request(std::string_view text);
+
+Graph build_model(const ModelRequest& request, const TrainingOptions& training = {});
 Graph build_model(std::string_view text, const TrainingOptions& training = {});
 
 // Numbers trained: elements of all outputs of parameter ops.

@@ -12,6 +12,8 @@ namespace emplace::zoo {
 namespace {
 
 struct T5 : StepOptions {
+  T5() { optimizer = "adam"; }
+
   std::int64_t sequence = 512;
   std::int64_t target = 114;
   std::int64_t layers = 6;

@@ -16,7 +16,10 @@ namespace emplace::zoo {
 namespace {
 
 struct Transformer : StepOptions {
-  Transformer() { batch = 64; }
+  Transformer() {
+    batch = 64;
+    optimizer = "adam";
+  }
 
   std::int64_t sequence = 128;
   std::int64_t target = 0;

@@ -17,6 +17,8 @@ namespace emplace::zoo {
 namespace {
 
 struct TransformerXl : StepOptions {
+  TransformerXl() { optimizer = "adam"; }
+
   std::int64_t sequence = 256;
   std::int64_t segment = 128;
   std::int64_t layers = 8;

@@ -12,6 +12,8 @@ namespace {
 constexpr double kEpsilon = 1e-6;
 
 struct VisionTransformer : StepOptions {
+  VisionTransformer() { optimizer = "adam"; }
+
   std::int64_t image = 224;
   std::int64_t patch = 16;
   std::int64_t layers = 12;

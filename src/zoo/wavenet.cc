@@ -35,7 +35,8 @@ Value gated_convolution(Net& net, const Value& x, std::int64_t dilation) {
   const Value both =
       conv_layer(net, "dilated", padded, 2 * hidden, {.kernel = {2}, .dilation = {dilation}}, true);
   const Values parts = split_evenly(net, both, 2, 1);
-  return mul(net, tanh(net, parts[0]), sigmoid(net, parts[1]));
+  const Value signal = tanh(net, parts[0]);
+  return mul(net, signal, sigmoid(net, parts[1]));
 }
 
 Value extract_features(Net& net, const WaveNet& options) {

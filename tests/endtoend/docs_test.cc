@@ -28,6 +28,11 @@ TEST(Docs, list_of_placers_is_up_to_date) {
   EXPECT_EQ(folder.emplace("list --markdown").out, read("docs/placers.md"));
 }
 
+TEST(Docs, table_of_the_zoo_is_up_to_date) {
+  const testing::TemporaryFolder folder;
+  EXPECT_THAT(read("docs/zoo.md"), HasSubstr(folder.emplace("zoo list --markdown").out));
+}
+
 TEST(Docs, readme_lists_every_placer) {
   const std::string readme = read("README.md");
   for (const PlacerInfo* info : all_placers().list())
