@@ -140,10 +140,12 @@ void profile_fit(const Arguments& arguments) {
   }
   const DeviceKind start = choose_start(arguments, graphs, measured);
   const DeviceKind fitted = fit_curves(graphs, measured, start);
+  const std::string by_graph = graph_table(graphs, measured, start, fitted);
+  const std::string by_class = class_table(graphs, measured, fitted);
   write_kind(arguments.output, fitted);
-  fmt::print("{}", graph_table(graphs, measured, start, fitted));
+  fmt::print("{}", by_graph);
   if (graphs.size() >= 2) fmt::print("left out: with curves fitted to the other graphs\n");
-  fmt::print("\n{}\n", class_table(graphs, measured, fitted));
+  fmt::print("\n{}\n", by_class);
   fmt::print("launch_us {:.3g}; wrote {}\n", fitted.launch_us, arguments.output);
   fmt::print("Use it as a cluster (add devices and links): emplace place MODEL --cluster {}\n",
              arguments.output);

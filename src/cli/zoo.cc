@@ -44,8 +44,8 @@ Figures figures_of(const Graph& graph) {
   return figures;
 }
 
-Figures measure(const ModelInfo& info) {
-  const auto graph = std::make_shared<const Graph>(info.build({}, {}));
+Figures measure(const ModelInfo& info, const OptionValues& options = {}) {
+  const auto graph = std::make_shared<const Graph>(info.build(options, {}));
   Figures figures = figures_of(*graph);
   const Simulator simulator(compile(graph, read_cluster(kDevice)));
   const auto workspace = simulator.make_workspace();
@@ -122,6 +122,7 @@ void list(ListForm form, const Session& session) {
                  format_bytes(figures.weights), format_bytes(figures.peak), info.summary});
     }
   }
+  if (session.cancelled) fail(ErrorKind::kSystem, "interrupted");
   if (form == ListForm::kJson) {
     fmt::print("{}\n", json.dump(1));
     return;
@@ -143,7 +144,7 @@ void show(const std::string& name, bool as_json) {
   const Listed listed{(request.family ? std::string(kFamily) : "") + request.info->name,
                       *request.info};
   const ModelInfo& info = listed.info;
-  const Figures figures = measure(info);
+  const Figures figures = with_context(name, [&] { return measure(info, request.options); });
   if (as_json) {
     Json json = to_json(listed, figures);
     json["options"] = Json::array();
@@ -184,7 +185,7 @@ std::string export_onnx(zoo::ModelRequest request, const TrainingArguments& trai
     fail_option("{} is for a training step, and ONNX holds a forward pass; write it as .json",
                 given.empty() ? "training=true" : given);
   }
-  request.options.emplace_back("training", "false");
+  request.set("training", "false");
   return write_onnx(zoo::build_model(request));
 }
 

@@ -265,8 +265,12 @@ class Fit {
       if (of_class_[i].empty()) continue;
       CostCurve& curve = kind_.curves[static_cast<OpClass>(i)];
       curve.launches /= plain;
-      for (const CurveField& field : curve_fields())
-        curve.*field.value = rounded(curve.*field.value);
+      for (const CurveField& field : curve_fields()) {
+        double& value = curve.*field.value;
+        if (uses_field(static_cast<OpClass>(i), field.value)) {
+          value = std::clamp(rounded(value), field.low, field.high);
+        }
+      }
     }
   }
 

@@ -1,21 +1,48 @@
 #include "cost/fusion.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
+#include <string>
 
 #include "cost/cost_model.h"
 
 namespace emplace {
 namespace {
 
-bool is_elementwise(const OpWork& work) {
-  return work.op_class == OpClass::kElementwise || work.op_class == OpClass::kBroadcast;
+// The elementwise class also has operators that nothing is known of; only these are sure to be one.
+constexpr std::string_view kOperators[] = {
+    "abs",       "add",        "cast",        "ceil",     "clamp",     "clip",    "cos",
+    "div",       "dropout",    "elu",         "erf",      "exp",       "floor",   "gelu",
+    "hardswish", "leaky_relu", "log",         "mish",     "mul",       "neg",     "pow",
+    "prelu",     "reciprocal", "relu",        "round",    "rsqrt",     "rsub",    "sigmoid",
+    "sign",      "silu",       "sin",         "softplus", "sqrt",      "square",  "sub",
+    "swish",     "tanh",       "threshold",   "where",    "leakyrelu", "maximum", "minimum",
+    "selu",      "hardtanh",   "hardsigmoid", "max",      "min",       "sum"};
+
+// "ReluGrad", "relu_", "threshold_backward" -> "relu", "threshold".
+std::string plain_name(std::string_view type) {
+  std::string name(type);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const std::string_view suffix : {"_backward", "grad", "_"}) {
+    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  }
+  return name;
+}
+
+bool is_elementwise(std::string_view type, const OpWork& work) {
+  if (work.op_class != OpClass::kElementwise && work.op_class != OpClass::kBroadcast) return false;
+  const std::string name = plain_name(type);
+  return std::find(std::begin(kOperators), std::end(kOperators), name) != std::end(kOperators);
 }
 
 bool may_share_a_kernel(const Graph& graph, OpId a, OpId b) {
   const auto devices_a = graph.allowed_devices(a);
   const auto devices_b = graph.allowed_devices(b);
-  return graph.colocate_id(a) == kEmptyString && graph.colocate_id(b) == kEmptyString &&
+  return graph.phase(a) == graph.phase(b) && graph.colocate_id(a) == kEmptyString &&
+         graph.colocate_id(b) == kEmptyString &&
          std::equal(devices_a.begin(), devices_a.end(), devices_b.begin(), devices_b.end());
 }
 
@@ -32,18 +59,23 @@ std::optional<OpId> only_reader(const Graph& graph, OpId op) {
 Fusion::Fusion(const Graph& graph, WorkReader& reader)
     : last_(graph.num_ops()), work_(graph.num_ops()), fused_(graph.num_ops()) {
   std::vector<std::uint8_t> elementwise(graph.num_ops(), 0);
+  // What another op waits for must end when it says, not with the kernel of a chain.
+  std::vector<std::uint8_t> awaited(graph.num_ops(), 0);
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    for (const OpId before : graph.after(op)) awaited[before] = 1;
+  }
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     last_[op] = op;
     if (graph.is_source(op) || graph.is_view(op)) continue;
     const OpWork work = reader.work(op);
-    if (!is_elementwise(work)) continue;
+    if (!is_elementwise(graph.type(op), work)) continue;
     elementwise[op] = 1;
     work_[op] = work;
     fused_[op] = work;
   }
   // Readers come later in the order, so that their chains are known.
   for (OpId op = graph.num_ops(); op-- > 0;) {
-    if (elementwise[op] == 0) continue;
+    if (elementwise[op] == 0 || awaited[op] != 0) continue;
     const auto next = only_reader(graph, op);
     if (!next || elementwise[*next] == 0 || !may_share_a_kernel(graph, op, *next)) continue;
     last_[op] = last_[*next];
@@ -61,6 +93,8 @@ Fusion::Fusion(const Graph& graph, WorkReader& reader)
 }
 
 void Fusion::apply(const DeviceKind& kind, std::span<Nanoseconds> durations) const {
+  // Without figures of the device there is no telling what fusion saves beyond a start.
+  if (kind.memory_bandwidth <= 0) return;
   // By the last op of a chain: what its other ops would take, and were given.
   std::vector<double> apart(last_.size(), -1);
   std::vector<Nanoseconds> total(last_.size(), 0);

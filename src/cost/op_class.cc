@@ -13,7 +13,7 @@ using Entry = std::pair<std::string_view, OpClass>;
 
 // Whole names, as written, whose parts would mislead: ONNX's Sum and Max are elementwise, PyTorch's
 // sum and max reduce.
-constexpr std::array<Entry, 22> kTypes{{
+constexpr std::array<Entry, 26> kTypes{{
     {"Sum", OpClass::kElementwise},
     {"Mean", OpClass::kElementwise},
     {"Max", OpClass::kElementwise},
@@ -34,14 +34,20 @@ constexpr std::array<Entry, 22> kTypes{{
     {"mv", OpClass::kMatMul},
     {"dot", OpClass::kMatMul},
     {"_to_copy", OpClass::kElementwise},
+    {"addbmm", OpClass::kMatMul},
+    {"quantile", OpClass::kScatter},
+    {"DepthToSpace", OpClass::kCopy},
+    {"SpaceToDepth", OpClass::kCopy},
     {"Shape", OpClass::kMetadata},
     {"Size", OpClass::kMetadata},
 }};
 
 // The first word that occurs in the lower-cased type decides, so the more specific come first.
-constexpr std::array<Entry, 97> kWords{{
+constexpr std::array<Entry, 99> kWords{{
     {"update", OpClass::kUpdate},
     {"metadata", OpClass::kMetadata},
+    {"quantizelinear", OpClass::kElementwise},
+    {"convert_", OpClass::kElementwise},
     {"unsafe_split", OpClass::kMetadata},
     {"rand", OpClass::kRandom},
     {"normal_", OpClass::kRandom},

@@ -14,10 +14,11 @@ double elements(std::span<const std::int64_t> shape) {
   return count;
 }
 
-// Of matrices of `rows` by `columns`, the work of one processor at a time each.
+// Of matrices of `rows` by `columns`, the work of one processor at a time each. Tiles at the edges
+// count by what is in them, or a row more could make a product faster.
 double tiles_of(double rows, double columns, double matrices) {
   constexpr double kTile = 128;
-  return matrices * std::ceil(rows / kTile) * std::ceil(columns / kTile);
+  return matrices * std::max(1.0, rows / kTile) * std::max(1.0, columns / kTile);
 }
 
 DType operand_dtype(const Graph& graph, OpId op) {
@@ -137,16 +138,19 @@ OpWork WorkReader::work(OpId op) {
   return work;
 }
 
-// The matrices are the last two inputs with two dimensions or more: a bias may come before or after
-// them, but is a vector, or one matrix too many in front (baddbmm).
+// The matrices are the first two inputs with two dimensions or more, but in PyTorch's operators
+// that begin with what is added (addmm, baddbmm, ...), the last two.
 void WorkReader::read_product(OpId op, OpWork& work) const {
   std::vector<TensorId> matrices;
   for (const TensorId tensor : graph_.inputs(op)) {
     if (graph_.shape(tensor).size() >= 2) matrices.push_back(tensor);
   }
   if (matrices.size() < 2 || graph_.outputs(op).empty()) return;
-  const TensorId left = matrices[matrices.size() - 2];
-  const TensorId right = matrices.back();
+  const std::string_view type = graph_.type(op);
+  const bool adds = type.starts_with("add") || type.starts_with("badd");
+  const std::size_t first = adds ? matrices.size() - 2 : 0;
+  const TensorId left = matrices[first];
+  const TensorId right = matrices[first + 1];
   const TensorId out = graph_.outputs(op)[0];
   const auto shape = graph_.shape(out);
   if (shape.size() < 2) return;
@@ -164,8 +168,11 @@ void WorkReader::read_product(OpId op, OpWork& work) const {
   work.tiles = tiles_of(elements(shape) / columns / products, columns, products);
   work.unaligned =
       is_unaligned(graph_, left) || is_unaligned(graph_, right) || is_unaligned(graph_, out);
-  if (graph_.flops(op)) return;
-  work.flops = 2 * elements(shape) * static_cast<double>(graph_.shape(left).back());
+  if (graph_.flops(op).value_or(0) > 0) return;
+  const auto operand = graph_.shape(left);
+  const bool transposed = graph_.attributes(op).integer("transA", 0) != 0;
+  work.flops = 2 * elements(shape) *
+               static_cast<double>(transposed ? operand[operand.size() - 2] : operand.back());
 }
 
 // A whole sequence in one op: its steps wait for each other, so each starts kernels of its own. The

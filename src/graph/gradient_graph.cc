@@ -315,7 +315,9 @@ void GradientGraph::add_copy(OpId op, OpId original, TensorId first_new,
   spec.name = free_name(fmt::format("{}/recompute", forward_.op_name(original)));
   spec.phase = Phase::kBackward;
   spec.persistent_bytes = 0;  // there already
-  if (!colocation_.empty()) spec.colocate = colocation_[original];
+  if (!colocation_.empty() && !colocation_[original].empty()) {
+    spec.colocate = colocation_[original];
+  }
   bool follows = false;  // on a copy that waits already
   for (const TensorId input : forward_.inputs(original)) {
     spec.inputs.push_back(is_copied(op, input) ? copies_[input] : input);

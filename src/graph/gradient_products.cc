@@ -85,7 +85,9 @@ void matmul(OpGradient& op) {
   }
   const TensorId dy = op.reshape(*op.gradient(), y, "matrix");
   const auto operand = [&](std::size_t i, const Shape& shape) {
-    return op.reshape(op.kept_input(i), shape, fmt::format("operand_{}", i));
+    // Where a tensor is multiplied with itself both are input 0.
+    const std::string_view use = &shape == &a ? "left" : "right";
+    return op.reshape(op.kept_input(i), shape, fmt::format("operand_{}", use));
   };
   if (op.wants(0)) {
     const Factor other{operand(right, b), trans_a ? trans_b : !trans_b};
@@ -103,12 +105,31 @@ void matmul(OpGradient& op) {
                batched(y, b));
 }
 
+namespace {
+
+// The products below would be declared with the shapes that they should have.
+void check_gemm(OpGradient& op, std::size_t right, bool trans_a, bool trans_b) {
+  const Shape a = op.input(0).shape;
+  const Shape b = op.input(right).shape;
+  const Shape y = op.output(0).shape;
+  const bool matrices = a.size() == 2 && b.size() == 2 && y.size() == 2;
+  if (matrices && a[trans_a ? 0 : 1] == b[trans_b ? 1 : 0] && y[0] == a[trans_a ? 1 : 0] &&
+      y[1] == b[trans_b ? 0 : 1]) {
+    return;
+  }
+  fail_input("op '{}': matrices of [{}] and [{}] do not make one of [{}]", op.name(),
+             fmt::join(a, ", "), fmt::join(b, ", "), fmt::join(y, ", "));
+}
+
+}  // namespace
+
 void gemm(OpGradient& op) {
   const bool trans_a = op.attributes().integer("transA", 0) != 0;
   const bool trans_b = op.attributes().integer("transB", 0) != 0;
   const std::int64_t flops = op.product_flops();
   const TensorId dy = *op.gradient();
   const std::size_t right = op.num_inputs() > 1 ? 1 : 0;
+  check_gemm(op, right, trans_a, trans_b);
   const auto give = [&](std::size_t i, std::string_view label, const Factor& a, const Factor& b) {
     op.give(i, op.add_one({.type = "Gemm",
                            .inputs = {a.tensor, b.tensor},

@@ -170,6 +170,7 @@ constexpr GradientRow kRows[] = {
     single("Det", 4, kFirst, kFirst),
     special("Div", rules::divide, "the divisor; X if the divisor has a gradient"),
     special("Dropout", rules::dropout, "the mask", kFirst),
+    special("Einsum", rules::einsum, "the other inputs"),
     from_x("Elu", 10),
     {.type = "EmbedLayerNormalization",
      .rule = rules::joint,

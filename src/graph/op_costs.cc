@@ -66,8 +66,8 @@ Flops conv_flops(const Call& call) {
   if (!call.has_rank(weights, 2)) return std::nullopt;
   const auto& shape = call.shape(weights);
   const std::int64_t each = count_elements(std::span(shape).subspan(1));
-  const bool biased =
-      call.type.ends_with("Conv") && call.row.factor == 1 && call.input(2) != nullptr;
+  const bool biased = call.type.ends_with("Conv") && call.type != "DeformConv" &&
+                      call.row.factor == 1 && call.input(2) != nullptr;
   return saturating_add(product(2, call.out_elements(), each), biased ? call.out_elements() : 0);
 }
 

@@ -82,20 +82,33 @@ class Plan {
       if (!reached) continue;
       const auto outputs = graph_.outputs(op);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (!graph_.has_shape(outputs[i])) {
+          fail_input(
+              "op '{}': its output is known by its bytes alone; expected a shape and a dtype, "
+              "which gradients follow from",
+              graph_.op_name(op));
+        }
         depends_[outputs[i]] = is_floating(graph_.dtype(outputs[i])) && passes_to(op, i) ? 1 : 0;
       }
     }
   }
 
   // A single number that nothing reads is a loss; without one, whatever is handed out. Outputs that
-  // an op has beside its result (a mask, statistics) are not results of the model.
+  // an op has beside its result (a mask, statistics) are not results of the model, nor is a result
+  // whose op serves by another output.
   void find_losses() {
     bool any_number = false;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.is_source(op) || graph_.outputs(op).empty()) continue;
-      const TensorId result = graph_.outputs(op)[0];
-      if (!graph_.consumers(result).empty() || depends_[result] == 0) continue;
-      const bool number = count_elements(graph_.shape(result)) == 1;
+      const auto outputs = graph_.outputs(op);
+      const TensorId result = outputs[0];
+      const bool read = std::any_of(outputs.begin(), outputs.end(), [&](TensorId tensor) {
+        return !graph_.consumers(tensor).empty();
+      });
+      if (read || depends_[result] == 0) continue;
+      // At batch 1 a model's results may have one element too, but not without a dimension for it.
+      const bool number =
+          graph_.shape(result).size() <= 1 && count_elements(graph_.shape(result)) == 1;
       if (number && !any_number) losses_.clear();
       any_number = any_number || number;
       if (number == any_number) losses_.push_back(result);

@@ -60,22 +60,18 @@ std::string optimizer_name(Optimizer optimizer) {
   EMPLACE_CHECK(false);
 }
 
-// "zoo:resnet-50" and "batch=64": "zoo:resnet-50:batch=64".
-std::string with_option(const std::string& name, const std::string& option) {
-  const bool has_options = name.find(':') != name.rfind(':');
-  return name + (!has_options ? ":" : name.ends_with(':') ? "" : ",") + option;
-}
-
-Model build_zoo_model(std::string name, const ReadOptions& options) {
+Model build_zoo_model(const std::string& name, const ReadOptions& options) {
   if (!options.dims.empty()) {
     fail_option("{}: has no symbolic dimension '{}'; a zoo model's sizes are options of its name",
                 name, options.dims.begin()->first);
   }
-  if (options.training) name = with_option(name, "training=true");
+  zoo::ModelRequest request = zoo::parse_request(name);
+  if (options.training) request.set("training", "true");
   if (options.optimizer_chosen) {
-    name = with_option(name, "optimizer=" + optimizer_name(options.training_options.optimizer));
+    request.set("optimizer", optimizer_name(options.training_options.optimizer));
   }
-  return {std::make_shared<const Graph>(zoo::build_model(name, options.training_options)), nullptr};
+  return {std::make_shared<const Graph>(zoo::build_model(request, options.training_options)),
+          nullptr};
 }
 
 }  // namespace

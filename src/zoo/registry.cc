@@ -60,6 +60,10 @@ OptionValues parse_options(std::string_view text) {
       fail_option("'{}' is not an option; expected key=value", item);
     }
     values.emplace_back(trim(item.substr(0, equals)), trim(item.substr(equals + 1)));
+    for (std::size_t i = 0; i + 1 < values.size(); ++i) {
+      if (values[i].first == values.back().first)
+        fail_option("'{}' is given twice", values[i].first);
+    }
     text.remove_prefix(std::min(text.size(), item.size() + 1));
   }
   return values;
@@ -97,6 +101,11 @@ const std::string* ModelRequest::find(std::string_view option) const {
     if (name == option) value = &text;
   }
   return value;
+}
+
+void ModelRequest::set(const std::string& option, std::string value) {
+  std::erase_if(options, [&](const auto& given) { return given.first == option; });
+  options.emplace_back(option, std::move(value));
 }
 
 ModelRequest parse_request(std::string_view text) {

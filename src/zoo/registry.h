@@ -41,8 +41,8 @@ struct ModelRequest {
   bool family = false;
   OptionValues options = {};  // as given
 
-  // The value given last, or nothing.
-  const std::string* find(std::string_view option) const;
+  const std::string* find(std::string_view option) const;  // nullptr: not given
+  void set(const std::string& option, std::string value);  // in place of what was given
 };
 // "zoo:" may be left out, and a family of models may stand for its usual member ("bert" for
 // "bert-base"). Throws an Error for a name that there is not, naming what is near.

@@ -46,7 +46,7 @@ struct TransformerXl : StepOptions {
         .integer("vocabulary", &Xl::vocabulary, 1, 1 << 24, "Distinct tokens.")
         .choice("positions", &Xl::positions, {"table", "sinusoid"},
                 "A learned bias for each pair of places, or the paper's relative encoding.")
-        .real("dropout", &Xl::dropout, 0, 0.99, "Of residual branches.");
+        .real("dropout", &Xl::dropout, 0, 0.99, "Of residual branches and inner activations.");
   }
 };
 

@@ -236,5 +236,25 @@ TEST(CostModel, sources_and_views_take_no_time_whatever_was_measured) {
       0);
 }
 
+// Edges of tiles and rows of odd length must not make more work cheaper.
+TEST(AnalyticTime, of_a_product_never_falls_as_it_grows) {
+  const auto time = [](std::int64_t rows, std::int64_t depth, std::int64_t columns) {
+    GraphBuilder builder("product");
+    const auto x = builder.add({.name = "x", .type = "input"},
+                               {{.shape = {rows, depth}, .dtype = DType::kFloat32}});
+    const auto w = builder.add({.name = "w", .type = "parameter"},
+                               {{.shape = {depth, columns}, .dtype = DType::kFloat32}});
+    builder.add({.name = "mm", .type = "mm", .inputs = {x[0], w[0]}},
+                {{.shape = {rows, columns}, .dtype = DType::kFloat32}});
+    const Graph graph = std::move(builder).build();
+    return analytic_time_us(graph, *graph.find_op("mm"), *find_device_kind("p100"));
+  };
+  for (std::int64_t size = 4; size < 1000; size += 4) {
+    EXPECT_GE(time(size + 4, 4096, 128), time(size, 4096, 128)) << size;
+    EXPECT_GE(time(256, size + 4, 4096), time(256, size, 4096)) << size;
+    EXPECT_GE(time(64, 1024, size + 4), time(64, 1024, size)) << size;
+  }
+}
+
 }  // namespace
 }  // namespace emplace

@@ -119,6 +119,30 @@ TEST(Fusion, branches_that_end_in_one_op_are_one_kernel) {
   EXPECT_TRUE(chain.together("a", "b"));
 }
 
+TEST(Fusion, an_op_that_another_waits_for_ends_on_its_own) {
+  Chain chain;
+  const TensorId a = chain.add("a", "Relu", {chain.x()});
+  chain.add("b", "Relu", {a});
+  chain.add("c", "Relu", {chain.x()}, {.name = "", .type = "", .after = {"a"}});
+  EXPECT_FALSE(chain.together("a", "b"));
+}
+
+TEST(Fusion, leaves_operators_that_it_does_not_know_alone) {
+  Chain chain;
+  const TensorId a = chain.add("a", "my_transform", {chain.x()});
+  const TensorId b = chain.add("b", "Relu", {a});
+  chain.add("c", "my_transform", {b});
+  EXPECT_FALSE(chain.together("a", "b"));
+  EXPECT_FALSE(chain.together("b", "c"));
+}
+
+TEST(Fusion, keeps_the_phases_apart) {
+  Chain chain;
+  const TensorId a = chain.add("a", "Relu", {chain.x()});
+  chain.add("b", "Mul", {a, a}, {.name = "", .type = "", .phase = Phase::kBackward});
+  EXPECT_FALSE(chain.together("a", "b"));
+}
+
 TEST(Fusion, launches_once) {
   GraphBuilder builder("small");
   auto at = builder.add({.name = "x", .type = "input"}, {{.shape = {4}, .dtype = DType::kFloat32}});

@@ -309,6 +309,43 @@ TEST(Training, measured_times_devices_and_control_dependencies_are_kept) {
   EXPECT_EQ(graph.strings().get(graph.allowed_devices(gradient)[0]), "p100");
 }
 
+TEST(Training, a_result_whose_op_serves_by_another_output_is_no_loss) {
+  GraphBuilder builder("top");
+  const TensorSpec four{.shape = {1, 4}, .dtype = DType::kFloat32};
+  const auto w = builder.add({.name = "w", .type = "parameter"}, {four});
+  const auto v = builder.add({.name = "v", .type = "parameter"}, {four});
+  const auto top = builder.add({.name = "top", .type = "TopK", .inputs = {w[0]}},
+                               {four, {.shape = {1, 4}, .dtype = DType::kInt64}});
+  builder.add({.name = "picked", .type = "GatherElements", .inputs = {v[0], top[1]}}, {four});
+  const Graph step = training_step(std::move(builder).build());
+  EXPECT_TRUE(step.find_op("v/update"));
+  EXPECT_FALSE(step.find_op("w/update"));
+}
+
+TEST(Training, results_of_one_element_that_have_dimensions_are_all_differentiated) {
+  GraphBuilder builder("heads");
+  const auto w = builder.add({.name = "w", .type = "parameter"},
+                             {{.shape = {1, 4}, .dtype = DType::kFloat32}});
+  const auto v = builder.add({.name = "v", .type = "parameter"},
+                             {{.shape = {1, 1}, .dtype = DType::kFloat32}});
+  builder.add({.name = "policy", .type = "Relu", .inputs = {w[0]}},
+              {{.shape = {1, 4}, .dtype = DType::kFloat32}});
+  builder.add({.name = "value", .type = "Relu", .inputs = {v[0]}},
+              {{.shape = {1, 1}, .dtype = DType::kFloat32}});
+  const Graph step = training_step(std::move(builder).build());
+  EXPECT_TRUE(step.find_op("w/update"));
+  EXPECT_TRUE(step.find_op("v/update"));
+}
+
+TEST(Training, tensors_known_by_their_bytes_alone_are_refused) {
+  GraphBuilder builder("bytes");
+  const auto w =
+      builder.add({.name = "w", .type = "parameter"}, {{.shape = {4}, .dtype = DType::kFloat32}});
+  builder.add({.name = "opaque", .type = "Relu", .inputs = {w[0]}}, {{.bytes = 16}});
+  EXPECT_NE(error_of(std::move(builder).build()).find("op 'opaque': its output is known"),
+            std::string::npos);
+}
+
 TEST(Training, operators_without_a_rule_are_all_named) {
   GraphBuilder builder("odd");
   const TensorSpec four{.shape = {4}, .dtype = DType::kFloat32};

@@ -63,8 +63,8 @@ TEST(Zoo, a_family_of_models_stands_for_its_usual_member) {
 }
 
 TEST(Zoo, options_follow_the_name) {
-  const ModelRequest request = parse_request("zoo:resnet-50:batch=64,optimizer=adam,batch=8");
-  EXPECT_EQ(*request.find("batch"), "8");
+  const ModelRequest request = parse_request("zoo:resnet-50:batch=64,optimizer=adam");
+  EXPECT_EQ(*request.find("batch"), "64");
   EXPECT_EQ(request.find("layers"), nullptr);
   EXPECT_TRUE(parse_request("family:ptb:seed=3").family);
 }
@@ -73,6 +73,7 @@ TEST(Zoo, mistakes_name_what_is_near) {
   EXPECT_THAT(error_of("zoo:resnet-51"), HasSubstr("did you mean 'resnet-50'"));
   EXPECT_THAT(error_of("family:cifar"), HasSubstr("there is no family 'cifar'"));
   EXPECT_THAT(error_of("zoo:vgg-16:bach=3"), HasSubstr("batch"));
+  EXPECT_THAT(error_of("zoo:vgg-16:batch=1,batch=2"), HasSubstr("'batch' is given twice"));
   EXPECT_THAT(error_of("zoo:vgg-16:batch"), HasSubstr("expected key=value"));
   EXPECT_THAT(error_of("zoo:vgg-16:batch=0"), HasSubstr("batch"));
 }
