@@ -59,6 +59,7 @@ class Simulator {
   ~Simulator();
 
   const Problem& problem() const { return *problem_; }
+  const SimProgram& program() const { return *program_; }
   WorkspacePtr make_workspace() const;
 
   // The placement must be valid (check_placement). Peaks, where wanted, are written by device.
