@@ -1,5 +1,7 @@
 #include "placer/evaluator.h"
 
+#include <algorithm>
+
 namespace emplace {
 
 class Evaluator::Lease {
@@ -27,24 +29,38 @@ class Evaluator::Lease {
   Simulator::WorkspacePtr workspace_;
 };
 
-Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator)
-    : simulator_(std::move(simulator)) {}
+Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective)
+    : simulator_(std::move(simulator)), objective_(objective) {}
 
-Evaluator::Evaluator(std::shared_ptr<const Problem> problem)
-    : Evaluator(std::make_shared<const Simulator>(std::move(problem))) {}
+Evaluator::Evaluator(std::shared_ptr<const Problem> problem, Objective objective)
+    : Evaluator(std::make_shared<const Simulator>(std::move(problem)), objective) {}
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order) {
-  evaluations_.fetch_add(1, std::memory_order_relaxed);
+  count(1);
+  if (objective_.throughput()) return evaluate_stream(placement, nullptr);
   Lease lease(*this);
   return simulator_->evaluate(placement, order, lease.workspace());
 }
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order,
                                std::vector<Bytes>& peaks) {
-  evaluations_.fetch_add(1, std::memory_order_relaxed);
+  count(1);
+  if (objective_.throughput()) return evaluate_stream(placement, &peaks);
   Lease lease(*this);
   peaks.resize(problem().num_devices());
   return simulator_->evaluate(placement, order, lease.workspace(), peaks);
+}
+
+Evaluation Evaluator::evaluate_stream(const Placement& placement,
+                                      std::vector<Bytes>* memory) const {
+  ThroughputResult result = throughput(problem(), placement, objective_.overlap);
+  Evaluation value{.step = result.period};
+  for (DeviceId device = 0; device < problem().num_devices(); ++device) {
+    const Bytes capacity = problem().cluster().device(device).memory;
+    value.overflow += std::max<Bytes>(0, result.memory[device] - capacity);
+  }
+  if (memory != nullptr) *memory = std::move(result.memory);
+  return value;
 }
 
 }  // namespace emplace

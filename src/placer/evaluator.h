@@ -1,5 +1,6 @@
-// What placers ask for the value of a placement. Thread-safe; counts the evaluations that a budget
-// limits and remembers none of the answers.
+// What placers ask for the value of a placement under the objective: step time and peaks, or period
+// and what a stream keeps in memory. Thread-safe; counts the evaluations that a budget limits and
+// remembers none of the answers; a search tells its incumbent what is worth keeping.
 #pragma once
 
 #include <atomic>
@@ -7,17 +8,22 @@
 #include <mutex>
 #include <vector>
 
+#include "sim/objective.h"
 #include "sim/simulator.h"
+
+#include "placer/incumbent.h"
 
 namespace emplace {
 
 class Evaluator {
  public:
-  explicit Evaluator(std::shared_ptr<const Simulator> simulator);
-  explicit Evaluator(std::shared_ptr<const Problem> problem);
+  explicit Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective = {});
+  explicit Evaluator(std::shared_ptr<const Problem> problem, Objective objective = {});
 
   const Problem& problem() const { return simulator_->problem(); }
-  const Simulator& simulator() const { return *simulator_; }
+  const std::shared_ptr<const Simulator>& simulator() const { return simulator_; }
+  const Objective& objective() const { return objective_; }
+  Incumbent& incumbent() { return incumbent_; }
 
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order = {});
   Evaluation evaluate(const Placement& placement, const Schedule& schedule) {
@@ -28,11 +34,17 @@ class Evaluator {
                       std::vector<Bytes>& peaks);
 
   std::int64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
+  // For what was evaluated by other means (sim/incremental.h).
+  void count(std::int64_t more) { evaluations_.fetch_add(more, std::memory_order_relaxed); }
 
  private:
   class Lease;  // a workspace, for the length of one evaluation
 
+  Evaluation evaluate_stream(const Placement& placement, std::vector<Bytes>* memory) const;
+
   std::shared_ptr<const Simulator> simulator_;
+  Objective objective_;
+  Incumbent incumbent_;
   std::atomic<std::int64_t> evaluations_{0};
   std::mutex mutex_;
   std::vector<Simulator::WorkspacePtr> idle_;
