@@ -28,7 +28,8 @@ void run(const std::string& path, const std::string& cluster) {
   const auto simulator = std::make_shared<const Simulator>(problem);
   std::vector<RunResult> results;
   for (const PlacerInfo* info : all_placers().list()) {
-    results.push_back(run_placer(all_placers(), simulator,
+    Evaluator evaluator(simulator);
+    results.push_back(run_placer(all_placers(), evaluator,
                                  {{info->key, {}}, std::string(kOwnSchedule), 1}, Budget{}));
   }
   std::stable_sort(results.begin(), results.end(), [](const RunResult& a, const RunResult& b) {

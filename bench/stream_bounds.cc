@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-#include "placers/common/stream_bound.h"
+#include "placers/stream/bound.h"
 
 #include "io/readers.h"
 

@@ -18,7 +18,7 @@
 
 #include "placer/bound.h"
 
-#include "placers/common/stream_search.h"
+#include "placers/stream/search.h"
 
 #include "io/readers.h"
 

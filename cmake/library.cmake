@@ -1,7 +1,7 @@
 # libemplace: every room of src/ but the command line.
 file(GLOB library_sources CONFIGURE_DEPENDS
      src/base/*.cc src/graph/*.cc src/cluster/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc src/placer/*.cc
-     src/placers/common/*.cc src/io/*.cc)
+     src/placers/common/*.cc src/placers/local/*.cc src/placers/stream/*.cc src/io/*.cc)
 include(cmake/placers.cmake)
 
 add_library(emplace_warnings INTERFACE)
@@ -22,5 +22,5 @@ target_link_libraries(emplace
   PUBLIC fmt::fmt Threads::Threads
   PRIVATE simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB
           onnx onnx_proto protobuf::libprotobuf
-          emplace::metis emplace::scotch PkgConfig::CLP
+          emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb
           $<BUILD_INTERFACE:emplace_warnings>)

@@ -1,7 +1,8 @@
 # A placer is one file src/placers/<family>/<key>.cc that defines register_<key>. This writes the
 # function that calls them all: an explicit list cannot be dropped by a linker, as static
 # initialisers in a static library are.
-file(GLOB placer_sources CONFIGURE_DEPENDS src/placers/heuristic/*.cc src/placers/partition/*.cc)
+file(GLOB placer_sources CONFIGURE_DEPENDS src/placers/heuristic/*.cc src/placers/partition/*.cc
+     src/placers/search/*.cc src/placers/exact/*.cc)
 
 set(declarations "")
 set(calls "")

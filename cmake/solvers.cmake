@@ -1,7 +1,8 @@
-# METIS, Scotch and CLP come without CMake packages of their own. Installed beside the package file,
+# METIS, Scotch, CLP and CBC come without CMake packages of their own. Installed beside the package file,
 # so that whoever links the library finds them too.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
+pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc osi-clp)
 
 function(emplace_find_solver name header path_suffixes)
   find_path(${name}_INCLUDE_DIR ${header} PATH_SUFFIXES ${path_suffixes} REQUIRED)

@@ -25,7 +25,8 @@ OWNERS = {
     r"nlohmann/": r"(io|cli)/",
     r"yaml-cpp/": r"io/",
     r"zlib": r"io/",
-    r"metis\.h|scotch\.h|Clp|Coin": r"placers/",
+    r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"placers/",
+    r"tbb/|oneapi/": r"base/",
 }
 
 # Only the command line prints, exits or aborts.

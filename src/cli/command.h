@@ -13,7 +13,7 @@
 
 #include "cost/problem.h"
 
-#include "sim/throughput.h"
+#include "sim/objective.h"
 
 #include "placer/budget.h"
 
@@ -78,6 +78,9 @@ struct ObjectiveArguments {
   void add_to(CLI::App& command);
   bool throughput() const { return objective == "throughput"; }
   Overlap overlap_kind() const { return overlap == "none" ? Overlap::kNone : Overlap::kFull; }
+  Objective make() const {
+    return {throughput() ? Goal::kThroughput : Goal::kLatency, overlap_kind()};
+  }
 };
 
 // --time, --evaluations.

@@ -67,25 +67,14 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
   return runs;
 }
 
-ByObjective::Value ByObjective::value(const RunResult& result) const {
-  if (!objective_.throughput()) return {result.evaluation.overflow, result.evaluation.step};
-  const ThroughputResult stream =
-      throughput(problem_, result.result.placement, objective_.overlap_kind());
-  Value value{0, stream.period};
-  for (DeviceId device = 0; device < problem_.num_devices(); ++device) {
-    value.overflow +=
-        std::max<Bytes>(0, stream.memory[device] - problem_.cluster().device(device).memory);
-  }
-  return value;
-}
-
 std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator,
                                const std::vector<PlacerRun>& runs, const BudgetArguments& budget,
                                const ObjectiveArguments& objective, const Session& session) {
   simulator->problem().cluster().require_linked();
-  const ByObjective by_objective(simulator->problem(), objective);
-  const auto better = [](const auto& a, const auto& b) { return a.first < b.first; };
-  std::vector<std::pair<ByObjective::Value, RunResult>> results;
+  const auto better = [](const RunResult& a, const RunResult& b) {
+    return a.evaluation < b.evaluation;
+  };
+  std::vector<RunResult> results;
   results.reserve(runs.size());
   PlacerSpec failed;
   std::vector<std::string> failures;
@@ -96,26 +85,25 @@ std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator
     if (!results.empty() && (time_is_up || session.cancelled)) break;
     std::string line = fmt::format("[{}/{}] {}", results.size() + 1, runs.size(), label(run));
     if (!results.empty()) {
-      const auto& [value, best] = *std::min_element(results.begin(), results.end(), better);
-      line += fmt::format("   best so far: {} {}{}", label(best.run), format_time(value.time),
-                          value.overflow > 0 ? " (does not fit)" : "");
+      const RunResult& best = *std::min_element(results.begin(), results.end(), better);
+      line += fmt::format("   best so far: {} {}{}", label(best.run),
+                          format_time(best.evaluation.step),
+                          best.evaluation.fits() ? "" : " (does not fit)");
     }
     progress.show(line);
-    const bool same_placement = !results.empty() && run.seed == results.back().second.run.seed &&
-                                run.placer == results.back().second.run.placer;
+    const bool same_placement = !results.empty() && run.seed == results.back().run.seed &&
+                                run.placer == results.back().run.placer;
     if (run.placer == failed) continue;
     try {
-      RunResult result;
+      Evaluator evaluator(simulator, objective.make());
       if (same_placement && run.scheduler != kOwnSchedule) {
-        result = with_scheduler(results.back().second, run.scheduler, simulator);
+        results.push_back(with_scheduler(results.back(), run.scheduler, evaluator));
       } else {
         // Each run has the whole evaluation budget, and what is left of the time.
         Budget own = budget.make(session);
         if (whole.seconds) own.seconds = std::max(0.0, *whole.seconds - whole.elapsed_seconds());
-        result = run_placer(all_placers(), simulator, run, own);
+        results.push_back(run_placer(all_placers(), evaluator, run, own));
       }
-      const auto value = by_objective.value(result);
-      results.emplace_back(value, std::move(result));
     } catch (const Error& error) {
       // One of several placers that cannot cope, as with missing links, does not stop the others.
       const bool others = std::any_of(runs.begin(), runs.end(), [&](const PlacerRun& other) {
@@ -129,10 +117,7 @@ std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator
   if (results.empty()) fail_input("{}", fmt::join(failures, "; "));
   for (const std::string& failure : failures) fmt::print(stderr, "warning: {}\n", failure);
   std::stable_sort(results.begin(), results.end(), better);
-  std::vector<RunResult> sorted;
-  sorted.reserve(results.size());
-  for (auto& [value, result] : results) sorted.push_back(std::move(result));
-  return sorted;
+  return results;
 }
 
 bool refuse_hopeless(const Problem& problem, const ObjectiveArguments& objective,

@@ -16,26 +16,6 @@ namespace emplace::cli {
 std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
                                  std::uint64_t first_seed, int seeds);
 
-// Whether the better result comes first: fitting, then by the objective.
-class ByObjective {
- public:
-  ByObjective(const Problem& problem, const ObjectiveArguments& objective)
-      : problem_(problem), objective_(objective) {}
-
-  struct Value {
-    Bytes overflow = 0;
-    Nanoseconds time = 0;  // step time or period
-    friend bool operator<(const Value& a, const Value& b) {
-      return a.overflow != b.overflow ? a.overflow < b.overflow : a.time < b.time;
-    }
-  };
-  Value value(const RunResult& result) const;
-
- private:
-  const Problem& problem_;
-  const ObjectiveArguments& objective_;
-};
-
 // Best first; ties in the order of the runs. Stops early, with what is done so far, when cancelled
 // or when the budget's time is up.
 std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator,

@@ -38,6 +38,7 @@ class ProblemCompiler {
         cluster_(*cluster),
         mode_(options.cost),
         fuse_(options.fuse),
+        rules_(graph_, cluster_, options.rules),
         work_(graph_),
         problem_(new Problem) {
     problem_->graph_ = std::move(graph);
@@ -124,21 +125,25 @@ class ProblemCompiler {
     for (GroupId group = 0; group < problem_->num_groups(); ++group) {
       DeviceSet common = all;
       for (const OpId op : problem_->group_ops(group)) {
-        if (graph_.allowed_devices(op).empty()) continue;
-        const DeviceSet own = op_devices(op);
-        DeviceSet both;
-        std::set_intersection(common.begin(), common.end(), own.begin(), own.end(),
-                              std::back_inserter(both));
-        if (both.empty()) {
-          fail_input(
-              "op '{}': devices: must share a device with op '{}', but no device is allowed to "
-              "both",
-              graph_.op_name(op), graph_.op_name(problem_->group_ops(group)[0]));
-        }
-        common = std::move(both);
+        if (!graph_.allowed_devices(op).empty()) narrow(common, op_devices(op), op);
+        if (!rules_.empty()) narrow(common, rules_.devices_of(op), op);
       }
       problem_->device_set_of_.push_back(number_of(common));
     }
+  }
+
+  void narrow(DeviceSet& common, const DeviceSet& own, OpId op) const {
+    DeviceSet both;
+    std::set_intersection(common.begin(), common.end(), own.begin(), own.end(),
+                          std::back_inserter(both));
+    if (both.empty()) {
+      const OpId first = problem_->group_ops(problem_->group_of(op))[0];
+      const std::string rules = rules_.describe(op) + (op == first ? "" : rules_.describe(first));
+      fail_input("op '{}': devices: must share a device with op '{}', but no device is allowed to "
+                 "both{}",
+                 graph_.op_name(op), graph_.op_name(first), rules);
+    }
+    common = std::move(both);
   }
 
   // Devices of one kind and slowdown take equally long, unless the graph knows one by its name.
@@ -318,6 +323,7 @@ class ProblemCompiler {
   const Cluster& cluster_;
   CostMode mode_;
   bool fuse_;
+  RuledDevices rules_;
   WorkReader work_;
   std::optional<Fusion> fusion_;
   std::shared_ptr<Problem> problem_;

@@ -14,6 +14,7 @@
 #include "graph/graph.h"
 
 #include "cost/cost_model.h"
+#include "cost/device_rules.h"
 
 namespace emplace {
 
@@ -89,10 +90,11 @@ class Problem {
 struct CompileOptions {
   CostMode cost = CostMode::kAuto;
   bool fuse = false;  // elementwise chains are one kernel each (cost/fusion.h)
+  std::vector<DeviceRule> rules = {};  // beside what the graph says of its ops' devices
 };
 
-// Throws an Error when an op names an unknown device, no device may run a group, or a time is
-// missing (CostMode::kMeasured) or overflows.
+// Throws an Error when an op or a rule names an unknown device, no device may run a group, or a
+// time is missing (CostMode::kMeasured) or overflows.
 std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
                                        std::shared_ptr<const Cluster> cluster,
                                        const CompileOptions& options);

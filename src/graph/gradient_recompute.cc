@@ -6,33 +6,10 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/string_pool.h"
+#include "base/text.h"
 
 namespace emplace {
 namespace {
-
-// Greedy: a star takes as little as it can, and more when the rest does not fit.
-bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 // Every module that an op names, and every module around it; parents have lower numbers.
 class ModuleTree {
@@ -93,7 +70,7 @@ std::vector<std::uint32_t> find_segments(const Graph& graph,
   for (const std::string& pattern : patterns) {
     bool any = false;
     for (std::uint32_t module = 1; module < tree.size(); ++module) {
-      if (!matches(pattern, tree.name(module))) continue;
+      if (!matches_pattern(pattern, tree.name(module))) continue;
       segment_of_module[module] = module;
       any = true;
     }

@@ -14,6 +14,16 @@ class Budget {
   std::optional<double> seconds = std::nullopt;
   std::optional<std::int64_t> evaluations = std::nullopt;
   const std::atomic<bool>* cancelled = nullptr;  // set from outside, e.g. by Ctrl-C
+  // That a search may use. Under an evaluation budget its answer does not depend on them.
+  int threads = 1;
+
+  // What a search takes for itself when nobody says how long it may go on.
+  static constexpr double kDefaultSeconds = 10;
+  Budget or_default() const {
+    Budget limited = *this;
+    if (!seconds && !evaluations) limited.seconds = kDefaultSeconds;
+    return limited;
+  }
 
   double elapsed_seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

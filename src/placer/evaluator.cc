@@ -29,11 +29,17 @@ class Evaluator::Lease {
   Simulator::WorkspacePtr workspace_;
 };
 
-Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective)
-    : simulator_(std::move(simulator)), objective_(objective) {}
+Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective,
+                     std::vector<Solution> starts)
+    : simulator_(std::move(simulator)), objective_(objective), starts_(std::move(starts)) {
+  for (Solution& start : starts_) start.value = evaluate(start.placement, start.schedule);
+  evaluations_ = 0;
+}
 
-Evaluator::Evaluator(std::shared_ptr<const Problem> problem, Objective objective)
-    : Evaluator(std::make_shared<const Simulator>(std::move(problem)), objective) {}
+Evaluator::Evaluator(std::shared_ptr<const Problem> problem, Objective objective,
+                     std::vector<Solution> starts)
+    : Evaluator(std::make_shared<const Simulator>(std::move(problem)), objective,
+                std::move(starts)) {}
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order) {
   count(1);

@@ -17,13 +17,19 @@ namespace emplace {
 
 class Evaluator {
  public:
-  explicit Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective = {});
-  explicit Evaluator(std::shared_ptr<const Problem> problem, Objective objective = {});
+  // `starts` are answers to begin from, where a placer can: valid placements of the problem.
+  explicit Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective = {},
+                     std::vector<Solution> starts = {});
+  explicit Evaluator(std::shared_ptr<const Problem> problem, Objective objective = {},
+                     std::vector<Solution> starts = {});
 
   const Problem& problem() const { return simulator_->problem(); }
   const std::shared_ptr<const Simulator>& simulator() const { return simulator_; }
   const Objective& objective() const { return objective_; }
+  // Valued under the objective.
+  const std::vector<Solution>& starts() const { return starts_; }
   Incumbent& incumbent() { return incumbent_; }
+  const Incumbent& incumbent() const { return incumbent_; }
 
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order = {});
   Evaluation evaluate(const Placement& placement, const Schedule& schedule) {
@@ -44,6 +50,7 @@ class Evaluator {
 
   std::shared_ptr<const Simulator> simulator_;
   Objective objective_;
+  std::vector<Solution> starts_;
   Incumbent incumbent_;
   std::atomic<std::int64_t> evaluations_{0};
   std::mutex mutex_;

@@ -6,13 +6,11 @@
 
 namespace emplace {
 
-RunResult run_placer(const PlacerRegistry& registry,
-                     const std::shared_ptr<const Simulator>& simulator, const PlacerRun& run,
+RunResult run_placer(const PlacerRegistry& registry, Evaluator& evaluator, const PlacerRun& run,
                      const Budget& budget) {
-  const Problem& problem = simulator->problem();
-  Evaluator evaluator(simulator);
+  const Problem& problem = evaluator.problem();
   const std::unique_ptr<Placer> placer = registry.make(run.placer);
-  RunResult result{run, {}, {}, 0, 0};
+  RunResult result{.run = run, .result = {}, .evaluation = {}, .bound = {}};
   const double start = budget.elapsed_seconds();
   with_context("placer '" + run.placer.key + "'", [&] {
     result.result = placer->place(problem, evaluator, budget, Rng(run.seed));
@@ -20,19 +18,19 @@ RunResult run_placer(const PlacerRegistry& registry,
   });
   result.seconds = budget.elapsed_seconds() - start;
   result.evaluations = evaluator.evaluations();
-  return with_scheduler(result, run.scheduler, simulator);
+  result.bound = evaluator.incumbent().bound();
+  return with_scheduler(result, run.scheduler, evaluator);
 }
 
 RunResult with_scheduler(const RunResult& base, const std::string& scheduler,
-                         const std::shared_ptr<const Simulator>& simulator) {
+                         Evaluator& evaluator) {
   RunResult result = base;
   result.run.scheduler = scheduler;
   if (scheduler != kOwnSchedule) {
     result.result.schedule =
-        make_schedule(simulator->problem(), result.result.placement, scheduler);
+        make_schedule(evaluator.problem(), result.result.placement, scheduler);
   }
-  result.evaluation =
-      Evaluator(simulator).evaluate(result.result.placement, result.result.schedule);
+  result.evaluation = evaluator.evaluate(result.result.placement, result.result.schedule);
   return result;
 }
 

@@ -29,19 +29,20 @@ struct PlacerRun {
 struct RunResult {
   PlacerRun run;
   PlaceResult result;
-  Evaluation evaluation;  // of a fresh simulation
+  Evaluation evaluation;  // under the objective, evaluated afresh
+  LowerBound bound;       // that the placer proved on the way, of placements that fit; 0: none
   std::int64_t evaluations = 0;
   double seconds = 0;
 };
 
+// One run with an evaluator of its own, which says what is wanted: the objective and the starts.
 // Throws an Error when the spec is wrong, or when the placer's answer needs a link that the cluster
 // does not have.
-RunResult run_placer(const PlacerRegistry& registry,
-                     const std::shared_ptr<const Simulator>& simulator, const PlacerRun& run,
+RunResult run_placer(const PlacerRegistry& registry, Evaluator& evaluator, const PlacerRun& run,
                      const Budget& budget);
 
 // The same placement in the order of another scheduler.
 RunResult with_scheduler(const RunResult& base, const std::string& scheduler,
-                         const std::shared_ptr<const Simulator>& simulator);
+                         Evaluator& evaluator);
 
 }  // namespace emplace

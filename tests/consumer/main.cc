@@ -19,8 +19,9 @@ int main() {
               {{.shape = {32, 64}, .dtype = DType::kFloat32}});
   const auto problem = compile(std::make_shared<const Graph>(std::move(builder).build()),
                                std::make_shared<const Cluster>(preset_cluster("2xp100")));
-  const RunResult result = run_placer(all_placers(), std::make_shared<const Simulator>(problem),
-                                      {PlacerSpec::parse("heft")}, Budget{});
+  Evaluator evaluator(problem);
+  const RunResult result =
+      run_placer(all_placers(), evaluator, {PlacerSpec::parse("heft")}, Budget{});
   std::printf("%zu placers; step %lld ns\n", all_placers().list().size(),
               static_cast<long long>(result.evaluation.step));
   return result.evaluation.fits() && !all_placers().list().empty() ? 0 : 1;
