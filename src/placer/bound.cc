@@ -1,176 +1,197 @@
 #include "placer/bound.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/wide.h"
+
+#include "placer/bound_alive.h"
+#include "placer/bound_balance.h"
+#include "placer/bound_dag.h"
+#include "placer/bound_ends.h"
+#include "placer/bound_memory.h"
+#include "placer/bound_refute.h"
 
 namespace emplace {
 namespace {
 
-// Memory that the op's device must hold while the op runs: what it keeps, its temporaries, what it
-// writes and what it reads. A read tensor lies there as a copy of its own size, or, on its
-// producer's device, as part of what it is a view of, which may be smaller.
-class WorkingSets {
- public:
-  explicit WorkingSets(const Problem& problem) : problem_(problem), graph_(problem.graph()) {
-    held_.resize(graph_.num_tensors());
-    for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      for (const TensorId tensor : graph_.outputs(op)) {
-        const Bytes own = graph_.memory_bytes(tensor);
-        held_[tensor] = graph_.is_view(op) ? std::min(own, held_[graph_.inputs(op)[0]]) : own;
-      }
+using OptionalNeeds = std::optional<MemoryNeeds>;  // nothing: memory does not matter
+
+// Groups may run where memory allows it. Where one may run nowhere, nothing fits and no bound is of
+// interest, but there must still be one.
+BoundDag make_dag(const Problem& problem, const OptionalNeeds& needs) {
+  const auto anywhere = [](GroupId, DeviceId) { return true; };
+  if (!needs) return BoundDag(problem, anywhere);
+  BoundDag dag(problem, [&](GroupId group, DeviceId device) {
+    return needs->possible(problem, group, device);
+  });
+  for (std::uint32_t node = 0; node < dag.size(); ++node) {
+    if (dag.fastest(node) == kNever) return BoundDag(problem, anywhere);
+  }
+  return dag;
+}
+
+// For any weights of the devices, T times their sum is at least the sum over ops of the least
+// weight * duration. Weights in inverse proportion to the time that a device needs for everything
+// are the best for devices that differ only in speed. An op also blocks its device for the gap,
+// except that the last gap of each device may lie after the end.
+Nanoseconds total_work(const Problem& problem, const OptionalNeeds& needs, bool with_gaps) {
+  constexpr double kUnit = 1U << 20U;
+  std::vector<double> all(problem.num_devices(), 1);
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    for (OpId op = 0; op < problem.num_ops(); ++op) {
+      all[device] += static_cast<double>(problem.duration(op, device));
     }
   }
-
-  Bytes of(OpId op) const {
-    // Views and sources pass through memory in no time, and several views may share what they
-    // alias.
-    if (problem_.fastest_duration(op) == 0) return problem_.resident_bytes(op);
-    Bytes bytes = problem_.resident_bytes(op) + graph_.temp_bytes(op);
-    for (const TensorId tensor : graph_.outputs(op)) bytes += graph_.memory_bytes(tensor);
-    // Inputs may overlap each other, and those of the op's own group its resident memory.
-    Bytes largest_input = 0;
-    for (const TensorId tensor : graph_.inputs(op)) {
-      if (problem_.group_of(graph_.producer(tensor)) == problem_.group_of(op)) continue;
-      largest_input = std::max(largest_input, held_[tensor]);
-    }
-    return bytes + largest_input;
-  }
-
- private:
-  const Problem& problem_;
-  const Graph& graph_;
-  std::vector<Bytes> held_;  // the least that a device holds of a tensor that an op there reads
-};
-
-struct Restricted {
-  std::vector<Bytes> group_need;  // the most that a group needs at once
-  bool possible(const Problem& problem, GroupId group, DeviceId device) const {
-    return group_need[group] <= problem.cluster().device(device).memory;
-  }
-};
-
-Restricted restrict_by_memory(const Problem& problem) {
-  const WorkingSets working(problem);
-  Restricted result;
-  result.group_need.resize(problem.num_groups());
-  for (OpId op = 0; op < problem.num_ops(); ++op) {
-    const GroupId group = problem.group_of(op);
-    // The rest of the group's resident memory is there too.
-    const Bytes need =
-        working.of(op) + problem.group_resident_bytes(group) - problem.resident_bytes(op);
-    result.group_need[group] = std::max(result.group_need[group], need);
-  }
-  return result;
-}
-
-Restricted unrestricted(const Problem& problem) {
-  return {std::vector<Bytes>(problem.num_groups(), 0)};
-}
-
-// All that the group's ops keep and write, and the largest of their temporaries.
-Restricted restrict_by_stream_memory(const Problem& problem) {
-  const Graph& graph = problem.graph();
-  Restricted result;
-  result.group_need.resize(problem.num_groups());
-  for (GroupId group = 0; group < problem.num_groups(); ++group) {
-    Bytes largest_temp = 0;
-    for (const OpId op : problem.group_ops(group)) {
-      result.group_need[group] += graph.persistent_bytes(op);
-      largest_temp = std::max(largest_temp, graph.temp_bytes(op));
-      if (graph.is_view(op)) continue;
-      for (const TensorId tensor : graph.outputs(op)) {
-        result.group_need[group] += graph.memory_bytes(tensor);
-      }
-    }
-    result.group_need[group] += largest_temp;
-  }
-  return result;
-}
-
-Nanoseconds fastest(const Problem& problem, const Restricted& restricted, OpId op) {
-  Nanoseconds best = std::numeric_limits<Nanoseconds>::max();
-  const GroupId group = problem.group_of(op);
-  for (const DeviceId device : problem.allowed_devices(group)) {
-    if (!restricted.possible(problem, group, device)) continue;
-    best = std::min(best, problem.duration(op, device));
-  }
-  // Where nothing fits the bound is of no interest, but must still be finite.
-  return best == std::numeric_limits<Nanoseconds>::max() ? problem.fastest_duration(op) : best;
-}
-
-Nanoseconds critical_path(const Problem& problem, const Restricted& restricted) {
-  const Graph& graph = problem.graph();
-  std::vector<Nanoseconds> finish(graph.num_ops());
-  Nanoseconds longest = 0;
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    Nanoseconds start = 0;
-    for (const TensorId tensor : graph.inputs(op))
-      start = std::max(start, finish[graph.producer(tensor)]);
-    for (const OpId before : graph.after(op)) start = std::max(start, finish[before]);
-    finish[op] = start + fastest(problem, restricted, op);
-    longest = std::max(longest, finish[op]);
-  }
-  return longest;
-}
-
-// For any weights w >= 0 of the devices with sum 1, T = sum w_d T >= sum over ops of the least
-// w_d * duration(op, d). Weights in inverse proportion to the time that a device needs for
-// everything are the best for devices that differ only in speed. An op also blocks its device for
-// the gap, except that the last gap of each device may lie after the end.
-Nanoseconds total_work(const Problem& problem, const Restricted& restricted, bool with_gaps) {
-  const DeviceId devices = problem.num_devices();
-  std::vector<long double> weights(devices);
-  long double sum = 0;
-  for (DeviceId device = 0; device < devices; ++device) {
-    long double all = 1;
-    for (OpId op = 0; op < problem.num_ops(); ++op)
-      all += static_cast<long double>(problem.duration(op, device));
-    weights[device] = 1 / all;
-    sum += weights[device];
-  }
+  const double least_of_all = *std::min_element(all.begin(), all.end());
   const auto gap = [&](DeviceId device) {
     return with_gaps ? problem.cluster().device(device).gap : 0;
   };
-  long double bound = 0;
-  for (DeviceId device = 0; device < devices; ++device) {
-    weights[device] = devices == 1 ? 1 : weights[device] / sum;
-    bound -= weights[device] * static_cast<long double>(gap(device));
+  std::vector<Wide> weights;
+  Wide sum = 0;
+  Wide spare = 0;
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    weights.push_back(static_cast<Wide>(kUnit * (least_of_all / all[device])));
+    sum += weights[device];
+    spare += weights[device] * static_cast<Wide>(gap(device));
   }
+  Wide work = 0;
   for (OpId op = 0; op < problem.num_ops(); ++op) {
     const GroupId group = problem.group_of(op);
-    long double least = std::numeric_limits<long double>::infinity();
+    std::optional<Wide> least;
     for (const DeviceId device : problem.allowed_devices(group)) {
-      if (!restricted.possible(problem, group, device)) continue;
+      if (needs && !needs->possible(problem, group, device)) continue;
       const Nanoseconds time = problem.duration(op, device);
-      const Nanoseconds blocked = time > 0 ? time + gap(device) : 0;
-      least = std::min(least, weights[device] * static_cast<long double>(blocked));
+      const Wide blocked = time > 0 ? weights[device] * static_cast<Wide>(time + gap(device)) : 0;
+      least = least ? std::min(*least, blocked) : blocked;
     }
-    if (std::isfinite(least)) bound += least;
+    work += least.value_or(0);
   }
-  constexpr long double kRounding = 1e-12L;  // more than the sums can have lost
-  if (devices > 1) bound -= bound * kRounding + kRounding;
-  return std::max<Nanoseconds>(0, static_cast<Nanoseconds>(std::ceil(bound)));
+  return work <= spare ? 0 : static_cast<Nanoseconds>((work - spare + sum - 1) / sum);
 }
+
+LowerBound better_of(LowerBound a, LowerBound b) {
+  return a.step >= b.step ? a : b;
+}
+
+LowerBound quick_bound(const BoundEnds& ends) {
+  return better_of({ends.path(), "critical path with its transfers"},
+                   {ends.work(), "work between the first and the last ops"});
+}
+
+LowerBound first_bound(const Problem& problem, const OptionalNeeds& needs, const BoundEnds& ends) {
+  LowerBound bound = quick_bound(ends);
+  if (ends.dag().lumped()) {
+    bound = better_of(bound, {total_work(problem, needs, true), "total work"});
+  }
+  bound.step = std::min(bound.step, problem.horizon());
+  return bound;
+}
+
+class Improvement {
+ public:
+  Improvement(const Problem& problem, Nanoseconds upper, const Budget& budget,
+              const std::function<void(const LowerBound&)>& on_improvement)
+      : problem_(problem),
+        upper_(std::min(upper, problem.horizon())),
+        budget_(budget),
+        on_improvement_(on_improvement),
+        needs_(memory_needs(problem, MemoryRule::kStep)),
+        ends_(make_dag(problem, needs_)) {}
+
+  const LowerBound& best() const { return best_; }
+
+  void run() {
+    ends_.propagate();
+    raise(first_bound(problem_, needs_, ends_));
+    refute(0);
+    sweep({.mates = kMates});
+    balance();
+    refute(kMates / 2);
+    for (const std::size_t stride : {512, 64, 8, 1}) {
+      if (stride == 1 || ends_.dag().size() > stride) sweep({.mates = kMates, .stride = stride});
+    }
+    refute(kMates / 2);
+  }
+
+ private:
+  static constexpr std::size_t kMates = 64;
+  static constexpr std::size_t kMoments = 4;
+
+  bool go_on() const { return best_.step < upper_ && !budget_.spent(rounds_); }
+
+  void raise(LowerBound bound) {
+    bound.step = std::min(bound.step, upper_);
+    if (bound.step <= best_.step) return;
+    best_ = std::move(bound);
+    if (on_improvement_) on_improvement_(best_);
+  }
+
+  void sweep(const Pass& pass) {
+    if (!go_on()) return;
+    std::vector<Nanoseconds> through = ends_.through();
+    const auto more = [&] { return go_on(); };
+    raise_starts(ends_.heads(), pass, through, more);
+    std::reverse(through.begin(), through.end());
+    raise_starts(ends_.tails(), pass, through, more);
+    ++rounds_;
+    raise(quick_bound(ends_));
+  }
+
+  void balance() {
+    if (!go_on()) return;
+    ++rounds_;
+    balance_bound(
+        problem_, [&] { return go_on(); },
+        [&](Nanoseconds step) {
+          raise({step, "work within memory"});
+        });
+  }
+
+  // Halves the interval between what is proven and what could not be refuted.
+  void refute(std::size_t mates) {
+    constexpr Nanoseconds kPrecision = 8192;
+    if (!go_on()) return;
+    if (held_.empty()) {
+      for (const AliveAt& alive : Liveness(problem_).full_moments(kMoments)) {
+        held_.emplace_back(problem_, alive);
+      }
+    }
+    BoundEnds open = ends_;  // holds of every step shorter than `limit`
+    Nanoseconds limit = upper_;
+    for (Nanoseconds next = upper_; go_on();) {
+      BoundEnds trial = open;
+      ++rounds_;
+      if (refutes(trial, next, held_, mates, [&] { return go_on(); })) {
+        raise({next, "what must share a device"});
+      } else {
+        open = std::move(trial);
+        limit = next;
+      }
+      if (limit - best_.step <= std::max<Nanoseconds>(1, limit / kPrecision)) return;
+      next = best_.step + (limit - best_.step + 1) / 2;
+    }
+  }
+
+  const Problem& problem_;
+  Nanoseconds upper_;
+  const Budget& budget_;
+  const std::function<void(const LowerBound&)>& on_improvement_;
+  OptionalNeeds needs_;
+  BoundEnds ends_;
+  std::vector<HeldAt> held_;
+  LowerBound best_;
+  std::int64_t rounds_ = 0;
+};
 
 }  // namespace
-
-LowerBound lower_bound(const Problem& problem, bool fitting_only) {
-  const Restricted restricted = fitting_only ? restrict_by_memory(problem) : unrestricted(problem);
-  const Nanoseconds path = critical_path(problem, restricted);
-  const Nanoseconds work = total_work(problem, restricted, true);
-  if (path >= work) return {path, "critical path"};
-  return {work, "total work"};
-}
 
 LowerBound period_lower_bound(const Problem& problem) {
   Nanoseconds largest = 0;
   for (GroupId group = 0; group < problem.num_groups(); ++group) {
-    Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
+    Nanoseconds least = kNever;
     for (const DeviceId device : problem.allowed_devices(group)) {
       Nanoseconds load = 0;
       for (const OpId op : problem.group_ops(group)) load += problem.duration(op, device);
@@ -178,52 +199,24 @@ LowerBound period_lower_bound(const Problem& problem) {
     }
     largest = std::max(largest, least);
   }
-  const Nanoseconds work = total_work(problem, unrestricted(problem), false);
+  const Nanoseconds work = total_work(problem, std::nullopt, false);
   if (largest > work) return {largest, "largest group"};
   return {work, "total work"};
 }
 
-std::optional<std::string> why_nothing_fits(const Problem& problem, MemoryRule rule) {
-  const Cluster& cluster = problem.cluster();
-  const Restricted restricted =
-      rule == MemoryRule::kStep ? restrict_by_memory(problem) : restrict_by_stream_memory(problem);
-  for (GroupId group = 0; group < problem.num_groups(); ++group) {
-    DeviceId largest = problem.allowed_devices(group)[0];
-    for (const DeviceId device : problem.allowed_devices(group)) {
-      if (cluster.device(device).memory > cluster.device(largest).memory) largest = device;
-    }
-    const Bytes capacity = cluster.device(largest).memory;
-    const Bytes need = restricted.group_need[group];
-    if (need <= capacity) continue;
-    return fmt::format(
-        "op '{}' and what must share its device need {} at once; the largest device that may hold "
-        "them, '{}', has {}: {} short",
-        problem.graph().op_name(problem.group_ops(group)[0]), format_bytes(need),
-        cluster.device(largest).name, format_bytes(capacity), format_bytes(need - capacity));
-  }
-  // A stream's temporaries are shared by a device's ops, so only what stays is summed.
-  Wide needed = 0;
-  for (OpId op = 0; op < problem.num_ops(); ++op) {
-    const bool writes = rule == MemoryRule::kStream && !problem.graph().is_view(op);
-    needed += static_cast<Wide>(writes ? problem.graph().persistent_bytes(op)
-                                       : problem.resident_bytes(op));
-    if (!writes) continue;
-    for (const TensorId tensor : problem.graph().outputs(op)) {
-      needed += static_cast<Wide>(problem.graph().memory_bytes(tensor));
-    }
-  }
-  Wide capacity = 0;
-  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
-    capacity += static_cast<Wide>(cluster.device(device).memory);
-  }
-  if (needed <= capacity) return std::nullopt;
-  // What is needed is a sum that fits (compile checked it), and so is the smaller capacity.
-  const auto bytes = [](Wide sum) { return format_bytes(static_cast<Bytes>(sum)); };
-  return fmt::format("{} need {}; all devices together have {}: {} short",
-                     rule == MemoryRule::kStep
-                         ? "parameters and other memory that lasts the whole step"
-                         : "parameters and all tensors of a step in a stream",
-                     bytes(needed), bytes(capacity), bytes(needed - capacity));
+LowerBound lower_bound(const Problem& problem, bool fitting_only) {
+  OptionalNeeds needs;
+  if (fitting_only) needs = memory_needs(problem, MemoryRule::kStep);
+  BoundEnds ends(make_dag(problem, needs));
+  ends.propagate();
+  return first_bound(problem, needs, ends);
+}
+
+LowerBound improve_bound(const Problem& problem, Nanoseconds upper, const Budget& budget,
+                         const std::function<void(const LowerBound&)>& on_improvement) {
+  Improvement improvement(problem, upper, budget, on_improvement);
+  improvement.run();
+  return improvement.best();
 }
 
 }  // namespace emplace

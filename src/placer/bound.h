@@ -1,6 +1,7 @@
 // What no placement can beat, and whether any can fit: proven without a search.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -8,19 +9,28 @@
 
 #include "cost/problem.h"
 
+#include "placer/budget.h"
+
 namespace emplace {
 
 struct LowerBound {
   Nanoseconds step = 0;  // or period
-  std::string reason;    // "critical path", "total work" or "largest group"
+  std::string reason;    // in a few words
 };
 
-// At most the step time of every placement: the longer of
-// - the critical path with every op on its fastest device, transfers free;
-// - the total work spread over the devices as well as their speeds allow.
+// At most the step time of every placement: what the longest path costs with its transfers, or the
+// work between the first and the last ops spread over the devices as well as their speeds allow.
 // With `fitting_only`, of every placement that fits: devices too small for an op's inputs and
-// outputs then do not count for it.
+// outputs then do not count for it. Nearly linear in the size of the graph.
 LowerBound lower_bound(const Problem& problem, bool fitting_only = true);
+
+// The same for placements that fit, and better the longer it may work. `upper` is a step time that
+// is of no more interest, such as that of a known placement: the result is `upper` when it is
+// proven that no placement is below it. Calls `on_improvement` with each better bound, until the
+// budget is spent (an evaluation is one round over the graph), `upper` is reached, or nothing more
+// can be concluded.
+LowerBound improve_bound(const Problem& problem, Nanoseconds upper, const Budget& budget,
+                         const std::function<void(const LowerBound&)>& on_improvement = {});
 
 // At most the period of every placement's stream, whatever overlaps: the total work spread over the
 // devices, or the longest group of ops that must share one.
