@@ -21,6 +21,8 @@ struct StreamValue {
   Bytes overflow = 0;
   Nanoseconds period = 0;
 
+  // clang-tidy 14 takes what the compiler writes here for ours.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const StreamValue&, const StreamValue&) = default;
 };
 

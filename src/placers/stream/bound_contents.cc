@@ -153,6 +153,8 @@ ContentGraph Shrinking::graph() {
     }
     result.items[unit_of[set]].push_back(item);
   }
+  result.order.resize(result.num_units());
+  std::iota(result.order.begin(), result.order.end(), 0U);
   for (const auto& [key, sum] : nets_) {
     ContentNet net{{}, key.outside, sum.weight, sum.traffic};
     for (const std::uint32_t member : key.members) net.units.push_back(unit_of[member]);

@@ -26,8 +26,10 @@ struct ContentGraph {
   std::vector<Nanoseconds> time;
   std::vector<Bytes> memory;
   std::vector<ContentNet> nets;
-  std::vector<std::uint32_t>
-      set_of;  // by item: equal for those that are held together or not at all
+  // By item: equal for those that are held together or not at all.
+  std::vector<std::uint32_t> set_of;
+  // Of the units: few nets should be open at once (bound_order.h).
+  std::vector<std::uint32_t> order;
 
   std::uint32_t num_units() const { return static_cast<std::uint32_t>(items.size()); }
 };
@@ -37,7 +39,8 @@ struct ContentGraph {
 double fractional_value(const ContentGraph& graph, const std::vector<std::int32_t>& values,
                         Nanoseconds limit);
 
-// By class. Items that all other devices hold together or not at all are together here too.
+// By class. Items that all other devices hold together or not at all are together here too. The
+// units are in no special order.
 std::vector<ContentGraph> find_contents(const StreamModel& model,
                                         const std::vector<DeviceClass>& classes, Nanoseconds limit);
 

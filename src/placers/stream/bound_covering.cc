@@ -1,45 +1,31 @@
 #include "placers/stream/bound_covering.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <numeric>
 #include <utility>
 
-#include "base/wide.h"
+#include "placers/stream/bound_order.h"
 
 namespace emplace {
 namespace {
 
-constexpr std::uint32_t kNoRow = std::numeric_limits<std::uint32_t>::max();
-constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMaxCells = std::size_t{1} << 26;  // of all tables, 4 bytes each
-constexpr double kFirstResolution = 1000;
-constexpr double kCoarsestResolution = 250;  // where that leaves nets as they are
-constexpr double kFirstCells = 1 << 22;      // of the first tables, where that is finer
-constexpr double kFirstResolutionAtMost = 8000;
 constexpr double kLastResolution = 64000;
+constexpr double kMergedResolution = 4000;  // where rows are merged
 constexpr double kFiner = 4;
-constexpr double kMostValue = 1 << 29;  // of all rows together
-// Times channels and a period it fits in 128 bits.
-constexpr double kMostTrafficPrice = static_cast<double>(std::int64_t{1} << 44);
-constexpr double kFirstHeadroom = 1.5;  // of a table's values above what a device must hold
 constexpr double kMostHeadroom = 100;
 constexpr double kSmoothing = 0.7;
 constexpr int kColumnsPerRound = 8;
 constexpr double kFirstFreedom = 0.02;  // of prices, as a part of them
 constexpr double kFullFreedom = 1e3;
 constexpr double kTolerance = 1e-7;
-constexpr Nanoseconds kPrecision = 200'000;  // targets are this part of the period apart
-
-Nanoseconds fastest_time(const StreamModel& model, std::uint32_t item) {
-  Nanoseconds fastest = kNever;
-  for (const DeviceId device : model.problem().allowed_devices(item)) {
-    fastest = std::min(fastest, model.time(item, device));
-  }
-  return fastest;
-}
+constexpr int kPatience = 12;                  // steps
+constexpr double kLaterFreedom = 0.16;         // at most, for a new target
+constexpr Nanoseconds kPrecision = 200'000;    // targets are this part of the period apart
+constexpr Nanoseconds kFirstPrecision = 1000;  // with merged rows
+constexpr std::uint32_t kMostSmallRows = 100;  // no more need not be merged
+constexpr std::int64_t kFirstRowsPerDevice = 8;
+constexpr std::int64_t kMoreRows = 4;
+constexpr std::int64_t kMostRowsPerDevice = 32;
 
 double seconds_left(const Budget& budget) {
   constexpr double kLong = 1e6;
@@ -55,196 +41,117 @@ CoveringPrices mix(const CoveringPrices& a, const CoveringPrices& b, double shar
   return result;
 }
 
+std::size_t largest_class(const std::vector<DeviceClass>& classes) {
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < classes.size(); ++i) {
+    if (classes[i].devices.size() > classes[largest].devices.size()) largest = i;
+  }
+  return largest;
+}
+
 }  // namespace
 
 StreamCovering::StreamCovering(const StreamModel& model, const std::vector<DeviceClass>& classes,
-                               Nanoseconds lower, Nanoseconds limit, bool count_memory)
+                               Nanoseconds lower, Nanoseconds limit, bool count_memory,
+                               const StreamCovering* before)
     : lower_(lower),
       limit_(limit),
       target_(limit),
       unrefutable_(limit + 1),
+      last_(limit + 1),
       traffic_periods_(traffic_periods(model)),
-      headroom_(kFirstHeadroom),
+      model_(model),
       freedom_(kFirstFreedom) {
   std::vector<ContentGraph> graphs = find_contents(model, classes, limit);
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    Class& added = classes_.emplace_back();
-    added.size = static_cast<std::int64_t>(classes[i].devices.size());
-    added.graph = std::move(graphs[i]);
+  std::vector<const ContentGraph*> of_classes;
+  for (const ContentGraph& graph : graphs) of_classes.push_back(&graph);
+  rows_.emplace(model, of_classes);
+  if (!rows_->possible()) return;
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    const bool known = before != nullptr && before->tables_ != nullptr &&
+                       before->tables_->graph(i).items == graphs[i].items;
+    graphs[i].order = known ? before->tables_->graph(i).order : order_units(graphs[i]);
   }
-  add_rows(model);
-  if (!possible_) return;
-  add_pricers(classes, count_memory);
+  rows_->order_as(graphs[largest_class(classes)]);
+  tables_ = std::make_unique<CoveringTables>(classes, std::move(graphs), *rows_, limit,
+                                             count_memory, traffic_periods_);
+  detail_.resolution = tables_->first_resolution();
+  if (rows_->num_atoms() > kMostSmallRows) {
+    rows_per_device_ = kFirstRowsPerDevice;
+    merge_rows();
+  }
+  begin_master();
   center_ = prices_by_time();
+  if (before == nullptr || before->tables_ == nullptr) return;
+  center_.rows = rows_->convert(*before->rows_, before->center_.rows);
+  center_.traffic = before->center_.traffic;
 }
 
-// A row is a set of items that every class holds together or not at all.
-void StreamCovering::add_rows(const StreamModel& model) {
-  std::vector<Nanoseconds> fastest(model.num_items(), kNever);
-  for (const Class& one : classes_) {
-    for (const auto& items : one.graph.items) {
-      for (const std::uint32_t item : items) fastest[item] = fastest_time(model, item);
-    }
-  }
-  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-  row_of_.assign(model.num_items(), kNoRow);
-  for (std::uint32_t item = 0; item < model.num_items(); ++item) {
-    if (fastest[item] == kNever) possible_ = false;
-    if (fastest[item] == 0 || fastest[item] == kNever) continue;
-    std::vector<std::uint32_t> sets;
-    for (const Class& one : classes_) sets.push_back(one.graph.set_of[item]);
-    const auto next = static_cast<std::uint32_t>(row_time_.size());
-    row_of_[item] = known.try_emplace(std::move(sets), next).first->second;
-    if (row_of_[item] == next) row_time_.push_back(0);
-    row_time_[row_of_[item]] += static_cast<double>(fastest[item]);
-  }
+void StreamCovering::merge_rows() {
+  const double most = rows_per_device_ > 0
+                          ? static_cast<double>(limit_) / static_cast<double>(rows_per_device_)
+                          : 0;
+  rows_->merge(model_, most);
 }
 
-void StreamCovering::add_pricers(const std::vector<DeviceClass>& classes, bool count_memory) {
-  std::vector<std::int64_t> sizes;
-  double finest = kFirstResolutionAtMost;
-  for (std::size_t i = 0; i < classes_.size(); ++i) {
-    Class& one = classes_[i];
-    for (const auto& items : one.graph.items) {
-      std::vector<std::uint32_t>& rows = one.rows.emplace_back();
-      for (const std::uint32_t item : items) {
-        if (row_of_[item] != kNoRow) rows.push_back(row_of_[item]);
-      }
-      std::sort(rows.begin(), rows.end());
-      rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    }
-    for (const double resolution : {kFirstResolution, kCoarsestResolution}) {
-      one.pricer = std::make_unique<ContentPricer>(
-          one.graph, count_memory ? classes[i].capacity : kUnlimited, limit_,
-          kMaxCells / classes_.size(), static_cast<std::int32_t>(2 * resolution));
-      if (one.pricer->nets_eased() == 0) break;
-    }
-    sizes.push_back(one.size);
-    finest = std::min(finest, kFirstCells / static_cast<double>(one.pricer->num_lists()));
-  }
-  resolution_ = std::max(kFirstResolution, finest);
-  master_ = std::make_unique<CoveringMaster>(static_cast<std::uint32_t>(row_time_.size()), sizes,
-                                             traffic_periods_);
+void StreamCovering::begin_master() {
+  master_ =
+      std::make_unique<CoveringMaster>(rows_->num_rows(), tables_->class_sizes(), traffic_periods_);
+  for (const CoveringContent& content : contents_) master_->add(column(content));
 }
 
-std::uint32_t StreamCovering::nets_eased() const {
-  std::uint32_t result = 0;
-  for (const Class& one : classes_) {
-    if (one.pricer != nullptr) result = std::max(result, one.pricer->nets_eased());
-  }
-  return result;
-}
-
-bool StreamCovering::counts_memory() const {
-  return std::any_of(classes_.begin(), classes_.end(), [](const Class& one) {
-    return one.pricer != nullptr && one.pricer->counts_memory();
-  });
+// Rows become smaller. False when they are as small as can be.
+bool StreamCovering::split_rows() {
+  if (rows_per_device_ == 0) return false;
+  const CoveringRows before = *rows_;
+  const bool last = rows_per_device_ * kMoreRows > kMostRowsPerDevice;
+  rows_per_device_ = last ? 0 : rows_per_device_ * kMoreRows;
+  merge_rows();
+  center_.rows = rows_->convert(before, center_.rows);
+  begin_master();
+  unrefutable_ = last_;
+  return true;
 }
 
 // With devices too dear for any content to gain.
 CoveringPrices StreamCovering::prices_by_time() const {
   CoveringPrices prices;
-  prices.classes.assign(classes_.size(), 1.0);
-  const double total = std::accumulate(row_time_.begin(), row_time_.end(), 0.0);
-  for (const double time : row_time_) prices.rows.push_back(time / total);
+  prices.classes.assign(tables_->class_sizes().size(), 1.0);
+  const std::vector<double>& times = rows_->row_times();
+  const double total = std::accumulate(times.begin(), times.end(), 0.0);
+  for (const double time : times) prices.rows.push_back(time / total);
   return prices;
 }
 
-StreamCovering::Integers StreamCovering::to_integers(const CoveringPrices& prices,
-                                                     double resolution) const {
-  const double time = std::accumulate(row_time_.begin(), row_time_.end(), 0.0);
-  const double total = std::accumulate(prices.rows.begin(), prices.rows.end(), 0.0);
-  // A device's content is worth about its share of the work.
-  const double devices =
-      std::max(1.0, time / static_cast<double>(std::max<Nanoseconds>(1, limit_)));
-  const double scale = std::min(resolution * devices, kMostValue) / std::max(total, 1e-300);
-  Integers result;
-  for (const double price : prices.rows) {
-    result.rows.push_back(static_cast<std::int32_t>(std::lround(price * scale)));
-    result.sum += result.rows.back();
+CoveringColumn StreamCovering::column(const CoveringContent& content) const {
+  CoveringColumn result{content.device_class, {}, {}, content.load, content.traffic};
+  std::vector<std::pair<std::uint32_t, double>> parts;
+  for (const std::uint32_t atom : content.atoms) {
+    parts.emplace_back(rows_->row_of(atom), rows_->share(atom));
   }
-  const double traffic = std::ldexp(prices.traffic * scale, ContentValues::kTrafficShift);
-  result.traffic = static_cast<std::int64_t>(std::min(traffic, kMostTrafficPrice));
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [row, share] : parts) {
+    if (result.rows.empty() || result.rows.back() != row) {
+      result.rows.push_back(row);
+      result.shares.push_back(0);
+    }
+    result.shares.back() = std::min(1.0, result.shares.back() + share);
+  }
   return result;
 }
 
-bool StreamCovering::fill_tables(const CoveringPrices& prices, const Budget& budget,
-                                 std::int64_t rounds) {
-  std::vector<ContentValues> values;
-  bool fits = false;
-  for (double resolution = resolution_; !fits; resolution *= 0.75) {
-    integers_ = to_integers(prices, resolution);
-    values.clear();
-    fits = true;
-    for (Class& one : classes_) {
-      ContentValues& of_units = values.emplace_back();
-      of_units.price = integers_.traffic;
-      for (const auto& rows : one.rows) {
-        std::int32_t value = 0;
-        for (const std::uint32_t row : rows) value += integers_.rows[row];
-        of_units.units.push_back(value);
-      }
-      const double most = fractional_value(one.graph, of_units.units, limit_) + 2;
-      const double enough =
-          std::ceil(headroom_ * static_cast<double>(integers_.sum) / static_cast<double>(one.size));
-      one.top = static_cast<std::int32_t>(std::min(most, enough));
-      fits = fits && (one.top <= one.pricer->largest_top() || resolution < 1);
-    }
-  }
-  for (std::size_t i = 0; i < classes_.size(); ++i) {
-    const bool done = classes_[i].pricer->run(std::move(values[i]), classes_[i].top,
-                                              [&] { return budget.spent(rounds); });
-    if (!done) return false;
-  }
+bool StreamCovering::add(const CoveringContent& content) {
+  if (!master_->add(column(content))) return false;
+  contents_.push_back(content);
   return true;
-}
-
-// At least what all devices together can hold with this period, in values. kUnknown: much more
-// than there is.
-std::int64_t StreamCovering::capacity(Nanoseconds period) const {
-  std::int64_t result = 0;
-  for (const Class& one : classes_) {
-    const std::int64_t most = one.pricer->most(period);
-    if (most >= one.top) return kUnknown;
-    result += one.size * most;
-  }
-  const Wide traffic = static_cast<Wide>(traffic_periods_) * static_cast<Wide>(period) *
-                       static_cast<Wide>(integers_.traffic);
-  const Wide worth = (traffic >> ContentValues::kTrafficShift) + 1;
-  if (integers_.traffic == 0) return result;
-  return static_cast<std::int64_t>(
-      std::min<Wide>(static_cast<Wide>(result) + worth, static_cast<Wide>(kUnknown)));
-}
-
-// The first period with which the devices can hold everything.
-Nanoseconds StreamCovering::proven() const {
-  Nanoseconds low = 0;
-  Nanoseconds high = limit_ + 1;
-  while (low < high) {
-    const Nanoseconds middle = low + (high - low) / 2;
-    if (capacity(middle) >= integers_.sum) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
-CoveringColumn StreamCovering::best_column(std::uint32_t device_class, Nanoseconds period) const {
-  const PricedContent content = classes_[device_class].pricer->content(period);
-  CoveringColumn column{device_class, {}, content.load, content.traffic};
-  for (const std::uint32_t unit : content.units) {
-    const auto& rows = classes_[device_class].rows[unit];
-    column.rows.insert(column.rows.end(), rows.begin(), rows.end());
-  }
-  std::sort(column.rows.begin(), column.rows.end());
-  return column;
 }
 
 double StreamCovering::gain(const CoveringColumn& column, const CoveringPrices& prices) {
   double worth = -prices.traffic * static_cast<double>(column.traffic);
-  for (const std::uint32_t row : column.rows) worth += prices.rows[row];
+  for (std::size_t i = 0; i < column.rows.size(); ++i) {
+    worth += prices.rows[column.rows[i]] * column.shares[i];
+  }
   return worth - prices.classes[column.device_class];
 }
 
@@ -252,27 +159,28 @@ double StreamCovering::gain(const CoveringColumn& column, const CoveringPrices& 
 // gains by them. Returns how many new ones it gains by.
 int StreamCovering::add_columns(const CoveringPrices& master_prices) {
   int gaining = 0;
-  for (std::uint32_t i = 0; i < classes_.size(); ++i) {
+  for (std::uint32_t i = 0; i < tables_->class_sizes().size(); ++i) {
     Nanoseconds period = target_;
     for (int j = 0; j < kColumnsPerRound && period >= 0; ++j) {
-      const CoveringColumn column = best_column(i, period);
-      const bool gains = gain(column, master_prices) > kTolerance;
+      const CoveringContent content = tables_->best_content(i, period);
+      const bool gains = gain(column(content), master_prices) > kTolerance;
       if (j > 0 && !gains) break;
-      if (master_->add(column) && gains) ++gaining;
-      period = column.load - 1;
+      if (add(content) && gains) ++gaining;
+      period = content.load - 1;
     }
-    later_.push_back(best_column(i, lower_ + (target_ - lower_) / 2));
+    later_.push_back(tables_->best_content(i, lower_ + (target_ - lower_) / 2));
   }
   return gaining;
 }
 
 // Makes the prices of the tables the center if they are better than it is.
 void StreamCovering::center_on(const CoveringPrices& prices) {
-  const std::int64_t held = capacity(target_);
-  const double devices = held == kUnknown
-                             ? 1 / headroom_
-                             : static_cast<double>(integers_.sum) / static_cast<double>(held);
+  const std::int64_t held = tables_->capacity(target_);
+  const double devices = held == CoveringTables::kUnknown
+                             ? 1 / detail_.headroom
+                             : static_cast<double>(tables_->sum()) / static_cast<double>(held);
   if (devices <= center_devices_) return;
+  steps_since_better_ = 0;
   center_devices_ = devices;
   center_ = prices;
   const double total = std::accumulate(prices.rows.begin(), prices.rows.end(), 0.0);
@@ -284,9 +192,10 @@ void StreamCovering::center_on(const CoveringPrices& prices) {
 StreamCovering::Outcome StreamCovering::price(const CoveringPrices& prices,
                                               const CoveringPrices& master_prices,
                                               const Budget& budget, std::int64_t& rounds) {
-  if (budget.spent(rounds) || !fill_tables(prices, budget, rounds)) return Outcome::kStopped;
+  const auto stop = [&] { return budget.spent(rounds); };
+  if (stop() || !tables_->fill(*rows_, prices, detail_, stop)) return Outcome::kStopped;
   ++rounds;
-  lower_ = std::max(lower_, proven());
+  lower_ = std::max(lower_, tables_->proven());
   if (lower_ > target_) return Outcome::kProven;
   center_on(prices);
   const int gaining = add_columns(master_prices);
@@ -300,8 +209,9 @@ StreamCovering::Outcome StreamCovering::price_center(const Budget& budget, std::
     center_devices_ = 0;
     const Outcome outcome = price(center, center, budget, rounds);
     if (outcome == Outcome::kStopped || outcome == Outcome::kProven) return outcome;
-    if (capacity(target_) != kUnknown || headroom_ > kMostHeadroom) return outcome;
-    headroom_ *= 2;
+    const bool enough = tables_->capacity(target_) != CoveringTables::kUnknown;
+    if (enough || detail_.headroom > kMostHeadroom) return outcome;
+    detail_.headroom *= 2;
   }
 }
 
@@ -318,12 +228,15 @@ StreamCovering::Outcome StreamCovering::improve(const CoveringSolution& solution
 }
 
 bool StreamCovering::choose_target() {
-  const Nanoseconds step = std::max<Nanoseconds>(1, lower_ / kPrecision);
-  if (unrefutable_ - lower_ < step || lower_ >= unrefutable_) return false;
+  if (lower_ >= last_) return false;
+  const Nanoseconds parts = rows_per_device_ > 0 ? kFirstPrecision : kPrecision;
+  const Nanoseconds step = std::max<Nanoseconds>(1, lower_ / parts);
+  if ((unrefutable_ - lower_ < step || lower_ >= unrefutable_) && !split_rows()) return false;
   target_ = lower_ + (unrefutable_ - lower_ - 1) / 2;
-  for (const CoveringColumn& column : later_) master_->add(column);
+  for (const CoveringContent& content : later_) add(content);
   later_.clear();
   center_devices_ = 0;
+  freedom_ = std::min(freedom_, kLaterFreedom);
   return true;
 }
 
@@ -342,47 +255,42 @@ void StreamCovering::bound_prices() {
 
 // What to do when the prices cannot be improved: false when nothing is left to try.
 bool StreamCovering::finer(const CoveringSolution& solution) {
+  steps_since_better_ = 0;
   if (solution.held_back && freedom_ < kFullFreedom) {
     freedom_ *= 2;
     bound_prices();
     return true;
   }
   const bool allowed = solution.devices <= 1 + kTolerance;
-  if (!allowed && resolution_ < kLastResolution) {
-    resolution_ *= kFiner;
+  if (!allowed &&
+      detail_.resolution < (rows_per_device_ > 0 ? kMergedResolution : kLastResolution)) {
+    detail_.resolution *= kFiner;
     return true;
   }
   // Contents in use hold everything, and allow the period of the longest.
-  unrefutable_ = allowed ? std::max(lower_, solution.longest) : target_;
+  unrefutable_ = std::min(unrefutable_, allowed ? std::max(lower_, solution.longest) : target_);
   return choose_target();
 }
 
-// False when nothing is left to do.
 bool StreamCovering::step(const Budget& budget, std::int64_t& rounds) {
+  if (!rows_->possible()) lower_ = limit_ + 1;
+  if (!rows_->possible() || rows_->num_atoms() == 0 || lower_ >= last_) return false;
+  if (target_ >= unrefutable_ && !choose_target()) return false;
   if (center_devices_ == 0) {
     const Outcome first = price_center(budget, rounds);
     if (first == Outcome::kStopped) return false;
     if (first == Outcome::kProven) return choose_target();
   }
+  ++steps_since_better_;
   const CoveringSolution solution = master_->solve(target_, seconds_left(budget));
   if (!solution.solved) return false;
   Outcome outcome = Outcome::kNothing;
   if (solution.devices > 1 + kTolerance) outcome = improve(solution, budget, rounds);
   if (outcome == Outcome::kProven) return choose_target();
   if (outcome == Outcome::kNothing) return finer(solution);
+  // The last bit of what merged rows can prove would take longest.
+  if (rows_per_device_ > 0 && steps_since_better_ > kPatience) return finer(solution);
   return outcome == Outcome::kImproved;
-}
-
-void StreamCovering::run(const Budget& budget, std::int64_t& rounds,
-                         const std::function<void()>& on_improvement) {
-  Nanoseconds reported = lower_;
-  bool more = possible_ && !row_time_.empty();
-  if (!possible_) lower_ = limit_ + 1;
-  do {
-    more = more && step(budget, rounds);
-    if (lower_ > reported) on_improvement();
-    reported = lower_;
-  } while (more);
 }
 
 }  // namespace emplace

@@ -43,7 +43,9 @@ class CoveringMaster::Program {
   double unit_ = 0;  // of traffic: the first period, so that numbers are near 1
   Nanoseconds period_ = 0;
   int first_column_;  // of the contents
-  std::set<std::tuple<std::uint32_t, Nanoseconds, std::vector<std::uint32_t>>> known_;
+  using Key =
+      std::tuple<std::uint32_t, Nanoseconds, std::vector<std::uint32_t>, std::vector<double>>;
+  std::set<Key> known_;
   std::vector<CoveringColumn> columns_;
   std::size_t appended_ = 0;  // columns in the solver
   ClpSimplex solver_;
@@ -61,7 +63,9 @@ CoveringMaster::Program::Program(std::uint32_t num_rows, std::span<const std::in
 }
 
 bool CoveringMaster::Program::add(const CoveringColumn& column) {
-  if (!known_.insert({column.device_class, column.load, column.rows}).second) return false;
+  if (!known_.insert({column.device_class, column.load, column.rows, column.shares}).second) {
+    return false;
+  }
   columns_.push_back(column);
   return true;
 }
@@ -111,7 +115,7 @@ void CoveringMaster::Program::set_price_bounds(const std::vector<double>& lower,
 void CoveringMaster::Program::append(const CoveringColumn& column) {
   std::vector<int> rows;
   for (const std::uint32_t row : column.rows) rows.push_back(static_cast<int>(row));
-  std::vector<double> elements(rows.size(), 1.0);
+  std::vector<double> elements = column.shares;
   rows.push_back(class_row(column.device_class));
   elements.push_back(-1);
   if (traffic_periods_ > 0 && column.traffic > 0) {

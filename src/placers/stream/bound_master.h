@@ -1,5 +1,5 @@
 // The master problem of the covering bound: how many times the devices are needed, at least, to
-// hold every row (a set of items) with the contents known so far. Dual prices of the rows say what
+// hold every row (bound_rows.h) with the contents known so far. Dual prices of the rows say what
 // a new content must be worth.
 #pragma once
 
@@ -15,6 +15,7 @@ namespace emplace {
 struct CoveringColumn {
   std::uint32_t device_class = 0;
   std::vector<std::uint32_t> rows;  // ascending
+  std::vector<double> shares;       // of them, at most 1 each
   Nanoseconds load = 0;
   Nanoseconds traffic = 0;
 };
@@ -35,7 +36,7 @@ struct CoveringSolution {
 
 // minimise z, where class c has m_c devices, and contents of at most `traffic_periods` periods of
 // traffic may be held:
-//   sum of x_S over contents S that hold row r        >= 1    for each row
+//   sum of share_rS x_S over contents S               >= 1    for each row r
 //   m_c z - sum of x_S over contents of class c       >= 0    for each class
 //   periods * period * z - sum of traffic_S x_S       >= 0    where traffic is limited
 class CoveringMaster {

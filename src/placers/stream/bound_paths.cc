@@ -5,8 +5,6 @@
 
 #include "base/check.h"
 
-#include "placers/stream/bound_order.h"
-
 namespace emplace {
 namespace {
 
@@ -237,7 +235,7 @@ void drop_dead_ends(ContentPaths& paths, Nanoseconds limit) {
 
 ContentPaths PathFinder::find() {
   ContentPaths paths;
-  const std::vector<std::uint32_t> order = order_units(graph_);
+  const std::vector<std::uint32_t>& order = graph_.order;
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::vector<RawMove> into = moves(order[i]);
     const std::size_t share = states_left_ / (order.size() - i);

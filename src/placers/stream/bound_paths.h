@@ -34,8 +34,8 @@ struct ContentPaths {
   std::uint32_t nets_eased = 0;  // nets that some states no longer charge for, to keep them few
 };
 
-// At most `max_states` states on average. Where that is too few, the cheapest nets are charged for
-// less than they cost, so that loads are only ever too low.
+// Along graph.order, with at most `max_states` states on average. Where that is too few, the
+// cheapest nets are charged for less than they cost, so that loads are only ever too low.
 ContentPaths find_paths(const ContentGraph& graph, Nanoseconds limit, std::size_t max_states);
 
 }  // namespace emplace

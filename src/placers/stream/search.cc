@@ -25,9 +25,7 @@ namespace emplace {
 namespace {
 
 constexpr std::size_t kMembers = 10;
-// A round's tasks see the population as it was before the round, so that the number of threads
-// changes nothing.
-constexpr int kTasksPerRound = 4;
+constexpr std::size_t kTasksPerRound = 4;
 // So many tasks begin anew before any combines what was found, and this share of the later ones.
 constexpr int kFirstFresh = 12;
 constexpr double kFreshShare = 0.1;
@@ -70,43 +68,64 @@ struct Task {
   std::int64_t moves = 0;
 };
 
-class Search {
+}  // namespace
+
+class StreamSearch::Rounds {
  public:
-  Search(const StreamModel& model, const StreamSearchOptions& options, const Budget& budget,
-         Nanoseconds lower_bound, const std::function<void(const StreamSolution&)>& on_improvement)
+  Rounds(const StreamModel& model, std::uint64_t seed,
+         std::span<const std::vector<DeviceId>> starts, Listener on_improvement)
       : model_(model),
-        options_(options),
-        budget_(budget),
-        lower_bound_(lower_bound),
-        on_improvement_(on_improvement),
+        on_improvement_(std::move(on_improvement)),
         level_(model),
         devices_(mutually_linked_devices(model.problem())),
         usable_(model.num_devices(), false),
         population_(level_, kMembers),
-        rng_(options.seed) {
+        rng_(seed) {
     for (const DeviceId device : devices_) usable_[device] = true;
     effort_ = std::clamp(kFirstMoves / std::max(1.0, static_cast<double>(level_.num_items())),
                          kLeastEffort, kFirstEffort);
-  }
-
-  StreamSolution run(std::span<const std::vector<DeviceId>> starts) {
     offer(fill_devices(level_, usable_, rng_));
     for (const std::vector<DeviceId>& start : starts) {
       starts_.push_back(legal(start));
       offer(starts_.back());
     }
     if (!level_.devices().all_linked) offer_single_devices();
-    // With one device, or nothing to place, there is nothing to search.
-    while (level_.num_items() > 0 && level_.devices().count > 1 && !finished()) round();
-    return solution(best_);
+  }
+
+  bool open() const { return level_.num_items() > 0 && level_.devices().count > 1; }
+  const StreamSolution& best() const { return best_solution_; }
+  std::int64_t moves() const { return moves_; }
+
+  void run(const Budget& budget, Nanoseconds lower_bound) {
+    budget_ = &budget;
+    lower_bound_ = lower_bound;
+    const std::int64_t left = budget.evaluations ? *budget.evaluations - moves_
+                                                 : std::numeric_limits<std::int64_t>::max() / 2;
+    std::vector<Task> tasks(num_tasks(budget));
+    for (Task& task : tasks) {
+      task.rng = rng_.split(tasks_begun_++);
+      task.allowance = std::max<std::int64_t>(0, left + std::ssize(tasks) - 1) / std::ssize(tasks);
+      plan(task);
+    }
+    const StreamValue before = best_.value;
+    first_done_ = tasks.size();
+    parallel_for(tasks.size(), budget.threads, [&](std::size_t i) { run_one(tasks[i], i); });
+    const std::size_t last = first_done_;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      moves_ += tasks[i].moves;
+      if (i <= last) take(std::move(tasks[i].result));
+    }
+    if (!(best_.value < before)) effort_ = std::min(kMostEffort, effort_ * kEffortGrowth);
   }
 
  private:
-  static StreamSolution solution(const StreamMember& member) {
-    return {member.device_of, member.value.period, member.value.overflow};
+  // A round's tasks see the population as it was before the round. Where their number is fixed, the
+  // number of threads changes nothing.
+  static std::size_t num_tasks(const Budget& budget) {
+    if (budget.evaluations) return kTasksPerRound;
+    return std::max(kTasksPerRound, static_cast<std::size_t>(std::max(1, budget.threads)));
   }
   bool enough(const StreamValue& value) const { return value <= StreamValue{0, 0, lower_bound_}; }
-  bool finished() const { return enough(best_.value) || budget_.spent(moves_); }
 
   std::vector<DeviceId> legal(std::vector<DeviceId> start) {
     EMPLACE_CHECK(start.size() == level_.num_items());
@@ -133,29 +152,10 @@ class Search {
   void take(StreamMember member) {
     if (best_.device_of.empty() || member.value < best_.value) {
       best_ = member;
-      if (on_improvement_ && best_.value.missing_links == 0) on_improvement_(solution(best_));
+      best_solution_ = {best_.device_of, best_.value.period, best_.value.overflow};
+      if (on_improvement_ && best_.value.missing_links == 0) on_improvement_(best_solution_);
     }
     population_.add(std::move(member));
-  }
-
-  void round() {
-    const std::int64_t left = budget_.evaluations ? *budget_.evaluations - moves_
-                                                  : std::numeric_limits<std::int64_t>::max() / 2;
-    std::vector<Task> tasks(kTasksPerRound);
-    for (Task& task : tasks) {
-      task.rng = rng_.split(num_tasks_++);
-      task.allowance = (left + kTasksPerRound - 1) / kTasksPerRound;
-      plan(task);
-    }
-    const StreamValue before = best_.value;
-    run_all(tasks);
-    const int last = first_done_;
-    for (int i = 0; i < kTasksPerRound; ++i) {
-      Task& task = tasks[static_cast<std::size_t>(i)];
-      moves_ += task.moves;
-      if (i <= last) take(std::move(task.result));
-    }
-    if (!(best_.value < before)) effort_ = std::min(kMostEffort, effort_ * kEffortGrowth);
   }
 
   void plan(Task& task) {
@@ -185,17 +185,11 @@ class Search {
     task.other = members[a_first ? b : a].device_of;
   }
 
-  void run_all(std::vector<Task>& tasks) {
-    first_done_ = kTasksPerRound;
-    parallel_for(tasks.size(), options_.threads,
-                 [&](std::size_t i) { run_one(tasks[i], static_cast<int>(i)); });
-  }
-
-  void run_one(Task& task, int index) {
+  void run_one(Task& task, std::size_t index) {
     bool stopped = false;
     const StopCheck stop = [&](std::int64_t moves) {
       task.moves += moves;
-      stopped = stopped || task.moves >= task.allowance || budget_.spent(moves_ + task.moves) ||
+      stopped = stopped || task.moves >= task.allowance || budget_->spent(moves_ + task.moves) ||
                 first_done_.load(std::memory_order_relaxed) < index;
       return stopped;
     };
@@ -220,7 +214,7 @@ class Search {
     const StreamValue value = stream_value(level_, device_of);
     task.result = {std::move(device_of), value};
     if (!enough(value)) return;
-    int seen = first_done_;
+    std::size_t seen = first_done_;
     while (index < seen && !first_done_.compare_exchange_weak(seen, index)) {
     }
   }
@@ -250,10 +244,7 @@ class Search {
   }
 
   const StreamModel& model_;
-  const StreamSearchOptions& options_;
-  const Budget& budget_;
-  Nanoseconds lower_bound_;
-  const std::function<void(const StreamSolution&)>& on_improvement_;
+  Listener on_improvement_;
   StreamLevel level_;
   std::vector<DeviceId> devices_;  // to begin on: all of them linked with each other
   std::vector<bool> usable_;       // by device, whether it is one of devices_
@@ -261,23 +252,39 @@ class Search {
   std::size_t next_start_ = 0;
   StreamPopulation population_;
   StreamMember best_;
+  StreamSolution best_solution_;
   Rng rng_;
-  std::uint64_t num_tasks_ = 0;
+  std::uint64_t tasks_begun_ = 0;
   int fresh_ = 0;
   double effort_ = kFirstEffort;
   std::int64_t moves_ = 0;
-  // The first task of the round that found enough: later ones then need not go on.
-  std::atomic<int> first_done_{kTasksPerRound};
+  // Of the round:
+  const Budget* budget_ = nullptr;
+  Nanoseconds lower_bound_ = 0;
+  // The first task that found enough: later ones then need not go on.
+  std::atomic<std::size_t> first_done_{0};
 };
 
-}  // namespace
+StreamSearch::StreamSearch(const StreamModel& model, std::uint64_t seed,
+                           std::span<const std::vector<DeviceId>> starts, Listener on_improvement)
+    : rounds_(std::make_unique<Rounds>(model, seed, starts, std::move(on_improvement))) {}
 
-StreamSolution search_stream(const StreamModel& model, const StreamSearchOptions& options,
-                             const Budget& budget, Nanoseconds lower_bound,
-                             std::span<const std::vector<DeviceId>> starts,
-                             const std::function<void(const StreamSolution&)>& on_improvement) {
-  EMPLACE_CHECK(budget.seconds || budget.evaluations || budget.cancelled != nullptr);
-  return Search(model, options, budget, lower_bound, on_improvement).run(starts);
+StreamSearch::~StreamSearch() = default;
+
+bool StreamSearch::open() const {
+  return rounds_->open();
+}
+
+void StreamSearch::round(const Budget& budget, Nanoseconds lower_bound) {
+  rounds_->run(budget, lower_bound);
+}
+
+const StreamSolution& StreamSearch::best() const {
+  return rounds_->best();
+}
+
+std::int64_t StreamSearch::moves() const {
+  return rounds_->moves();
 }
 
 }  // namespace emplace

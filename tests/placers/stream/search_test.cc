@@ -18,6 +18,7 @@
 
 #include "io/readers.h"
 #include "support/random_problem.h"
+#include "support/streams.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
 
@@ -30,51 +31,28 @@ Budget moves(std::int64_t count) {
   return budget;
 }
 
-StreamSolution search(const StreamModel& model, std::int64_t count, std::uint64_t seed = 1) {
-  return search_stream(model, {.seed = seed}, moves(count), 0, {}, {});
+// Rounds until the budget is spent or the lower bound is reached.
+StreamSolution search_stream(const StreamModel& model, std::uint64_t seed, const Budget& budget,
+                             Nanoseconds lower_bound,
+                             std::span<const std::vector<DeviceId>> starts = {},
+                             const StreamSearch::Listener& on_improvement = {}) {
+  StreamSearch search(model, seed, starts, on_improvement);
+  const auto done = [&] {
+    return search.best().overflow == 0 && search.best().period <= lower_bound;
+  };
+  while (search.open() && !done() && !budget.spent(search.moves())) {
+    search.round(budget, lower_bound);
+  }
+  return search.best();
 }
 
-struct Outcome {
-  Bytes overflow = 0;
-  Nanoseconds period = 0;
-  friend auto operator<=>(const Outcome&, const Outcome&) = default;
-};
-
-// Nothing where the placement is refused.
-std::optional<Outcome> outcome(const Problem& problem, const std::vector<DeviceId>& device_of,
-                               Overlap overlap) {
-  const Placement placement = expand_groups(problem, device_of);
-  try {
-    check_placement(problem, placement);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  const ThroughputResult result = throughput(problem, placement, overlap);
-  Outcome value{0, result.period};
-  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
-    const Bytes capacity = problem.cluster().device(device).memory;
-    value.overflow += std::max<Bytes>(0, result.memory[device] - capacity);
-  }
-  return value;
+StreamSolution search(const StreamModel& model, std::int64_t count) {
+  return search_stream(model, 1, moves(count), 0);
 }
 
-// Of all assignments, counting through the devices like an odometer.
-Outcome brute_force(const Problem& problem, Overlap overlap) {
-  std::vector<std::size_t> at(problem.num_groups(), 0);
-  std::vector<DeviceId> device_of(problem.num_groups());
-  std::optional<Outcome> best;
-  while (true) {
-    for (GroupId group = 0; group < problem.num_groups(); ++group) {
-      device_of[group] = problem.allowed_devices(group)[at[group]];
-    }
-    const auto value = outcome(problem, device_of, overlap);
-    if (value && (!best || *value < *best)) best = value;
-    GroupId group = 0;
-    while (group < problem.num_groups() && ++at[group] == problem.allowed_devices(group).size()) {
-      at[group++] = 0;
-    }
-    if (group == problem.num_groups()) return best.value();
-  }
+std::optional<Evaluation> value_of(const Problem& problem, const std::vector<DeviceId>& device_of,
+                                   Overlap overlap) {
+  return value_of_stream(problem, expand_groups(problem, device_of), overlap);
 }
 
 bool has_linked_devices(const Problem& problem) {
@@ -93,16 +71,14 @@ TEST(StreamSearch, finds_the_optimum_of_small_random_problems) {
     const auto problem = random_problem(rng, {.max_ops = 9, .max_devices = 4});
     if (problem->num_groups() > 7 || !has_linked_devices(*problem)) continue;
     for (const Overlap overlap : {Overlap::kFull, Overlap::kNone}) {
-      const Outcome expected = brute_force(*problem, overlap);
+      const Evaluation expected = best_of_all_streams(*problem, overlap).value();
       const StreamModel model(*problem, overlap);
-      const StreamSolution found = search_stream(
-          model, {.seed = i}, moves(40'000), expected.overflow == 0 ? expected.period : 0, {}, {});
+      const StreamSolution found =
+          search_stream(model, i, moves(40'000), expected.fits() ? expected.step : 0);
       const std::string text = describe(*problem, {}, {});
       ASSERT_EQ(found.overflow, expected.overflow) << text;
-      ASSERT_EQ(found.period, expected.period) << text;
-      const auto checked = outcome(*problem, found.device_of_item, overlap);
-      ASSERT_TRUE(checked.has_value()) << text;
-      ASSERT_EQ(*checked, expected) << text;
+      ASSERT_EQ(found.period, expected.step) << text;
+      ASSERT_EQ(value_of(*problem, found.device_of_item, overlap), expected) << text;
     }
     several_devices += problem->num_devices() > 1 && problem->num_groups() > 3 ? 1 : 0;
   }
@@ -116,7 +92,9 @@ TEST(StreamSearch, answers_the_same_for_every_number_of_threads) {
     if (!has_linked_devices(*problem)) continue;
     const StreamModel model(*problem, Overlap::kNone);
     const auto run = [&](int threads, Nanoseconds bound) {
-      return search_stream(model, {.seed = 3, .threads = threads}, moves(200'000), bound, {}, {});
+      Budget budget = moves(200'000);
+      budget.threads = threads;
+      return search_stream(model, 3, budget, bound);
     };
     const StreamSolution one = run(1, 0);
     EXPECT_EQ(one.device_of_item, run(3, 0).device_of_item);
@@ -132,7 +110,7 @@ TEST(StreamSearch, reports_each_improvement_and_ends_at_the_lower_bound) {
   std::vector<Nanoseconds> periods;
   // Without the bound it would use up a budget that nobody waits for.
   const StreamSolution found =
-      search_stream(model, {}, moves(std::int64_t{1} << 60), 200'000, {},
+      search_stream(model, 1, moves(std::int64_t{1} << 60), 200'000, {},
                     [&](const StreamSolution& better) { periods.push_back(better.period); });
   EXPECT_EQ(found.period, 200'000);
   ASSERT_FALSE(periods.empty());
@@ -149,9 +127,9 @@ TEST(StreamSearch, is_never_worse_than_its_starts) {
     const Placement placement = random_placement(*problem, rng);
     for (OpId op = 0; op < problem->num_ops(); ++op) start[problem->group_of(op)] = placement[op];
     const StreamModel model(*problem, Overlap::kNone);
-    const StreamSolution found = search_stream(model, {}, moves(64), 0, {{start}}, {});
-    const Outcome value{found.overflow, found.period};
-    ASSERT_LE(value, *outcome(*problem, start, Overlap::kNone)) << describe(*problem, {}, {});
+    const StreamSolution found = search_stream(model, 1, moves(64), 0, {{start}});
+    const Evaluation value{.step = found.period, .overflow = found.overflow};
+    ASSERT_FALSE(*value_of(*problem, start, Overlap::kNone) < value) << describe(*problem, {}, {});
   }
 }
 
@@ -163,7 +141,7 @@ TEST(StreamSearch, repairs_a_start_on_devices_that_its_items_may_not_use) {
   graph.op("free", 5, {});
   const auto problem = compile_timed(graph.build(), gpu_cluster(2));
   const StreamModel model(*problem, Overlap::kNone);
-  const StreamSolution found = search_stream(model, {}, moves(0), 0, {{{0, 0}}}, {});
+  const StreamSolution found = search_stream(model, 1, moves(0), 0, {{{0, 0}}});
   EXPECT_EQ(found.device_of_item[0], 1);
 }
 
@@ -217,8 +195,7 @@ TEST_P(StreamSearchOnWorkloads, finds_the_known_optimum) {
   const Model model = read_model(path);
   const auto problem = compile(model.graph, model.cluster);
   const StreamModel stream(*problem, Overlap::kNone);
-  const StreamSolution found =
-      search_stream(stream, {.seed = 1}, moves(20'000'000), GetParam().optimum, {}, {});
+  const StreamSolution found = search_stream(stream, 1, moves(20'000'000), GetParam().optimum);
   EXPECT_EQ(found.overflow, 0);
   EXPECT_EQ(found.period, GetParam().optimum);
 }
