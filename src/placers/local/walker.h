@@ -35,8 +35,11 @@ class Walker {
   // result cannot be less than the cutoff, and returns something that is not less either.
   virtual Evaluation try_moves(std::span<const Move> moves,
                                const std::optional<Evaluation>& cutoff = {}) = 0;
-  // Makes the moves. `value` is what try_moves said of them, from the same place, as it was less
-  // than the cutoff or had none.
+  // The same with the time alone as the limit: may stop as soon as it cannot be below `latest`,
+  // however much overflows, and then returns a time that is not.
+  virtual Evaluation try_before(std::span<const Move> moves, Nanoseconds latest) = 0;
+  // Makes the moves. `value` is what a try said of them, from the same place, as it was within its
+  // limit or had none.
   virtual void accept(std::span<const Move> moves, const Evaluation& value) = 0;
 };
 

@@ -1,0 +1,304 @@
+// Annealing at several scales: it begins hot, with a few dozen clusters, and ends cold, with single
+// groups. The first part of the budget goes to tournaments: all starts are annealed at the coarsest
+// scales, the better half goes on to the finer ones, and so on; the winners make a pool. Then
+// members of the pool are improved at random scales, or combined in pairs: what both parents put
+// together stays together, so that the search is about what they disagree on.
+#include "placers/local/latency_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "base/check.h"
+#include "base/parallel.h"
+
+#include "placers/local/walk.h"
+
+namespace emplace {
+namespace {
+
+// So many under an evaluation budget; else as many as threads.
+constexpr std::size_t kFixedIslands = 2;
+// Of large graphs, whose walks take much memory.
+constexpr OpId kOpsForOneIsland = 400'000;
+
+constexpr double kTournamentShare = 0.65;  // of the budget
+constexpr int kLegs = 3;
+constexpr int kStagesPerLeg = 6;
+// Fewer starts take part where a stage would be shorter than that; there are more tournaments where
+// one would be longer than this.
+constexpr double kLeastTriesPerStage = 150;
+constexpr double kMostTriesPerStage = 1'200;
+constexpr double kMostTriesPerTask = 5'000;
+constexpr double kTaskShare = 0.06;
+constexpr double kCombineShare = 0.3;
+constexpr double kSoftShare = 0.5;  // of the stages, that may pass through what does not fit
+constexpr std::size_t kPoolSize = 6;
+// Tries for each group without any improvement, after which the search ends: small graphs are
+// searched through long before a usual budget is spent.
+constexpr std::int64_t kPatience = 20'000;
+
+// Temperatures are shares of the step.
+constexpr double kHottest = 0.015;
+constexpr double kColdest = 0.0001;
+constexpr double kStageCooling = 0.4;  // how far along that scale one stage cools
+constexpr double kImproveCoarse = 0.004;
+constexpr double kImproveFine = 0.0002;
+constexpr double kImproveCooling = 8;
+constexpr double kFewestClusters = 50;
+constexpr double kFewestToImprove = 100;
+
+// From low to high along a logarithmic scale.
+double between(double low, double high, double x) {
+  return low * std::pow(high / low, std::clamp(x, 0.0, 1.0));
+}
+
+// One annealing.
+struct Stage {
+  double clusters = 0;
+  double start_temperature = 0;
+  double end_temperature = 0;
+  double most_tries = 0;
+  double share = 0;  // of what the search was given, at most
+};
+
+// What one thread works on: stages one after the other, the first within `parts`.
+struct Task {
+  Solution solution;
+  std::vector<std::uint32_t> parts;
+  std::vector<Stage> stages;
+};
+
+class LatencySearch {
+ public:
+  LatencySearch(Evaluator& evaluator, const Budget& budget, Rng rng,
+                const std::vector<Solution>& starts)
+      : evaluator_(evaluator),
+        problem_(evaluator.problem()),
+        budget_(budget),
+        rng_(rng),
+        starts_(starts),
+        graph_(build_coarse_graph(problem_)),
+        begin_seconds_(budget.elapsed_seconds()),
+        begin_evaluations_(evaluator.evaluations()),
+        last_improvement_(begin_evaluations_) {
+    EMPLACE_CHECK(!starts.empty());
+    std::size_t count =
+        budget.evaluations ? kFixedIslands : static_cast<std::size_t>(std::max(1, budget.threads));
+    if (problem_.num_ops() > kOpsForOneIsland) count = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      walks_.push_back(std::make_unique<Walk>(evaluator, graph_, "auto", rng_.split(i)));
+    }
+    const double before = budget.elapsed_seconds();
+    evaluator.evaluate(starts.front().placement, starts.front().schedule);
+    seconds_per_try_ = std::max(1e-7, budget.elapsed_seconds() - before);
+  }
+
+  void run() {
+    while (!finished()) {
+      if (pool_.empty() || share_done() < 0.6 * kTournamentShare) {
+        hold_tournament();
+      } else {
+        improve_pool();
+      }
+    }
+  }
+
+ private:
+  bool finished() const {
+    return evaluator_.incumbent().optimal() || budget_.spent(evaluator_.evaluations()) ||
+           evaluator_.evaluations() - last_improvement_ > kPatience * graph_.size();
+  }
+  // Of what the search was given.
+  double share_done() const {
+    double done = 0;
+    if (budget_.seconds) {
+      done = (budget_.elapsed_seconds() - begin_seconds_) / (*budget_.seconds - begin_seconds_);
+    }
+    if (budget_.evaluations) {
+      done = std::max(done, static_cast<double>(evaluator_.evaluations() - begin_evaluations_) /
+                                static_cast<double>(*budget_.evaluations - begin_evaluations_));
+    }
+    return done;
+  }
+
+  void hold_tournament() {
+    const auto better = [](const Solution& a, const Solution& b) { return a.value < b.value; };
+    const double share = std::max(0.1, kTournamentShare - share_done()) / kLegs;
+    std::vector<Solution> entries = starts_;
+    entries.resize(std::min(entries.size(), num_entries(share)));
+    for (int leg = 0; leg < kLegs && !finished(); ++leg) {
+      const std::size_t rounds = (entries.size() + walks_.size() - 1) / walks_.size();
+      const double stage_share = share / static_cast<double>(rounds) / kStagesPerLeg;
+      for (std::size_t first = 0; first < entries.size() && !finished(); first += walks_.size()) {
+        const std::size_t count = std::min(walks_.size(), entries.size() - first);
+        std::vector<Task> tasks(count);
+        for (std::size_t i = 0; i < count; ++i) {
+          tasks[i] = {entries[first + i], parts_of(entries[first + i]),
+                      leg_stages(leg, stage_share)};
+        }
+        run_tasks(tasks);
+        for (std::size_t i = 0; i < count; ++i) entries[first + i] = tasks[i].solution;
+      }
+      std::stable_sort(entries.begin(), entries.end(), better);
+      entries.resize(std::min(entries.size(), std::max(walks_.size(), (entries.size() + 1) / 2)));
+    }
+    for (const Solution& entry : entries) add_to_pool(entry);
+  }
+
+  // That can take part in a leg with this share of everything.
+  std::size_t num_entries(double share) const {
+    const auto walks = static_cast<double>(walks_.size());
+    double tries = std::numeric_limits<double>::max();  // of all walks together
+    if (budget_.seconds) {
+      tries = share * (*budget_.seconds - begin_seconds_) / seconds_per_try_ * walks;
+    }
+    if (budget_.evaluations) {
+      const auto all = static_cast<double>(*budget_.evaluations - begin_evaluations_);
+      tries = std::min(tries, share * all);
+    }
+    const double most = tries / (kStagesPerLeg * kLeastTriesPerStage);
+    return static_cast<std::size_t>(std::clamp(most, walks, 1e6));
+  }
+
+  std::vector<Stage> leg_stages(int leg, double share) const {
+    std::vector<Stage> stages;
+    const auto groups = static_cast<double>(graph_.size());
+    for (int i = 0; i < kStagesPerLeg; ++i) {
+      const double x = static_cast<double>(leg * kStagesPerLeg + i) / (kLegs * kStagesPerLeg - 1);
+      stages.push_back({between(std::min(groups, kFewestClusters), groups, x),
+                        between(kHottest, kColdest, x),
+                        between(kHottest, kColdest, x + kStageCooling), kMostTriesPerStage, share});
+    }
+    return stages;
+  }
+
+  void improve_pool() {
+    std::vector<Task> tasks(walks_.size());
+    const auto groups = static_cast<double>(graph_.size());
+    for (Task& task : tasks) {
+      // The better, the likelier.
+      const std::size_t a = std::min(rng_.below(pool_.size()), rng_.below(pool_.size()));
+      task.solution = pool_[a];
+      task.parts = parts_of(pool_[a]);
+      if (pool_.size() > 1 && rng_.chance(kCombineShare)) {
+        const std::size_t b = (a + 1 + rng_.below(pool_.size() - 1)) % pool_.size();
+        const std::vector<std::uint32_t> other = parts_of(pool_[b]);
+        for (GroupId group = 0; group < graph_.size(); ++group) {
+          task.parts[group] = task.parts[group] * problem_.num_devices() + other[group];
+        }
+      }
+      const double x = rng_.uniform();
+      const double heat =
+          between(kImproveCoarse, kImproveFine, x) * std::exp(2 * (rng_.uniform() - 0.5));
+      task.stages = {{between(std::min(groups, kFewestToImprove), groups, x), heat,
+                      heat / kImproveCooling, kMostTriesPerTask, kTaskShare}};
+    }
+    run_tasks(tasks);
+    for (const Task& task : tasks) add_to_pool(task.solution);
+  }
+
+  std::vector<std::uint32_t> parts_of(const Solution& solution) const {
+    return devices_of_groups(problem_, solution.placement);
+  }
+
+  void run_tasks(std::vector<Task>& tasks) {
+    const std::int64_t left =
+        budget_.evaluations ? *budget_.evaluations - evaluator_.evaluations() : 0;
+    const std::int64_t allowance =
+        std::max<std::int64_t>(1, left / static_cast<std::int64_t>(tasks.size()));
+    parallel_for(tasks.size(), budget_.threads,
+                 [&](std::size_t i) { run_task(tasks[i], *walks_[i], allowance); });
+    for (const Task& task : tasks) evaluator_.incumbent().offer(task.solution);
+  }
+
+  // `allowance` counts under an evaluation budget only.
+  void run_task(Task& task, Walk& walk, std::int64_t allowance) {
+    for (const Stage& stage : task.stages) {
+      Budget clock = budget_;
+      clock.evaluations.reset();
+      if (clock.spent(0) || (budget_.evaluations && allowance <= 0)) return;
+      Turn turn{
+          .evaluations = std::max<std::int64_t>(8, static_cast<std::int64_t>(stage.most_tries)),
+          .clock = &clock};
+      if (budget_.seconds) {
+        clock.seconds =
+            std::min(*budget_.seconds,
+                     budget_.elapsed_seconds() + stage.share * (*budget_.seconds - begin_seconds_));
+      }
+      if (budget_.evaluations) {
+        const auto all = static_cast<double>(*budget_.evaluations - begin_evaluations_);
+        const double own = stage.share * all / static_cast<double>(walks_.size());
+        turn.evaluations =
+            std::min({turn.evaluations, allowance, static_cast<std::int64_t>(own) + 8});
+      }
+      const std::int64_t before = walk.spent();
+      anneal(walk, task, stage, turn);
+      allowance -= walk.spent() - before;
+      task.solution = walk.best();
+      task.parts = parts_of(task.solution);
+      // Of equal ones the first is kept, so they must come in order where the answer has to depend
+      // on the generator alone.
+      if (!budget_.evaluations) evaluator_.incumbent().offer(task.solution);
+    }
+  }
+
+  void anneal(Walk& walk, const Task& task, const Stage& stage, const Turn& turn) {
+    constexpr int kStepsPerTemperature = 4;
+    walk.begin(turn);
+    walk.start_over(task.solution);
+    walk.cluster(task.parts, static_cast<std::uint32_t>(std::max(1.0, stage.clusters)));
+    walk.soften_memory(walk.rng().chance(kSoftShare));
+    const std::int64_t first = walk.spent();
+    const double begin = budget_.elapsed_seconds();
+    const auto step = static_cast<double>(task.solution.value.step);
+    while (walk.more()) {
+      double progress =
+          static_cast<double>(walk.spent() - first) / static_cast<double>(turn.evaluations);
+      if (turn.clock->seconds) {
+        progress = std::max(progress, (budget_.elapsed_seconds() - begin) /
+                                          std::max(1e-9, *turn.clock->seconds - begin));
+      }
+      const double temperature =
+          step * between(stage.start_temperature, stage.end_temperature, progress);
+      for (int i = 0; i < kStepsPerTemperature && walk.more(); ++i) walk.step(temperature);
+    }
+    walk.return_to_best();
+  }
+
+  void add_to_pool(const Solution& solution) {
+    if (pool_.empty() || solution.value < pool_.front().value) {
+      last_improvement_ = evaluator_.evaluations();
+    }
+    for (const Solution& member : pool_) {
+      if (member.value == solution.value) return;
+    }
+    pool_.push_back(solution);
+    std::stable_sort(pool_.begin(), pool_.end(),
+                     [](const Solution& a, const Solution& b) { return a.value < b.value; });
+    if (pool_.size() > kPoolSize) pool_.pop_back();
+  }
+
+  Evaluator& evaluator_;
+  const Problem& problem_;
+  const Budget& budget_;
+  Rng rng_;
+  const std::vector<Solution>& starts_;
+  CoarseGraph graph_;
+  double begin_seconds_;
+  std::int64_t begin_evaluations_;
+  std::int64_t last_improvement_;  // of the pool's best, in evaluations
+  double seconds_per_try_ = 0;
+  std::vector<std::unique_ptr<Walk>> walks_;  // one for each island
+  std::vector<Solution> pool_;                // best first
+};
+
+}  // namespace
+
+void search_latency(Evaluator& evaluator, const Budget& budget, Rng rng,
+                    const std::vector<Solution>& starts) {
+  LatencySearch(evaluator, budget, rng, starts).run();
+}
+
+}  // namespace emplace

@@ -1,0 +1,21 @@
+// Our own search for the shortest step: annealing at several scales, from several starts, on
+// several islands that now and then take over the best.
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+
+#include "placer/budget.h"
+#include "placer/evaluator.h"
+
+namespace emplace {
+
+// Improves on the starts (valid, at least one, best first) until the budget is spent or the
+// incumbent is optimal. Everything better than the incumbent is offered to it. Needs a budget.
+// Under an evaluation budget the answer depends on the generator alone, not on the number of
+// threads.
+void search_latency(Evaluator& evaluator, const Budget& budget, Rng rng,
+                    const std::vector<Solution>& starts);
+
+}  // namespace emplace

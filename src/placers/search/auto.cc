@@ -1,0 +1,93 @@
+// Our own placer, which users run by default: begins with the classical placers' answers, improves
+// on them for as long as the budget lasts, and says how far from the best it can still be.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "placer/placer.h"
+
+#include "placers/local/frame.h"
+#include "placers/local/latency_search.h"
+#include "placers/local/starts.h"
+#include "placers/stream/solve.h"
+
+namespace emplace {
+namespace {
+
+constexpr std::size_t kStarts = 8;
+// Of the budget, for bounds: before the other placers run, in case one device is proven to be the
+// best; before the search; and after it, when the bound has a better answer to beat.
+constexpr double kEarlyBoundShare = 0.02;
+constexpr double kBoundShare = 0.05;
+
+class Auto final : public Placer {
+ public:
+  struct Options {};
+  static OptionSchema<Options> schema() { return {}; }
+  explicit Auto(const Options&) {}
+
+  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& given,
+                    Rng rng) override {
+    const Budget budget = given.or_default();
+    if (evaluator.objective().throughput()) {
+      return solve_stream(problem, evaluator, budget, rng.split(0));
+    }
+    place_step(evaluator, budget, rng);
+    return end_search(evaluator);
+  }
+
+ private:
+  static void place_step(Evaluator& evaluator, const Budget& budget, const Rng& rng) {
+    begin_search(evaluator);
+    const std::array<std::string, 1> one_device{"single"};
+    starts_of(one_device, evaluator, budget, rng.split(0));
+    raise_bound(evaluator, budget, kEarlyBoundShare);
+    if (!worth_searching(evaluator, budget)) return;
+    const std::vector<Solution> starts =
+        classical_starts(evaluator, budget, rng.split(1), kStarts);
+    raise_bound(evaluator, budget, kBoundShare);
+    if (!worth_searching(evaluator, budget)) return;
+    search_latency(evaluator, without_share(budget, evaluator, kBoundShare), rng.split(2), starts);
+    raise_bound(evaluator, budget, 1);
+  }
+
+  // What is left of it when a share of the whole is kept back.
+  static Budget without_share(const Budget& budget, const Evaluator& evaluator, double share) {
+    Budget rest = budget;
+    if (rest.seconds) {
+      *rest.seconds = std::max(budget.elapsed_seconds(), *rest.seconds * (1 - share));
+    }
+    if (rest.evaluations) {
+      *rest.evaluations = std::max(evaluator.evaluations(),
+                                   static_cast<std::int64_t>(
+                                       static_cast<double>(*rest.evaluations) * (1 - share)));
+    }
+    return rest;
+  }
+
+  // With at most this share of the whole budget, and of what is left.
+  static void raise_bound(Evaluator& evaluator, const Budget& budget, double share) {
+    const std::optional<Evaluation> best = evaluator.incumbent().value();
+    if (!best || !best->fits() || !worth_searching(evaluator, budget)) return;
+    Budget own = budget;
+    if (own.seconds) {
+      *own.seconds = std::min(*budget.seconds, budget.elapsed_seconds() + share * *budget.seconds);
+    }
+    if (own.evaluations) {
+      const std::int64_t left = *budget.evaluations - evaluator.evaluations();
+      own.evaluations = std::min(
+          left, static_cast<std::int64_t>(share * static_cast<double>(*budget.evaluations)));
+    }
+    evaluator.incumbent().raise(
+        improve_bound(evaluator.problem(), best->step, own,
+                      [&](const LowerBound& bound) { evaluator.incumbent().raise(bound); }));
+  }
+};
+
+}  // namespace
+
+EMPLACE_PLACER(auto, Auto, .family = "search",
+               .summary = "Our own search: improves on the classical placers, and proves a bound.",
+               .reference = "emplace", .randomized = true)
+
+}  // namespace emplace

@@ -1,0 +1,113 @@
+#include "placers/local/starts.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <gtest/gtest.h>
+
+#include "support/random_problem.h"
+#include "support/timed_graph.h"
+#include "support/tiny_graphs.h"
+
+namespace emplace {
+namespace {
+
+Budget evaluations(std::int64_t count, int threads = 1) {
+  Budget budget;
+  budget.evaluations = count;
+  budget.threads = threads;
+  return budget;
+}
+
+TEST(ClassicalStarts, are_valid_valued_sorted_and_distinct) {
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    Rng rng = Rng(77).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 25});
+    Evaluator evaluator(problem);
+    const std::vector<Solution> starts = classical_starts(evaluator, Budget{}, Rng(1), 100);
+    ASSERT_FALSE(starts.empty());
+    EXPECT_EQ(evaluator.incumbent().value(), starts.front().value);
+    for (std::size_t a = 0; a < starts.size(); ++a) {
+      check_placement(*problem, starts[a].placement);
+      EXPECT_EQ(starts[a].value, evaluator.evaluate(starts[a].placement, starts[a].schedule));
+      EXPECT_FALSE(starts[a].origin.empty());
+      if (a > 0) {
+        EXPECT_FALSE(starts[a].value < starts[a - 1].value);
+      }
+      for (std::size_t b = 0; b < a; ++b) EXPECT_NE(starts[a].placement, starts[b].placement);
+    }
+  }
+}
+
+TEST(ClassicalStarts, count_what_they_evaluate_and_leave_most_of_the_budget) {
+  const auto& problem = tiny_case("training_step_on_three_unequal").problem;
+  for (const std::int64_t limit : {0, 1, 40, 400}) {
+    Evaluator evaluator(problem);
+    const auto starts = classical_starts(evaluator, evaluations(limit), Rng(1), 100);
+    EXPECT_GE(starts.size(), 1U);
+    EXPECT_GT(evaluator.evaluations(), 0);
+    EXPECT_LE(evaluator.evaluations(), limit / 4 + 16);
+  }
+}
+
+TEST(ClassicalStarts, do_not_depend_on_the_number_of_threads) {
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    Rng rng = Rng(78).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 25});
+    for (const std::int64_t limit : {30, 100, 1000}) {
+      Evaluator one(problem);
+      Evaluator three(problem);
+      const auto a = classical_starts(one, evaluations(limit, 1), Rng(i), 8);
+      const auto b = classical_starts(three, evaluations(limit, 3), Rng(i), 8);
+      EXPECT_EQ(one.evaluations(), three.evaluations());
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t k = 0; k < a.size(); ++k) {
+        EXPECT_EQ(a[k].placement, b[k].placement);
+        EXPECT_EQ(a[k].schedule.priorities, b[k].schedule.priorities);
+      }
+    }
+  }
+}
+
+// Two chains on two devices: everything on the slow one is worse than what any placer says.
+TEST(ClassicalStarts, keep_what_the_evaluator_was_given_however_bad) {
+  const auto& problem = tiny_case("two_chains_on_three_unequal").problem;
+  const Placement bad(problem->num_ops(), 2);
+  Evaluator evaluator(problem, {}, {{.placement = bad, .origin = "given"}});
+  const auto starts = classical_starts(evaluator, Budget{}, Rng(1), 2);
+  ASSERT_EQ(starts.size(), 2U);
+  EXPECT_EQ(starts[1].placement, bad);
+  EXPECT_EQ(starts[1].origin, "given");
+  EXPECT_LT(starts[0].value, starts[1].value);
+
+  const std::atomic<bool> cancelled{true};
+  Budget stopped;
+  stopped.cancelled = &cancelled;
+  Evaluator again(problem, {}, {{.placement = bad, .origin = "given"}});
+  const auto only = classical_starts(again, stopped, Rng(1), 2);
+  ASSERT_EQ(only.size(), 1U);
+  EXPECT_EQ(only[0].placement, bad);
+  EXPECT_EQ(again.evaluations(), 0);
+}
+
+// c waits for b alone. FIFO runs a, which became ready with b but has the lower index, first.
+TEST(WithBestOrder, finds_that_the_longest_path_goes_first) {
+  TimedGraph graph;
+  const TensorId source = graph.source("in", "input");
+  graph.op("a", 10, {source});
+  const TensorId b = graph.op("b", 10, {source}, 0);
+  graph.op("c", 30, {b}, 0);
+  ClusterSpec spec = gpu_cluster(2);
+  const auto problem = compile_timed(graph.build(), spec);
+  Evaluator evaluator(problem);
+  Placement placement(problem->num_ops(), 0);
+  placement.back() = 1;
+  const Solution best = with_best_order(evaluator, Budget{}, {.placement = placement});
+  EXPECT_EQ(evaluator.evaluate(placement).step, 50'000);
+  EXPECT_EQ(best.value.step, 40'000);
+  EXPECT_EQ(best.value, evaluator.evaluate(best.placement, best.schedule));
+  EXPECT_EQ(best.placement, placement);
+}
+
+}  // namespace
+}  // namespace emplace

@@ -1,0 +1,192 @@
+// What the metaheuristics owe beyond conformance: optima of small problems, whatever the objective;
+// nothing worse than where they began; the same answer on any number of threads; pins.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "placer/placer.h"
+#include "placer/scheduler.h"
+
+#include "placers/all.h"
+#include "placers/local/starts.h"
+
+#include "support/random_problem.h"
+#include "support/tiny_graphs.h"
+
+namespace emplace {
+namespace {
+
+const std::vector<std::string>& searches() {
+  static const std::vector<std::string> keys{"anneal",     "auto", "genetic",
+                                             "hill_climb", "lns",  "mcmc"};
+  return keys;
+}
+
+Budget evaluations(std::int64_t count, int threads = 1) {
+  Budget budget;
+  budget.evaluations = count;
+  budget.threads = threads;
+  return budget;
+}
+
+PlaceResult place(const std::string& key, Evaluator& evaluator, const Budget& budget,
+                  std::uint64_t seed = 1) {
+  return all_placers().make({key, {}})->place(evaluator.problem(), evaluator, budget, Rng(seed));
+}
+
+bool has_all_links(const Problem& problem, const Placement& placement) {
+  try {
+    check_placement(problem, placement);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Of all placements in the order of any scheduler.
+Evaluation best_of_all(Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  std::optional<Evaluation> best;
+  std::vector<std::size_t> choice(problem.num_groups(), 0);
+  std::vector<DeviceId> device_of_group(problem.num_groups());
+  while (true) {
+    for (GroupId group = 0; group < problem.num_groups(); ++group) {
+      device_of_group[group] = problem.allowed_devices(group)[choice[group]];
+    }
+    const Placement placement = expand_groups(problem, device_of_group);
+    if (has_all_links(problem, placement)) {
+      for (const SchedulerInfo& scheduler : schedulers()) {
+        const Schedule schedule = make_schedule(problem, placement, scheduler.key);
+        const Evaluation value = evaluator.evaluate(placement, schedule);
+        if (!best || value < *best) best = value;
+        if (evaluator.objective().throughput()) break;
+      }
+    }
+    GroupId group = 0;
+    while (group < problem.num_groups() &&
+           ++choice[group] == problem.allowed_devices(group).size()) {
+      choice[group++] = 0;
+    }
+    if (group == problem.num_groups()) return *best;
+  }
+}
+
+double num_placements(const Problem& problem) {
+  double count = 1;
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    count *= static_cast<double>(problem.allowed_devices(group).size());
+  }
+  return count;
+}
+
+struct Hard {
+  std::shared_ptr<const Problem> problem;
+  Evaluation best;
+};
+
+// Small enough to try everything, and such that no classical placer finds the best.
+std::vector<Hard> hard_problems(const Objective& objective) {
+  std::vector<Hard> found;
+  for (std::uint64_t i = 0; found.size() < 12; ++i) {
+    Rng rng = Rng(99).split(i);
+    auto problem = random_problem(rng, {.max_ops = 18, .max_devices = 3});
+    const double placements = num_placements(*problem);
+    if (placements < 300 || placements > 4000) continue;
+    Evaluator evaluator(problem, objective);
+    const Evaluation best = best_of_all(evaluator);
+    const auto classical = classical_starts(evaluator, Budget{}, Rng(1), 1);
+    if (best < classical.front().value) found.push_back({std::move(problem), best});
+  }
+  return found;
+}
+
+class Search : public testing::TestWithParam<std::string> {};
+
+void expect_optima(const std::string& key, const Objective& objective,
+                   const std::vector<Hard>& problems) {
+  int optimal = 0;
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    Evaluator evaluator(problems[i].problem, objective);
+    const PlaceResult result = place(key, evaluator, evaluations(1000), i);
+    const Evaluation found = evaluator.evaluate(result.placement, result.schedule);
+    EXPECT_EQ(found, evaluator.incumbent().value());
+    if (!(problems[i].best < found)) ++optimal;
+  }
+  // FlexFlow's chains have nowhere to begin but an expert's placement and a random one.
+  EXPECT_GE(optimal, key == "mcmc" ? 6 : 9) << key;
+}
+
+TEST_P(Search, finds_the_shortest_step_where_no_classical_placer_does) {
+  static const std::vector<Hard> problems = hard_problems({});
+  expect_optima(GetParam(), {}, problems);
+}
+
+TEST_P(Search, finds_the_shortest_period_where_no_classical_placer_does) {
+  constexpr Objective kFull{.goal = Goal::kThroughput};
+  static const std::vector<Hard> full = hard_problems(kFull);
+  expect_optima(GetParam(), kFull, full);
+  constexpr Objective kNone{.goal = Goal::kThroughput, .overlap = Overlap::kNone};
+  static const std::vector<Hard> none = hard_problems(kNone);
+  expect_optima(GetParam(), kNone, none);
+}
+
+TEST_P(Search, never_ends_worse_than_it_began) {
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    Rng rng = Rng(5).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 40});
+    Solution start{.placement = random_placement(*problem, rng)};
+    start.schedule = random_schedule(*problem, rng);
+    Evaluator evaluator(problem, {}, {start});
+    const PlaceResult result = place(GetParam(), evaluator, evaluations(40), i);
+    const Evaluation value = evaluator.evaluate(result.placement, result.schedule);
+    EXPECT_FALSE(evaluator.starts().front().value < value) << i;
+  }
+}
+
+TEST_P(Search, improves_on_a_start_that_no_classical_placer_would_give) {
+  const auto& problem = tiny_case("two_chains_on_two_equal").problem;
+  Evaluator evaluator(problem, {}, {{.placement = Placement(problem->num_ops(), 1)}});
+  const PlaceResult result = place(GetParam(), evaluator, evaluations(300));
+  EXPECT_LT(evaluator.evaluate(result.placement, result.schedule),
+            evaluator.starts().front().value);
+}
+
+TEST_P(Search, gives_the_same_answer_on_one_thread_and_on_three) {
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    Rng rng = Rng(6).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 40});
+    const Objective objective{.goal = i % 2 == 0 ? Goal::kLatency : Goal::kThroughput};
+    Evaluator one(problem, objective);
+    Evaluator three(problem, objective);
+    const PlaceResult a = place(GetParam(), one, evaluations(400, 1), i);
+    const PlaceResult b = place(GetParam(), three, evaluations(400, 3), i);
+    EXPECT_EQ(a.placement, b.placement) << i;
+    EXPECT_EQ(a.schedule.priorities, b.schedule.priorities) << i;
+    EXPECT_EQ(one.evaluations(), three.evaluations()) << i;
+  }
+}
+
+TEST_P(Search, leaves_pinned_ops_where_they_must_be) {
+  for (const char* name : {"pinned_ends_on_two_far_apart", "pinned_ends_on_three_unequal"}) {
+    const auto& problem = tiny_case(name).problem;
+    Evaluator evaluator(problem);
+    const PlaceResult result = place(GetParam(), evaluator, evaluations(300));
+    EXPECT_NO_THROW(check_placement(*problem, result.placement));
+    EXPECT_NE(result.placement.front(), result.placement.back());
+  }
+}
+
+// Everything is bound to one device: there is nothing to search, and no reason to wait.
+TEST_P(Search, ends_at_once_when_there_is_nothing_to_decide) {
+  const auto& problem = tiny_case("training_step_on_one_device").problem;
+  Evaluator evaluator(problem);
+  place(GetParam(), evaluator, evaluations(1'000'000'000));
+  EXPECT_LT(evaluator.evaluations(), 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(Placers, Search, testing::ValuesIn(searches()),
+                         [](const auto& param_info) { return param_info.param; });
+
+}  // namespace
+}  // namespace emplace
