@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/units.h"
 
 #include "zoo/registry.h"
@@ -99,10 +100,22 @@ void ProblemArguments::add_to(CLI::App& command) {
   command.add_flag("--fuse", fuse, "Chains of elementwise ops are one kernel each, on one device");
   command.add_option("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
       ->type_name("NAME=N");
+  command
+      .add_option("--pin", pins,
+                  "Keep these ops or modules on these devices, e.g. --pin \"encoder.*=gpu0\" or "
+                  "\"head=gpu0,gpu1\"; may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("OPS=DEVICES");
+  command
+      .add_option("--forbid", forbidden,
+                  "Keep these ops or modules off these devices, e.g. --forbid \"embed*=cpu\"; may "
+                  "be given several times")
+      ->allow_extra_args(false)
+      ->type_name("OPS=DEVICES");
   training.add_to(command);
 }
 
-std::shared_ptr<const Problem> ProblemArguments::load() const {
+LoadedProblem ProblemArguments::load() const {
   ReadOptions options;
   for (const std::string& dim : dims) {
     const std::size_t equals = dim.find('=');
@@ -119,8 +132,19 @@ std::shared_ptr<const Problem> ProblemArguments::load() const {
   }
   auto machines = cluster.empty() ? read.cluster : read_cluster(cluster);
   if (!kinds.empty()) machines = with_kinds(*machines, kinds);
-  const CompileOptions compiling{.cost = *mode, .fuse = fuse};
-  return with_context(model, [&] { return compile(read.graph, machines, compiling); });
+  CompileOptions compiling{.cost = *mode, .fuse = fuse};
+  for (const std::string& rule : pins) {
+    compiling.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kPin, rule));
+  }
+  for (const std::string& rule : forbidden) {
+    compiling.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kForbid, rule));
+  }
+  auto problem = with_context(model, [&] { return compile(read.graph, machines, compiling); });
+  return {std::move(problem), std::move(compiling)};
+}
+
+bool ProblemArguments::could_recompute() const {
+  return training.recompute.empty() && (training.training || zoo::is_zoo_name(model));
 }
 
 void ObjectiveArguments::add_to(CLI::App& command) {
@@ -136,12 +160,22 @@ void ObjectiveArguments::add_to(CLI::App& command) {
       ->capture_default_str();
 }
 
-void BudgetArguments::add_to(CLI::App& command) {
-  command.add_option("--time", time, "Stop searching after this long, e.g. 30s or 5m")
+void BudgetArguments::add_to(CLI::App& command, const std::string& time_is_for) {
+  command
+      .add_option("--time", time,
+                  fmt::format("Stop searching after this long, e.g. 30s or 5m; {}. Default, where "
+                              "--evaluations is not given either: {:.0f}s",
+                              time_is_for, Budget::kDefaultSeconds))
       ->type_name("DURATION");
   command
       .add_option("--evaluations", evaluations, "Stop searching after this many simulated steps")
       ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command
+      .add_option("--threads", threads,
+                  "How many threads a search may use. Default: all; under --evaluations the result "
+                  "does not depend on them")
+      ->check(CLI::Range(1, 1024))
       ->type_name("N");
 }
 
@@ -152,6 +186,7 @@ Budget BudgetArguments::make(const Session& session) const {
     if (!budget.seconds) fail_option("--time {}: expected a duration such as 30s, 5m or 1h", time);
   }
   budget.evaluations = evaluations;
+  budget.threads = threads > 0 ? threads : hardware_threads();
   budget.cancelled = &session.cancelled;
   return budget;
 }

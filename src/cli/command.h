@@ -56,7 +56,14 @@ struct TrainingArguments {
   Model read(const std::string& model, ReadOptions options = {}) const;
 };
 
-// MODEL, --cluster, --kinds, --cost, --fuse, --dim: what nearly every command starts from.
+// A problem, and how it was compiled.
+struct LoadedProblem {
+  std::shared_ptr<const Problem> problem;
+  CompileOptions options;
+};
+
+// MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid: what nearly every command
+// starts from.
 struct ProblemArguments {
   std::string model;
   std::string cluster;
@@ -64,10 +71,14 @@ struct ProblemArguments {
   std::string cost = "auto";
   bool fuse = false;
   std::vector<std::string> dims;
+  std::vector<std::string> pins;
+  std::vector<std::string> forbidden;
   TrainingArguments training;
 
   void add_to(CLI::App& command);
-  std::shared_ptr<const Problem> load() const;
+  LoadedProblem load() const;
+  // Whether --recompute could still be given.
+  bool could_recompute() const;
 };
 
 // --objective and --overlap.
@@ -83,12 +94,14 @@ struct ObjectiveArguments {
   }
 };
 
-// --time, --evaluations.
+// --time, --evaluations, --threads.
 struct BudgetArguments {
   std::string time;
   std::optional<std::int64_t> evaluations;
+  int threads = 0;  // 0: as many as there are
 
-  void add_to(CLI::App& command);
+  // `time_is_for`: what the time is shared by or given to, for the help.
+  void add_to(CLI::App& command, const std::string& time_is_for);
   Budget make(const Session& session) const;
 };
 

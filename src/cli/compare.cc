@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/runs.h"
+#include "cli/shortfall.h"
 #include "cli/table.h"
 
 namespace emplace::cli {
@@ -18,6 +19,7 @@ using Align = Table::Align;
 
 struct Arguments {
   ProblemArguments problem;
+  StageArguments stages;
   ObjectiveArguments objective;
   BudgetArguments budget;
   std::string placers = "all";
@@ -102,12 +104,12 @@ std::string verdict(const RunResult& result, const Outcome& best) {
     return fmt::format("None fits in memory; {} is nearest.\n{}", name, describe_shortfall(best));
   }
   std::string text = fmt::format("{} wins with {}. ", name, format_time(best.time()));
-  if (best.time() == best.bound.step) {
-    return text + fmt::format("That is optimal: the {} alone takes as long.\n", best.bound.reason);
+  if (best.optimal()) {
+    return text + fmt::format("That is optimal, as proven by the {}.\n", best.bound.reason);
   }
   return text + fmt::format(
-                    "No placement that fits can be below {} (the {} of the graph), so it is at "
-                    "most {:.0f} % above the best possible.\n",
+                    "No placement that fits can be below {} (by the {}), so it is at most {:.0f} % "
+                    "above the best possible.\n",
                     format_time(best.bound.step), best.bound.reason,
                     (best.ratio_to_bound() - 1) * 100);
 }
@@ -127,17 +129,18 @@ void keep_best_orders(std::vector<RunResult>& results) {
 }
 
 void compare(const Arguments& arguments, Session& session) {
-  const auto problem = arguments.problem.load();
-  if (refuse_hopeless(*problem, arguments.objective, session)) return;
+  const LoadedProblem loaded = arguments.problem.load();
+  const Stages stages(loaded, arguments.stages, arguments.objective);
+  if (refuse_hopeless(stages, session)) return;
   const bool best_order = arguments.schedulers == "best";
   const auto runs = make_runs(arguments.placers, best_order ? "all" : arguments.schedulers,
                               arguments.seed, arguments.seeds);
-  const auto simulator = std::make_shared<const Simulator>(problem);
-  auto results = run_all(simulator, runs, arguments.budget, arguments.objective, session);
+  auto results =
+      run_all(stages, runs, arguments.budget, TimeFor::kEachRun, arguments.objective, session);
   const std::size_t done = results.size();
   if (best_order) keep_best_orders(results);
 
-  const Assessor assessor(simulator, arguments.objective);
+  const Assessor assessor(stages.whole(), arguments.objective, proven_bound(results));
   const auto assess = [&](const RunResult& result) {
     return assessor.assess(result.result.placement, result.result.schedule);
   };
@@ -153,7 +156,7 @@ void compare(const Arguments& arguments, Session& session) {
     fmt::print("{}", rows_to_json(rows));
     return;
   }
-  fmt::print("{}\n{}\n{}", describe_problem(*problem), comparison_table(rows, arguments),
+  fmt::print("{}\n{}\n{}", describe_problem(*loaded.problem), comparison_table(rows, arguments),
              verdict(results.front(), best));
   if (done < runs.size()) fmt::print("{} of {} runs gave a result.\n", done, runs.size());
   if (!arguments.output.empty()) fmt::print("wrote the best placement to {}\n", arguments.output);
@@ -185,7 +188,8 @@ void add_compare(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   arguments->objective.add_to(command);
-  arguments->budget.add_to(command);
+  arguments->stages.add_to(command);
+  arguments->budget.add_to(command, "each placer has all of it");
   command.add_option("-o,--output", arguments->output, "Write the best placement here")
       ->type_name("FILE");
   command.add_option("--trace", arguments->trace, "Write the best one's timeline here")

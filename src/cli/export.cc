@@ -34,7 +34,7 @@ std::string exported(const Arguments& arguments, const std::shared_ptr<const Pro
 }
 
 void run(const Arguments& arguments) {
-  const std::string text = exported(arguments, arguments.problem.load());
+  const std::string text = exported(arguments, arguments.problem.load().problem);
   if (arguments.output.empty() || arguments.output == "-") {
     fmt::print("{}", text);
   } else {

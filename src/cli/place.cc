@@ -3,18 +3,24 @@
 
 #include <fmt/core.h>
 
+#include "base/units.h"
+
 #include "cli/command.h"
+#include "cli/explanation.h"
 #include "cli/report.h"
 #include "cli/runs.h"
 
 namespace emplace::cli {
 namespace {
 
+constexpr const char* kDefaultPlacer = "auto";
+
 struct Arguments {
   ProblemArguments problem;
+  StageArguments stages;
   ObjectiveArguments objective;
   BudgetArguments budget;
-  std::string placer = "all";
+  std::string placer = kDefaultPlacer;
   std::string scheduler;
   std::uint64_t seed = 1;
   std::string output;
@@ -22,41 +28,50 @@ struct Arguments {
   bool json = false;
 };
 
-void print_notes(const RunResult& result) {
+void print_notes(const RunResult& result, const Stages& stages) {
   for (const std::string& note : result.result.notes) fmt::print(stderr, "note: {}\n", note);
+  if (!stages.starts().empty() && stages.starts().front().value < result.evaluation) {
+    fmt::print(stderr, "note: {}, which was to begin from, is better: {}\n",
+               stages.starts().front().origin, format_time(stages.starts().front().value.step));
+  }
+}
+
+void print_written(const Arguments& arguments) {
+  if (!arguments.output.empty()) fmt::print("\nwrote {}\n", arguments.output);
+  if (!arguments.trace.empty()) {
+    fmt::print("wrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
+  }
 }
 
 void place(const Arguments& arguments, Session& session) {
-  const auto problem = arguments.problem.load();
-  if (refuse_hopeless(*problem, arguments.objective, session)) return;
+  const LoadedProblem loaded = arguments.problem.load();
+  const Stages stages(loaded, arguments.stages, arguments.objective);
+  if (refuse_hopeless(stages, session)) return;
   // A search over placers also looks for the best order of ops, unless one was asked for.
   const bool portfolio = arguments.placer == "all";
   const std::string scheduler = !arguments.scheduler.empty() ? arguments.scheduler
                                 : portfolio                  ? "all"
                                                              : "own";
   const auto runs = make_runs(arguments.placer, scheduler, arguments.seed, 1);
-  const auto simulator = std::make_shared<const Simulator>(problem);
-  const auto results = run_all(simulator, runs, arguments.budget, arguments.objective, session);
+  const auto results =
+      run_all(stages, runs, arguments.budget, TimeFor::kAllRuns, arguments.objective, session);
   const RunResult& best = results.front();
-  const Outcome outcome =
-      Assessor(simulator, arguments.objective).assess(best.result.placement, best.result.schedule);
-  print_notes(best);
+  const Assessor assessor(stages.whole(), arguments.objective, proven_bound(results));
+  const Outcome outcome = assessor.assess(best.result.placement, best.result.schedule);
+  print_notes(best, stages);
   if (!outcome.fits()) session.exit_code = kExitNothingFits;
   if (!arguments.output.empty()) write_placement(arguments.output, outcome, best);
   if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
+  const Explanation explanation = explain(outcome, arguments.objective, arguments.problem, results);
   if (arguments.json) {
-    fmt::print("{}", to_json(outcome, &best));
-  } else {
-    fmt::print("{}\nplaced by {} with {} order{}\n{}", describe_problem(*problem),
-               best.run.placer.to_string(), best.run.scheduler,
-               results.size() > 1 ? fmt::format(", the best of {} tries", results.size()) : "",
-               to_text(outcome));
+    fmt::print("{}", to_json(outcome, &best, &explanation));
+    return;
   }
-  if (!arguments.json) {
-    if (!arguments.output.empty()) fmt::print("\nwrote {}\n", arguments.output);
-    if (!arguments.trace.empty())
-      fmt::print("wrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
-  }
+  fmt::print("{}\nplaced by {} with {} order{}\n{}{}", describe_problem(*loaded.problem),
+             best.run.placer.to_string(), best.run.scheduler,
+             results.size() > 1 ? fmt::format(", the best of {} tries", results.size()) : "",
+             to_text(outcome), to_text(explanation, outcome));
+  print_written(arguments);
 }
 
 }  // namespace
@@ -77,7 +92,8 @@ void add_place(CLI::App& app, Session& session) {
           "Order of ready ops: own (the placer's), fifo, pct, msr, or all: the best of them")
       ->type_name("KEY");
   arguments->objective.add_to(command);
-  arguments->budget.add_to(command);
+  arguments->stages.add_to(command);
+  arguments->budget.add_to(command, "shared by all placers that run");
   command.add_option("--seed", arguments->seed, "Seed of all randomness")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -89,7 +105,9 @@ void add_place(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command.add_flag("--json", arguments->json, "Print the result as JSON on standard output");
   command.footer(
-      "Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 -o placement.json");
+      "Ctrl-C ends a search, and the best placement found so far is the answer.\n"
+      "Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 --pin \"head=gpu0\" -o "
+      "placement.json");
   command.callback([arguments, &session] { place(*arguments, session); });
 }
 

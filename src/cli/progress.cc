@@ -1,30 +1,53 @@
 #include "cli/progress.h"
 
+#include <chrono>
 #include <cstdio>
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace emplace::cli {
+namespace {
 
-Progress::Progress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
-
-Progress::~Progress() {
-  if (!quiet_ && terminal_) fmt::print(stderr, "\r\033[K");
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
 }
 
-void Progress::show(const std::string& line) {
-  if (quiet_) return;
-  if (terminal_) {
-    fmt::print(stderr, "\r\033[K{}", line);
-    std::fflush(stderr);
-    return;
+}  // namespace
+
+Progress::Progress(std::function<std::string()> line)
+    : line_(std::move(line)), terminal_(isatty(STDERR_FILENO) != 0), thread_([this] { tick(); }) {}
+
+Progress::~Progress() {
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
   }
-  constexpr std::chrono::seconds kInterval{2};
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_shown_ < kInterval) return;
-  last_shown_ = now;
-  fmt::print(stderr, "{}\n", line);
+  done_changed_.notify_one();
+  thread_.join();
+}
+
+void Progress::tick() {
+  using std::chrono::milliseconds;
+  const milliseconds interval{terminal_ ? 200 : 3000};
+  const auto is_done = [this] { return done_; };
+  std::unique_lock lock(mutex_);
+  if (done_changed_.wait_for(lock, milliseconds{terminal_ ? 500 : 3000}, is_done)) return;
+  do {
+    std::string line = line_();
+    if (terminal_) {
+      line.resize(std::min(line.size(), terminal_width() - 1));
+      fmt::print(stderr, "\r\033[K{}", line);
+    } else {
+      fmt::print(stderr, "{}\n", line);
+    }
+    std::fflush(stderr);
+  } while (!done_changed_.wait_for(lock, interval, is_done));
+  if (terminal_) fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
 }
 
 }  // namespace emplace::cli

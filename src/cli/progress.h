@@ -1,25 +1,34 @@
-// Progress of long work on standard error: one line that is overwritten on a terminal; elsewhere
-// plain lines, one every few seconds.
+// Progress of long work on standard error, from a thread of its own: on a terminal one line that is
+// overwritten several times a second; elsewhere plain lines, one every few seconds. Nothing for
+// what is done within half a second.
 #pragma once
 
-#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace emplace::cli {
 
 class Progress {
  public:
-  explicit Progress(bool quiet);
+  // `line` is called from the other thread until this is destroyed; what it returns has no line
+  // end and is cut to the width of the terminal.
+  explicit Progress(std::function<std::string()> line);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(const std::string& line);
-
  private:
-  bool quiet_;
+  void tick();
+
+  std::function<std::string()> line_;
   bool terminal_;
-  std::chrono::steady_clock::time_point last_shown_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::condition_variable done_changed_;
+  bool done_ = false;
+  std::thread thread_;
 };
 
 }  // namespace emplace::cli

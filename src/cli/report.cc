@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "base/units.h"
 
+#include "cli/explanation.h"
 #include "cli/table.h"
 #include "io/file.h"
 #include "io/writers.h"
@@ -105,6 +107,7 @@ bool Outcome::fits() const {
 }
 
 double Outcome::ratio_to_bound() const {
+  if (time() == bound.step) return 1;
   return static_cast<double>(time()) / static_cast<double>(std::max<Nanoseconds>(1, bound.step));
 }
 
@@ -112,31 +115,40 @@ Bytes Outcome::used(DeviceId device) const {
   return throughput ? throughput->memory[device] : timeline.devices[device].peak;
 }
 
-Assessor::Assessor(std::shared_ptr<const Simulator> simulator, const ObjectiveArguments& objective)
-    : simulator_(std::move(simulator)),
-      objective_(objective),
-      bound_of_fitting_(lower_bound(simulator_->problem(), true)),
-      bound_of_all_(lower_bound(simulator_->problem(), false)),
-      bound_of_period_(period_lower_bound(simulator_->problem())) {}
+Assessor::Assessor(std::shared_ptr<const Simulator> simulator, const ObjectiveArguments& objective,
+                   const LowerBound& proven)
+    : simulator_(std::move(simulator)), objective_(objective) {
+  const Problem& problem = simulator_->problem();
+  if (objective_.throughput()) {
+    bound_of_all_ = bound_of_fitting_ = period_lower_bound(problem);
+  } else {
+    bound_of_all_ = lower_bound(problem, false);
+    bound_of_fitting_ = lower_bound(problem, true);
+  }
+  if (proven.step > bound_of_fitting_.step) bound_of_fitting_ = proven;
+}
 
 Outcome Assessor::assess(Placement placement, Schedule schedule) const {
   Outcome outcome{simulator_, std::move(placement), std::move(schedule), {}, {}};
   outcome.timeline = simulator_->run(outcome.placement, outcome.schedule);
-  outcome.bound = outcome.timeline.fits() ? bound_of_fitting_ : bound_of_all_;
   if (objective_.throughput()) {
     outcome.throughput =
         throughput(outcome.problem(), outcome.placement, objective_.overlap_kind());
-    outcome.bound = bound_of_period_;
   }
+  outcome.bound = outcome.fits() ? bound_of_fitting_ : bound_of_all_;
+  EMPLACE_CHECK(outcome.bound.step <= outcome.time());
   return outcome;
 }
 
-std::string to_json(const Outcome& outcome, const RunResult* run) {
+std::string to_json(const Outcome& outcome, const RunResult* run, const Explanation* explanation) {
   const Cluster& cluster = outcome.problem().cluster();
   Json json;
   json["step_ns"] = outcome.timeline.step;
   json["fits"] = outcome.fits();
   json["lower_bound_ns"] = outcome.bound.step;
+  json["lower_bound_reason"] = outcome.bound.reason;
+  json["optimal"] = outcome.optimal();
+  json["gap"] = outcome.fits() ? Json(outcome.ratio_to_bound() - 1) : Json();
   if (outcome.throughput) json["period_ns"] = outcome.throughput->period;
   json["devices"] = Json::array();
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
@@ -162,6 +174,7 @@ std::string to_json(const Outcome& outcome, const RunResult* run) {
     json["evaluations"] = run->evaluations;
     json["seconds"] = run->seconds;
   }
+  if (explanation != nullptr) json["explanation"] = to_json(*explanation, outcome);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -170,15 +183,15 @@ std::string to_text(const Outcome& outcome) {
   if (outcome.throughput) {
     text += fmt::format("period    {} per step of a stream\n", format_time(outcome.time()));
   }
-  if (!outcome.fits()) {
-    text += describe_shortfall(outcome);
-  } else if (outcome.time() == outcome.bound.step) {
+  if (outcome.optimal()) {
     text += fmt::format("proven optimal: no placement that fits beats {} ({})\n",
                         format_time(outcome.bound.step), outcome.bound.reason);
-  } else {
+  } else if (outcome.fits()) {
     text += fmt::format(
         "no placement that fits beats {} ({}), so at most {:.2f} times as fast is possible\n",
         format_time(outcome.bound.step), outcome.bound.reason, outcome.ratio_to_bound());
+  } else {
+    text += "it does not fit in memory: see below\n";
   }
   return text + "\n" + device_table(outcome) + "\n" + channel_table(outcome);
 }
@@ -191,18 +204,6 @@ std::string describe_problem(const Problem& problem) {
                      graph.name(), format_count(graph.num_ops()), format_count(graph.num_tensors()),
                      format_bytes(resident), problem.cluster().name(), problem.num_devices(),
                      describe_costs(problem));
-}
-
-std::string describe_shortfall(const Outcome& outcome) {
-  std::string text;
-  for (DeviceId id = 0; id < outcome.problem().num_devices(); ++id) {
-    const Device& device = outcome.problem().cluster().device(id);
-    if (outcome.used(id) <= device.memory) continue;
-    text += fmt::format("does not fit: '{}' needs {} of its {}, {} short\n", device.name,
-                        format_bytes(outcome.used(id)), format_bytes(device.memory),
-                        format_bytes(outcome.used(id) - device.memory));
-  }
-  return text;
 }
 
 void write_placement(const std::string& path, const Outcome& outcome, const RunResult& run) {

@@ -12,6 +12,8 @@
 
 namespace emplace::cli {
 
+struct Explanation;
+
 // Everything that is known of one placement.
 struct Outcome {
   std::shared_ptr<const Simulator> simulator;
@@ -25,6 +27,8 @@ struct Outcome {
   // Step time or period, whichever is the objective.
   Nanoseconds time() const { return throughput ? throughput->period : timeline.step; }
   double ratio_to_bound() const;
+  // Fits, and no placement that fits is faster.
+  bool optimal() const { return fits() && time() <= bound.step; }
 
   // In terms of the objective.
   bool fits() const;
@@ -34,7 +38,9 @@ struct Outcome {
 // Assesses placements of one problem; what they have in common is worked out once.
 class Assessor {
  public:
-  Assessor(std::shared_ptr<const Simulator> simulator, const ObjectiveArguments& objective);
+  // `proven`, where there is one, is a bound of the time of every placement that fits.
+  Assessor(std::shared_ptr<const Simulator> simulator, const ObjectiveArguments& objective,
+           const LowerBound& proven = {});
 
   Outcome assess(Placement placement, Schedule schedule) const;
 
@@ -43,20 +49,17 @@ class Assessor {
   ObjectiveArguments objective_;
   LowerBound bound_of_fitting_;
   LowerBound bound_of_all_;
-  LowerBound bound_of_period_;
 };
 
 // The object of docs/formats.md; `run` adds what `place` adds.
-std::string to_json(const Outcome& outcome, const RunResult* run = nullptr);
+std::string to_json(const Outcome& outcome, const RunResult* run = nullptr,
+                    const Explanation* explanation = nullptr);
 
 // Step time, what bounds it, devices and channels.
 std::string to_text(const Outcome& outcome);
 
 // What is being worked on, and how its op times are known.
 std::string describe_problem(const Problem& problem);
-
-// What is short where, and by how much; empty when the outcome fits.
-std::string describe_shortfall(const Outcome& outcome);
 
 void write_placement(const std::string& path, const Outcome& outcome, const RunResult& run);
 void write_trace(const std::string& path, const Outcome& outcome);

@@ -1,7 +1,8 @@
 #include "cli/runs.h"
 
 #include <algorithm>
-#include <limits>
+#include <mutex>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -50,6 +51,238 @@ std::string label(const PlacerRun& run) {
   return text;
 }
 
+bool better(const RunResult& a, const RunResult& b) {
+  return a.evaluation < b.evaluation;
+}
+
+// What the progress line tells, looked at by its thread.
+class Board {
+ public:
+  Board(std::size_t runs, const Stages& stages)
+      : runs_(runs), only_stage_(stages.list().size() == 1) {
+    bound_ = stages.list().front().bound.step;
+    for (const Stage& stage : stages.list()) bound_ = std::min(bound_, stage.bound.step);
+  }
+
+  void begin(std::size_t number, const PlacerRun& run, const Evaluator& evaluator,
+             const Budget& budget) {
+    const std::lock_guard lock(mutex_);
+    title_ = runs_ > 1 ? fmt::format("[{}/{}] {}", number, runs_, label(run)) : label(run);
+    evaluator_ = &evaluator;
+    budget_ = budget.or_default();
+  }
+  // Before the evaluator goes.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    note(evaluator_->incumbent());
+    evaluator_ = nullptr;
+  }
+  void note(const Evaluation& value) {
+    const std::lock_guard lock(mutex_);
+    best_ = best_ ? std::min(*best_, value) : value;
+  }
+  // A bound that holds for all that is wanted.
+  void raise(Nanoseconds bound) {
+    const std::lock_guard lock(mutex_);
+    bound_ = std::max(bound_, bound);
+  }
+
+  std::string line() {
+    const std::lock_guard lock(mutex_);
+    std::string text = title_;
+    Nanoseconds bound = bound_;
+    if (evaluator_ != nullptr) {
+      note(evaluator_->incumbent());
+      if (only_stage_) bound = std::max(bound, evaluator_->incumbent().bound().step);
+    }
+    if (best_) text += "   " + describe(*best_);
+    if (best_ && best_->fits() && bound > 0) {
+      const double above = static_cast<double>(best_->step) / static_cast<double>(bound) - 1;
+      text += fmt::format("   bound {}   gap {:.1f} %", format_time(bound), 100 * above);
+    }
+    if (evaluator_ != nullptr && evaluator_->evaluations() > 0) text += pace();
+    return text;
+  }
+
+ private:
+  void note(const Incumbent& incumbent) {
+    const auto value = incumbent.value();
+    if (value) best_ = best_ ? std::min(*best_, *value) : *value;
+  }
+
+  static std::string describe(const Evaluation& value) {
+    if (value.fits()) return "best " + format_time(value.step);
+    return fmt::format("nearest {}, {} short of memory", format_time(value.step),
+                       format_bytes(value.overflow));
+  }
+
+  std::string pace() const {
+    const double elapsed = budget_.elapsed_seconds();
+    const auto done = static_cast<double>(evaluator_->evaluations());
+    std::string text = fmt::format(
+        "   {}/s", format_count(static_cast<std::int64_t>(done / std::max(elapsed, 1e-3))));
+    if (budget_.seconds) {
+      text += fmt::format("   {:.0f} s left", std::max(0.0, *budget_.seconds - elapsed));
+    }
+    if (budget_.evaluations) {
+      text += fmt::format("   {} of {} evaluations", format_count(evaluator_->evaluations()),
+                          format_count(*budget_.evaluations));
+    }
+    return text;
+  }
+
+  std::size_t runs_;
+  bool only_stage_;
+  std::mutex mutex_;
+  std::string title_;
+  const Evaluator* evaluator_ = nullptr;
+  Budget budget_;
+  std::optional<Evaluation> best_;
+  Nanoseconds bound_ = 0;
+};
+
+// Runs one placer after another on every stage.
+class Runner {
+ public:
+  Runner(const Stages& stages, const std::vector<PlacerRun>& runs, const BudgetArguments& budget,
+         TimeFor time_for, const Objective& objective, const Session& session)
+      : stages_(stages),
+        runs_(runs),
+        budget_(budget),
+        time_for_(time_for),
+        objective_(objective),
+        session_(session),
+        whole_budget_(budget.make(session).or_default()),
+        board_(runs.size(), stages) {}
+
+  std::vector<RunResult> run() {
+    const Progress progress([this] { return board_.line(); });
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const bool time_is_up =
+          time_for_ == TimeFor::kAllRuns && !budget_.time.empty() && time_left() <= 0;
+      if (!results_.empty() && (time_is_up || session_.cancelled)) break;
+      if (runs_[i].placer == failed_) continue;
+      try {
+        results_.push_back(run_one(i));
+        board_.note(results_.back().evaluation);
+        board_.raise(results_.back().bound.step);
+      } catch (const Error& error) {
+        // One of several placers that cannot cope, as with missing links, does not stop the others.
+        const bool others = std::any_of(runs_.begin(), runs_.end(), [&](const PlacerRun& other) {
+          return other.placer != runs_[i].placer;
+        });
+        if (!others) throw;
+        failed_ = runs_[i].placer;
+        failures_.push_back(error.what());
+      }
+    }
+    return std::move(results_);
+  }
+
+  const std::vector<std::string>& failures() const { return failures_; }
+
+ private:
+  double time_left() const {
+    return whole_budget_.seconds ? *whole_budget_.seconds - whole_budget_.elapsed_seconds() : 1;
+  }
+
+  // The placement of the run before, in another order.
+  bool reorders(std::size_t index) const {
+    return !results_.empty() && runs_[index].scheduler != kOwnSchedule &&
+           runs_[index].seed == results_.back().run.seed &&
+           runs_[index].placer == results_.back().run.placer;
+  }
+
+  RunResult run_one(std::size_t index) {
+    if (reorders(index)) {
+      Evaluator evaluator(stages_.whole(), objective_);
+      return with_scheduler(results_.back(), runs_[index].scheduler, evaluator);
+    }
+    std::optional<RunResult> best;
+    LowerBound lowest;
+    std::optional<Error> failure;
+    std::int64_t evaluations = 0;
+    double seconds = 0;
+    for (std::size_t i = 0; i < stages_.list().size(); ++i) {
+      if (best && session_.cancelled) {
+        lowest.step = 0;
+        break;
+      }
+      try {
+        RunResult result = run_on(stages_.list()[i], index, i);
+        evaluations += result.evaluations;
+        seconds += result.seconds;
+        if (i == 0 || result.bound.step < lowest.step) lowest = result.bound;
+        if (!best || better(result, *best)) best = std::move(result);
+      } catch (const Error& error) {
+        if (stages_.list().size() == 1) throw;
+        failure = error;
+        lowest = {};
+      }
+    }
+    if (!best) throw *failure;
+    best->bound = stages_.complete() && !failure ? lowest : LowerBound{};
+    best->evaluations = evaluations;
+    best->seconds = seconds;
+    return std::move(*best);
+  }
+
+  RunResult run_on(const Stage& stage, std::size_t index, std::size_t stage_index) {
+    Evaluator evaluator(stage.simulator, objective_, stage.starts);
+    const Budget own = share(index, stages_.list().size() - stage_index);
+    board_.begin(index + 1, runs_[index], evaluator, own);
+    const struct End {
+      Board& board;
+      ~End() { board.end(); }
+    } end{board_};
+    RunResult result = run_placer(all_placers(), evaluator, runs_[index], own);
+    result.result.placement = to_whole(result.result.placement, stage.devices);
+    if (stage.bound.step > result.bound.step) result.bound = stage.bound;
+    return result;
+  }
+
+  // A run's stages have equal parts of its budget; a part of the time that one leaves is for the
+  // others.
+  Budget share(std::size_t index, std::size_t stages_left) const {
+    Budget own = budget_.make(session_).or_default();
+    const std::size_t num_stages = stages_.list().size();
+    if (own.evaluations && num_stages > 1) {
+      const auto parts = static_cast<std::int64_t>(num_stages);
+      own.evaluations = std::max<std::int64_t>(1, *own.evaluations / parts);
+    }
+    if (!own.seconds) return own;
+    if (time_for_ == TimeFor::kEachRun) {
+      own.seconds = *own.seconds / static_cast<double>(num_stages);
+    } else {
+      const std::size_t parts = (placements_from(index) - 1) * num_stages + stages_left;
+      own.seconds = std::max(0.0, time_left()) / static_cast<double>(parts);
+    }
+    return own;
+  }
+
+  std::size_t placements_from(std::size_t index) const {
+    std::size_t placements = 1;
+    for (std::size_t i = index + 1; i < runs_.size(); ++i) {
+      const bool other =
+          runs_[i].placer != runs_[i - 1].placer || runs_[i].seed != runs_[i - 1].seed;
+      placements += other ? 1 : 0;
+    }
+    return placements;
+  }
+
+  const Stages& stages_;
+  const std::vector<PlacerRun>& runs_;
+  const BudgetArguments& budget_;
+  TimeFor time_for_;
+  Objective objective_;
+  const Session& session_;
+  Budget whole_budget_;
+  Board board_;
+  std::vector<RunResult> results_;
+  PlacerSpec failed_;
+  std::vector<std::string> failures_;
+};
+
 }  // namespace
 
 std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
@@ -67,65 +300,31 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
   return runs;
 }
 
-std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator,
-                               const std::vector<PlacerRun>& runs, const BudgetArguments& budget,
+std::vector<RunResult> run_all(const Stages& stages, const std::vector<PlacerRun>& runs,
+                               const BudgetArguments& budget, TimeFor time_for,
                                const ObjectiveArguments& objective, const Session& session) {
-  simulator->problem().cluster().require_linked();
-  const auto better = [](const RunResult& a, const RunResult& b) {
-    return a.evaluation < b.evaluation;
-  };
-  std::vector<RunResult> results;
-  results.reserve(runs.size());
-  PlacerSpec failed;
-  std::vector<std::string> failures;
-  const Budget whole = budget.make(session);
-  Progress progress(runs.size() == 1);
-  for (const PlacerRun& run : runs) {
-    const bool time_is_up = whole.seconds && whole.elapsed_seconds() >= *whole.seconds;
-    if (!results.empty() && (time_is_up || session.cancelled)) break;
-    std::string line = fmt::format("[{}/{}] {}", results.size() + 1, runs.size(), label(run));
-    if (!results.empty()) {
-      const RunResult& best = *std::min_element(results.begin(), results.end(), better);
-      line += fmt::format("   best so far: {} {}{}", label(best.run),
-                          format_time(best.evaluation.step),
-                          best.evaluation.fits() ? "" : " (does not fit)");
-    }
-    progress.show(line);
-    const bool same_placement = !results.empty() && run.seed == results.back().run.seed &&
-                                run.placer == results.back().run.placer;
-    if (run.placer == failed) continue;
-    try {
-      Evaluator evaluator(simulator, objective.make());
-      if (same_placement && run.scheduler != kOwnSchedule) {
-        results.push_back(with_scheduler(results.back(), run.scheduler, evaluator));
-      } else {
-        // Each run has the whole evaluation budget, and what is left of the time.
-        Budget own = budget.make(session);
-        if (whole.seconds) own.seconds = std::max(0.0, *whole.seconds - whole.elapsed_seconds());
-        results.push_back(run_placer(all_placers(), evaluator, run, own));
-      }
-    } catch (const Error& error) {
-      // One of several placers that cannot cope, as with missing links, does not stop the others.
-      const bool others = std::any_of(runs.begin(), runs.end(), [&](const PlacerRun& other) {
-        return other.placer != run.placer;
-      });
-      if (!others) throw;
-      failed = run.placer;
-      failures.push_back(error.what());
-    }
+  Runner runner(stages, runs, budget, time_for, objective.make(), session);
+  std::vector<RunResult> results = runner.run();
+  if (results.empty()) fail_input("{}", fmt::join(runner.failures(), "; "));
+  for (const std::string& failure : runner.failures()) {
+    fmt::print(stderr, "warning: {}\n", failure);
   }
-  if (results.empty()) fail_input("{}", fmt::join(failures, "; "));
-  for (const std::string& failure : failures) fmt::print(stderr, "warning: {}\n", failure);
   std::stable_sort(results.begin(), results.end(), better);
   return results;
 }
 
-bool refuse_hopeless(const Problem& problem, const ObjectiveArguments& objective,
-                     Session& session) {
-  const auto rule = objective.throughput() ? MemoryRule::kStream : MemoryRule::kStep;
-  const auto reason = why_nothing_fits(problem, rule);
-  if (!reason) return false;
-  fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n", problem.graph().name(), *reason);
+LowerBound proven_bound(const std::vector<RunResult>& results) {
+  LowerBound highest;
+  for (const RunResult& result : results) {
+    if (result.bound.step > highest.step) highest = result.bound;
+  }
+  return highest;
+}
+
+bool refuse_hopeless(const Stages& stages, Session& session) {
+  if (!stages.why_nothing_fits()) return false;
+  fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n",
+             stages.whole()->problem().graph().name(), *stages.why_nothing_fits());
   session.exit_code = kExitNothingFits;
   return true;
 }

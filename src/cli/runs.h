@@ -8,6 +8,7 @@
 #include "placer/run.h"
 
 #include "cli/command.h"
+#include "cli/stages.h"
 
 namespace emplace::cli {
 
@@ -16,13 +17,19 @@ namespace emplace::cli {
 std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
                                  std::uint64_t first_seed, int seeds);
 
-// Best first; ties in the order of the runs. Stops early, with what is done so far, when cancelled
-// or when the budget's time is up.
-std::vector<RunResult> run_all(const std::shared_ptr<const Simulator>& simulator,
-                               const std::vector<PlacerRun>& runs, const BudgetArguments& budget,
+// Who the time of the budget is for.
+enum class TimeFor { kEachRun, kAllRuns };
+
+// Best first; ties in the order of the runs; all in the whole problem's numbers. Stops early, with
+// what is done so far, when cancelled, or when the time of all runs is up.
+std::vector<RunResult> run_all(const Stages& stages, const std::vector<PlacerRun>& runs,
+                               const BudgetArguments& budget, TimeFor time_for,
                                const ObjectiveArguments& objective, const Session& session);
 
+// The highest of what the runs have proven.
+LowerBound proven_bound(const std::vector<RunResult>& results);
+
 // Says why nothing can fit and leaves the exit code, if that is proven before any search.
-bool refuse_hopeless(const Problem& problem, const ObjectiveArguments& objective, Session& session);
+bool refuse_hopeless(const Stages& stages, Session& session);
 
 }  // namespace emplace::cli

@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include "cli/command.h"
+#include "cli/explanation.h"
 #include "cli/report.h"
 #include "cli/saved_placement.h"
 
@@ -19,15 +20,17 @@ struct Arguments {
 };
 
 void simulate(const Arguments& arguments) {
-  const auto problem = arguments.problem.load();
+  const auto problem = arguments.problem.load().problem;
   PlacementFile file = arguments.saved.load(*problem);
   const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective);
   const Outcome outcome = assessor.assess(std::move(file.placement), std::move(file.schedule));
   if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
+  const Explanation explanation = explain(outcome, arguments.objective, arguments.problem);
   if (arguments.json) {
-    fmt::print("{}", to_json(outcome));
+    fmt::print("{}", to_json(outcome, nullptr, &explanation));
   } else {
-    fmt::print("{}\n{}", describe_problem(*problem), to_text(outcome));
+    fmt::print("{}\n{}{}", describe_problem(*problem), to_text(outcome),
+               to_text(explanation, outcome));
   }
 }
 

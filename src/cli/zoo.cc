@@ -1,4 +1,7 @@
 // emplace zoo: the models that can be built, and files of them.
+#include <algorithm>
+#include <atomic>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -108,9 +111,12 @@ void list(ListForm form, const Session& session) {
   std::string markdown = "| model | parameters | published | source |\n|---|---:|---:|---|\n";
   {
     const std::vector<Listed> all = everything();
-    Progress progress(false);
-    for (std::size_t i = 0; i < all.size() && !session.cancelled; ++i) {
-      progress.show(fmt::format("building {} ({} of {})", all[i].name, i + 1, all.size()));
+    std::atomic<std::size_t> i{0};
+    const Progress progress([&] {
+      const std::size_t at = std::min(i.load(), all.size() - 1);
+      return fmt::format("building {} ({} of {})", all[at].name, at + 1, all.size());
+    });
+    for (; i < all.size() && !session.cancelled; ++i) {
       const ModelInfo& info = all[i].info;
       const Figures figures = with_context(all[i].name, [&] { return measure(info); });
       json.push_back(to_json(all[i], figures));

@@ -33,8 +33,7 @@ bool matches_module(const std::string& pattern, std::string_view module) {
   }
 }
 
-std::vector<bool> matching_ops(const Graph& graph, const Modules& modules,
-                               const DeviceRule& rule) {
+std::vector<bool> matching_ops(const Graph& graph, const Modules& modules, const DeviceRule& rule) {
   std::vector<bool> module_matches(modules.size());
   for (std::uint32_t module = 0; module < modules.size(); ++module) {
     module_matches[module] = matches_module(rule.ops, modules.names[module]);
@@ -79,8 +78,8 @@ std::vector<bool> matching_devices(const Cluster& cluster, const DeviceRule& rul
 
 DeviceRule DeviceRule::parse(Kind kind, const std::string& text) {
   const std::size_t equals = text.rfind('=');
-  DeviceRule rule{kind, equals == std::string::npos ? text : std::string(trim(text.substr(0, equals))),
-                  {}};
+  DeviceRule rule{
+      kind, equals == std::string::npos ? text : std::string(trim(text.substr(0, equals))), {}};
   if (equals != std::string::npos) rule.devices = split(text.substr(equals + 1), ',');
   const bool blank = std::any_of(rule.devices.begin(), rule.devices.end(),
                                  [](const std::string& device) { return device.empty(); });
@@ -124,7 +123,8 @@ void RuledDevices::apply(const Graph& graph, const Cluster& cluster, std::uint32
       narrowed[before] = static_cast<std::uint32_t>(sets_.size());
       RuleSet set = sets_[before];
       set.rules.push_back(rule);
-      std::erase_if(set.devices, [&](DeviceId device) { return matching[device] != keep_matching; });
+      std::erase_if(set.devices,
+                    [&](DeviceId device) { return matching[device] != keep_matching; });
       sets_.push_back(std::move(set));
     }
     set_of_op_[op] = narrowed[before];

@@ -32,10 +32,23 @@ void check_op(const Problem& problem, const Placement& placement, OpId op) {
                graph.op_name(op), cluster.device(device).name, graph.op_name(first),
                cluster.device(placement[first]).name);
   }
-  if (!problem.allowed(group, device) && forbids(problem, op, device)) {
+  if (problem.allowed(group, device)) return;
+  if (forbids(problem, op, device)) {
     fail_input("op '{}': is placed on '{}', which its devices do not allow", graph.op_name(op),
                cluster.device(device).name);
   }
+  // Another op of the group may be the reason, and is then named instead; else a rule is.
+  const auto ops = problem.group_ops(group);
+  if (std::any_of(ops.begin(), ops.end(),
+                  [&](OpId other) { return forbids(problem, other, device); })) {
+    return;
+  }
+  std::vector<std::string_view> allowed;
+  for (const DeviceId other : problem.allowed_devices(group)) {
+    allowed.push_back(cluster.device(other).name);
+  }
+  fail_input("op '{}': is placed on '{}', but pins and what is forbidden leave it only {}",
+             graph.op_name(op), cluster.device(device).name, fmt::join(allowed, ", "));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(CommandLine, simulate_prints_the_object_of_the_format_and_nothing_else) {
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json["step_ns"], 250000);
   EXPECT_EQ(json["fits"], true);
-  EXPECT_EQ(json["lower_bound_ns"], 150000);
+  EXPECT_EQ(json["lower_bound_ns"], 155700);
   EXPECT_EQ(json["devices"][0], (Json{{"name", "d0"},
                                       {"busy_ns", 100000},
                                       {"peak_bytes", 1520000},
