@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,21 +16,11 @@
 #include "cost/fit.h"
 
 #include "io/readers.h"
+#include "support/workloads.h"
 
 namespace {
 
 using namespace emplace;
-
-std::vector<std::string> captured_graphs() {
-  std::vector<std::string> files;
-  const std::filesystem::path folder = "../shared/data/graphs";
-  if (!std::filesystem::is_directory(folder)) return files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().string().ends_with(".json.gz")) files.push_back(entry.path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 // Round figures that were fitted to nothing, so that what is left out stays unseen.
 DeviceKind uncalibrated(const std::string& name) {
@@ -114,7 +103,7 @@ int main(int argc, char** argv) {
     }
   }
   try {
-    run(files.empty() ? captured_graphs() : files, kind, curves);
+    run(files.empty() ? bench::captured_graphs() : files, kind, curves);
   } catch (const Error& error) {
     fmt::print(stderr, "cost: {}\n", error.what());
     return 2;

@@ -11,7 +11,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include "base/rng.h"
 #include "base/units.h"
@@ -20,19 +19,15 @@
 
 #include "io/file.h"
 #include "io/readers.h"
+#include "support/workloads.h"
 
 namespace {
 
 using namespace emplace;
+using bench::peak_gigabytes;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double peak_gigabytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1e6;
 }
 
 // Every op reads three earlier ones, most of them near.

@@ -17,6 +17,7 @@
 #include "placers/all.h"
 
 #include "io/readers.h"
+#include "support/trials.h"
 
 namespace {
 
@@ -28,6 +29,7 @@ void run(const std::string& path, const std::string& cluster) {
   const auto simulator = std::make_shared<const Simulator>(problem);
   std::vector<RunResult> results;
   for (const PlacerInfo* info : all_placers().list()) {
+    if (!bench::is_constructive(*info)) continue;
     Evaluator evaluator(simulator);
     results.push_back(run_placer(all_placers(), evaluator,
                                  {{info->key, {}}, std::string(kOwnSchedule), 1}, Budget{}));

@@ -1,0 +1,102 @@
+#include "support/trials.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+#include "placer/scheduler.h"
+
+#include "placers/all.h"
+
+namespace emplace::bench {
+
+bool is_constructive(const PlacerInfo& info) {
+  return info.family == "heuristic" || info.family == "partition";
+}
+
+Answer best_order(const std::shared_ptr<const Simulator>& simulator, const PlacerSpec& placer) {
+  Evaluator evaluator(simulator);
+  const RunResult own =
+      run_placer(all_placers(), evaluator, {placer, std::string(kOwnSchedule), 1}, Budget{});
+  Answer best{placer.to_string(), own.evaluation};
+  for (const SchedulerInfo& scheduler : schedulers()) {
+    const RunResult other = with_scheduler(own, scheduler.key, evaluator);
+    if (other.evaluation < best.value) {
+      best = {placer.to_string() + " + " + scheduler.key, other.evaluation};
+    }
+  }
+  return best;
+}
+
+std::optional<Answer> best_constructive(const std::shared_ptr<const Simulator>& simulator,
+                                        std::string_view except) {
+  std::optional<Answer> best;
+  for (const PlacerInfo* info : all_placers().list()) {
+    if (!is_constructive(*info) || info->key == except) continue;
+    try {
+      const Answer answer = best_order(simulator, {info->key, {}});
+      if (!best || answer.value < best->value) best = answer;
+    } catch (const Error&) {
+      // One that cannot cope with the cluster, as with missing links, is not the best.
+    }
+  }
+  return best;
+}
+
+std::optional<Evaluation> SearchResult::after(double seconds) const {
+  std::optional<Evaluation> value;
+  for (const Improvement& improvement : history) {
+    if (improvement.seconds > seconds) break;
+    value = improvement.value;
+  }
+  return value;
+}
+
+SearchResult run_search(const std::shared_ptr<const Simulator>& simulator, const Search& search) {
+  Evaluator evaluator(simulator);
+  Budget budget;
+  budget.seconds = search.seconds;
+  budget.threads = search.threads;
+  SearchResult result;
+  evaluator.incumbent().listen([&](const Incumbent& incumbent) {
+    const auto value = incumbent.value();
+    if (!value || (!result.history.empty() && !(*value < result.history.back().value))) return;
+    result.history.push_back({budget.elapsed_seconds(), *value});
+  });
+  result.run = run_placer(all_placers(), evaluator,
+                          {search.placer, std::string(kOwnSchedule), search.seed}, budget);
+  return result;
+}
+
+const SearchResult& median(std::span<const SearchResult> results) {
+  std::vector<const SearchResult*> order;
+  for (const SearchResult& result : results) order.push_back(&result);
+  std::stable_sort(order.begin(), order.end(), [](const SearchResult* a, const SearchResult* b) {
+    return a->run.evaluation < b->run.evaluation;
+  });
+  return *order.at(order.size() / 2);
+}
+
+double geometric_mean(std::span<const double> ratios) {
+  if (ratios.empty()) return 0;
+  double sum = 0;
+  for (const double ratio : ratios) sum += std::log(ratio);
+  return std::exp(sum / static_cast<double>(ratios.size()));
+}
+
+double milliseconds(Nanoseconds time) {
+  return static_cast<double>(time) / 1e6;
+}
+
+std::string format_value(const Evaluation& value) {
+  return fmt::format("{:.2f}{}", milliseconds(value.step), value.fits() ? "" : " (no fit)");
+}
+
+std::string format_ratio(std::optional<double> ratio, int digits) {
+  return ratio ? fmt::format("{:.{}f}", *ratio, digits) : "–";
+}
+
+}  // namespace emplace::bench
