@@ -160,6 +160,13 @@ void ObjectiveArguments::add_to(CLI::App& command) {
       ->capture_default_str();
 }
 
+Objective ObjectiveArguments::make() const {
+  if (!throughput() && overlap == "none") {
+    fail_option("--overlap none is for a stream: give --objective throughput too");
+  }
+  return {throughput() ? Goal::kThroughput : Goal::kLatency, overlap_kind()};
+}
+
 void BudgetArguments::add_to(CLI::App& command, const std::string& time_is_for) {
   command
       .add_option("--time", time,

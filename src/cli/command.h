@@ -89,9 +89,8 @@ struct ObjectiveArguments {
   void add_to(CLI::App& command);
   bool throughput() const { return objective == "throughput"; }
   Overlap overlap_kind() const { return overlap == "none" ? Overlap::kNone : Overlap::kFull; }
-  Objective make() const {
-    return {throughput() ? Goal::kThroughput : Goal::kLatency, overlap_kind()};
-  }
+  // Throws an Error when --overlap says something of a step.
+  Objective make() const;
 };
 
 // --time, --evaluations, --threads.

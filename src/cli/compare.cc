@@ -11,6 +11,7 @@
 #include "cli/runs.h"
 #include "cli/shortfall.h"
 #include "cli/table.h"
+#include "io/file.h"
 
 namespace emplace::cli {
 namespace {
@@ -131,6 +132,7 @@ void keep_best_orders(std::vector<RunResult>& results) {
 void compare(const Arguments& arguments, Session& session) {
   const LoadedProblem loaded = arguments.problem.load();
   const Stages stages(loaded, arguments.stages, arguments.objective);
+  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
   if (refuse_hopeless(stages, session)) return;
   const bool best_order = arguments.schedulers == "best";
   const auto runs = make_runs(arguments.placers, best_order ? "all" : arguments.schedulers,

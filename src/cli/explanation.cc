@@ -119,7 +119,8 @@ Explanation explain(const Outcome& outcome, const ObjectiveArguments& objective,
   result.used = used_devices(outcome.problem(), outcome.placement);
   try_one_device(outcome, objective.make(), result);
   result.best_split = best_split(outcome.problem(), tried);
-  if (!tried.empty() && !result.best_split && result.used.size() == 1) {
+  if (!tried.empty() && !result.best_split && result.used.size() == 1 &&
+      outcome.most_devices == 0) {
     result.best_split = quick_split(outcome, objective.make());
   }
   bool training = false;

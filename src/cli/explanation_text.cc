@@ -99,12 +99,13 @@ class Writer {
   // What would make it faster, in one sentence.
   void write_verdict() {
     const Nanoseconds step = o_.timeline.step;
-    const Load busiest = e_.loads.front();
+    const Load busiest = *std::find_if(e_.loads.begin(), e_.loads.end(),
+                                       [](const Load& load) { return load.is_device; });
     const CriticalChain& chain = e_.chain;
     if (e_.used.size() == 1) {
-      line("one device does everything, so its own speed is the limit");
+      if (!split_is_faster()) line("one device does everything, so its own speed is the limit");
     } else if (10 * busiest.time >= 9 * step) {
-      line("{} works {} of the step: only moving work from it could help", busiest.name,
+      line("{} works {} of the step: little but moving work from it could help", busiest.name,
            percent(busiest.time, step));
     } else if (4 * (chain.transfer + chain.channel_wait) >= step) {
       line("moving tensors between devices takes {} of it: faster links, or fewer cuts, would help",
@@ -295,9 +296,18 @@ class Writer {
 
   void write_split() {
     if (!e_.best_split) return line("this is one device");
+    if (split_is_faster()) {
+      return line(
+          "this is one device, but a split fits and is faster: {} takes {}; try --placer {}",
+          e_.best_split->placer, format_time(e_.best_split->value.step), e_.best_split->placer);
+    }
     line("this is one device; the best split that was tried, by {}, takes {}{}",
          e_.best_split->placer, format_time(e_.best_split->value.step),
          e_.best_split->value.fits() ? "" : " and does not fit");
+  }
+
+  bool split_is_faster() const {
+    return e_.best_split && e_.best_split->value.fits() && e_.best_split->value.step < o_.time();
   }
 
   const Explanation& e_;

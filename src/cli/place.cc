@@ -9,6 +9,7 @@
 #include "cli/explanation.h"
 #include "cli/report.h"
 #include "cli/runs.h"
+#include "io/file.h"
 
 namespace emplace::cli {
 namespace {
@@ -46,7 +47,11 @@ void print_written(const Arguments& arguments) {
 void place(const Arguments& arguments, Session& session) {
   const LoadedProblem loaded = arguments.problem.load();
   const Stages stages(loaded, arguments.stages, arguments.objective);
-  if (refuse_hopeless(stages, session)) return;
+  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
+  if (refuse_hopeless(stages, session)) {
+    if (arguments.json) fmt::print("{}", hopeless_json(stages));
+    return;
+  }
   // A search over placers also looks for the best order of ops, unless one was asked for.
   const bool portfolio = arguments.placer == "all";
   const std::string scheduler = !arguments.scheduler.empty() ? arguments.scheduler
@@ -57,8 +62,10 @@ void place(const Arguments& arguments, Session& session) {
       run_all(stages, runs, arguments.budget, TimeFor::kAllRuns, arguments.objective, session);
   const RunResult& best = results.front();
   const Assessor assessor(stages.whole(), arguments.objective, proven_bound(results));
-  const Outcome outcome = assessor.assess(best.result.placement, best.result.schedule);
+  Outcome outcome = assessor.assess(best.result.placement, best.result.schedule);
+  outcome.most_devices = arguments.stages.devices;
   print_notes(best, stages);
+  if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
   if (!outcome.fits()) session.exit_code = kExitNothingFits;
   if (!arguments.output.empty()) write_placement(arguments.output, outcome, best);
   if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);

@@ -183,13 +183,17 @@ std::string to_text(const Outcome& outcome) {
   if (outcome.throughput) {
     text += fmt::format("period    {} per step of a stream\n", format_time(outcome.time()));
   }
+  const std::string limit = outcome.most_devices == 0 ? ""
+                            : outcome.most_devices == 1
+                                ? " on one device"
+                                : fmt::format(" on at most {} devices", outcome.most_devices);
   if (outcome.optimal()) {
-    text += fmt::format("proven optimal: no placement that fits beats {} ({})\n",
+    text += fmt::format("proven optimal: no placement{} that fits beats {} ({})\n", limit,
                         format_time(outcome.bound.step), outcome.bound.reason);
   } else if (outcome.fits()) {
     text += fmt::format(
-        "no placement that fits beats {} ({}), so at most {:.2f} times as fast is possible\n",
-        format_time(outcome.bound.step), outcome.bound.reason, outcome.ratio_to_bound());
+        "no placement{} that fits beats {} ({}), so at most {:.2f} times as fast is possible\n",
+        limit, format_time(outcome.bound.step), outcome.bound.reason, outcome.ratio_to_bound());
   } else {
     text += "it does not fit in memory: see below\n";
   }
@@ -207,7 +211,7 @@ std::string describe_problem(const Problem& problem) {
 }
 
 void write_placement(const std::string& path, const Outcome& outcome, const RunResult& run) {
-  const PlacementFile file{
+  PlacementFile file{
       outcome.problem().graph().name(),
       outcome.problem().cluster().name(),
       run.run.placer.to_string(),
@@ -215,6 +219,7 @@ void write_placement(const std::string& path, const Outcome& outcome, const RunR
       outcome.placement,
       outcome.schedule,
       PlacementFile::Predicted{outcome.timeline.step, outcome.fits(), outcome.bound.step}};
+  if (outcome.throughput) file.predicted->period = outcome.throughput->period;
   write_file(path, write_placement_json(outcome.problem(), file));
 }
 

@@ -22,6 +22,7 @@ struct Outcome {
   Timeline timeline;
   LowerBound bound;  // of the period, or the step: of what fits, if this does, else of all
   std::optional<ThroughputResult> throughput = std::nullopt;  // when that is the objective
+  int most_devices = 0;  // that may be used, which is what the bound is about; 0: all
 
   const Problem& problem() const { return simulator->problem(); }
   // Step time or period, whichever is the objective.

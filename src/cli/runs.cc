@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -327,6 +328,13 @@ bool refuse_hopeless(const Stages& stages, Session& session) {
              stages.whole()->problem().graph().name(), *stages.why_nothing_fits());
   session.exit_code = kExitNothingFits;
   return true;
+}
+
+std::string hopeless_json(const Stages& stages) {
+  nlohmann::ordered_json json;
+  json["fits"] = false;
+  json["reason"] = *stages.why_nothing_fits();
+  return json.dump(2) + "\n";
 }
 
 }  // namespace emplace::cli

@@ -31,5 +31,7 @@ LowerBound proven_bound(const std::vector<RunResult>& results);
 
 // Says why nothing can fit and leaves the exit code, if that is proven before any search.
 bool refuse_hopeless(const Stages& stages, Session& session);
+// What --json prints of that.
+std::string hopeless_json(const Stages& stages);
 
 }  // namespace emplace::cli

@@ -17,7 +17,7 @@ void StageArguments::add_to(CLI::App& command) {
   command
       .add_option("--devices", devices,
                   "Use at most this many of the cluster's devices, whichever serve best")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
   command
       .add_option("--start", starts,

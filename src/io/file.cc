@@ -210,4 +210,11 @@ void write_file(const std::string& path, std::string_view content) {
   write_and_rename(path, target, content);
 }
 
+void require_folder(const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder)) return;
+  fail(ErrorKind::kSystem, "{}: cannot be written: there is no folder '{}'", path, folder.string());
+}
+
 }  // namespace emplace

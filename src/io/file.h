@@ -8,6 +8,8 @@
 namespace emplace {
 
 std::string read_file(const std::string& path);
+// Throws an Error where write_file would for want of a folder; nothing where the path is empty.
+void require_folder(const std::string& path);
 void write_file(const std::string& path, std::string_view content);  // gzips where path ends in .gz
 
 }  // namespace emplace

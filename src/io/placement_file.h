@@ -20,7 +20,8 @@ struct PlacementFile {
   struct Predicted {
     Nanoseconds step = 0;
     bool fits = false;
-    Nanoseconds lower_bound = 0;
+    Nanoseconds lower_bound = 0;                       // of the period, where there is one
+    std::optional<Nanoseconds> period = std::nullopt;  // of a stream, where that was the objective
   };
   std::optional<Predicted> predicted;
 };

@@ -106,6 +106,7 @@ std::string write_placement_json(const Problem& problem, const PlacementFile& fi
     json["predicted"] = {{"step_ns", file.predicted->step},
                          {"fits", file.predicted->fits},
                          {"lower_bound_ns", file.predicted->lower_bound}};
+    if (file.predicted->period) json["predicted"]["period_ns"] = *file.predicted->period;
   }
   // Written by hand: an ordered_json of a million names is quadratic.
   std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

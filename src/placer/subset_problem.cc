@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/text.h"
 
 namespace emplace {
@@ -46,6 +47,7 @@ std::shared_ptr<const Problem> compile_on(const std::shared_ptr<const Problem>& 
   for (const DeviceRule& rule : options.rules) {
     DeviceRule own_rule = rule_on(rule, *own);
     // What forbids only devices that are not there forbids nothing.
+    EMPLACE_CHECK(!own_rule.devices.empty() || own_rule.kind == DeviceRule::Kind::kForbid);
     if (!own_rule.devices.empty()) own_options.rules.push_back(std::move(own_rule));
   }
   const std::shared_ptr<const Graph> graph(whole, &whole->graph());

@@ -18,6 +18,7 @@ struct TreeNode {
   std::uint32_t parent = 0;   // the root is its own
   std::uint32_t ordinal = 0;  // among its siblings
   double weight = 0;
+  Bytes resident = 0;
 };
 
 class ModuleTree {
@@ -36,8 +37,11 @@ class ModuleTree {
     for (; id != 0; id = nodes_[id].parent) visit(id);
     visit(0);
   }
-  void add_weight(std::uint32_t id, double weight) {
-    for_each_around(id, [&](std::uint32_t around) { nodes_[around].weight += weight; });
+  void add(std::uint32_t id, double weight, Bytes resident) {
+    for_each_around(id, [&](std::uint32_t around) {
+      nodes_[around].weight += weight;
+      nodes_[around].resident += resident;
+    });
   }
 
  private:
@@ -91,15 +95,19 @@ struct Part {
 class Describer {
  public:
   explicit Describer(const ModuleTree& tree)
-      : tree_(tree), weight_here_(tree.size(), 0), part_of_(tree.size(), kNone) {}
+      : tree_(tree),
+        weight_here_(tree.size(), 0),
+        resident_here_(tree.size(), 0),
+        part_of_(tree.size(), kNone) {}
 
-  void add(std::uint32_t node, double weight) {
+  void add(std::uint32_t node, double weight, Bytes resident) {
     tree_.for_each_around(node, [&](std::uint32_t around) {
       if (part_of_[around] == kNone) {
         part_of_[around] = 0;
         touched_.push_back(around);
       }
       weight_here_[around] += weight;
+      resident_here_[around] += resident;
     });
   }
 
@@ -119,6 +127,7 @@ class Describer {
     for (HeldModules& modules : result) modules.work /= all;
     for (const std::uint32_t node : touched_) {
       weight_here_[node] = 0;
+      resident_here_[node] = 0;
       part_of_[node] = kNone;
     }
     touched_.clear();
@@ -136,7 +145,9 @@ class Describer {
     part.weight = weight_here_[touched_[index]];
     const double share = part.weight / node.weight;
     const bool root = touched_[index] == 0;
-    if (!root && share >= HeldModules::kWhole) {
+    const bool resident_too = static_cast<double>(resident_here_[touched_[index]]) >=
+                              HeldModules::kWhole * static_cast<double>(node.resident);
+    if (!root && share >= HeldModules::kWhole && resident_too) {
       part.weight_whole = part.weight;
       part.said = {{node.name, node.name, 1, share, part.weight}};
       return;
@@ -206,7 +217,8 @@ class Describer {
   }
 
   const ModuleTree& tree_;
-  std::vector<double> weight_here_;  // by node
+  std::vector<double> weight_here_;   // by node
+  std::vector<Bytes> resident_here_;  // by node
   std::vector<std::uint32_t> part_of_;
   std::vector<std::uint32_t> touched_;
   std::vector<Part> parts_;  // by position in touched_
@@ -224,7 +236,7 @@ std::vector<DeviceContents> device_contents(const Problem& problem, const Placem
   double total = 0;
   for (OpId op = 0; op < problem.num_ops(); ++op) {
     ops[placement[op]].push_back(op);
-    tree.add_weight(tree.node_of_module(modules.of_op[op]), weight(op));
+    tree.add(tree.node_of_module(modules.of_op[op]), weight(op), problem.resident_bytes(op));
     total += static_cast<double>(problem.mean_duration(op));
   }
   std::vector<DeviceContents> contents(problem.num_devices());
@@ -232,7 +244,7 @@ std::vector<DeviceContents> device_contents(const Problem& problem, const Placem
   for (DeviceId device = 0; device < problem.num_devices(); ++device) {
     DeviceContents& own = contents[device];
     for (const OpId op : ops[device]) {
-      describer.add(tree.node_of_module(modules.of_op[op]), weight(op));
+      describer.add(tree.node_of_module(modules.of_op[op]), weight(op), problem.resident_bytes(op));
       own.resident += problem.resident_bytes(op);
       own.work += static_cast<double>(problem.mean_duration(op));
     }

@@ -220,14 +220,15 @@ PlaceResult place_stream(const Problem& problem, Evaluator& evaluator,
                           value.step == split->load);
   }
   PlaceResult result;
-  if (!best.value() || !best.value()->fits()) {
+  const bool best_fits = best.value() && best.value()->fits();
+  if (!best_fits) {
     result.notes.push_back("found no consecutive parts that fit");
     std::vector<bool> usable(problem.num_devices(), false);
     for (const DeviceId device : devices) usable[device] = true;
     best.offer(fill_devices(StreamLevel(model), usable, rng));
   }
   result.placement = best.take();
-  if (optimal && devices.size() == problem.num_devices()) {
+  if (optimal && best_fits && devices.size() == problem.num_devices()) {
     result.notes.push_back("no split into consecutive parts has a lower period");
   } else {
     splitting.add_notes(result);

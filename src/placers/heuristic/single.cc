@@ -88,7 +88,7 @@ std::vector<DeviceId> Single::candidates(const Problem& problem, const DeviceCho
   return order;
 }
 
-PlaceResult Single::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
+PlaceResult Single::place(const Problem& problem, Evaluator& evaluator, const Budget&, Rng) {
   const std::vector<DeviceId> devices = mutually_linked_devices(problem);
   const DeviceChoices choices(problem, devices);
   std::optional<Evaluation> best;
@@ -98,7 +98,6 @@ PlaceResult Single::place(const Problem& problem, Evaluator& evaluator, const Bu
     // What did not fit on a larger device will not on this one.
     const Bytes memory = problem.cluster().device(device).memory;
     if (memory <= largest_tried) continue;
-    if (best && budget.spent(evaluator.evaluations())) break;
     largest_tried = memory;
     Placement tried = expand_groups(problem, gather(problem, choices, device));
     check_placement(problem, tried);

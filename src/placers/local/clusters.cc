@@ -23,6 +23,19 @@ struct PassGraph {
   std::uint32_t size() const { return static_cast<std::uint32_t>(work.size()); }
 };
 
+// Dense numbers in the order of each label's first vertex; returns how many.
+std::uint32_t make_dense(std::vector<std::uint32_t>& labels) {
+  constexpr std::uint32_t kUnseen = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> number;
+  std::uint32_t count = 0;
+  for (std::uint32_t& label : labels) {
+    if (label >= number.size()) number.resize(label + std::size_t{1}, kUnseen);
+    if (number[label] == kUnseen) number[label] = count++;
+    label = number[label];
+  }
+  return count;
+}
+
 PassGraph first_pass(const CoarseGraph& graph, const std::vector<std::uint32_t>& part_of_group) {
   PassGraph pass;
   pass.offsets = graph.offsets;
@@ -30,6 +43,7 @@ PassGraph first_pass(const CoarseGraph& graph, const std::vector<std::uint32_t>&
   pass.weights.assign(graph.edge_bytes.begin(), graph.edge_bytes.end());
   pass.work.assign(graph.durations.begin(), graph.durations.end());
   pass.part = part_of_group;
+  make_dense(pass.part);
   return pass;
 }
 
@@ -64,18 +78,6 @@ std::vector<std::uint32_t> match(const PassGraph& graph, double heaviest, Rng& r
     work[to] += graph.work[v];
   }
   return label;
-}
-
-// Dense numbers in the order of each label's first vertex; returns how many.
-std::uint32_t make_dense(std::vector<std::uint32_t>& labels) {
-  constexpr std::uint32_t kUnseen = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> number(labels.size(), kUnseen);
-  std::uint32_t count = 0;
-  for (std::uint32_t& label : labels) {
-    if (number[label] == kUnseen) number[label] = count++;
-    label = number[label];
-  }
-  return count;
 }
 
 PassGraph contract(const PassGraph& graph, const std::vector<std::uint32_t>& label,

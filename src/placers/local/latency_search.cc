@@ -20,10 +20,12 @@ namespace {
 
 // So many under an evaluation budget; else as many as threads.
 constexpr std::size_t kFixedIslands = 2;
-// Of large graphs, whose walks take much memory.
-constexpr OpId kOpsForOneIsland = 400'000;
+// Fewer where the graph is large: a walk takes much memory.
+constexpr std::size_t kMostOpsOfIslands = 4'000'000;
+// Of the budget, for coming to fit where no start does.
+constexpr double kFitShare = 0.5;
 
-constexpr double kTournamentShare = 0.65;  // of the budget
+constexpr double kTournamentShare = 0.75;  // of the budget
 constexpr int kLegs = 3;
 constexpr int kStagesPerLeg = 6;
 // Fewer starts take part where a stage would be shorter than that; there are more tournaments where
@@ -61,6 +63,7 @@ struct Stage {
   double end_temperature = 0;
   double most_tries = 0;
   double share = 0;  // of what the search was given, at most
+  bool until_it_fits = false;
 };
 
 // What one thread works on: stages one after the other, the first within `parts`.
@@ -85,8 +88,11 @@ class LatencySearch {
         last_improvement_(begin_evaluations_) {
     EMPLACE_CHECK(!starts.empty());
     std::size_t count =
-        budget.evaluations ? kFixedIslands : static_cast<std::size_t>(std::max(1, budget.threads));
-    if (problem_.num_ops() > kOpsForOneIsland) count = 1;
+        budget.evaluations
+            ? kFixedIslands
+            : static_cast<std::size_t>(std::clamp(budget.threads, 1, hardware_threads()));
+    count = std::clamp<std::size_t>(kMostOpsOfIslands / std::max<OpId>(1, problem_.num_ops()), 1,
+                                    count);
     for (std::size_t i = 0; i < count; ++i) {
       walks_.push_back(std::make_unique<Walk>(evaluator, graph_, "auto", rng_.split(i)));
     }
@@ -96,7 +102,9 @@ class LatencySearch {
   }
 
   void run() {
-    while (!finished()) {
+    if (!starts_.front().value.fits()) come_to_fit();
+    for (std::int64_t before = -1; !finished() && before != evaluator_.evaluations();) {
+      before = evaluator_.evaluations();
       if (pool_.empty() || share_done() < 0.6 * kTournamentShare) {
         hold_tournament();
       } else {
@@ -121,6 +129,25 @@ class LatencySearch {
                                 static_cast<double>(*budget_.evaluations - begin_evaluations_));
     }
     return done;
+  }
+
+  // Takes memory off the devices that are short, from the best starts, before anything else.
+  void come_to_fit() {
+    std::vector<Task> tasks(std::min(walks_.size(), starts_.size()));
+    const auto groups = static_cast<double>(graph_.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      tasks[i] = {starts_[i], parts_of(starts_[i]), {}};
+      for (const double clusters : {100.0, 1000.0, groups}) {
+        tasks[i].stages.push_back({.clusters = std::min(clusters, groups),
+                                   .most_tries = std::numeric_limits<std::int32_t>::max(),
+                                   .share = kFitShare / 3,
+                                   .until_it_fits = true});
+      }
+    }
+    run_tasks(tasks);
+    for (const Task& task : tasks) {
+      if (task.solution.value.fits()) starts_.insert(starts_.begin(), task.solution);
+    }
   }
 
   void hold_tournament() {
@@ -218,7 +245,8 @@ class LatencySearch {
     for (const Stage& stage : task.stages) {
       Budget clock = budget_;
       clock.evaluations.reset();
-      if (clock.spent(0) || (budget_.evaluations && allowance <= 0)) return;
+      if (clock.spent(0) || (budget_.evaluations && allowance <= Walk::kReturn)) return;
+      if (stage.until_it_fits && task.solution.value.fits()) return;
       Turn turn{
           .evaluations = std::max<std::int64_t>(8, static_cast<std::int64_t>(stage.most_tries)),
           .clock = &clock};
@@ -249,11 +277,16 @@ class LatencySearch {
     walk.begin(turn);
     walk.start_over(task.solution);
     walk.cluster(task.parts, static_cast<std::uint32_t>(std::max(1.0, stage.clusters)));
-    walk.soften_memory(walk.rng().chance(kSoftShare));
+    walk.focus();
+    walk.soften_memory(!stage.until_it_fits && walk.rng().chance(kSoftShare));
     const std::int64_t first = walk.spent();
     const double begin = budget_.elapsed_seconds();
     const auto step = static_cast<double>(task.solution.value.step);
-    while (walk.more()) {
+    while (stage.until_it_fits && !walk.value().fits() && walk.more_than(Walk::kReturn)) {
+      for (int i = 0; i < 3; ++i) walk.step(0);
+      walk.step(Neighbourhood::Kind::kMemory, 0);
+    }
+    while (!stage.until_it_fits && walk.more_than(Walk::kReturn)) {
       double progress =
           static_cast<double>(walk.spent() - first) / static_cast<double>(turn.evaluations);
       if (turn.clock->seconds) {
@@ -262,7 +295,9 @@ class LatencySearch {
       }
       const double temperature =
           step * between(stage.start_temperature, stage.end_temperature, progress);
-      for (int i = 0; i < kStepsPerTemperature && walk.more(); ++i) walk.step(temperature);
+      for (int i = 0; i < kStepsPerTemperature && walk.more_than(Walk::kReturn); ++i) {
+        walk.step(temperature);
+      }
     }
     walk.return_to_best();
   }
@@ -284,7 +319,7 @@ class LatencySearch {
   const Problem& problem_;
   const Budget& budget_;
   Rng rng_;
-  const std::vector<Solution>& starts_;
+  std::vector<Solution> starts_;  // best first
   CoarseGraph graph_;
   double begin_seconds_;
   std::int64_t begin_evaluations_;

@@ -1,5 +1,5 @@
-// Our own search for the shortest step: annealing at several scales, from several starts, on
-// several islands that now and then take over the best.
+// Our own search for the shortest step: annealing at several scales, in tournaments of several
+// starts, then among the best of them.
 #pragma once
 
 #include <vector>

@@ -200,15 +200,18 @@ void Neighbourhood::move_segment(const Placement& placement, Rng& rng,
       std::min(spots_.size(), first + 1 + static_cast<std::size_t>(rng.below(kLongestSegment)));
   const GroupId lead = problem_.group_of(spots_[first].op);
   const DeviceId to = device_for(lead, placement, rng);
+  std::uint32_t before = clusters_.size();
   for (std::size_t i = first; i < last; ++i) {
-    add_group_cluster(problem_.group_of(spots_[i].op), to, placement, moves);
+    const std::uint32_t cluster = clusters_.of_group[problem_.group_of(spots_[i].op)];
+    if (cluster != before) add_cluster(cluster, to, placement, moves);
+    before = cluster;
   }
 }
 
 void Neighbourhood::relieve_memory(const Placement& placement, Rng& rng,
                                    std::vector<Move>& moves) const {
   if (peaks_.empty()) return;
-  // The device with the least room, or, now and then, any.
+  // The device with the least room.
   DeviceId tightest = 0;
   const auto room = [&](DeviceId device) {
     return problem_.cluster().device(device).memory - peaks_[device];

@@ -28,10 +28,11 @@ Schedule weighted_ranks(const Problem& problem, const Placement& placement, doub
   return schedule;
 }
 
-bool improve_order(Evaluator& evaluator, Solution& solution, int tries, Rng& rng) {
+bool improve_order(Evaluator& evaluator, const Budget& clock, Solution& solution, int tries,
+                   Rng& rng) {
   const Problem& problem = evaluator.problem();
   bool better = false;
-  for (int i = 0; i < tries; ++i) {
+  for (int i = 0; i < tries && !clock.spent(0); ++i) {
     Schedule schedule;
     switch (i) {
       case 0:

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 
+#include "placer/budget.h"
 #include "placer/evaluator.h"
 
 namespace emplace {
@@ -14,7 +15,9 @@ Schedule weighted_ranks(const Problem& problem, const Placement& placement, doub
                         double noise, Rng& rng);
 
 // Tries `tries` orders of the solution's placement, known ones first, then random ones, and keeps
-// the best. Returns whether it found a better one; counts its evaluations.
-bool improve_order(Evaluator& evaluator, Solution& solution, int tries, Rng& rng);
+// the best; ends when the clock's time is spent. Returns whether it found a better one; counts its
+// evaluations.
+bool improve_order(Evaluator& evaluator, const Budget& clock, Solution& solution, int tries,
+                   Rng& rng);
 
 }  // namespace emplace

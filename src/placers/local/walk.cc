@@ -56,10 +56,10 @@ void Walk::start_over(const Solution& solution) {
 }
 
 void Walk::reorder() {
-  if (evaluator_.objective().throughput()) return;
+  if (evaluator_.objective().throughput() || clock_->spent(0)) return;
   Solution ordered = here();
   pay(kOrders);
-  if (improve_order(evaluator_, ordered, kOrders, rng_)) go_to(ordered);
+  if (improve_order(evaluator_, *clock_, ordered, kOrders, rng_)) go_to(ordered);
 }
 
 void Walk::return_to_best() {

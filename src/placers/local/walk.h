@@ -35,7 +35,10 @@ class Walk {
   // What may be evaluated from here on. A few evaluations more are lent by the next turn, so that
   // short turns do not keep a walk from what takes several.
   void begin(const Turn& turn);
-  bool more() const { return left_ > 0 && !clock_->spent(0); }
+  bool more() const { return more_than(0); }
+  bool more_than(std::int64_t evaluations) const {
+    return left_ > evaluations && !clock_->spent(0);
+  }
   std::int64_t spent() const { return spent_; }  // in all turns
   // Pays for an attempt that led to nothing: where little can move, a walk must still end.
   void pay_idle();
@@ -43,7 +46,8 @@ class Walk {
   void go_to(const Solution& solution);
   // The same, and what was the best so far is forgotten.
   void start_over(const Solution& solution);
-  // Goes to the best place so far, in the best order for it.
+  // Goes to the best place so far, in the best order for it: up to so many evaluations.
+  static constexpr std::int64_t kReturn = 8;
   void return_to_best();
   // The same placement in the best order for it.
   void reorder();

@@ -19,6 +19,9 @@ constexpr std::size_t kStarts = 8;
 // best; before the search; and after it, when the bound has a better answer to beat.
 constexpr double kEarlyBoundShare = 0.02;
 constexpr double kBoundShare = 0.05;
+// At most, under an evaluation budget. The answer does not depend on it: where the bound ends the
+// search early, nothing better was to be found.
+constexpr double kBoundSeconds = 2;
 
 class Auto final : public Placer {
  public:
@@ -43,8 +46,7 @@ class Auto final : public Placer {
     starts_of(one_device, evaluator, budget, rng.split(0));
     raise_bound(evaluator, budget, kEarlyBoundShare);
     if (!worth_searching(evaluator, budget)) return;
-    const std::vector<Solution> starts =
-        classical_starts(evaluator, budget, rng.split(1), kStarts);
+    const std::vector<Solution> starts = classical_starts(evaluator, budget, rng.split(1), kStarts);
     raise_bound(evaluator, budget, kBoundShare);
     if (!worth_searching(evaluator, budget)) return;
     search_latency(evaluator, without_share(budget, evaluator, kBoundShare), rng.split(2), starts);
@@ -58,9 +60,9 @@ class Auto final : public Placer {
       *rest.seconds = std::max(budget.elapsed_seconds(), *rest.seconds * (1 - share));
     }
     if (rest.evaluations) {
-      *rest.evaluations = std::max(evaluator.evaluations(),
-                                   static_cast<std::int64_t>(
-                                       static_cast<double>(*rest.evaluations) * (1 - share)));
+      *rest.evaluations =
+          std::max(evaluator.evaluations(),
+                   static_cast<std::int64_t>(static_cast<double>(*rest.evaluations) * (1 - share)));
     }
     return rest;
   }
@@ -77,6 +79,8 @@ class Auto final : public Placer {
       const std::int64_t left = *budget.evaluations - evaluator.evaluations();
       own.evaluations = std::min(
           left, static_cast<std::int64_t>(share * static_cast<double>(*budget.evaluations)));
+      const double most = budget.elapsed_seconds() + kBoundSeconds;
+      own.seconds = own.seconds ? std::min(*own.seconds, most) : most;
     }
     evaluator.incumbent().raise(
         improve_bound(evaluator.problem(), best->step, own,

@@ -5,7 +5,8 @@
 // min(1, exp(beta * (cost - cost'))). There is a chain for every start that was given, for an
 // expert's placement and for a random one. A chain ends when half of its evaluations have passed
 // without a new best, and in any case with the budget. Where the paper leaves open what beta is,
-// here it is relative to the start's step time; what overflows more is never accepted.
+// here it is relative to the start's step time; what overflows is never taken for what
+// fits.
 #include <algorithm>
 
 #include "placer/placer.h"
@@ -60,7 +61,9 @@ class McmcChain final : public Chain {
     // Priorities that were made for the start may no longer suit what was found since.
     if (walk_.spent() < next_order_) return;
     next_order_ = walk_.spent() * 2;
+    const Evaluation ordered = walk_.best().value;
     walk_.reorder();
+    if (walk_.best().value < ordered) improved_at_ = walk_.spent();
   }
   bool finished() const override {
     return walk_.spent() >= std::max(options_.patience, 2 * improved_at_);
