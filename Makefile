@@ -12,7 +12,7 @@ build/build.ninja: tools/packages.txt CMakePresets.json
 
 demo: build
 	@mkdir -p demo-out
-	@build/emplace compare examples/gnmt4-b256.json.gz --cluster 4xh200 --schedulers best \
+	@build/emplace compare examples/gnmt4-b256.json.gz --cluster 4xh200 --schedulers best --time 5s \
 	  --output demo-out/placement.json --trace demo-out/timeline.json
 
 test: build
