@@ -27,10 +27,11 @@ constexpr double kFitShare = 0.5;
 
 constexpr double kTournamentShare = 0.75;  // of the budget
 constexpr int kLegs = 3;
-constexpr int kStagesPerLeg = 6;
-// Fewer starts take part where a stage would be shorter than that; there are more tournaments where
-// one would be longer than this.
-constexpr double kLeastTriesPerStage = 150;
+constexpr int kMostStagesPerLeg = 6;
+constexpr int kLeastStagesPerLeg = 2;
+// Fewer starts take part, in fewer stages, where one would be shorter than that; there are more
+// tournaments where one would be longer than this.
+constexpr double kLeastTriesPerStage = 300;
 constexpr double kMostTriesPerStage = 1'200;
 constexpr double kMostTriesPerTask = 5'000;
 constexpr double kTaskShare = 0.06;
@@ -48,6 +49,8 @@ constexpr double kStageCooling = 0.4;  // how far along that scale one stage coo
 constexpr double kImproveCoarse = 0.004;
 constexpr double kImproveFine = 0.0002;
 constexpr double kImproveCooling = 8;
+constexpr double kDescentShare = 0.5;  // of the improvements, that take nothing worse
+constexpr double kDescentTemperature = 1e-9;
 constexpr double kFewestClusters = 50;
 constexpr double kFewestToImprove = 100;
 
@@ -154,10 +157,15 @@ class LatencySearch {
     const auto better = [](const Solution& a, const Solution& b) { return a.value < b.value; };
     const double share = std::max(0.1, kTournamentShare - share_done()) / kLegs;
     std::vector<Solution> entries = starts_;
-    entries.resize(std::min(entries.size(), num_entries(share)));
+    const double stages = tries_within(share) / kLeastTriesPerStage;
+    stages_per_leg_ =
+        static_cast<int>(std::clamp<double>(stages, kLeastStagesPerLeg, kMostStagesPerLeg));
+    const double rounds_of_entries = std::clamp(stages / stages_per_leg_, 1.0, 1e6);
+    entries.resize(
+        std::min(entries.size(), static_cast<std::size_t>(rounds_of_entries) * walks_.size()));
     for (int leg = 0; leg < kLegs && !finished(); ++leg) {
       const std::size_t rounds = (entries.size() + walks_.size() - 1) / walks_.size();
-      const double stage_share = share / static_cast<double>(rounds) / kStagesPerLeg;
+      const double stage_share = share / static_cast<double>(rounds) / stages_per_leg_;
       for (std::size_t first = 0; first < entries.size() && !finished(); first += walks_.size()) {
         const std::size_t count = std::min(walks_.size(), entries.size() - first);
         std::vector<Task> tasks(count);
@@ -174,26 +182,25 @@ class LatencySearch {
     for (const Solution& entry : entries) add_to_pool(entry);
   }
 
-  // That can take part in a leg with this share of everything.
-  std::size_t num_entries(double share) const {
-    const auto walks = static_cast<double>(walks_.size());
-    double tries = std::numeric_limits<double>::max();  // of all walks together
+  // Of one walk, with this share of everything.
+  double tries_within(double share) const {
+    double tries = std::numeric_limits<double>::max();
     if (budget_.seconds) {
-      tries = share * (*budget_.seconds - begin_seconds_) / seconds_per_try_ * walks;
+      tries = share * (*budget_.seconds - begin_seconds_) / seconds_per_try_;
     }
     if (budget_.evaluations) {
       const auto all = static_cast<double>(*budget_.evaluations - begin_evaluations_);
-      tries = std::min(tries, share * all);
+      tries = std::min(tries, share * all / static_cast<double>(walks_.size()));
     }
-    const double most = tries / (kStagesPerLeg * kLeastTriesPerStage);
-    return static_cast<std::size_t>(std::clamp(most, walks, 1e6));
+    return tries;
   }
 
   std::vector<Stage> leg_stages(int leg, double share) const {
     std::vector<Stage> stages;
     const auto groups = static_cast<double>(graph_.size());
-    for (int i = 0; i < kStagesPerLeg; ++i) {
-      const double x = static_cast<double>(leg * kStagesPerLeg + i) / (kLegs * kStagesPerLeg - 1);
+    for (int i = 0; i < stages_per_leg_; ++i) {
+      const double x =
+          static_cast<double>(leg * stages_per_leg_ + i) / (kLegs * stages_per_leg_ - 1);
       stages.push_back({between(std::min(groups, kFewestClusters), groups, x),
                         between(kHottest, kColdest, x),
                         between(kHottest, kColdest, x + kStageCooling), kMostTriesPerStage, share});
@@ -217,8 +224,8 @@ class LatencySearch {
         }
       }
       const double x = rng_.uniform();
-      const double heat =
-          between(kImproveCoarse, kImproveFine, x) * std::exp(2 * (rng_.uniform() - 0.5));
+      double heat = between(kImproveCoarse, kImproveFine, x) * std::exp(2 * (rng_.uniform() - 0.5));
+      if (rng_.chance(kDescentShare)) heat = kDescentTemperature;
       task.stages = {{between(std::min(groups, kFewestToImprove), groups, x), heat,
                       heat / kImproveCooling, kMostTriesPerTask, kTaskShare}};
     }
@@ -325,6 +332,7 @@ class LatencySearch {
   std::int64_t begin_evaluations_;
   std::int64_t last_improvement_;  // of the pool's best, in evaluations
   double seconds_per_try_ = 0;
+  int stages_per_leg_ = kMostStagesPerLeg;
   std::vector<std::unique_ptr<Walk>> walks_;  // one for each island
   std::vector<Solution> pool_;                // best first
 };

@@ -6,6 +6,7 @@
 
 #include "placer/placer.h"
 
+#include "placers/all.h"
 #include "placers/local/frame.h"
 #include "placers/local/latency_search.h"
 #include "placers/local/starts.h"
@@ -18,7 +19,11 @@ constexpr std::size_t kStarts = 8;
 // Of the budget, for bounds: before the other placers run, in case one device is proven to be the
 // best; before the search; and after it, when the bound has a better answer to beat.
 constexpr double kEarlyBoundShare = 0.02;
-constexpr double kBoundShare = 0.05;
+constexpr double kBoundShare = 0.03;
+// Of the budget, for large neighbourhoods at the end; large graphs are seldom ready for them.
+constexpr double kPolishShare = 0.25;
+constexpr double kPolishShareOfLarge = 0.05;
+constexpr GroupId kLarge = 10'000;
 // At most, under an evaluation budget. The answer does not depend on it: where the bound ends the
 // search early, nothing better was to be found.
 constexpr double kBoundSeconds = 2;
@@ -49,8 +54,28 @@ class Auto final : public Placer {
     const std::vector<Solution> starts = classical_starts(evaluator, budget, rng.split(1), kStarts);
     raise_bound(evaluator, budget, kBoundShare);
     if (!worth_searching(evaluator, budget)) return;
-    search_latency(evaluator, without_share(budget, evaluator, kBoundShare), rng.split(2), starts);
+    const double polish_share =
+        evaluator.problem().num_groups() > kLarge ? kPolishShareOfLarge : kPolishShare;
+    search_latency(evaluator, without_share(budget, evaluator, kBoundShare + polish_share),
+                   rng.split(2), starts);
+    polish(evaluator, without_share(budget, evaluator, kBoundShare), rng.split(3));
     raise_bound(evaluator, budget, 1);
+  }
+
+  // What annealing leaves behind, large neighbourhoods find: groups that must move together.
+  static void polish(Evaluator& evaluator, const Budget& budget, const Rng& rng) {
+    if (!worth_searching(evaluator, budget)) return;
+    Evaluator own(evaluator.simulator(), evaluator.objective(), {*evaluator.incumbent().best()});
+    own.incumbent().raise(evaluator.incumbent().bound());
+    own.incumbent().listen([&](const Incumbent& incumbent) {
+      if (const auto best = incumbent.best()) evaluator.incumbent().offer(*best);
+    });
+    Budget rest = budget;
+    if (rest.evaluations) *rest.evaluations -= evaluator.evaluations();
+    all_placers()
+        .make({"lns", {{"classical", "false"}}})
+        ->place(evaluator.problem(), own, rest, rng);
+    evaluator.count(own.evaluations());
   }
 
   // What is left of it when a share of the whole is kept back.

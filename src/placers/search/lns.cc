@@ -95,10 +95,13 @@ class Lns final : public Placer {
  public:
   struct Options {
     std::int64_t chains = 2;
+    bool classical = true;
   };
   static OptionSchema<Options> schema() {
-    return OptionSchema<Options>{}.integer("chains", &Options::chains, 1, 64,
-                                           "Searches that share their best.");
+    return OptionSchema<Options>{}
+        .integer("chains", &Options::chains, 1, 64, "Searches that share their best.")
+        .flag("classical", &Options::classical,
+              "Begin from the classical placers' answers even where others are given.");
   }
   explicit Lns(const Options& options) : options_(options) {}
 
@@ -368,7 +371,10 @@ PlaceResult Lns::place(const Problem& problem, Evaluator& evaluator, const Budge
   const Budget budget = given.or_default();
   begin_search(evaluator);
   const std::size_t count = chain_count(problem, options_.chains);
-  const std::vector<Solution> starts = classical_starts(evaluator, budget, rng.split(0), count);
+  const bool given_only = !options_.classical && !evaluator.starts().empty();
+  const std::vector<Solution> starts =
+      given_only ? evaluator.starts() : classical_starts(evaluator, budget, rng.split(0), count);
+  evaluator.incumbent().offer(starts.front());
   if (!worth_searching(evaluator, budget)) return end_search(evaluator);
   const CoarseGraph graph = build_coarse_graph(problem);
   std::vector<std::unique_ptr<Chain>> chains;
