@@ -139,9 +139,10 @@ class ProblemCompiler {
     if (both.empty()) {
       const OpId first = problem_->group_ops(problem_->group_of(op))[0];
       const std::string rules = rules_.describe(op) + (op == first ? "" : rules_.describe(first));
-      fail_input("op '{}': devices: must share a device with op '{}', but no device is allowed to "
-                 "both{}",
-                 graph_.op_name(op), graph_.op_name(first), rules);
+      fail_input(
+          "op '{}': devices: must share a device with op '{}', but no device is allowed to "
+          "both{}",
+          graph_.op_name(op), graph_.op_name(first), rules);
     }
     common = std::move(both);
   }

@@ -89,7 +89,7 @@ class Problem {
 
 struct CompileOptions {
   CostMode cost = CostMode::kAuto;
-  bool fuse = false;  // elementwise chains are one kernel each (cost/fusion.h)
+  bool fuse = false;                   // elementwise chains are one kernel each (cost/fusion.h)
   std::vector<DeviceRule> rules = {};  // beside what the graph says of its ops' devices
 };
 

@@ -29,9 +29,9 @@ struct TrainingOptions {
   Optimizer optimizer = Optimizer::kSgd;
   // Gradient ops stay with the forward op that they belong to, as one placement decision.
   bool colocate_gradients = false;
-  // Modules (or patterns of them, "encoder.layer.*") whose activations are not kept for the backward
-  // pass: it computes them again from the module's inputs (Chen et al. 2016, "Training Deep Nets
-  // with Sublinear Memory Cost"). Each module that matches is one segment.
+  // Modules (or patterns of them, "encoder.layer.*") whose activations are not kept for the
+  // backward pass: it computes them again from the module's inputs (Chen et al. 2016, "Training
+  // Deep Nets with Sublinear Memory Cost"). Each module that matches is one segment.
   std::vector<std::string> recompute = {};
 };
 

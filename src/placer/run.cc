@@ -27,8 +27,7 @@ RunResult with_scheduler(const RunResult& base, const std::string& scheduler,
   RunResult result = base;
   result.run.scheduler = scheduler;
   if (scheduler != kOwnSchedule) {
-    result.result.schedule =
-        make_schedule(evaluator.problem(), result.result.placement, scheduler);
+    result.result.schedule = make_schedule(evaluator.problem(), result.result.placement, scheduler);
   }
   result.evaluation = evaluator.evaluate(result.result.placement, result.result.schedule);
   return result;

@@ -42,7 +42,6 @@ RunResult run_placer(const PlacerRegistry& registry, Evaluator& evaluator, const
                      const Budget& budget);
 
 // The same placement in the order of another scheduler.
-RunResult with_scheduler(const RunResult& base, const std::string& scheduler,
-                         Evaluator& evaluator);
+RunResult with_scheduler(const RunResult& base, const std::string& scheduler, Evaluator& evaluator);
 
 }  // namespace emplace

@@ -44,8 +44,8 @@ class IncrementalSimulator {
 
   // What Simulator::evaluate says of the base with these moves made; of several moves of one group
   // the last counts. With a cutoff it stops as soon as the result cannot be less than the cutoff,
-  // and returns something that is not less either. Without overflow in it a cutoff is of time alone:
-  // the result of a step below it is exact, whatever overflows.
+  // and returns something that is not less either. Without overflow in it a cutoff is of time
+  // alone: the result of a step below it is exact, whatever overflows.
   Evaluation evaluate(std::span<const Move> moves, const std::optional<Evaluation>& cutoff = {});
   Evaluation evaluate(const Move& move, const std::optional<Evaluation>& cutoff = {}) {
     return evaluate(std::span(&move, 1), cutoff);
