@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "base/parallel.h"
 
+#include "placers/local/frame.h"
+
 namespace emplace {
 namespace {
 
@@ -98,6 +100,16 @@ void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, Evaluator& ev
     }
     if (better) best = incumbent.best();
   }
+}
+
+PlaceResult search_by_chains(Evaluator& evaluator, const Budget& budget, std::size_t count,
+                             const MakeChain& make) {
+  if (!worth_searching(evaluator, budget)) return end_search(evaluator);
+  const CoarseGraph graph = build_coarse_graph(evaluator.problem());
+  std::vector<std::unique_ptr<Chain>> chains;
+  for (std::size_t i = 0; i < count; ++i) chains.push_back(make(graph, i));
+  run_chains(chains, evaluator, budget);
+  return end_search(evaluator);
 }
 
 std::size_t chain_count(const Problem& problem, std::int64_t wanted) {

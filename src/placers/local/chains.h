@@ -4,11 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "placer/budget.h"
 #include "placer/evaluator.h"
+#include "placer/placer.h"
+
+#include "placers/common/coarse_graph.h"
 
 namespace emplace {
 
@@ -35,6 +39,12 @@ class Chain {
 // incumbent must have a solution, and hears of all that is better.
 void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, Evaluator& evaluator,
                 const Budget& budget);
+
+// The rest of a search when its starts are known: makes `count` chains, each by `make` from the
+// problem's graph and its number, runs them, and returns the incumbent's best.
+using MakeChain = std::function<std::unique_ptr<Chain>(const CoarseGraph& graph, std::size_t i)>;
+PlaceResult search_by_chains(Evaluator& evaluator, const Budget& budget, std::size_t count,
+                             const MakeChain& make);
 
 // As many as wanted, unless the graph is so large that their memory would be too.
 std::size_t chain_count(const Problem& problem, std::int64_t wanted);

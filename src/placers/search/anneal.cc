@@ -95,15 +95,10 @@ PlaceResult Anneal::place(const Problem& problem, Evaluator& evaluator, const Bu
   begin_search(evaluator);
   const std::size_t count = chain_count(problem, options_.chains);
   const std::vector<Solution> starts = classical_starts(evaluator, budget, rng.split(0), count);
-  if (!worth_searching(evaluator, budget)) return end_search(evaluator);
-  const CoarseGraph graph = build_coarse_graph(problem);
-  std::vector<std::unique_ptr<Chain>> chains;
-  for (std::size_t i = 0; i < count; ++i) {
-    chains.push_back(std::make_unique<AnnealChain>(evaluator, graph, starts[i % starts.size()],
-                                                   options_, rng.split(1 + i)));
-  }
-  run_chains(chains, evaluator, budget);
-  return end_search(evaluator);
+  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
+    return std::make_unique<AnnealChain>(evaluator, graph, starts[i % starts.size()], options_,
+                                         rng.split(1 + i));
+  });
 }
 
 }  // namespace

@@ -134,16 +134,11 @@ PlaceResult HillClimb::place(const Problem& problem, Evaluator& evaluator, const
   begin_search(evaluator);
   const std::vector<Solution> starts =
       classical_starts(evaluator, budget, rng.split(0), kMostStarts);
-  if (!worth_searching(evaluator, budget)) return end_search(evaluator);
-  const CoarseGraph graph = build_coarse_graph(problem);
-  std::vector<std::unique_ptr<Chain>> chains;
   const std::size_t count = chain_count(problem, options_.chains);
-  for (std::size_t i = 0; i < count; ++i) {
+  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
     const Plan plan{.first = i, .stride = count, .kicks = options_.kicks};
-    chains.push_back(std::make_unique<Climb>(evaluator, graph, starts, plan, rng.split(1 + i)));
-  }
-  run_chains(chains, evaluator, budget);
-  return end_search(evaluator);
+    return std::make_unique<Climb>(evaluator, graph, starts, plan, rng.split(1 + i));
+  });
 }
 
 }  // namespace

@@ -375,15 +375,10 @@ PlaceResult Lns::place(const Problem& problem, Evaluator& evaluator, const Budge
   const std::vector<Solution> starts =
       given_only ? evaluator.starts() : classical_starts(evaluator, budget, rng.split(0), count);
   evaluator.incumbent().offer(starts.front());
-  if (!worth_searching(evaluator, budget)) return end_search(evaluator);
-  const CoarseGraph graph = build_coarse_graph(problem);
-  std::vector<std::unique_ptr<Chain>> chains;
-  for (std::size_t i = 0; i < count; ++i) {
-    chains.push_back(
-        std::make_unique<LnsChain>(evaluator, graph, starts[i % starts.size()], rng.split(1 + i)));
-  }
-  run_chains(chains, evaluator, budget);
-  return end_search(evaluator);
+  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
+    return std::make_unique<LnsChain>(evaluator, graph, starts[i % starts.size()],
+                                      rng.split(1 + i));
+  });
 }
 
 }  // namespace

@@ -85,16 +85,10 @@ PlaceResult Mcmc::place(const Problem& problem, Evaluator& evaluator, const Budg
   begin_search(evaluator);
   const std::vector<std::string> placers{"expert", "random"};
   const std::vector<Solution> starts = starts_of(placers, evaluator, budget, rng.split(0));
-  if (!worth_searching(evaluator, budget)) return end_search(evaluator);
-  const CoarseGraph graph = build_coarse_graph(problem);
-  std::vector<std::unique_ptr<Chain>> chains;
   const std::size_t count = chain_count(problem, static_cast<std::int64_t>(starts.size()));
-  for (std::size_t i = 0; i < count; ++i) {
-    chains.push_back(
-        std::make_unique<McmcChain>(evaluator, graph, starts[i], options_, rng.split(1 + i)));
-  }
-  run_chains(chains, evaluator, budget);
-  return end_search(evaluator);
+  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
+    return std::make_unique<McmcChain>(evaluator, graph, starts[i], options_, rng.split(1 + i));
+  });
 }
 
 }  // namespace
