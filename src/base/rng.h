@@ -3,6 +3,7 @@
 // depend on the number of threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -16,6 +17,11 @@ class Rng {
   explicit Rng(std::uint64_t seed) {
     for (auto& word : state_) word = next_seed(seed);
   }
+
+  // To be saved and gone on from.
+  using State = std::array<std::uint64_t, 4>;
+  explicit Rng(const State& state) : state_(state) {}
+  const State& state() const { return state_; }
 
   // xoshiro256**, Blackman and Vigna 2018.
   std::uint64_t next() {
@@ -66,7 +72,7 @@ class Rng {
     return z ^ (z >> 31);
   }
 
-  std::uint64_t state_[4];
+  State state_;
 };
 
 }  // namespace emplace

@@ -57,6 +57,16 @@ Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& ord
   return simulator_->evaluate(placement, order, lease.workspace(), peaks);
 }
 
+Evaluation Evaluator::evaluate_with_starts(const Placement& placement,
+                                           std::vector<Nanoseconds>& starts) {
+  count(1);
+  Lease lease(*this);
+  starts.resize(problem().num_ops());
+  const Evaluation step =
+      simulator_->evaluate_with_starts(placement, ReadyOrder(), lease.workspace(), starts);
+  return objective_.throughput() ? evaluate_stream(placement, nullptr) : step;
+}
+
 Evaluation Evaluator::evaluate_stream(const Placement& placement,
                                       std::vector<Bytes>* memory) const {
   ThroughputResult result = throughput(problem(), placement, objective_.overlap);

@@ -12,6 +12,7 @@
 #include "sim/simulator.h"
 
 #include "placer/incumbent.h"
+#include "placer/training.h"
 
 namespace emplace {
 
@@ -28,6 +29,8 @@ class Evaluator {
   const Objective& objective() const { return objective_; }
   // Valued under the objective.
   const std::vector<Solution>& starts() const { return starts_; }
+  // For placers that learn; to be set before one runs.
+  Training& training() { return training_; }
   Incumbent& incumbent() { return incumbent_; }
   const Incumbent& incumbent() const { return incumbent_; }
 
@@ -38,6 +41,8 @@ class Evaluator {
   // The same, with each device's peak.
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order,
                       std::vector<Bytes>& peaks);
+  // The same, with the time at which each op starts in one step.
+  Evaluation evaluate_with_starts(const Placement& placement, std::vector<Nanoseconds>& starts);
 
   std::int64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
   // For what was evaluated by other means (sim/incremental.h).
@@ -52,6 +57,7 @@ class Evaluator {
   Objective objective_;
   std::vector<Solution> starts_;
   Incumbent incumbent_;
+  Training training_;
   std::atomic<std::int64_t> evaluations_{0};
   std::mutex mutex_;
   std::vector<Simulator::WorkspacePtr> idle_;

@@ -25,6 +25,13 @@ Nanoseconds run_engine(const SimProgram& program, const Placement& placement,
   return Engine<kMode>(program, workspace, order).run(placement);
 }
 
+// A folded view starts and finishes when the op that it is folded into finishes.
+Nanoseconds start_of(const SimProgram& program, const Simulator::Workspace& workspace, OpId op) {
+  const std::uint32_t node = program.node_of_op[op];
+  return workspace.event_time[program.op_of_node[node] == op ? workspace.start_event[node]
+                                                             : workspace.nodes[node].finish_event];
+}
+
 // Turns what the engine left in the workspace into spans and transfers.
 class TimelineReader {
  public:
@@ -58,8 +65,7 @@ class TimelineReader {
       const std::uint32_t node = p_.node_of_op[op];
       OpSpan& span = timeline_.ops[op];
       span.finish = w_.event_time[w_.nodes[node].finish_event];
-      // A folded view starts and finishes when the op that it is folded into finishes.
-      span.start = p_.op_of_node[node] == op ? w_.event_time[w_.start_event[node]] : span.finish;
+      span.start = start_of(p_, w_, op);
       timeline_.devices[placement_[op]].busy += problem_.duration(op, placement_[op]);
     }
   }
@@ -164,18 +170,38 @@ Simulator::WorkspacePtr Simulator::make_workspace() const {
   return WorkspacePtr(new Workspace(*program_));
 }
 
+Bytes Simulator::find_overflow(const Placement& placement, Workspace& workspace) const {
+  find_peaks(*program_, placement, workspace, program_->general);
+  Bytes overflow = 0;
+  for (std::uint32_t device = 0; device < program_->num_devices; ++device) {
+    overflow += std::max<Bytes>(0, workspace.peaks[device] - program_->capacities[device]);
+  }
+  return overflow;
+}
+
 Evaluation Simulator::evaluate(const Placement& placement, const ReadyOrder& order,
                                Workspace& workspace, std::span<Bytes> peaks) const {
   Evaluation result;
   result.step = program_->general
                     ? run_engine<true, true, false>(*program_, placement, order, workspace)
                     : run_engine<false, true, false>(*program_, placement, order, workspace);
-  find_peaks(*program_, placement, workspace, program_->general);
-  for (std::uint32_t device = 0; device < program_->num_devices; ++device) {
-    result.overflow += std::max<Bytes>(0, workspace.peaks[device] - program_->capacities[device]);
-  }
+  result.overflow = find_overflow(placement, workspace);
   std::copy_n(workspace.peaks.begin(), std::min(peaks.size(), workspace.peaks.size()),
               peaks.begin());
+  return result;
+}
+
+Evaluation Simulator::evaluate_with_starts(const Placement& placement, const ReadyOrder& order,
+                                           Workspace& workspace,
+                                           std::span<Nanoseconds> starts) const {
+  EMPLACE_CHECK(starts.size() == problem_->num_ops());
+  workspace.event_time.resize(workspace.events.size());
+  Evaluation result;
+  result.step = program_->general
+                    ? run_engine<true, true, true>(*program_, placement, order, workspace)
+                    : run_engine<false, true, true>(*program_, placement, order, workspace);
+  result.overflow = find_overflow(placement, workspace);
+  for (OpId op = 0; op < problem_->num_ops(); ++op) starts[op] = start_of(*program_, workspace, op);
   return result;
 }
 

@@ -65,6 +65,9 @@ class Simulator {
   // The placement must be valid (check_placement). Peaks, where wanted, are written by device.
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order, Workspace& workspace,
                       std::span<Bytes> peaks = {}) const;
+  // The same, with the time at which each op starts, by op.
+  Evaluation evaluate_with_starts(const Placement& placement, const ReadyOrder& order,
+                                  Workspace& workspace, std::span<Nanoseconds> starts) const;
   // The step time alone, without looking at memory: about two thirds of the cost.
   Nanoseconds step_time(const Placement& placement, const ReadyOrder& order,
                         Workspace& workspace) const;
@@ -73,6 +76,9 @@ class Simulator {
   Timeline run(const Placement& placement, const Schedule& schedule) const;
 
  private:
+  // After a run that noted memory events: the peaks, and what of them does not fit.
+  Bytes find_overflow(const Placement& placement, Workspace& workspace) const;
+
   std::shared_ptr<const Problem> problem_;
   std::unique_ptr<const SimProgram> program_;
 };
