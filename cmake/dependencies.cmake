@@ -10,3 +10,7 @@ find_package(CLI11 REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(ONNX REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/solvers.cmake)
+if(EMPLACE_LEARN)
+  # Debian's, or another with CMAKE_PREFIX_PATH.
+  find_package(Torch REQUIRED)
+endif()

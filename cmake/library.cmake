@@ -2,6 +2,10 @@
 file(GLOB library_sources CONFIGURE_DEPENDS
      src/base/*.cc src/graph/*.cc src/cluster/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc src/placer/*.cc
      src/placers/common/*.cc src/placers/local/*.cc src/placers/stream/*.cc src/io/*.cc)
+if(EMPLACE_LEARN)
+  file(GLOB learned_support CONFIGURE_DEPENDS src/placers/learned/support/*.cc)
+  list(APPEND library_sources ${learned_support})
+endif()
 include(cmake/placers.cmake)
 
 add_library(emplace_warnings INTERFACE)
@@ -24,3 +28,6 @@ target_link_libraries(emplace
           onnx onnx_proto protobuf::libprotobuf
           emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb
           $<BUILD_INTERFACE:emplace_warnings>)
+if(EMPLACE_LEARN)
+  include(cmake/learn.cmake)
+endif()

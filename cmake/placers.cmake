@@ -3,6 +3,10 @@
 # initialisers in a static library are.
 file(GLOB placer_sources CONFIGURE_DEPENDS src/placers/heuristic/*.cc src/placers/partition/*.cc
      src/placers/search/*.cc src/placers/exact/*.cc)
+if(EMPLACE_LEARN)
+  file(GLOB learned_sources CONFIGURE_DEPENDS src/placers/learned/*.cc)
+  list(APPEND placer_sources ${learned_sources})
+endif()
 
 set(declarations "")
 set(calls "")

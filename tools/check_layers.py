@@ -12,10 +12,14 @@ LAYERS = {
     "zoo": 2, "cost": 2,
     "sim": 3,
     "placer": 4,
+    "learn": 5,
     "placers": 5,
     "io": 6,
     "cli": 7,
 }
+
+# Rooms of one layer that may be used all the same: (path of the user, room).
+NEIGHBOURS = {(r"placers/learned/", "learn")}
 
 # header pattern -> the paths (below src/) that may include it
 OWNERS = {
@@ -27,6 +31,7 @@ OWNERS = {
     r"zlib": r"io/",
     r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"placers/",
     r"tbb/|oneapi/": r"base/",
+    r"torch/|ATen/|c10/": r"learn/",
 }
 
 # Only the command line prints, exits or aborts.
@@ -48,6 +53,8 @@ def violations(src: pathlib.Path):
                 target = found[1].split("/")[0]
                 if target not in LAYERS:
                     yield f"{where}: includes '{found[1]}', which is in no known room"
+                elif any(re.match(user, name) and target == used for user, used in NEIGHBOURS):
+                    pass
                 elif target != room and LAYERS[target] >= LAYERS[room]:
                     yield f"{where}: {room} includes {found[1]}, which is not below it"
             if found := re.match(r"\s*#include <([^>]+)>", line):
