@@ -1,0 +1,48 @@
+// Teaches a graph encoder without labels (Velickovic et al., ICLR 2019): a bilinear discriminator
+// tells the nodes of the graph from those of a corrupted one, whose features are the same rows on
+// other nodes, by a summary of the whole graph; encoder and discriminator learn to be right.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/rng.h"
+
+#include "learn/module.h"
+#include "learn/torch.h"
+
+namespace emplace::learn {
+
+struct InfomaxSettings {
+  std::int64_t iterations = 1000;  // at most
+  std::int64_t patience = 20;      // ends after so many that were no better than the best
+  double learning_rate = 1e-3;
+};
+
+struct InfomaxReport {
+  std::int64_t iterations = 0;
+  double first_loss = 0;  // log 2 where nothing is known
+  double best_loss = 0;
+};
+
+// `encode` gives vectors [nodes, width] from features [nodes, any], by way of `encoder`, which ends
+// at the values that had the smallest loss. `stop` is asked before each iteration.
+InfomaxReport deep_graph_infomax(Parameters& encoder, const torch::Tensor& features,
+                                 const std::function<torch::Tensor(const torch::Tensor&)>& encode,
+                                 const InfomaxSettings& settings, const std::function<bool()>& stop,
+                                 Rng& rng);
+
+// What tells nodes of the graph from others: sigmoid(h' W s + b), where s is the summary.
+struct Discriminator {
+  Discriminator(Parameters& parameters, std::int64_t width, Rng& rng);
+  // [width] from [nodes, width].
+  static torch::Tensor summary(const torch::Tensor& nodes) { return nodes.mean(0).sigmoid(); }
+  // [nodes], before the sigmoid.
+  torch::Tensor operator()(const torch::Tensor& nodes, const torch::Tensor& summary) const;
+
+  torch::Tensor weight;
+  torch::Tensor bias;
+};
+
+}  // namespace emplace::learn

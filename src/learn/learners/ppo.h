@@ -1,0 +1,36 @@
+// Proximal policy optimisation over whole placements, which have one cost each: clipped ratios
+// (GDP, Mars) or an adaptive KL penalty (Spotlight, Post). Ratios are of single decisions and
+// summed.
+#pragma once
+
+#include <cstdint>
+
+#include "cost/problem.h"
+
+#include "learn/costs.h"
+#include "learn/optimizer_settings.h"
+#include "learn/parts.h"
+
+namespace emplace::learn {
+
+struct PpoSettings {
+  std::int64_t batch = 20;
+  std::int64_t epochs = 4;  // gradient steps on a batch
+  OptimizerSettings optimizer = {};
+  CostSettings cost = {};
+  double baseline_decay = 0.9;
+  bool normalize_advantage = true;  // by the batch's deviation
+  double entropy_weight = 0;
+  // Clipping, where positive; else the KL penalty.
+  double clip = 0.2;
+  // With clipping, where positive: a batch's steps are to move the policy so far, in shares of its
+  // entropy (KL over entropy, both per decision). The learning rate follows, from the optimizer's
+  // on, and a batch that has moved it four times as far takes no more steps.
+  double kl_share = 0;
+  double kl_weight = 1;     // beta at first
+  double kl_target = 0.03;  // per decision: beta doubles above 1.5 times it, halves below 1 / 1.5
+};
+
+LearnerPtr ppo(const Problem& problem, const PpoSettings& settings);
+
+}  // namespace emplace::learn

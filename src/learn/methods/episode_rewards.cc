@@ -1,0 +1,91 @@
+#include "learn/methods/episode_rewards.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+#include "learn/state.h"
+
+namespace emplace::learn {
+
+Runtimes::Runtimes(const Problem& problem, const RuntimeSettings& settings)
+    : settings_(settings), serial_(0), capacity_(0) {
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    serial_ += static_cast<double>(problem.fastest_duration(op));
+  }
+  serial_ = std::max(1.0, serial_);
+  Bytes smallest = problem.cluster().device(0).memory;
+  for (DeviceId device = 1; device < problem.num_devices(); ++device) {
+    smallest = std::min(smallest, problem.cluster().device(device).memory);
+  }
+  capacity_ = std::max(1.0, static_cast<double>(smallest));
+}
+
+double Runtimes::operator()(const Outcome& outcome) const {
+  const double time = static_cast<double>(outcome.step) / serial_;
+  const double missing = static_cast<double>(outcome.overflow) / capacity_;
+  const double penalised =
+      outcome.valid ? std::min(time + settings_.penalty * missing, settings_.cap) : settings_.cap;
+  // Of a step that takes no time at all there is no logarithm.
+  return settings_.logarithm ? std::log(std::max(penalised, 1e-9)) : penalised;
+}
+
+std::vector<double> returns_of(EpisodeReward reward, std::span<const double> runtimes) {
+  EMPLACE_CHECK(!runtimes.empty());
+  const std::size_t steps = runtimes.size() - 1;
+  std::vector<double> returns(steps);
+  double least = runtimes[steps];
+  for (std::size_t step = steps; step-- > 0;) {
+    least = std::min(least, runtimes[step + 1]);
+    switch (reward) {
+      case EpisodeReward::kImprovement:
+        returns[step] = runtimes[step] - runtimes[steps];
+        break;
+      case EpisodeReward::kTerminal:
+        returns[step] = -runtimes[steps];
+        break;
+      case EpisodeReward::kMinimum:
+        returns[step] = runtimes[step] - least;
+        break;
+    }
+  }
+  return returns;
+}
+
+void StepBaseline::add(std::vector<double> returns) {
+  latest_.push_back(std::move(returns));
+  if (latest_.size() > episodes_) latest_.pop_front();
+}
+
+std::vector<double> StepBaseline::values() const {
+  EMPLACE_CHECK(!latest_.empty());
+  std::vector<double> means(latest_.front().size(), 0);
+  for (const std::vector<double>& returns : latest_) {
+    for (std::size_t step = 0; step < means.size(); ++step) means[step] += returns[step];
+  }
+  for (double& mean : means) mean /= static_cast<double>(latest_.size());
+  return means;
+}
+
+void StepBaseline::save(StateWriter& state, const std::string& prefix) const {
+  std::vector<double> all;
+  for (const std::vector<double>& returns : latest_) {
+    all.insert(all.end(), returns.begin(), returns.end());
+  }
+  state.put(prefix + ".episodes", static_cast<std::int64_t>(latest_.size()));
+  state.put(prefix + ".returns", all);
+}
+
+void StepBaseline::load(const StateReader& state, const std::string& prefix) {
+  const auto episodes = static_cast<std::size_t>(state.integer(prefix + ".episodes"));
+  const std::vector<double> all = state.reals(prefix + ".returns");
+  latest_.clear();
+  for (std::size_t i = 0; i < episodes; ++i) {
+    const auto steps = static_cast<std::ptrdiff_t>(all.size() / episodes);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i) * steps;
+    latest_.emplace_back(first, first + steps);
+  }
+}
+
+}  // namespace emplace::learn

@@ -1,0 +1,46 @@
+// Plays one episode of several workers in lock-step (Placeto).
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <limits>
+#include <vector>
+
+#include "base/rng.h"
+
+#include "learn/environment.h"
+#include "learn/methods/episode_policy.h"
+#include "learn/methods/episode_rewards.h"
+
+namespace emplace::learn {
+
+// What one worker does in an episode.
+struct Trajectory {
+  std::vector<DeviceId> devices;  // by unit, at first
+  std::vector<UnitId> turns;      // whose turn it is at each step
+  bool greedy = false;            // takes the likeliest device instead of drawing one
+  // Filled in: one decision for every step, and one runtime more.
+  std::vector<Decision> decisions = {};
+  std::vector<double> runtimes = {};
+};
+
+struct EpisodeReport {
+  double best_runtime = std::numeric_limits<double>::infinity();
+  std::vector<DeviceId> best;  // by unit
+  Nanoseconds best_step = 0;   // of those that fit; 0: none does
+  double mean_seconds = 0;     // over all states, as the next
+  double fitting_share = 0;
+  double policy_seconds = 0;
+  double waiting_seconds = 0;  // for evaluations
+  bool complete = false;
+};
+
+// One half of the workers is evaluated while the policy decides for the other: always the same
+// halves, so the number of threads changes nothing. A step that leaves a unit where it was needs no
+// evaluation. Stops before the end, and is not complete, when the budget is spent. All trajectories
+// are of one length.
+EpisodeReport play_episode(const EpisodePolicy& policy, const Runtimes& runtimes,
+                           Environment& environment, Rng& rng,
+                           std::vector<Trajectory>& trajectories);
+
+}  // namespace emplace::learn

@@ -1,0 +1,83 @@
+#include "learn/policies/segment_attention.h"
+
+#include "learn/encoders/graph_coordinates.h"
+#include "learn/encoders/graph_sage.h"
+#include "learn/features.h"
+#include "learn/policies/independent.h"
+#include "learn/policies/segment_attention_net.h"
+
+namespace emplace::learn {
+namespace {
+
+// What a unit is counts for less at first than where it is: neighbours are seldom of one type.
+constexpr double kFeatureScale = 0.3;
+
+torch::Tensor inputs_of(const UnitGraph& units, std::int64_t coordinates, torch::Device device,
+                        Rng& rng) {
+  const torch::Tensor features = to_tensor(unit_features(units), torch::kCPU);
+  const torch::Tensor place = to_tensor(graph_coordinates(units, coordinates, rng), torch::kCPU);
+  // What all units have in common would only move all of them together.
+  const torch::Tensor both = torch::cat({kFeatureScale * features, place}, 1);
+  return (both - both.mean(0)).to(device);
+}
+
+class Network {
+ public:
+  Network(Parameters& parameters, const UnitGraph& units, const torch::Tensor& inputs,
+          const SegmentAttentionSettings& settings, Rng& rng)
+      : sage_(parameters, "sage", both_directions(units), inputs.size(1), settings.sage_width,
+              settings.sage_layers, rng),
+        attention_(parameters, "attention", settings.sage_width, units.num_devices(),
+                   {.width = settings.width,
+                    .heads = settings.heads,
+                    .layers = settings.layers,
+                    .segment = settings.segment,
+                    .superposition = settings.superposition},
+                   rng) {
+    const torch::NoGradGuard no_gradients;
+    attention_.spread_outputs(sage_(inputs), settings.spread);
+  }
+
+  torch::Tensor operator()(const torch::Tensor& inputs) const { return attention_(sage_(inputs)); }
+
+ private:
+  GraphSage sage_;
+  SegmentAttention attention_;
+};
+
+class SegmentAttentionPolicy final : public IndependentPolicy {
+ public:
+  SegmentAttentionPolicy(UnitGraph graph, const SegmentAttentionSettings& settings,
+                         torch::Device device, Rng& rng)
+      : IndependentPolicy(std::move(graph), device),
+        settings_(settings),
+        inputs_(inputs_of(units(), settings.coordinates, device, rng)),
+        network_(parameters_, units(), inputs_, settings, rng) {}
+
+  bool restart(Rng& rng) override {
+    const torch::NoGradGuard no_gradients;
+    Parameters fresh(parameters_.device());
+    const Network network(fresh, units(), inputs_, settings_, rng);
+    const std::vector<torch::Tensor> from = fresh.tensors();
+    std::vector<torch::Tensor> to = parameters_.tensors();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+    return true;
+  }
+
+ private:
+  torch::Tensor logits() override { return network_(inputs_); }
+
+  SegmentAttentionSettings settings_;
+  torch::Tensor inputs_;
+  Network network_;
+};
+
+}  // namespace
+
+PolicyPtr segment_attention_policy(UnitGraph units, const SegmentAttentionSettings& settings,
+                                   const std::string& device, Rng& rng) {
+  return std::make_shared<SegmentAttentionPolicy>(std::move(units), settings, torch::Device(device),
+                                                  rng);
+}
+
+}  // namespace emplace::learn

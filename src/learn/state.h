@@ -1,0 +1,65 @@
+// What a checkpoint holds: named numbers, texts and tensors, in one string of bytes with a
+// checksum.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+
+namespace emplace::learn {
+
+class StateWriter {
+ public:
+  void put(const std::string& name, const std::vector<std::int64_t>& values);
+  void put(const std::string& name, const std::vector<double>& values);
+  void put(const std::string& name, const std::string& text);
+  void put(const std::string& name, const at::Tensor& tensor);
+  void put(const std::string& name, std::int64_t value) { put(name, std::vector{value}); }
+  void put(const std::string& name, double value) { put(name, std::vector{value}); }
+
+  std::string bytes() const;
+
+ private:
+  std::string entries_;
+  std::int64_t count_ = 0;
+};
+
+// Throws an Error that names the file when the bytes are no checkpoint, damaged, of another
+// version, or lack what is asked for.
+class StateReader {
+ public:
+  StateReader(std::string_view bytes, std::string file_name);
+
+  std::vector<std::int64_t> integers(const std::string& name) const;
+  std::vector<double> reals(const std::string& name) const;
+  std::string text(const std::string& name) const;
+  std::int64_t integer(const std::string& name) const;
+  double real(const std::string& name) const;
+  // Into a tensor of the same shape, wherever that lies.
+  void load(const std::string& name, at::Tensor tensor) const;
+  // Of whatever shape was saved, on the CPU.
+  at::Tensor tensor(const std::string& name) const;
+
+  const std::string& file_name() const { return file_name_; }
+
+ private:
+  struct Entry {
+    char kind = 0;
+    std::vector<std::int64_t> shape;
+    std::string_view bytes;
+  };
+  const Entry& find(const std::string& name, char kind) const;
+
+  std::string file_name_;
+  std::string bytes_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace emplace::learn
