@@ -6,9 +6,9 @@
 
 #include "placer/placer.h"
 
-#include "placers/all.h"
 #include "placers/local/frame.h"
 #include "placers/local/latency_search.h"
+#include "placers/local/nested.h"
 #include "placers/local/starts.h"
 #include "placers/stream/solve.h"
 
@@ -58,38 +58,9 @@ class Auto final : public Placer {
         evaluator.problem().num_groups() > kLarge ? kPolishShareOfLarge : kPolishShare;
     search_latency(evaluator, without_share(budget, evaluator, kBoundShare + polish_share),
                    rng.split(2), starts);
-    polish(evaluator, without_share(budget, evaluator, kBoundShare), rng.split(3));
+    // What annealing leaves behind, large neighbourhoods find.
+    polish_best(evaluator, without_share(budget, evaluator, kBoundShare), rng.split(3));
     raise_bound(evaluator, budget, 1);
-  }
-
-  // What annealing leaves behind, large neighbourhoods find: groups that must move together.
-  static void polish(Evaluator& evaluator, const Budget& budget, const Rng& rng) {
-    if (!worth_searching(evaluator, budget)) return;
-    Evaluator own(evaluator.simulator(), evaluator.objective(), {*evaluator.incumbent().best()});
-    own.incumbent().raise(evaluator.incumbent().bound());
-    own.incumbent().listen([&](const Incumbent& incumbent) {
-      if (const auto best = incumbent.best()) evaluator.incumbent().offer(*best);
-    });
-    Budget rest = budget;
-    if (rest.evaluations) *rest.evaluations -= evaluator.evaluations();
-    all_placers()
-        .make({"lns", {{"classical", "false"}}})
-        ->place(evaluator.problem(), own, rest, rng);
-    evaluator.count(own.evaluations());
-  }
-
-  // What is left of it when a share of the whole is kept back.
-  static Budget without_share(const Budget& budget, const Evaluator& evaluator, double share) {
-    Budget rest = budget;
-    if (rest.seconds) {
-      *rest.seconds = std::max(budget.elapsed_seconds(), *rest.seconds * (1 - share));
-    }
-    if (rest.evaluations) {
-      *rest.evaluations =
-          std::max(evaluator.evaluations(),
-                   static_cast<std::int64_t>(static_cast<double>(*rest.evaluations) * (1 - share)));
-    }
-    return rest;
   }
 
   // With at most this share of the whole budget, and of what is left.
