@@ -23,6 +23,7 @@ struct Arguments {
   StageArguments stages;
   ObjectiveArguments objective;
   BudgetArguments budget;
+  LearningArguments learning;
   std::string placers = "all";
   std::string schedulers = "own";
   std::uint64_t seed = 1;
@@ -137,8 +138,8 @@ void compare(const Arguments& arguments, Session& session) {
   const bool best_order = arguments.schedulers == "best";
   const auto runs = make_runs(arguments.placers, best_order ? "all" : arguments.schedulers,
                               arguments.seed, arguments.seeds);
-  auto results =
-      run_all(stages, runs, arguments.budget, TimeFor::kEachRun, arguments.objective, session);
+  auto results = run_all(stages, runs, arguments.budget, arguments.learning, TimeFor::kEachRun,
+                         arguments.objective, session);
   const std::size_t done = results.size();
   if (best_order) keep_best_orders(results);
 
@@ -192,6 +193,7 @@ void add_compare(CLI::App& app, Session& session) {
   arguments->objective.add_to(command);
   arguments->stages.add_to(command);
   arguments->budget.add_to(command, "each placer has all of it");
+  arguments->learning.add_to(command, /*several_runs=*/true);
   command.add_option("-o,--output", arguments->output, "Write the best placement here")
       ->type_name("FILE");
   command.add_option("--trace", arguments->trace, "Write the best one's timeline here")

@@ -21,6 +21,7 @@ struct Arguments {
   StageArguments stages;
   ObjectiveArguments objective;
   BudgetArguments budget;
+  LearningArguments learning;
   std::string placer = kDefaultPlacer;
   std::string scheduler;
   std::uint64_t seed = 1;
@@ -58,8 +59,8 @@ void place(const Arguments& arguments, Session& session) {
                                 : portfolio                  ? "all"
                                                              : "own";
   const auto runs = make_runs(arguments.placer, scheduler, arguments.seed, 1);
-  const auto results =
-      run_all(stages, runs, arguments.budget, TimeFor::kAllRuns, arguments.objective, session);
+  const auto results = run_all(stages, runs, arguments.budget, arguments.learning,
+                               TimeFor::kAllRuns, arguments.objective, session);
   const RunResult& best = results.front();
   const Assessor assessor(stages.whole(), arguments.objective, proven_bound(results));
   Outcome outcome = assessor.assess(best.result.placement, best.result.schedule);
@@ -101,6 +102,7 @@ void add_place(CLI::App& app, Session& session) {
   arguments->objective.add_to(command);
   arguments->stages.add_to(command);
   arguments->budget.add_to(command, "shared by all placers that run");
+  arguments->learning.add_to(command, /*several_runs=*/false);
   command.add_option("--seed", arguments->seed, "Seed of all randomness")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

@@ -1,19 +1,19 @@
 #include "cli/runs.h"
 
 #include <algorithm>
-#include <mutex>
+#include <memory>
 #include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/units.h"
 
 #include "placer/scheduler.h"
 
 #include "placers/all.h"
 
+#include "cli/board.h"
 #include "cli/progress.h"
 
 namespace emplace::cli {
@@ -46,115 +46,26 @@ std::vector<PlacerSpec> placer_specs(const std::string& text) {
   return specs;
 }
 
-std::string label(const PlacerRun& run) {
-  std::string text = run.placer.to_string();
-  if (run.scheduler != kOwnSchedule) text += " + " + run.scheduler;
-  return text;
-}
-
 bool better(const RunResult& a, const RunResult& b) {
   return a.evaluation < b.evaluation;
 }
-
-// What the progress line tells, looked at by its thread.
-class Board {
- public:
-  Board(std::size_t runs, const Stages& stages)
-      : runs_(runs), only_stage_(stages.list().size() == 1) {
-    bound_ = stages.list().front().bound.step;
-    for (const Stage& stage : stages.list()) bound_ = std::min(bound_, stage.bound.step);
-  }
-
-  void begin(std::size_t number, const PlacerRun& run, const Evaluator& evaluator,
-             const Budget& budget) {
-    const std::lock_guard lock(mutex_);
-    title_ = runs_ > 1 ? fmt::format("[{}/{}] {}", number, runs_, label(run)) : label(run);
-    evaluator_ = &evaluator;
-    budget_ = budget.or_default();
-  }
-  // Before the evaluator goes.
-  void end() {
-    const std::lock_guard lock(mutex_);
-    note(evaluator_->incumbent());
-    evaluator_ = nullptr;
-  }
-  void note(const Evaluation& value) {
-    const std::lock_guard lock(mutex_);
-    best_ = best_ ? std::min(*best_, value) : value;
-  }
-  // A bound that holds for all that is wanted.
-  void raise(Nanoseconds bound) {
-    const std::lock_guard lock(mutex_);
-    bound_ = std::max(bound_, bound);
-  }
-
-  std::string line() {
-    const std::lock_guard lock(mutex_);
-    std::string text = title_;
-    Nanoseconds bound = bound_;
-    if (evaluator_ != nullptr) {
-      note(evaluator_->incumbent());
-      if (only_stage_) bound = std::max(bound, evaluator_->incumbent().bound().step);
-    }
-    if (best_) text += "   " + describe(*best_);
-    if (best_ && best_->fits() && bound > 0) {
-      const double above = static_cast<double>(best_->step) / static_cast<double>(bound) - 1;
-      text += fmt::format("   bound {}   gap {:.1f} %", format_time(bound), 100 * above);
-    }
-    if (evaluator_ != nullptr && evaluator_->evaluations() > 0) text += pace();
-    return text;
-  }
-
- private:
-  void note(const Incumbent& incumbent) {
-    const auto value = incumbent.value();
-    if (value) best_ = best_ ? std::min(*best_, *value) : *value;
-  }
-
-  static std::string describe(const Evaluation& value) {
-    if (value.fits()) return "best " + format_time(value.step);
-    return fmt::format("nearest {}, {} short of memory", format_time(value.step),
-                       format_bytes(value.overflow));
-  }
-
-  std::string pace() const {
-    const double elapsed = budget_.elapsed_seconds();
-    const auto done = static_cast<double>(evaluator_->evaluations());
-    std::string text = fmt::format(
-        "   {}/s", format_count(static_cast<std::int64_t>(done / std::max(elapsed, 1e-3))));
-    if (budget_.seconds) {
-      text += fmt::format("   {:.0f} s left", std::max(0.0, *budget_.seconds - elapsed));
-    }
-    if (budget_.evaluations) {
-      text += fmt::format("   {} of {} evaluations", format_count(evaluator_->evaluations()),
-                          format_count(*budget_.evaluations));
-    }
-    return text;
-  }
-
-  std::size_t runs_;
-  bool only_stage_;
-  std::mutex mutex_;
-  std::string title_;
-  const Evaluator* evaluator_ = nullptr;
-  Budget budget_;
-  std::optional<Evaluation> best_;
-  Nanoseconds bound_ = 0;
-};
 
 // Runs one placer after another on every stage.
 class Runner {
  public:
   Runner(const Stages& stages, const std::vector<PlacerRun>& runs, const BudgetArguments& budget,
-         TimeFor time_for, const Objective& objective, const Session& session)
+         const LearningArguments& learning, TimeFor time_for, const Objective& objective,
+         const Session& session)
       : stages_(stages),
         runs_(runs),
         budget_(budget),
+        learning_(learning),
         time_for_(time_for),
         objective_(objective),
         session_(session),
         whole_budget_(budget.make(session).or_default()),
-        board_(runs.size(), stages) {}
+        board_(runs.size(), stages),
+        files_(open_learning_files(learning, runs, time_for == TimeFor::kEachRun)) {}
 
   std::vector<RunResult> run() {
     const Progress progress([this] { return board_.line(); });
@@ -172,7 +83,9 @@ class Runner {
         const bool others = std::any_of(runs_.begin(), runs_.end(), [&](const PlacerRun& other) {
           return other.placer != runs_[i].placer;
         });
-        if (!others) throw;
+        // Nor does a checkpoint that is not this run's pass for one that was gone on from.
+        const bool resumed = learning_.resume && learns(runs_[i]);
+        if (!others || resumed) throw;
         failed_ = runs_[i].placer;
         failures_.push_back(error.what());
       }
@@ -236,9 +149,15 @@ class Runner {
       Board& board;
       ~End() { board.end(); }
     } end{board_};
+    LearningFiles* files = files_[index].get();
+    if (files != nullptr) {
+      files->attach(evaluator.training(),
+                    [this](const TrainingPoint& point) { board_.learned(point); });
+    }
     RunResult result = run_placer(all_placers(), evaluator, runs_[index], own);
     result.result.placement = to_whole(result.result.placement, stage.devices);
     if (stage.bound.step > result.bound.step) result.bound = stage.bound;
+    if (files != nullptr && files->failure()) failures_.push_back(*files->failure());
     return result;
   }
 
@@ -274,11 +193,13 @@ class Runner {
   const Stages& stages_;
   const std::vector<PlacerRun>& runs_;
   const BudgetArguments& budget_;
+  const LearningArguments& learning_;
   TimeFor time_for_;
   Objective objective_;
   const Session& session_;
   Budget whole_budget_;
   Board board_;
+  std::vector<std::unique_ptr<LearningFiles>> files_;  // by run
   std::vector<RunResult> results_;
   PlacerSpec failed_;
   std::vector<std::string> failures_;
@@ -302,9 +223,11 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
 }
 
 std::vector<RunResult> run_all(const Stages& stages, const std::vector<PlacerRun>& runs,
-                               const BudgetArguments& budget, TimeFor time_for,
-                               const ObjectiveArguments& objective, const Session& session) {
-  Runner runner(stages, runs, budget, time_for, objective.make(), session);
+                               const BudgetArguments& budget, const LearningArguments& learning,
+                               TimeFor time_for, const ObjectiveArguments& objective,
+                               const Session& session) {
+  learning.check(runs, stages);
+  Runner runner(stages, runs, budget, learning, time_for, objective.make(), session);
   std::vector<RunResult> results = runner.run();
   if (results.empty()) fail_input("{}", fmt::join(runner.failures(), "; "));
   for (const std::string& failure : runner.failures()) {

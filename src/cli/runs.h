@@ -8,6 +8,7 @@
 #include "placer/run.h"
 
 #include "cli/command.h"
+#include "cli/learning.h"
 #include "cli/stages.h"
 
 namespace emplace::cli {
@@ -21,10 +22,12 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
 enum class TimeFor { kEachRun, kAllRuns };
 
 // Best first; ties in the order of the runs; all in the whole problem's numbers. Stops early, with
-// what is done so far, when cancelled, or when the time of all runs is up.
+// what is done so far, when cancelled, or when the time of all runs is up. Each run's curves have a
+// folder of their own where each run has all of the time, or several learn.
 std::vector<RunResult> run_all(const Stages& stages, const std::vector<PlacerRun>& runs,
-                               const BudgetArguments& budget, TimeFor time_for,
-                               const ObjectiveArguments& objective, const Session& session);
+                               const BudgetArguments& budget, const LearningArguments& learning,
+                               TimeFor time_for, const ObjectiveArguments& objective,
+                               const Session& session);
 
 // The highest of what the runs have proven.
 LowerBound proven_bound(const std::vector<RunResult>& results);

@@ -174,12 +174,36 @@ void write_and_rename(const std::string& path, const std::string& target, std::s
   File file = open_temporary(target, name);
   if (!file) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, error_text());
   std::string problem = write_bytes(file.get(), bytes);
+  // Else the name may reach the disk before the content, and a crash leave an empty file.
+  if (problem.empty() && ::fsync(::fileno(file.get())) != 0) problem = error_text();
   if (std::fclose(file.release()) != 0 && problem.empty()) problem = error_text();
   if (problem.empty() && std::rename(name.c_str(), target.c_str()) != 0) problem = error_text();
   if (!problem.empty()) {
     std::remove(name.c_str());
     fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, problem);
   }
+}
+
+// Where a file of this name really is: what a link leads to is replaced, not the link.
+std::string behind_links(const std::string& path, const fs::file_status& status) {
+  std::error_code failure;
+  if (!fs::exists(status) || !fs::is_symlink(fs::symlink_status(path, failure))) return path;
+  const std::string target = fs::canonical(path, failure).string();
+  return failure ? path : target;
+}
+
+// A device or a pipe must be written to, not replaced by a file of its name.
+bool written_in_place(const fs::file_status& status) {
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+fs::file_status status_for_writing(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) {
+    fail(ErrorKind::kSystem, "{}: is a directory; expected a file's name", path);
+  }
+  return status;
 }
 
 }  // namespace
@@ -195,26 +219,26 @@ void write_file(const std::string& path, std::string_view content) {
     packed = gzip(content);
     content = packed;
   }
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (fs::is_directory(status)) {
-    fail(ErrorKind::kSystem, "{}: is a directory; expected a file's name", path);
-  }
-  // A device or a pipe must be written to, not replaced by a file of its name.
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(path, content);
-  std::string target = path;
-  if (fs::exists(status) && fs::is_symlink(fs::symlink_status(path, ignored))) {
-    target = fs::canonical(path, ignored).string();
-    if (ignored) target = path;
-  }
-  write_and_rename(path, target, content);
+  const fs::file_status status = status_for_writing(path);
+  if (written_in_place(status)) return write_in_place(path, content);
+  write_and_rename(path, behind_links(path, status), content);
 }
 
 void require_folder(const std::string& path) {
   if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder)) return;
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code ignored;
+  if (folder.empty() || fs::is_directory(folder, ignored)) return;
   fail(ErrorKind::kSystem, "{}: cannot be written: there is no folder '{}'", path, folder.string());
+}
+
+void require_writable(const std::string& path) {
+  const fs::file_status status = status_for_writing(path);
+  if (written_in_place(status)) return;
+  std::string name;
+  const File file = open_temporary(behind_links(path, status), name);
+  if (!file) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, error_text());
+  std::remove(name.c_str());
 }
 
 }  // namespace emplace

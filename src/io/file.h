@@ -10,6 +10,9 @@ namespace emplace {
 std::string read_file(const std::string& path);
 // Throws an Error where write_file would for want of a folder; nothing where the path is empty.
 void require_folder(const std::string& path);
+// Throws an Error where write_file would because the path is a folder's, or no file can be made
+// beside it; leaves nothing behind.
+void require_writable(const std::string& path);
 void write_file(const std::string& path, std::string_view content);  // gzips where path ends in .gz
 
 }  // namespace emplace

@@ -1,0 +1,30 @@
+// A file that grows while others read it: what is appended is handed to the system at once.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace emplace {
+
+class AppendFile {
+ public:
+  enum class Open { kNew, kExisting };  // must not exist; must exist
+
+  // Throws an Error where it cannot, as append does.
+  AppendFile(const std::string& path, Open how);
+
+  void append(std::string_view bytes);
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace emplace

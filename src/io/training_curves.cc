@@ -1,0 +1,198 @@
+#include "io/training_curves.h"
+
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+#include "io/file.h"
+
+namespace emplace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Curve {
+  std::string_view column;  // of the table
+  std::string_view tag;     // in TensorBoard, where the part before the slash is a section
+  double (*value)(const TrainingPoint&);
+  bool (*known)(const TrainingPoint&) = [](const TrainingPoint&) { return true; };
+};
+
+double seconds(Nanoseconds time) {
+  return static_cast<double>(time) / 1e9;
+}
+
+bool learned(const TrainingPoint& point) {
+  return point.learned;
+}
+
+// What a point has beside its numbers of rounds, evaluations and seconds.
+constexpr Curve kCurves[] = {
+    {"best_seconds", "step_time/best",
+     [](const TrainingPoint& point) { return seconds(point.best); },
+     [](const TrainingPoint& point) { return point.best > 0; }},
+    {"round_best_seconds", "step_time/round_best",
+     [](const TrainingPoint& point) { return seconds(point.round_best); },
+     [](const TrainingPoint& point) { return point.round_best > 0; }},
+    {"mean_seconds", "step_time/mean",
+     [](const TrainingPoint& point) { return point.mean_seconds; }},
+    {"fitting_share", "policy/fitting_share",
+     [](const TrainingPoint& point) { return point.fitting_share; }},
+    {"entropy", "policy/entropy", [](const TrainingPoint& point) { return point.entropy; },
+     learned},
+    {"kl", "policy/kl", [](const TrainingPoint& point) { return point.kl; }, learned},
+    {"mean_cost", "learner/mean_cost", [](const TrainingPoint& point) { return point.mean_cost; },
+     learned},
+    {"baseline", "learner/baseline", [](const TrainingPoint& point) { return point.baseline; },
+     learned},
+    {"gradient_norm", "learner/gradient_norm",
+     [](const TrainingPoint& point) { return point.gradient_norm; }, learned},
+    {"policy_seconds", "time/policy",
+     [](const TrainingPoint& point) { return point.policy_seconds; }},
+    {"learner_seconds", "time/learner",
+     [](const TrainingPoint& point) { return point.learner_seconds; }},
+    {"evaluation_seconds", "time/evaluation",
+     [](const TrainingPoint& point) { return point.evaluation_seconds; }},
+    {"waiting_seconds", "time/waiting",
+     [](const TrainingPoint& point) { return point.waiting_seconds; }},
+};
+
+std::string header() {
+  std::string line = "round,evaluations,seconds";
+  for (const Curve& curve : kCurves) line += fmt::format(",{}", curve.column);
+  return line + "\n";
+}
+
+// Nothing between the commas where a value is not known.
+std::string row(const TrainingPoint& point) {
+  std::string line = fmt::format("{},{},{}", point.round, point.evaluations, point.seconds);
+  for (const Curve& curve : kCurves) {
+    line += curve.known(point) ? fmt::format(",{}", curve.value(point)) : ",";
+  }
+  return line + "\n";
+}
+
+std::vector<Scalar> scalars(const TrainingPoint& point) {
+  std::vector<Scalar> known;
+  for (const Curve& curve : kCurves) {
+    if (curve.known(point)) known.push_back({curve.tag, curve.value(point)});
+  }
+  return known;
+}
+
+// The integer that the line has at the front; the line loses it and its comma.
+std::optional<std::int64_t> take_integer(std::string_view& line) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  const auto length = static_cast<std::size_t>(end - line.data());
+  if (error != std::errc() || length >= line.size() || line[length] != ',') return std::nullopt;
+  line.remove_prefix(length + 1);
+  return number;
+}
+
+// The part of a table that is before a round, and the evaluations up to there.
+struct Kept {
+  std::string_view table;
+  std::int64_t evaluations = 0;
+};
+
+// The last line may be half a line, of a run that was killed.
+Kept before_round(std::string_view table, std::int64_t round, const std::string& path) {
+  const std::string first = header();
+  if (!table.starts_with(first)) {
+    fail_input("{}: is not a table of learning curves of this version; expected the header {}",
+               path, std::string_view(first).substr(0, first.size() - 1));
+  }
+  Kept kept{table.substr(0, first.size())};
+  while (true) {
+    const std::size_t begin = kept.table.size();
+    const std::size_t end = table.find('\n', begin);
+    if (end == std::string_view::npos) return kept;
+    std::string_view line = table.substr(begin, end - begin);
+    const auto own_round = take_integer(line);
+    const auto evaluations = take_integer(line);
+    if (!own_round || !evaluations || *own_round >= round) return kept;
+    kept = {table.substr(0, end + 1), *evaluations};
+  }
+}
+
+// Throws an Error where the system cannot tell.
+bool exists(const std::string& path) {
+  std::error_code failure;
+  const bool found = fs::exists(path, failure);
+  if (failure) fail(ErrorKind::kSystem, "{}: cannot be looked at: {}", path, failure.message());
+  return found;
+}
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+TrainingCurves::TrainingCurves(std::string folder, Begin begin)
+    : folder_(std::move(folder)), begin_(begin) {
+  while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
+  const bool is_new = !exists(folder_);
+  std::error_code failure;
+  if (!is_new && !fs::is_directory(folder_, failure)) {
+    fail(ErrorKind::kSystem, "{}: is a file; expected a folder for learning curves", folder_);
+  }
+  if (begin_ == Begin::kGoOn && (is_new || !exists(csv_path()))) begin_ = Begin::kAnew;
+  if (begin_ == Begin::kGoOn) before_round(read_file(csv_path()), 0, csv_path());
+}
+
+void TrainingCurves::add(const TrainingPoint& point) {
+  const double wall_time = wall_seconds();
+  if (!events_) open(point, wall_time);
+  csv_->append(row(point));
+  events_->add(wall_time, point.evaluations, scalars(point));
+}
+
+void TrainingCurves::open(const TrainingPoint& first, double wall_time) {
+  std::error_code failure;
+  fs::create_directories(folder_, failure);
+  if (failure) {
+    fail(ErrorKind::kSystem, "{}: cannot be made: {}", folder_, failure.message());
+  }
+  std::int64_t first_step = 0;
+  if (begin_ == Begin::kAnew) {
+    remove_event_files();
+    write_file(csv_path(), header());
+  } else {
+    const std::string table = read_file(csv_path());
+    const Kept kept = before_round(table, first.round, csv_path());
+    first_step = kept.evaluations + 1;
+    write_file(csv_path(), kept.table);
+  }
+  csv_.emplace(csv_path(), AppendFile::Open::kExisting);
+  events_.emplace(folder_, wall_time);
+  if (begin_ == Begin::kGoOn) events_->restart_at(wall_time, first_step);
+}
+
+// Of the run that was here before; others' are left alone.
+void TrainingCurves::remove_event_files() const {
+  std::error_code failure;
+  std::vector<fs::path> old;
+  fs::directory_iterator entry(folder_, failure);
+  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("events.out.tfevents.") && name.ends_with(kEventFileEnding)) {
+      old.push_back(entry->path());
+    }
+  }
+  if (failure) fail(ErrorKind::kSystem, "{}: cannot be read: {}", folder_, failure.message());
+  for (const fs::path& path : old) {
+    fs::remove(path, failure);
+    if (failure) {
+      fail(ErrorKind::kSystem, "{}: cannot be removed: {}", path.string(), failure.message());
+    }
+  }
+}
+
+}  // namespace emplace
