@@ -74,6 +74,19 @@ Bytes single_device_peak(const std::shared_ptr<const Graph>& graph, const Device
   return peaks[0];
 }
 
+std::shared_ptr<const Cluster> make_cluster(const std::shared_ptr<const Graph>& graph,
+                                            const Shape& shape) {
+  const DeviceType type = device_type(*graph);
+  const Bytes memory = single_device_peak(graph, type) * shape.memory_percent / 100;
+  ClusterSpec spec;
+  spec.name = shape.name;
+  for (std::size_t i = 0; i < shape.slowdowns.size(); ++i) {
+    spec.devices.push_back(make_device(type, i, shape.slowdowns[i], memory));
+  }
+  spec.links.push_back({.bandwidth = 12'000'000'000, .latency = 10'000, .channel = "pair"});
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
 }  // namespace
 
 std::vector<std::string> files_below(const std::string& folder, std::string_view ending) {
@@ -94,16 +107,12 @@ std::shared_ptr<const Cluster> cluster_for(const std::shared_ptr<const Graph>& g
                                            const std::string& name) {
   const auto shape = std::find_if(shapes().begin(), shapes().end(),
                                   [&](const Shape& one) { return one.name == name; });
-  if (shape == shapes().end()) return read_cluster(name);
-  const DeviceType type = device_type(*graph);
-  const Bytes memory = single_device_peak(graph, type) * shape->memory_percent / 100;
-  ClusterSpec spec;
-  spec.name = name;
-  for (std::size_t i = 0; i < shape->slowdowns.size(); ++i) {
-    spec.devices.push_back(make_device(type, i, shape->slowdowns[i], memory));
-  }
-  spec.links.push_back({.bandwidth = 12'000'000'000, .latency = 10'000, .channel = "pair"});
-  return std::make_shared<const Cluster>(std::move(spec));
+  return shape == shapes().end() ? read_cluster(name) : make_cluster(graph, *shape);
+}
+
+std::shared_ptr<const Cluster> equal_devices(const std::shared_ptr<const Graph>& graph,
+                                             std::size_t count, std::int64_t memory_percent) {
+  return make_cluster(graph, {"equal", std::vector<std::int64_t>(count, 1), memory_percent});
 }
 
 double peak_gigabytes() {

@@ -29,6 +29,10 @@ std::vector<std::string> captured_graphs();
 std::shared_ptr<const Cluster> cluster_for(const std::shared_ptr<const Graph>& graph,
                                            const std::string& name);
 
+// So many devices of that kind, each with this much of the peak.
+std::shared_ptr<const Cluster> equal_devices(const std::shared_ptr<const Graph>& graph,
+                                             std::size_t count, std::int64_t memory_percent);
+
 // Of this process, since its start or the last call of forget_peak_memory.
 double peak_gigabytes();
 void forget_peak_memory();

@@ -1,0 +1,82 @@
+// Runs of placers under a budget of evaluations, each on one thread, kept in a file so that what is
+// done is not done again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+#include "sim/simulator.h"
+
+#include "io/append_file.h"
+#include "support/claims.h"
+
+namespace emplace::bench {
+
+struct RunKey {
+  std::string workload;
+  std::string placer;
+  std::uint64_t seed = 1;
+  std::int64_t evaluations = 0;
+
+  friend auto operator<=>(const RunKey&, const RunKey&) = default;
+};
+
+// The seed is 1 for placers without chance.
+RunKey run_key(const Workload& workload, const std::string& placer, int seed,
+               std::int64_t evaluations);
+
+// The best so far, after so much.
+struct Progress {
+  std::int64_t evaluations = 0;
+  double agent_seconds = 0;
+  Nanoseconds step = 0;
+  bool fits = false;
+};
+
+struct LearningRun {
+  Nanoseconds step = 0;
+  bool fits = false;
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+  // Processor time of the thread that the placer runs on: of a placer that learns, all but the
+  // evaluations, whatever else the machine does.
+  double agent_seconds = 0;
+  // Sums over the rounds of a placer that learns.
+  double policy_seconds = 0;
+  double learner_seconds = 0;
+  double evaluation_seconds = 0;
+  double waiting_seconds = 0;
+  std::vector<Progress> history;
+};
+
+// A workload, ready to run on.
+struct Stage {
+  std::shared_ptr<const Simulator> simulator;
+  Nanoseconds single = 0;  // step time on one device, whether it fits or not
+};
+Stage make_stage(const Workload& workload);
+
+LearningRun run(const Stage& stage, const RunKey& key);
+
+class RunStore {
+ public:
+  // Reads what the file has, where it exists, and appends to it; an empty path: nothing is kept.
+  explicit RunStore(const std::string& path);
+
+  const LearningRun* find(const RunKey& key) const;
+  void add(const RunKey& key, LearningRun run);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<RunKey, LearningRun> runs_;
+  std::optional<AppendFile> file_;
+};
+
+}  // namespace emplace::bench

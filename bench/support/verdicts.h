@@ -1,0 +1,54 @@
+// Whether runs bear out what is claimed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/claims.h"
+#include "support/learning_runs.h"
+#include "support/statistics.h"
+
+namespace emplace::bench {
+
+enum class Verdict { kReproduced, kNotReproduced, kUnclear };
+std::string to_string(Verdict verdict);
+
+// What a run that finds nothing that fits counts as, in step times on one device.
+inline constexpr double kNothingFits = 10;
+
+// All runs of one comparison.
+class Evidence {
+ public:
+  Evidence(std::map<std::string, Stage> stages, const RunStore& runs, int seeds,
+           std::int64_t evaluations);
+
+  const Stage& stage(const std::string& workload) const { return stages_.at(workload); }
+  const LearningRun& run(const std::string& workload, const std::string& placer, int seed) const;
+  int seeds() const { return seeds_; }
+
+  // In step times on one device; by seed.
+  std::vector<double> step_times(const std::string& workload, const std::string& placer) const;
+  // Of left's measure over right's, in the geometric mean over the workloads.
+  Interval ratio(const Statement& statement) const;
+
+ private:
+  bool ever_fits(const std::string& name, const std::string& placer) const;
+  double step_time(const std::string& workload, const std::string& placer, int seed) const;
+  // How far the run was when it was as good as that, in step times on one device.
+  double reached(Measure measure, const std::string& workload, const std::string& placer, int seed,
+                 double target) const;
+  double log_ratio(const Statement& statement, const std::string& workload, int seed) const;
+
+  std::map<std::string, Stage> stages_;
+  const RunStore& runs_;
+  int seeds_;
+  std::int64_t evaluations_;
+};
+
+// Reproduced where the interval is within what is claimed, not where it is outside.
+Verdict judge(const Statement& statement, const Interval& ratio);
+// Of a claim: the worst of its statements'.
+Verdict judge(const std::vector<Verdict>& statements);
+
+}  // namespace emplace::bench
