@@ -13,6 +13,7 @@
 
 #include "placers/all.h"
 
+#include "support/learned_placers.h"
 #include "support/tiny_graphs.h"
 
 namespace emplace {
@@ -88,12 +89,20 @@ TEST_P(Golden, run_is_as_recorded) {
 INSTANTIATE_TEST_SUITE_P(AllPlacers, Golden, testing::ValuesIn(placer_keys()),
                          [](const auto& param_info) { return param_info.param; });
 
+// A placer that learns, in a build that has none of them.
+bool left_out(const std::filesystem::path& key) {
+  const auto sources = std::filesystem::path(EMPLACE_SOURCE_DIR) / "src" / "placers" / "learned";
+  return learned_placers().empty() &&
+         std::filesystem::exists(sources / (key.string() + ".cc"));
+}
+
 TEST(GoldenFolder, holds_only_runs_of_registered_placers) {
   const std::vector<std::string> listed = placer_keys();
   const std::set<std::string> keys(listed.begin(), listed.end());
   for (const auto& entry : std::filesystem::directory_iterator(golden_folder())) {
     EXPECT_EQ(entry.path().extension(), ".txt") << entry.path();
-    EXPECT_TRUE(keys.contains(entry.path().stem())) << entry.path() << " has no placer";
+    EXPECT_TRUE(keys.contains(entry.path().stem()) || left_out(entry.path().stem()))
+        << entry.path() << " has no placer";
   }
 }
 

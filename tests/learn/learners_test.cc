@@ -1,0 +1,155 @@
+// Every learner on problems whose best placement is known: what counts is not the best sample,
+// which chance would find, but what the policy has come to.
+#include <functional>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "learn/groupings.h"
+#include "learn/learner.h"
+#include "learn/learners/cross_entropy.h"
+#include "learn/learners/ppo.h"
+#include "learn/learners/reinforce.h"
+#include "learn/method.h"
+#include "learn/policies/table.h"
+#include "learn/trainer.h"
+#include "support/timed_graph.h"
+
+namespace emplace::learn {
+namespace {
+
+std::shared_ptr<const Problem> on_two(TimedGraph& graph, Bytes memory = kUnlimited) {
+  return compile(graph.build(), std::make_shared<const Cluster>(Cluster(gpu_cluster(2, memory))));
+}
+
+// A chain of 300 us whose every transfer costs 200 us, and a branch of 250 us beside it: the chain
+// on one device and the branch on the other take 300 us.
+std::shared_ptr<const Problem> chain_and_branch() {
+  TimedGraph graph;
+  TensorId last = graph.op("chain0", 100, {}, 200'000);
+  last = graph.op("chain1", 100, {last}, 200'000);
+  graph.op("chain2", 100, {last});
+  graph.op("branch", 250, {});
+  return on_two(graph);
+}
+constexpr Nanoseconds kChainAndBranch = 300'000;
+
+// A chain of four ops that do not fit on one device: cut in the middle, where the tensor is small
+// (10 us), it takes 410 us. Every other cut costs 300 us more or does not fit.
+std::shared_ptr<const Problem> forced_split() {
+  TimedGraph graph;
+  std::optional<TensorId> last;
+  for (int i = 0; i < 4; ++i) {
+    OpSpec spec{.name = "op" + std::to_string(i), .type = "compute"};
+    if (last) spec.inputs = {*last};
+    spec.persistent_bytes = 1'000'000;
+    last = graph.add(spec, 100, i == 1 ? 10'000 : 300'000);
+  }
+  return on_two(graph, 3'000'000);
+}
+constexpr Nanoseconds kForcedSplit = 410'000;
+
+struct LearnerCase {
+  std::string name;
+  std::function<LearnerPtr(const Problem&, const CostSettings&)> make;
+};
+
+void PrintTo(const LearnerCase& learner, std::ostream* out) {
+  *out << learner.name;
+}
+
+// Times here are of a thousandth of a second: the learning rates of plain ascent follow.
+OptimizerSettings adam(double rate) {
+  return {.learning_rate = rate};
+}
+
+std::vector<LearnerCase> learner_cases() {
+  return {
+      {"reinforce",
+       [](const Problem& problem, const CostSettings& cost) {
+         return reinforce(problem, {.batch = 16, .optimizer = adam(0.05), .cost = cost});
+       }},
+      {"ppo_clipped",
+       [](const Problem& problem, const CostSettings& cost) {
+         return ppo(problem, {.batch = 16, .optimizer = adam(0.1), .cost = cost});
+       }},
+      {"ppo_with_divergence",
+       [](const Problem& problem, const CostSettings& cost) {
+         return ppo(problem, {.batch = 16,
+                              .epochs = 10,
+                              .optimizer = {.adam = false, .learning_rate = 0.3},
+                              .cost = cost,
+                              .clip = 0});
+       }},
+      {"cross_entropy",
+       [](const Problem& problem, const CostSettings& cost) {
+         return cross_entropy(
+             problem, {.batch = 16, .refit_after = 160, .uniform_share = 0.01, .cost = cost});
+       }},
+      {"post",
+       [](const Problem& problem, const CostSettings& cost) {
+         return ppo_and_cross_entropy(
+             problem, {.batch = 16, .refit_after = 160, .uniform_share = 0.01, .cost = cost},
+             {.batch = 16,
+              .epochs = 10,
+              .optimizer = {.adam = false, .learning_rate = 0.3},
+              .cost = cost,
+              .clip = 0});
+       }},
+  };
+}
+
+class Learners : public testing::TestWithParam<LearnerCase> {
+ protected:
+  // Of the last rounds' placements.
+  struct Ending {
+    double mean_seconds = 0;
+    double fitting_share = 0;
+    double entropy = 0;
+    Nanoseconds best = 0;
+  };
+
+  Ending learn(const std::shared_ptr<const Problem>& problem, const CostSettings& cost) {
+    Evaluator evaluator(problem);
+    Budget budget;
+    budget.evaluations = 6400;
+    std::vector<TrainingPoint> points;
+    evaluator.training().on_round = [&](const TrainingPoint& point) { points.push_back(point); };
+    const MethodPtr method = sample_and_learn(table_policy(group_by_colocation(*problem), "cpu"),
+                                              GetParam().make(*problem, cost));
+    Environment environment(evaluator, budget, "test");
+    train(*method, environment, Rng(4), {.key = "test"});
+    EXPECT_EQ(evaluator.evaluations(), 6400);
+    Ending ending;
+    constexpr std::size_t kLast = 20;
+    for (std::size_t i = points.size() - kLast; i < points.size(); ++i) {
+      ending.mean_seconds += points[i].mean_seconds / kLast;
+      ending.fitting_share += points[i].fitting_share / kLast;
+    }
+    ending.entropy = points.back().entropy;
+    ending.best = points.back().best;
+    return ending;
+  }
+};
+
+TEST_P(Learners, put_a_chain_and_a_branch_side_by_side) {
+  const Ending ending = learn(chain_and_branch(), {.shortage = Shortage::kPenalty});
+  EXPECT_EQ(ending.best, kChainAndBranch);
+  EXPECT_LT(ending.mean_seconds, 1.15e-9 * kChainAndBranch);
+  EXPECT_LT(ending.entropy, 0.35) << "ln 2 is a policy that knows nothing";
+}
+
+TEST_P(Learners, split_where_memory_forces_them_to) {
+  for (const Shortage shortage : {Shortage::kPenalty, Shortage::kSignal}) {
+    const Ending ending = learn(forced_split(), {.shortage = shortage, .failing_seconds = 0.01});
+    EXPECT_EQ(ending.best, kForcedSplit);
+    EXPECT_GT(ending.fitting_share, 0.85);
+    EXPECT_LT(ending.mean_seconds, 1.15e-9 * kForcedSplit);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Learners, testing::ValuesIn(learner_cases()),
+                         [](const auto& made) { return made.param.name; });
+
+}  // namespace
+}  // namespace emplace::learn

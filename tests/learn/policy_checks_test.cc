@@ -1,0 +1,253 @@
+// What every policy owes its learners: scores equal to those of sampling, and a gradient that is
+// the expected cost's.
+#include <cmath>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "learn/groupings.h"
+#include "learn/learner.h"
+#include "learn/learners/ppo.h"
+#include "learn/learners/reinforce.h"
+#include "learn/policies/segment_attention.h"
+#include "learn/policies/segment_seq2seq.h"
+#include "learn/policies/seq2seq.h"
+#include "learn/policies/table.h"
+#include "learn/policy.h"
+#include "support/timed_graph.h"
+#include "support/tiny_graphs.h"
+
+namespace emplace::learn {
+namespace {
+
+struct PolicyCase {
+  std::string name;
+  std::function<PolicyPtr(const Problem&, Rng&)> make;
+};
+
+void PrintTo(const PolicyCase& policy, std::ostream* out) {
+  *out << policy.name;
+}
+
+// The grouper's decisions about empty groups are no decisions: its own test enumerates the others.
+std::vector<PolicyCase> policy_cases() {
+  return {
+      {"table", [](const Problem& problem,
+                   Rng&) { return table_policy(group_by_colocation(problem), "cpu"); }},
+      {"sequence",
+       [](const Problem& problem, Rng& rng) {
+         return sequence_policy(group_by_colocation(problem), {.width = 8}, "cpu", rng);
+       }},
+      {"sequence_that_sees_its_unit",
+       [](const Problem& problem, Rng& rng) {
+         return sequence_policy(
+             group_by_colocation(problem),
+             {.width = 8, .bidirectional = true, .decoder_sees_unit = true, .tanh_constant = 5},
+             "cpu", rng);
+       }},
+      {"segments",
+       [](const Problem& problem, Rng& rng) {
+         return segment_sequence_policy(
+             group_by_colocation(problem),
+             {.encoder_layers = 2, .encoder_width = 6, .width = 8, .segment = 3, .blocks = 2},
+             "cpu", rng);
+       }},
+      {"segment_attention",
+       [](const Problem& problem, Rng& rng) {
+         return segment_attention_policy(
+             group_by_colocation(problem),
+             {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .segment = 3}, "cpu", rng);
+       }},
+  };
+}
+
+// Weights far enough from their start that nothing is symmetric.
+void disturb(Policy& policy, Rng& rng, double size) {
+  const torch::NoGradGuard no_gradients;
+  for (torch::Tensor parameter : policy.parameters().tensors()) {
+    parameter.add_(normals(parameter.sizes().vec(), rng), size);
+  }
+}
+
+class PolicyChecks : public testing::TestWithParam<PolicyCase> {};
+
+TEST_P(PolicyChecks, scores_samples_as_it_drew_them) {
+  for (const TinyCase& tiny : tiny_cases()) {
+    Rng rng(7);
+    const PolicyPtr policy = GetParam().make(*tiny.problem, rng);
+    disturb(*policy, rng, 0.3);
+    policy->begin_round(0);
+    const Samples samples = policy->sample(6, rng);
+    const Scores scores = policy->score(samples);
+    ASSERT_EQ(scores.log_probs.sizes(), samples.log_probs.sizes()) << tiny.name;
+    EXPECT_TRUE(torch::allclose(scores.log_probs, samples.log_probs, 1e-4, 1e-5))
+        << tiny.name << "\n"
+        << scores.log_probs << samples.log_probs;
+    EXPECT_TRUE((scores.log_probs <= 1e-6).all().item<bool>()) << tiny.name;
+    // A part of the samples scores as it does among all.
+    const Scores part = policy->score(samples.slice(2, 3));
+    EXPECT_TRUE(torch::allclose(part.log_probs, scores.log_probs.slice(0, 2, 5), 1e-4, 1e-5))
+        << tiny.name;
+    for (std::int64_t i = 0; i < samples.size(); ++i) {
+      const Placement placement = policy->placement(samples, i);
+      for (OpId op = 0; op < tiny.problem->num_ops(); ++op) {
+        EXPECT_TRUE(tiny.problem->allowed(tiny.problem->group_of(op), placement[op])) << tiny.name;
+      }
+    }
+  }
+}
+
+TEST_P(PolicyChecks, finds_decisions_for_a_placement) {
+  for (const char* name : {"diamond_on_two_equal", "fork_join_on_four_on_a_bus"}) {
+    const TinyCase& tiny = tiny_case(name);
+    Rng rng(3);
+    const PolicyPtr policy = GetParam().make(*tiny.problem, rng);
+    Placement all_on_last(tiny.problem->num_ops(), tiny.problem->num_devices() - 1);
+    const Samples samples = policy->actions_for(all_on_last);
+    ASSERT_EQ(samples.size(), 1);
+    EXPECT_EQ(policy->placement(samples, 0), all_on_last) << name;
+    EXPECT_TRUE(std::isfinite(policy->score(samples).log_probs.sum().item<double>())) << name;
+  }
+}
+
+// Three ops in a row: on one device or two, with a transfer that hurts.
+std::shared_ptr<const Problem> three_ops() {
+  TimedGraph graph;
+  const TensorId a = graph.op("a", 300'000, {}, 200'000'000);
+  const TensorId b = graph.op("b", 200'000, {a}, 50'000'000);
+  graph.op("c", 400'000, {b});
+  return compile(graph.build(), std::make_shared<const Cluster>(Cluster(gpu_cluster(2))));
+}
+
+// All sequences of decisions, each once, with what each costs.
+struct Enumeration {
+  Enumeration(Policy& policy, const Problem& problem, const CostSettings& cost) {
+    Rng rng(1);
+    const Samples any = policy.sample(1, rng);
+    const Scores scores = policy.score(any);
+    std::vector<std::int64_t> classes;
+    for (const torch::Tensor& distribution : scores.distributions) {
+      for (std::int64_t i = 0; i < distribution.size(1); ++i)
+        classes.push_back(distribution.size(2));
+    }
+    std::int64_t count = 1;
+    for (const std::int64_t size : classes) count *= size;
+    samples.context = any.context;
+    samples.actions =
+        torch::empty({count, static_cast<std::int64_t>(classes.size())}, torch::kInt64);
+    for (std::int64_t row = 0; row < count; ++row) {
+      std::int64_t rest = row;
+      for (std::size_t i = 0; i < classes.size(); ++i) {
+        samples.actions[row][static_cast<std::int64_t>(i)] = rest % classes[i];
+        rest /= classes[i];
+      }
+    }
+    Evaluator evaluator(std::make_shared<const Simulator>(
+        std::shared_ptr<const Problem>(std::shared_ptr<void>(), &problem)));
+    const Costs costs(problem, cost);
+    for (std::int64_t row = 0; row < count; ++row) {
+      const Evaluation value = evaluator.evaluate(policy.placement(samples, row));
+      outcomes.push_back({value.step, value.overflow, true});
+      cost_of.push_back(costs(outcomes.back()));
+    }
+  }
+
+  double expected_cost(Policy& policy) const {
+    const torch::NoGradGuard no_gradients;
+    const torch::Tensor probability = policy.score(samples).log_probs.sum(1).exp();
+    double sum = 0;
+    for (std::size_t i = 0; i < cost_of.size(); ++i) {
+      sum += probability[static_cast<std::int64_t>(i)].item<double>() * cost_of[i];
+    }
+    EXPECT_NEAR(probability.sum().item<double>(), 1, 1e-4);
+    return sum;
+  }
+
+  Samples samples;
+  std::vector<Outcome> outcomes;
+  std::vector<double> cost_of;
+};
+
+// One plain step of the learner from very many samples goes along the gradient of the expected
+// cost: the step's length is the slope that finite differences find in its direction.
+void expect_gradient(Policy& policy, const Problem& problem, Learner& learner,
+                     const CostSettings& cost, double rate) {
+  const Enumeration all(policy, problem, cost);
+  Rng rng(11);
+  const Samples samples = policy.sample(learner.batch(), rng);
+  std::promise<std::vector<Outcome>> promise;
+  std::vector<Outcome> outcomes;
+  Evaluator evaluator(std::make_shared<const Simulator>(
+      std::shared_ptr<const Problem>(std::shared_ptr<void>(), &problem)));
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    const Evaluation value = evaluator.evaluate(policy.placement(samples, i));
+    outcomes.push_back({value.step, value.overflow, true});
+  }
+  promise.set_value(outcomes);
+  PendingOutcomes pending(promise.get_future());
+  std::vector<torch::Tensor> before;
+  for (const torch::Tensor& parameter : policy.parameters().tensors()) {
+    before.push_back(parameter.detach().clone());
+  }
+  learner.update(policy, samples, pending, 2);
+  const torch::NoGradGuard no_gradients;
+  std::vector<torch::Tensor> direction;
+  double squares = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    direction.push_back((before[i] - policy.parameters().tensors()[i].detach()) / rate);
+    squares += direction.back().pow(2).sum().item<double>();
+  }
+  const double length = std::sqrt(squares);
+  const auto cost_at = [&](double step) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      torch::Tensor parameter = policy.parameters().tensors()[i];
+      parameter.copy_(before[i] + direction[i] * (step / length));
+    }
+    return all.expected_cost(policy);
+  };
+  constexpr double kStep = 0.0015;
+  const double slope = (cost_at(kStep) - cost_at(-kStep)) / (2 * kStep);
+  EXPECT_GT(length, 1e-4);
+  EXPECT_NEAR(slope, length, 0.1 * length);
+}
+
+constexpr std::int64_t kManySamples = 20'000;
+
+TEST_P(PolicyChecks, reinforce_goes_along_the_gradient_of_the_expected_cost) {
+  const auto problem = three_ops();
+  Rng rng(5);
+  const PolicyPtr policy = GetParam().make(*problem, rng);
+  disturb(*policy, rng, 0.2);
+  policy->begin_round(1'000'000);
+  const CostSettings cost{.shortage = Shortage::kPenalty};
+  constexpr double kRate = 1;  // so that the step is not lost in rounding
+  const LearnerPtr learner = reinforce(
+      *problem,
+      {.batch = kManySamples, .optimizer = {.adam = false, .learning_rate = kRate}, .cost = cost});
+  expect_gradient(*policy, *problem, *learner, cost, kRate);
+}
+
+TEST_P(PolicyChecks, first_step_of_ppo_goes_along_the_gradient_of_the_expected_cost) {
+  const auto problem = three_ops();
+  for (const double clip : {0.0, 0.2}) {
+    Rng rng(5);
+    const PolicyPtr policy = GetParam().make(*problem, rng);
+    disturb(*policy, rng, 0.2);
+    policy->begin_round(1'000'000);
+    const CostSettings cost{.shortage = Shortage::kPenalty};
+    constexpr double kRate = 1;  // so that the step is not lost in rounding
+    const LearnerPtr learner = ppo(*problem, {.batch = kManySamples,
+                                              .epochs = 1,
+                                              .optimizer = {.adam = false, .learning_rate = kRate},
+                                              .cost = cost,
+                                              .normalize_advantage = false,
+                                              .clip = clip});
+    expect_gradient(*policy, *problem, *learner, cost, kRate);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PolicyChecks, testing::ValuesIn(policy_cases()),
+                         [](const auto& made) { return made.param.name; });
+
+}  // namespace
+}  // namespace emplace::learn

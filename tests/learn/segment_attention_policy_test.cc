@@ -1,0 +1,39 @@
+#include <gtest/gtest.h>
+
+#include "learn/groupings.h"
+#include "learn/policies/segment_attention.h"
+#include "learn/policy.h"
+#include "support/tiny_graphs.h"
+
+namespace emplace::learn {
+namespace {
+
+SegmentAttentionSettings small_policy() {
+  return {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .layers = 2, .segment = 3};
+}
+
+TEST(SegmentAttentionPolicy, scores_as_it_sampled) {
+  for (const char* name : {"fork_join_on_three_unequal", "one_op_on_two_equal",
+                           "pinned_ends_on_four_on_a_bus", "training_step_on_one_device"}) {
+    Rng rng(3);
+    const Problem& problem = *tiny_case(name).problem;
+    const PolicyPtr policy =
+        segment_attention_policy(group_by_colocation(problem), small_policy(), "cpu", rng);
+    const Samples samples = policy->sample(16, rng);
+    const Scores scores = policy->score(samples);
+    EXPECT_TRUE(torch::allclose(scores.log_probs, samples.log_probs, 1e-5, 1e-5)) << name;
+    EXPECT_TRUE(scores.log_probs.requires_grad());
+    EXPECT_EQ(scores.distributions.at(0).size(0), 1);
+    for (std::int64_t i = 0; i < samples.size(); ++i) {
+      const Placement placement = policy->placement(samples, i);
+      const Samples back = policy->actions_for(placement);
+      EXPECT_TRUE(torch::equal(back.actions[0], samples.actions[i])) << name;
+      EXPECT_TRUE(
+          torch::allclose(policy->score(back).log_probs[0], samples.log_probs[i], 1e-5, 1e-5))
+          << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace emplace::learn

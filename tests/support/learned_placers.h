@@ -1,0 +1,18 @@
+// The placers that learn, which a build without libtorch does not have.
+#pragma once
+
+#include <vector>
+
+#include "placers/all.h"
+
+namespace emplace {
+
+inline std::vector<const PlacerInfo*> learned_placers() {
+  std::vector<const PlacerInfo*> learned;
+  for (const PlacerInfo* info : all_placers().list()) {
+    if (info->family == "learned") learned.push_back(info);
+  }
+  return learned;
+}
+
+}  // namespace emplace
