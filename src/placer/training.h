@@ -19,12 +19,12 @@ struct TrainingPoint {
   Nanoseconds round_best = 0;    // of those of this round that fit; 0: none does
   double mean_seconds = 0;       // step time of this round's placements, whether they fit or not
   double fitting_share = 0;      // of this round's placements
-  bool learned = true;  // whether the round ended in an update: else what follows says nothing
-  double mean_cost = 0;          // what the learner minimises
-  double baseline = 0;           // what it compares with
-  double entropy = 0;            // nats per decision
-  double kl = 0;                 // from the policy before the round, per decision
-  double gradient_norm = 0;      // of the last step, before clipping
+  bool learned = true;       // whether the round ended in an update: else what follows says nothing
+  double mean_cost = 0;      // what the learner minimises
+  double baseline = 0;       // what it compares with
+  double entropy = 0;        // nats per decision
+  double kl = 0;             // from the policy before the round, per decision
+  double gradient_norm = 0;  // of the last step, before clipping
   // Seconds of this round. Evaluation runs beside the others, so `waiting` is what it really costs.
   double policy_seconds = 0;
   double learner_seconds = 0;

@@ -92,8 +92,7 @@ INSTANTIATE_TEST_SUITE_P(AllPlacers, Golden, testing::ValuesIn(placer_keys()),
 // A placer that learns, in a build that has none of them.
 bool left_out(const std::filesystem::path& key) {
   const auto sources = std::filesystem::path(EMPLACE_SOURCE_DIR) / "src" / "placers" / "learned";
-  return learned_placers().empty() &&
-         std::filesystem::exists(sources / (key.string() + ".cc"));
+  return learned_placers().empty() && std::filesystem::exists(sources / (key.string() + ".cc"));
 }
 
 TEST(GoldenFolder, holds_only_runs_of_registered_placers) {

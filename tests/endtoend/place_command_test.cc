@@ -92,7 +92,8 @@ TEST_F(PlaceCommand, bad_rules_are_refused) {
 }
 
 TEST_F(PlaceCommand, no_more_devices_are_used_than_asked_for) {
-  for (const std::string placer : {"single,expert,scotch,dp,lns,post", "round_robin", "hash", "metis", "heft"}) {
+  for (const std::string placer :
+       {"single,expert,scotch,dp,lns,post", "round_robin", "hash", "metis", "heft"}) {
     const Json one = place("--devices 1 --evaluations 100 -p " + placer);
     EXPECT_EQ(one["step_ns"], 210000) << placer << ": a fast device with everything";
     EXPECT_EQ(one["optimal"], true) << "nothing on one device is faster";
