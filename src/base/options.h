@@ -23,7 +23,7 @@ namespace emplace {
 // What people are shown of an option.
 struct OptionInfo {
   std::string name;
-  std::string type;           // integer, real, flag, choice
+  std::string type;           // integer, real, flag, choice, text
   std::string default_value;  // as one would write it
   std::string range;          // "1 to 10", "true, false", "a, b, c"
   std::string help;
@@ -48,7 +48,7 @@ class OptionSchema {
  public:
   OptionSchema integer(std::string name, std::int64_t Options::*member, std::int64_t low,
                        std::int64_t high, std::string help) {
-    add({name, "integer", fmt::format("{}", Options{}.*member), fmt::format("{} to {}", low, high),
+    add({name, "integer", fmt::format("{}", defaults().*member), fmt::format("{} to {}", low, high),
          std::move(help)},
         [=](Options& options, std::string_view text) {
           options.*member = read_integer(name, text, low, high);
@@ -58,7 +58,7 @@ class OptionSchema {
 
   OptionSchema real(std::string name, double Options::*member, double low, double high,
                     std::string help) {
-    add({name, "real", fmt::format("{}", Options{}.*member), fmt::format("{} to {}", low, high),
+    add({name, "real", fmt::format("{}", defaults().*member), fmt::format("{} to {}", low, high),
          std::move(help)},
         [=](Options& options, std::string_view text) {
           options.*member = read_real(name, text, low, high);
@@ -67,18 +67,26 @@ class OptionSchema {
   }
 
   OptionSchema flag(std::string name, bool Options::*member, std::string help) {
-    add({name, "flag", fmt::format("{}", Options{}.*member), "true, false", std::move(help)},
+    add({name, "flag", fmt::format("{}", defaults().*member), "true, false", std::move(help)},
         [=](Options& options, std::string_view text) { options.*member = read_flag(name, text); });
     return std::move(*this);
   }
 
   OptionSchema choice(std::string name, std::string Options::*member,
                       std::vector<std::string> choices, std::string help) {
-    add({name, "choice", Options{}.*member, fmt::format("{}", fmt::join(choices, ", ")),
+    add({name, "choice", defaults().*member, fmt::format("{}", fmt::join(choices, ", ")),
          std::move(help)},
         [=](Options& options, std::string_view text) {
           options.*member = read_choice(name, text, choices);
         });
+    return std::move(*this);
+  }
+
+  // Anything; `range` says what is expected.
+  OptionSchema text(std::string name, std::string Options::*member, std::string range,
+                    std::string help) {
+    add({name, "text", defaults().*member, std::move(range), std::move(help)},
+        [=](Options& options, std::string_view text) { options.*member = std::string(text); });
     return std::move(*this);
   }
 
@@ -103,6 +111,11 @@ class OptionSchema {
 
   void add(OptionInfo info, std::function<void(Options&, std::string_view)> assign) {
     entries_.push_back({std::move(info), std::move(assign)});
+  }
+
+  static const Options& defaults() {
+    static const Options options;
+    return options;
   }
 
   const Entry& find(const std::string& name) const {

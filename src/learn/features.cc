@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 
+#include "cost/op_class.h"
+
 #include "placer/ranks.h"
 
 namespace emplace::learn {
@@ -104,6 +106,20 @@ void add_types(Table& table, const UnitGraph& units, const Totals& totals) {
   }
 }
 
+void add_classes(Table& table, const UnitGraph& units, const Totals& totals) {
+  const Graph& graph = units.problem().graph();
+  const auto first = static_cast<std::int64_t>(table.names().columns.size());
+  for (std::size_t c = 0; c < kNumOpClasses; ++c) {
+    table.begin(op_class_name(static_cast<OpClass>(c)));
+  }
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    const UnitId unit = units.unit_of_op(op);
+    const OpClass op_class = classify(graph.type(op), graph.phase(op)).op_class;
+    table.matrix().at(unit, first + static_cast<std::int64_t>(op_class)) +=
+        static_cast<float>(1 / totals.ops[unit]);
+  }
+}
+
 void add_sizes(Table& table, const UnitGraph& units, const Totals& totals) {
   const Graph& graph = units.problem().graph();
   for (std::int64_t dim = 0; dim < kDims; ++dim) {
@@ -127,12 +143,24 @@ void add_sizes(Table& table, const UnitGraph& units, const Totals& totals) {
   table.column("FLOPs", [&](UnitId unit) { return log_scaled(totals.flops[unit], 50); });
 }
 
-void add_times(Table& table, const UnitGraph& units) {
-  const Problem& problem = units.problem();
+double mean_time(const UnitGraph& units) {
   double mean = 0;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     mean += static_cast<double>(units.mean_duration(unit)) / units.size();
   }
+  return mean;
+}
+
+void add_mean_time(Table& table, const UnitGraph& units) {
+  const double mean = mean_time(units);
+  table.column("mean time", [&](UnitId unit) {
+    return mean > 0 ? log_scaled(static_cast<double>(units.mean_duration(unit)) / mean, 8) : 0.0F;
+  });
+}
+
+void add_times(Table& table, const UnitGraph& units) {
+  const Problem& problem = units.problem();
+  const double mean = mean_time(units);
   for (DeviceId device = 0; device < problem.num_devices(); ++device) {
     std::vector<double> time(units.size());
     for (OpId op = 0; op < problem.num_ops(); ++op) {
@@ -172,6 +200,23 @@ void add_phases(Table& table, const UnitGraph& units, const Totals& totals) {
   }
 }
 
+// With so many columns of what ops are, and of their times.
+template <class AddKinds, class AddTimes>
+Matrix describe(const UnitGraph& units, std::int64_t kinds, std::int64_t times,
+                const AddKinds& add_kinds, const AddTimes& add_their_times, FeatureNames* names) {
+  const std::int64_t columns = kinds + kDims + 5 + times + 5 + kPhases;
+  Table table(units.size(), columns);
+  const Totals totals(units);
+  add_kinds(table, units, totals);
+  add_sizes(table, units, totals);
+  add_their_times(table, units);
+  add_place_in_graph(table, units, totals);
+  add_phases(table, units, totals);
+  EMPLACE_CHECK(static_cast<std::int64_t>(table.names().columns.size()) == columns);
+  if (names != nullptr) *names = std::move(table.names());
+  return std::move(table.matrix());
+}
+
 }  // namespace
 
 TypeNumbers number_types(const Graph& graph) {
@@ -189,17 +234,11 @@ TypeNumbers number_types(const Graph& graph) {
 
 Matrix unit_features(const UnitGraph& units, FeatureNames* names) {
   const std::uint32_t types = number_types(units.problem().graph()).count;
-  const std::int64_t columns = types + kDims + 5 + units.num_devices() + 5 + kPhases;
-  Table table(units.size(), columns);
-  const Totals totals(units);
-  add_types(table, units, totals);
-  add_sizes(table, units, totals);
-  add_times(table, units);
-  add_place_in_graph(table, units, totals);
-  add_phases(table, units, totals);
-  EMPLACE_CHECK(static_cast<std::int64_t>(table.names().columns.size()) == columns);
-  if (names != nullptr) *names = std::move(table.names());
-  return std::move(table.matrix());
+  return describe(units, types, units.num_devices(), add_types, add_times, names);
+}
+
+Matrix general_features(const UnitGraph& units, FeatureNames* names) {
+  return describe(units, kNumOpClasses, 1, add_classes, add_mean_time, names);
 }
 
 Matrix adjacency_features(const UnitGraph& units) {

@@ -41,6 +41,10 @@ struct FeatureNames {
 // forward, backward or update.
 Matrix unit_features(const UnitGraph& units, FeatureNames* names = nullptr);
 
+// The same columns whatever the graph and the devices, for policies that serve many: classes of ops
+// (cost/op_class.h) in place of types, and the mean time.
+Matrix general_features(const UnitGraph& units, FeatureNames* names = nullptr);
+
 // By unit, with a column for every unit: 1 where this one feeds that one, -1 where it is fed by it.
 // Quadratic: for a few hundred units.
 Matrix adjacency_features(const UnitGraph& units);

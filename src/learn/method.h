@@ -22,8 +22,8 @@ class Method {
  public:
   virtual ~Method() = default;
 
-  // Before the first round, and not after a checkpoint: what needs no placements, e.g. contrastive
-  // pre-training. Stops early when the environment's budget is spent.
+  // Before the first round, and not after a checkpoint: contrastive pre-training, a trained
+  // policy's proposals. Stops early when the environment's budget is spent.
   virtual void prepare(Environment&, Rng&) {}
   // Before the first round: makes the placement likely.
   virtual void imitate(const Placement& placement, Environment& environment, Rng& rng) = 0;
@@ -33,6 +33,9 @@ class Method {
   // budget allows less than a whole round, it evaluates what it may, does not learn, and returns
   // false: its state is then that before the round, and does not count.
   virtual bool round(Environment& environment, Rng& rng, TrainingPoint& point) = 0;
+
+  // Whether it wants no more rounds.
+  virtual bool done() const { return false; }
 
   virtual void save(StateWriter& state) const = 0;
   virtual void load(const StateReader& state) = 0;

@@ -1,12 +1,16 @@
 #include "learn/module.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+
+#include "base/check.h"
 
 namespace emplace::learn {
 namespace {
 
 constexpr float kForbidden = -1e9F;
+constexpr double kLargestBelowOne = 0x1.fffffep-1;
 
 std::int64_t volume(const std::vector<std::int64_t>& shape) {
   std::int64_t result = 1;
@@ -46,6 +50,18 @@ std::vector<torch::Tensor> Parameters::tensors() const {
   return result;
 }
 
+std::vector<torch::Tensor> Parameters::values() const {
+  std::vector<torch::Tensor> result;
+  for (const auto& [name, tensor] : named_) result.push_back(tensor.detach().clone());
+  return result;
+}
+
+void Parameters::assign(const std::vector<torch::Tensor>& values) {
+  EMPLACE_CHECK(values.size() == named_.size());
+  const torch::NoGradGuard no_gradients;
+  for (std::size_t i = 0; i < values.size(); ++i) named_[i].second.copy_(values[i]);
+}
+
 torch::Tensor Parameters::add(const std::string& name, torch::Tensor values) {
   torch::Tensor tensor = values.to(device_).requires_grad_(true);
   named_.emplace_back(name, tensor);
@@ -76,7 +92,8 @@ torch::Tensor to_tensor(const std::vector<std::int64_t>& values, torch::Device d
 }
 
 torch::Tensor uniforms(std::vector<std::int64_t> shape, Rng& rng) {
-  return filled(shape, [&] { return rng.uniform(); });
+  // As a float the largest would be 1.
+  return filled(shape, [&] { return std::min(rng.uniform(), kLargestBelowOne); });
 }
 
 torch::Tensor normals(std::vector<std::int64_t> shape, Rng& rng) {
@@ -86,14 +103,17 @@ torch::Tensor normals(std::vector<std::int64_t> shape, Rng& rng) {
   });
 }
 
-torch::Tensor device_mask(const UnitGraph& units, torch::Device device) {
-  const std::span<const std::uint8_t> allowed = units.allowed_mask();
-  torch::Tensor result = torch::empty(
-      {static_cast<std::int64_t>(units.size()), static_cast<std::int64_t>(units.num_devices())},
-      torch::kFloat32);
+torch::Tensor device_mask(std::span<const std::uint8_t> allowed, std::int64_t devices,
+                          torch::Device device) {
+  torch::Tensor result =
+      torch::empty({static_cast<std::int64_t>(allowed.size()) / devices, devices}, torch::kFloat32);
   float* values = result.data_ptr<float>();
   for (std::size_t i = 0; i < allowed.size(); ++i) values[i] = allowed[i] != 0 ? 0 : kForbidden;
   return result.to(device);
+}
+
+torch::Tensor device_mask(const UnitGraph& units, torch::Device device) {
+  return device_mask(units.allowed_mask(), units.num_devices(), device);
 }
 
 torch::Tensor draw(const torch::Tensor& log_probs, const torch::Tensor& uniform) {

@@ -2,6 +2,8 @@
 // whose initial values depend on a global generator.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,9 @@ class Parameters {
 
   const std::vector<std::pair<std::string, torch::Tensor>>& named() const { return named_; }
   std::vector<torch::Tensor> tensors() const;
+  // Copies of the values, and back: in the same order, of the same shapes.
+  std::vector<torch::Tensor> values() const;
+  void assign(const std::vector<torch::Tensor>& values);
   torch::Device device() const { return device_; }
 
  private:
@@ -55,7 +60,9 @@ torch::Tensor uniforms(std::vector<std::int64_t> shape, Rng& rng);
 torch::Tensor normals(std::vector<std::int64_t> shape, Rng& rng);
 
 // [units, devices]: 0 where the unit may be there, a large negative number elsewhere. Added to
-// logits.
+// logits. `allowed` is [unit * devices + device].
+torch::Tensor device_mask(std::span<const std::uint8_t> allowed, std::int64_t devices,
+                          torch::Device device);
 torch::Tensor device_mask(const UnitGraph& units, torch::Device device);
 
 // Draws from each distribution of `log_probs` [..., classes] by inverting its cumulative sum at

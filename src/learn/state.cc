@@ -12,13 +12,16 @@
 namespace emplace::learn {
 namespace {
 
-constexpr std::string_view kMagic = "emplace checkpoint\n";
 constexpr std::int64_t kVersion = 1;
 constexpr char kIntegers = 'i';
 constexpr char kReals = 'r';
 constexpr char kText = 't';
 constexpr char kTensorFloat = 'f';
 constexpr char kTensorInteger = 'n';
+
+std::string magic(std::string_view what) {
+  return "emplace " + std::string(what) + "\n";
+}
 
 // FNV-1a, over eight bytes at a time.
 std::uint64_t checksum(std::string_view bytes) {
@@ -107,8 +110,8 @@ void StateWriter::put(const std::string& name, const at::Tensor& tensor) {
   ++count_;
 }
 
-std::string StateWriter::bytes() const {
-  std::string result(kMagic);
+std::string StateWriter::bytes(std::string_view what) const {
+  std::string result = magic(what);
   append(result, kVersion);
   append(result, count_);
   result += entries_;
@@ -116,24 +119,24 @@ std::string StateWriter::bytes() const {
   return result;
 }
 
-StateReader::StateReader(std::string_view bytes, std::string file_name)
-    : file_name_(std::move(file_name)), bytes_(bytes) {
+StateReader::StateReader(std::string_view bytes, std::string file_name, std::string what)
+    : file_name_(std::move(file_name)), what_(std::move(what)), bytes_(bytes) {
   const std::string_view all = bytes_;
-  if (!all.starts_with(kMagic)) fail_input("{}: not a checkpoint of emplace", file_name_);
-  if (all.size() < kMagic.size() + 24) fail_input("{}: the checkpoint is cut off", file_name_);
+  const std::size_t head = magic(what_).size();
+  if (!all.starts_with(magic(what_))) fail_input("{}: not a {} of emplace", file_name_, what_);
+  if (all.size() < head + 24) fail_input("{}: the {} is cut off", file_name_, what_);
   std::int64_t version = 0;
-  std::memcpy(&version, all.data() + kMagic.size(), 8);
+  std::memcpy(&version, all.data() + head, 8);
   if (version != kVersion) {
-    fail_input("{}: a checkpoint of version {}; expected version {}", file_name_, version,
-               kVersion);
+    fail_input("{}: a {} of version {}; expected version {}", file_name_, what_, version, kVersion);
   }
   std::uint64_t sum = 0;
   std::memcpy(&sum, all.data() + all.size() - 8, 8);
   if (sum != checksum(all.substr(0, all.size() - 8))) {
-    fail_input("{}: the checkpoint is damaged: its checksum is wrong", file_name_);
+    fail_input("{}: the {} is damaged: its checksum is wrong", file_name_, what_);
   }
   try {
-    Cursor cursor(all.substr(kMagic.size() + 8, all.size() - kMagic.size() - 16));
+    Cursor cursor(all.substr(head + 8, all.size() - head - 16));
     for (std::int64_t left = cursor.number(); left > 0; --left) {
       const std::string name(cursor.take(static_cast<std::size_t>(cursor.number())));
       Entry entry;
@@ -144,15 +147,15 @@ StateReader::StateReader(std::string_view bytes, std::string file_name)
       entries_.emplace(name, entry);
     }
   } catch (const std::out_of_range&) {
-    fail_input("{}: the checkpoint makes no sense", file_name_);
+    fail_input("{}: the {} makes no sense", file_name_, what_);
   }
 }
 
 const StateReader::Entry& StateReader::find(const std::string& name, char kind) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || at->second.kind != kind) {
-    fail_input("{}: the checkpoint has no '{}': it is of another placer or of other options",
-               file_name_, name);
+    fail_input("{}: the {} has no '{}': it is of another placer or of other options", file_name_,
+               what_, name);
   }
   return at->second;
 }
@@ -203,9 +206,10 @@ void StateReader::load(const std::string& name, at::Tensor target) const {
   const at::Tensor saved = tensor(name);
   if (saved.sizes() != target.sizes()) {
     fail_input(
-        "{}: '{}' has {} numbers where this policy has {}: the checkpoint is of another "
-        "problem or of other options",
-        file_name_, name, saved.numel(), target.numel());
+        "{}: '{}' has {} numbers where this policy has {}: the {} is of another problem or of "
+        "other "
+        "options",
+        file_name_, name, saved.numel(), target.numel(), what_);
   }
   const torch::NoGradGuard no_gradients;
   target.copy_(saved);

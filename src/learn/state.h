@@ -1,5 +1,5 @@
-// What a checkpoint holds: named numbers, texts and tensors, in one string of bytes with a
-// checksum.
+// What checkpoints and policy files hold: named numbers, texts and tensors, in one string of bytes
+// with a checksum.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,22 @@ class StateWriter {
   void put(const std::string& name, std::int64_t value) { put(name, std::vector{value}); }
   void put(const std::string& name, double value) { put(name, std::vector{value}); }
 
-  std::string bytes() const;
+  // `what` it is goes into the first line: "checkpoint", "policy".
+  std::string bytes(std::string_view what = "checkpoint") const;
 
  private:
   std::string entries_;
   std::int64_t count_ = 0;
 };
 
-// Throws an Error that names the file when the bytes are no checkpoint, damaged, of another
+// Throws an Error that names the file when the bytes are none of `what`, damaged, of another
 // version, or lack what is asked for.
 class StateReader {
  public:
-  StateReader(std::string_view bytes, std::string file_name);
+  StateReader(std::string_view bytes, std::string file_name, std::string what = "checkpoint");
+  // Entries refer to its bytes.
+  StateReader(const StateReader&) = delete;
+  StateReader& operator=(const StateReader&) = delete;
 
   std::vector<std::int64_t> integers(const std::string& name) const;
   std::vector<double> reals(const std::string& name) const;
@@ -58,6 +62,7 @@ class StateReader {
   const Entry& find(const std::string& name, char kind) const;
 
   std::string file_name_;
+  std::string what_;
   std::string bytes_;
   std::map<std::string, Entry> entries_;
 };

@@ -57,7 +57,8 @@ class Trainer {
     } else {
       load();
     }
-    while (!environment_.spent() && !environment_.evaluator().incumbent().optimal()) {
+    while (!environment_.spent() && !method_.done() &&
+           !environment_.evaluator().incumbent().optimal()) {
       const Rng before = rng_;
       const std::int64_t evaluations = environment_.evaluator().evaluations();
       if (!round()) {

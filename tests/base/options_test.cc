@@ -14,6 +14,7 @@ struct Sample {
   double balance = 1.5;
   bool refine = true;
   std::string order = "bfs";
+  std::string file = {};
 };
 
 OptionSchema<Sample> schema() {
@@ -21,7 +22,8 @@ OptionSchema<Sample> schema() {
       .integer("groups", &Sample::groups, 1, 100, "How many.")
       .real("balance", &Sample::balance, 1, 10, "Largest over mean.")
       .flag("refine", &Sample::refine, "Refine.")
-      .choice("order", &Sample::order, {"bfs", "dfs"}, "Which order.");
+      .choice("order", &Sample::order, {"bfs", "dfs"}, "Which order.")
+      .text("file", &Sample::file, "a file", "Read it.");
 }
 
 std::string message_of(const OptionValues& values) {
@@ -55,6 +57,15 @@ TEST(OptionSchema, reads_each_type_and_lets_the_last_value_win) {
   EXPECT_EQ(options.order, "dfs");
 }
 
+TEST(OptionSchema, takes_any_text_as_it_is) {
+  EXPECT_EQ(schema().read({}).file, "");
+  EXPECT_EQ(schema().read({{"file", "../My file.policy"}}).file, "../My file.policy");
+  const OptionInfo info = schema().describe().back();
+  EXPECT_EQ(info.type, "text");
+  EXPECT_EQ(info.default_value, "");
+  EXPECT_EQ(info.range, "a file");
+}
+
 TEST(OptionSchema, takes_both_ends_of_a_range) {
   EXPECT_EQ(schema().read({{"groups", "1"}}).groups, 1);
   EXPECT_EQ(schema().read({{"groups", "100"}}).groups, 100);
@@ -86,7 +97,7 @@ TEST(OptionSchema, names_the_options_that_exist_and_the_nearest_one) {
 
 TEST(OptionSchema, describes_every_option) {
   const std::vector<OptionInfo> infos = schema().describe();
-  ASSERT_EQ(infos.size(), 4U);
+  ASSERT_EQ(infos.size(), 5U);
   EXPECT_EQ(infos[0].name, "groups");
   EXPECT_EQ(infos[0].type, "integer");
   EXPECT_EQ(infos[0].default_value, "8");

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "learn/gradients.h"
 #include "learn/optimizer.h"
 
 namespace emplace::learn {
@@ -42,10 +43,18 @@ torch::Tensor Discriminator::operator()(const torch::Tensor& nodes,
   return torch::matmul(nodes, torch::matmul(weight, summary)) + bias;
 }
 
+torch::Tensor infomax_loss(const Discriminator& discriminator, const torch::Tensor& features,
+                           const EncodeNodes& encode, Rng& rng) {
+  const torch::Tensor order = random_order(features.size(0), features.device(), rng);
+  const torch::Tensor nodes = encode(features);
+  const torch::Tensor others = encode(features.index_select(0, order));
+  const torch::Tensor summary = Discriminator::summary(nodes);
+  return cross_entropy_of(discriminator(nodes, summary), discriminator(others, summary));
+}
+
 InfomaxReport deep_graph_infomax(Parameters& encoder, const torch::Tensor& features,
-                                 const std::function<torch::Tensor(const torch::Tensor&)>& encode,
-                                 const InfomaxSettings& settings, const std::function<bool()>& stop,
-                                 Rng& rng) {
+                                 const EncodeNodes& encode, const InfomaxSettings& settings,
+                                 const std::function<bool()>& stop, Rng& rng) {
   InfomaxReport report;
   Parameters extra(encoder.device());
   const std::int64_t width = [&] {
@@ -62,12 +71,7 @@ InfomaxReport deep_graph_infomax(Parameters& encoder, const torch::Tensor& featu
   double smallest = std::numeric_limits<double>::infinity();
   std::int64_t since_best = 0;
   while (report.iterations < settings.iterations && since_best < settings.patience && !stop()) {
-    const torch::Tensor order = random_order(features.size(0), features.device(), rng);
-    const torch::Tensor nodes = encode(features);
-    const torch::Tensor others = encode(features.index_select(0, order));
-    const torch::Tensor summary = Discriminator::summary(nodes);
-    const torch::Tensor loss =
-        cross_entropy_of(discriminator(nodes, summary), discriminator(others, summary));
+    const torch::Tensor loss = infomax_loss(discriminator, features, encode, rng);
     const double value = loss.item<double>();
     if (report.iterations++ == 0) report.first_loss = value;
     ++since_best;
@@ -77,11 +81,7 @@ InfomaxReport deep_graph_infomax(Parameters& encoder, const torch::Tensor& featu
       best = copies(learned);
     }
     // Parameters of the encoder's owner that the encoder does not use have no gradient.
-    std::vector<torch::Tensor> gradients = torch::autograd::grad({loss}, all, {}, {}, false, true);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!gradients[i].defined()) gradients[i] = torch::zeros_like(all[i]);
-    }
-    optimizer.step(all, std::move(gradients));
+    optimizer.step(all, gradient_for(loss, all));
   }
   if (report.iterations > 0) report.best_loss = smallest;
   restore(best, learned);

@@ -8,8 +8,8 @@
 namespace emplace::learn {
 namespace {
 
-constexpr int kRounds = 1000;
-constexpr int kRoundsBetweenOrthogonalizations = 25;
+constexpr int kRounds = 300;
+constexpr int kRoundsBetweenOrthogonalizations = 10;
 // A transfer of so many bytes takes about as long as its latency.
 constexpr double kLatencyBytes = 131072;
 constexpr float kFurthest = 3;
@@ -70,32 +70,36 @@ class Walk {
   std::vector<float> inverse_root_;
 };
 
-double product(const Matrix& matrix, std::int64_t a, std::int64_t b) {
-  double sum = 0;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    sum += static_cast<double>(matrix.at(row, a)) * static_cast<double>(matrix.at(row, b));
-  }
-  return sum;
-}
-
-void scale(Matrix& matrix, std::int64_t column, double factor) {
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    matrix.at(row, column) = static_cast<float>(matrix.at(row, column) * factor);
-  }
-}
-
-// Modified Gram-Schmidt; what is spanned by earlier columns becomes 0.
+// Gram-Schmidt by way of the columns' products with each other (Cholesky QR), which reads the
+// matrix twice, row by row. What is all but spanned by earlier columns becomes 0.
 void orthogonalize(Matrix& matrix) {
-  for (std::int64_t c = 0; c < matrix.columns; ++c) {
-    const double before = std::sqrt(product(matrix, c, c));
-    for (std::int64_t earlier = 0; earlier < c; ++earlier) {
-      const auto along = static_cast<float>(product(matrix, c, earlier));
-      for (std::int64_t row = 0; row < matrix.rows; ++row) {
-        matrix.at(row, c) -= along * matrix.at(row, earlier);
-      }
+  const auto columns = static_cast<std::size_t>(matrix.columns);
+  std::vector<double> factor(columns * columns);  // R of Q R, from the upper half of X'X
+  for (std::size_t at = 0; at < matrix.values.size(); at += columns) {
+    const float* row = matrix.values.data() + at;
+    for (std::size_t a = 0; a < columns; ++a) {
+      double* __restrict sums = factor.data() + a * columns;
+      for (std::size_t b = a; b < columns; ++b) sums[b] += static_cast<double>(row[a] * row[b]);
     }
-    const double length = std::sqrt(product(matrix, c, c));
-    scale(matrix, c, length > kSpanned * before ? 1 / length : 0);
+  }
+  std::vector<double> inverse(columns);  // of the diagonal
+  for (std::size_t a = 0; a < columns; ++a) {
+    double* own = factor.data() + a * columns;
+    const double before = own[a];
+    for (std::size_t e = 0; e < a; ++e) {
+      const double* earlier = factor.data() + e * columns;
+      for (std::size_t b = a; b < columns; ++b) own[b] -= earlier[a] * earlier[b];
+    }
+    inverse[a] = own[a] > kSpanned * kSpanned * before ? 1 / std::sqrt(own[a]) : 0;
+    for (std::size_t b = a; b < columns; ++b) own[b] *= inverse[a];
+  }
+  for (std::size_t at = 0; at < matrix.values.size(); at += columns) {
+    float* row = matrix.values.data() + at;
+    for (std::size_t a = 0; a < columns; ++a) {
+      row[a] = static_cast<float>(row[a] * inverse[a]);
+      const double* own = factor.data() + a * columns;
+      for (std::size_t b = a + 1; b < columns; ++b) row[b] -= static_cast<float>(row[a] * own[b]);
+    }
   }
 }
 
@@ -134,9 +138,9 @@ Matrix graph_coordinates(const UnitGraph& units, std::int64_t count, Rng& rng) {
       squares += std::pow(static_cast<double>(result.at(row, c)), 2);
     }
     if (squares == 0) continue;
-    scale(result, c, std::sqrt(static_cast<double>(result.rows) / squares));
+    const auto factor = static_cast<float>(std::sqrt(static_cast<double>(result.rows) / squares));
     for (std::int64_t row = 0; row < result.rows; ++row) {
-      result.at(row, c) = std::clamp(result.at(row, c), -kFurthest, kFurthest);
+      result.at(row, c) = std::clamp(factor * result.at(row, c), -kFurthest, kFurthest);
     }
   }
   return result;

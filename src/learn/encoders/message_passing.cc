@@ -1,6 +1,7 @@
 #include "learn/encoders/message_passing.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "learn/encoders/narrow_layer.h"
 
@@ -111,17 +112,34 @@ MessagePassing::MessagePassing(Parameters& parameters, const Csr<std::uint32_t>&
 MessagePassing::Direction MessagePassing::direction(Parameters& parameters, const std::string& name,
                                                     const Csr<std::uint32_t>& neighbours,
                                                     std::int64_t width, Rng& rng) const {
+  FeedForward before;
+  FeedForward after;
+  if (settings_.rounds > 0) {
+    before = {parameters, name + ".before", {width, width, width}, true, rng};
+    after = {parameters, name + ".after", {width, width, width}, true, rng};
+  }
+  return direction(neighbours, std::move(before), std::move(after), parameters.device());
+}
+
+MessagePassing::Direction MessagePassing::direction(const Csr<std::uint32_t>& neighbours,
+                                                    FeedForward before, FeedForward after,
+                                                    torch::Device device) const {
   const std::vector<float> weights = settings_.aggregate == Aggregate::kSum
                                          ? std::vector<float>{}
                                          : edge_weights(neighbours, settings_.aggregate);
-  Direction result{.neighbours = Neighbours(neighbours, weights, parameters.device()),
-                   .heard = has_neighbours(neighbours, parameters.device()),
-                   .before = {},
-                   .after = {}};
-  if (settings_.rounds > 0) {
-    result.before = {parameters, name + ".before", {width, width, width}, true, rng};
-    result.after = {parameters, name + ".after", {width, width, width}, true, rng};
-  }
+  return {.neighbours = Neighbours(neighbours, weights, device),
+          .heard = has_neighbours(neighbours, device),
+          .before = std::move(before),
+          .after = std::move(after)};
+}
+
+MessagePassing MessagePassing::on(const Csr<std::uint32_t>& predecessors,
+                                  const Csr<std::uint32_t>& successors) const {
+  const torch::Device device = forward_.heard.device();
+  MessagePassing result = *this;
+  result.forward_ = direction(predecessors, forward_.before, forward_.after, device);
+  result.backward_ = direction(successors, backward_.before, backward_.after, device);
+  result.relations_ = Relations(successors, device);
   return result;
 }
 

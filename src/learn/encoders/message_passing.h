@@ -55,6 +55,10 @@ class MessagePassing {
                  const Csr<std::uint32_t>& successors, std::int64_t features, std::int64_t choices,
                  const MessagePassingSettings& settings, Rng& rng);
 
+  // With the same parameters for another graph.
+  MessagePassing on(const Csr<std::uint32_t>& predecessors,
+                    const Csr<std::uint32_t>& successors) const;
+
   // [batch, nodes, 2 features] from [batch, nodes, features].
   torch::Tensor encode(const torch::Tensor& features) const;
   // Logits [batch, choices] for node current[b] of features[b].
@@ -74,6 +78,8 @@ class MessagePassing {
 
   Direction direction(Parameters& parameters, const std::string& name,
                       const Csr<std::uint32_t>& neighbours, std::int64_t width, Rng& rng) const;
+  Direction direction(const Csr<std::uint32_t>& neighbours, FeedForward before, FeedForward after,
+                      torch::Device device) const;
   torch::Tensor pass(const Direction& direction, const torch::Tensor& embedded) const;
   torch::Tensor pool(std::size_t kind, const torch::Tensor& encoded,
                      const torch::Tensor& current) const;

@@ -23,9 +23,9 @@ struct PpoSettings {
   double entropy_weight = 0;
   // Clipping, where positive; else the KL penalty.
   double clip = 0.2;
-  // With clipping, where positive: a batch's steps are to move the policy so far, in shares of its
-  // entropy (KL over entropy, both per decision). The learning rate follows, from the optimizer's
-  // on, and a batch that has moved it four times as far takes no more steps.
+  // With clipping, where positive: a batch's steps are to move the policy so far, as the divergence
+  // over the entropy. The learning rate follows, beginning with the optimizer's; a step that goes
+  // four times as far is taken back.
   double kl_share = 0;
   double kl_weight = 1;     // beta at first
   double kl_target = 0.03;  // per decision: beta doubles above 1.5 times it, halves below 1 / 1.5

@@ -1,51 +1,27 @@
 #include "learn/methods/episode_policy.h"
 
-#include <algorithm>
-
-#include "base/parallel.h"
+#include <utility>
 
 namespace emplace::learn {
-namespace {
-
-// Rows, states times units, that are worked on at once.
-constexpr std::size_t kRowsOfPiece = 1024;
-// Inside the logarithm of the entropy, as published.
-constexpr double kEntropyFloor = 1e-3;
-
-LessonGradient gradient_of_piece(const EpisodePolicy& policy, std::span<const Lesson> lessons,
-                                 double entropy_weight) {
-  const torch::Device device = policy.parameters().device();
-  std::vector<const PlacementState*> states;
-  std::vector<std::int64_t> actions;
-  torch::Tensor advantages =
-      torch::empty({static_cast<std::int64_t>(lessons.size())}, torch::kFloat32);
-  for (std::size_t i = 0; i < lessons.size(); ++i) {
-    states.push_back(lessons[i].state);
-    actions.push_back(lessons[i].device);
-    advantages.data_ptr<float>()[i] = static_cast<float>(lessons[i].advantage);
-  }
-  const torch::Tensor log_probs = policy.log_probs(states);
-  const torch::Tensor chosen = log_prob_of(log_probs, to_tensor(actions, device));
-  const torch::Tensor probs = log_probs.exp();
-  const torch::Tensor entropy = -(probs * (probs + kEntropyFloor).log()).sum();
-  const torch::Tensor loss = -(advantages.to(device) * chosen).sum() - entropy_weight * entropy;
-  return {.by_parameter = torch::autograd::grad({loss}, policy.parameters().tensors(), {},
-                                                /*retain_graph=*/false, /*create_graph=*/false,
-                                                /*allow_unused=*/true),
-          .log_likelihood = chosen.sum().item<double>(),
-          .entropy = entropy.item<double>()};
-}
-
-}  // namespace
 
 EpisodePolicy::EpisodePolicy(UnitGraph units, const MessagePassingSettings& network,
                              bool with_memory, torch::Device device, Rng& rng)
     : units_(std::move(units)),
+      with_memory_(with_memory),
       features_(units_, with_memory),
       parameters_(device),
       network_(parameters_, units_.all_predecessors(), units_.all_successors(), features_.columns(),
                units_.num_devices(), network, rng),
       mask_(device_mask(units_, device)) {}
+
+EpisodePolicy EpisodePolicy::on(UnitGraph units) const {
+  EpisodePolicy result = *this;
+  result.units_ = std::move(units);
+  result.features_ = StateFeatures(result.units_, with_memory_);
+  result.network_ = network_.on(result.units_.all_predecessors(), result.units_.all_successors());
+  result.mask_ = device_mask(result.units_, parameters_.device());
+  return result;
+}
 
 torch::Tensor EpisodePolicy::log_probs(std::span<const PlacementState* const> states) const {
   std::vector<std::int64_t> current;
@@ -54,30 +30,6 @@ torch::Tensor EpisodePolicy::log_probs(std::span<const PlacementState* const> st
   const torch::Tensor at = to_tensor(current, device);
   const torch::Tensor logits = network_(features_(states).to(device), at);
   return torch::log_softmax(logits + mask_.index_select(0, at), 1);
-}
-
-LessonGradient gradient_of(const EpisodePolicy& policy, std::span<const Lesson> lessons,
-                           double entropy_weight, int threads) {
-  const std::size_t size =
-      std::max<std::size_t>(1, kRowsOfPiece / std::max<std::size_t>(1, policy.units().size()));
-  std::vector<LessonGradient> pieces((lessons.size() + size - 1) / size);
-  parallel_for(pieces.size(), threads, [&](std::size_t i) {
-    const std::size_t first = i * size;
-    pieces[i] = gradient_of_piece(
-        policy, lessons.subspan(first, std::min(size, lessons.size() - first)), entropy_weight);
-  });
-  LessonGradient sum;
-  for (const torch::Tensor& parameter : policy.parameters().tensors()) {
-    sum.by_parameter.push_back(torch::zeros_like(parameter));
-  }
-  for (const LessonGradient& piece : pieces) {
-    for (std::size_t p = 0; p < sum.by_parameter.size(); ++p) {
-      if (piece.by_parameter[p].defined()) sum.by_parameter[p].add_(piece.by_parameter[p]);
-    }
-    sum.log_likelihood += piece.log_likelihood / static_cast<double>(lessons.size());
-    sum.entropy += piece.entropy / static_cast<double>(lessons.size());
-  }
-  return sum;
 }
 
 }  // namespace emplace::learn

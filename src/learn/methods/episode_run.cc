@@ -15,8 +15,8 @@ double seconds_since(Clock::time_point start) {
 
 class EpisodeRun {
  public:
-  EpisodeRun(const EpisodePolicy& policy, const Runtimes& runtimes, Environment& environment,
-             Rng& rng, std::vector<Trajectory>& trajectories)
+  EpisodeRun(const MovePolicy& policy, const Runtimes& runtimes, Environment& environment, Rng& rng,
+             std::vector<Trajectory>& trajectories)
       : policy_(policy), runtimes_(runtimes), environment_(environment), rng_(rng) {
     const std::size_t units = policy.units().size();
     for (Trajectory& trajectory : trajectories) {
@@ -48,6 +48,10 @@ class EpisodeRun {
     report_.complete = going;
     report_.mean_seconds /= std::max(1.0, states_);
     report_.fitting_share /= std::max(1.0, states_);
+    for (const Worker& worker : workers_) {
+      report_.last_seconds +=
+          static_cast<double>(worker.outcome.step) * 1e-9 / static_cast<double>(workers_.size());
+    }
     return std::move(report_);
   }
 
@@ -150,7 +154,7 @@ class EpisodeRun {
     if (visits < std::numeric_limits<std::uint8_t>::max()) ++visits;
   }
 
-  const EpisodePolicy& policy_;
+  const MovePolicy& policy_;
   const Runtimes& runtimes_;
   Environment& environment_;
   Rng& rng_;
@@ -163,10 +167,31 @@ class EpisodeRun {
 
 }  // namespace
 
-EpisodeReport play_episode(const EpisodePolicy& policy, const Runtimes& runtimes,
+EpisodeReport play_episode(const MovePolicy& policy, const Runtimes& runtimes,
                            Environment& environment, Rng& rng,
                            std::vector<Trajectory>& trajectories) {
   return EpisodeRun(policy, runtimes, environment, rng, trajectories).play();
+}
+
+std::vector<Lesson> lessons_of(std::span<const Trajectory> trajectories, EpisodeReward reward,
+                               StepBaseline& baseline) {
+  const auto workers = static_cast<double>(trajectories.size());
+  std::vector<std::vector<double>> returns;
+  std::vector<double> mean(trajectories.front().decisions.size(), 0);
+  for (const Trajectory& trajectory : trajectories) {
+    returns.push_back(returns_of(reward, trajectory.runtimes));
+    for (std::size_t t = 0; t < mean.size(); ++t) mean[t] += returns.back()[t] / workers;
+  }
+  baseline.add(std::move(mean));
+  const std::vector<double> expected = baseline.values();
+  std::vector<Lesson> lessons;
+  for (std::size_t w = 0; w < trajectories.size(); ++w) {
+    for (std::size_t t = 0; t < expected.size(); ++t) {
+      const Decision& decision = trajectories[w].decisions[t];
+      lessons.push_back({&decision.state, decision.device, returns[w][t] - expected[t]});
+    }
+  }
+  return lessons;
 }
 
 }  // namespace emplace::learn

@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <future>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/rng.h"
 
 #include "learn/environment.h"
-#include "learn/methods/episode_policy.h"
 #include "learn/methods/episode_rewards.h"
+#include "learn/methods/move_policy.h"
 
 namespace emplace::learn {
 
@@ -30,6 +31,7 @@ struct EpisodeReport {
   Nanoseconds best_step = 0;   // of those that fit; 0: none does
   double mean_seconds = 0;     // over all states, as the next
   double fitting_share = 0;
+  double last_seconds = 0;  // over the workers, at the end
   double policy_seconds = 0;
   double waiting_seconds = 0;  // for evaluations
   bool complete = false;
@@ -39,8 +41,13 @@ struct EpisodeReport {
 // halves, so the number of threads changes nothing. A step that leaves a unit where it was needs no
 // evaluation. Stops before the end, and is not complete, when the budget is spent. All trajectories
 // are of one length.
-EpisodeReport play_episode(const EpisodePolicy& policy, const Runtimes& runtimes,
+EpisodeReport play_episode(const MovePolicy& policy, const Runtimes& runtimes,
                            Environment& environment, Rng& rng,
                            std::vector<Trajectory>& trajectories);
+
+// Of whole trajectories: each decision, and how much more came after it than the baseline expects.
+// The baseline hears of them first. They point to the trajectories' states.
+std::vector<Lesson> lessons_of(std::span<const Trajectory> trajectories, EpisodeReward reward,
+                               StepBaseline& baseline);
 
 }  // namespace emplace::learn

@@ -5,17 +5,19 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
+#include "learn/methods/episode_imitation.h"
 #include "learn/methods/episode_policy.h"
 #include "learn/methods/episode_run.h"
+#include "learn/methods/learned_grouping.h"
 #include "learn/optimizer.h"
 #include "learn/state.h"
 
 namespace emplace::learn {
 namespace {
 
-// Of one evaluated state, how many units a placement is imitated for.
-constexpr std::int64_t kTurnsOfImitation = 16;
 // States that one step of imitation looks at.
 constexpr std::int64_t kStatesOfImitation = 2;
 
@@ -23,9 +25,11 @@ class Episodes final : public Method {
  public:
   Episodes(UnitGraph units, const EpisodeSettings& settings, torch::Device device, Rng& rng)
       : settings_(settings),
-        policy_(std::move(units), settings.network, settings.memory_feature, device, rng),
+        grouping_(grouping_of(units, settings, device, rng)),
+        policy_(grouping_ ? grouping_->likeliest() : std::move(units), settings.network,
+                settings.memory_feature, device, rng),
         runtimes_(policy_.units().problem(), settings.runtime),
-        baseline_(settings.baseline_episodes),
+        baseline_(grouping_ ? 1 : settings.baseline_episodes),
         optimizer_({.learning_rate = settings.learning_rate,
                     .final_share = settings.last_learning_rate / settings.learning_rate,
                     .decay_steps = settings.learning_episodes,
@@ -45,24 +49,45 @@ class Episodes final : public Method {
     return settings_.greedy_every > 0 && (episodes_ + 1) % settings_.greedy_every == 0;
   }
   double entropy_weight() const;
-  std::vector<DeviceId> random_devices(Rng& rng) const;
+  static std::optional<LearnedGrouping> grouping_of(const UnitGraph& units,
+                                                    const EpisodeSettings& settings,
+                                                    torch::Device device, Rng& rng);
+  // Where groups are learned: on others from now on.
+  void regroup(Rng& rng) {
+    if (grouping_) policy_ = policy_.on(grouping_->draw(rng));
+  }
+  // Units that are the same in all episodes: what is kept is by these.
+  const UnitGraph& lasting() const { return grouping_ ? grouping_->members() : policy_.units(); }
+  std::vector<DeviceId> now(const std::vector<DeviceId>& kept) const {
+    return policy_.units().contract(lasting().expand(kept));
+  }
   std::vector<DeviceId> zero_devices() const;
   std::vector<DeviceId> first_devices(Environment& environment, Rng& rng) const;
   std::vector<UnitId> turns(Rng& rng) const;
   void learn(const std::vector<Trajectory>& trajectories, int threads, TrainingPoint& point);
-  std::vector<PlacementState> states_near(const std::vector<DeviceId>& goal,
-                                          Environment& environment, Rng& rng) const;
 
   EpisodeSettings settings_;
+  std::optional<LearnedGrouping> grouping_;
   EpisodePolicy policy_;
   Runtimes runtimes_;
   StepBaseline baseline_;
   Optimizer optimizer_;
   std::int64_t episodes_ = 0;
-  std::vector<DeviceId> given_;  // by unit, or empty: none was imitated
-  std::vector<DeviceId> best_;   // by unit, or empty: none yet
+  std::vector<DeviceId> given_;  // by lasting unit, or empty: none was imitated
+  std::vector<DeviceId> best_;   // by lasting unit, or empty: none yet
   double best_runtime_ = std::numeric_limits<double>::infinity();
 };
+
+std::optional<LearnedGrouping> Episodes::grouping_of(const UnitGraph& units,
+                                                     const EpisodeSettings& settings,
+                                                     torch::Device device, Rng& rng) {
+  if (settings.learned_groups == 0) return {};
+  return std::optional<LearnedGrouping>(
+      std::in_place, units, settings.learned_groups,
+      OptimizerSettings{.learning_rate = settings.grouper_learning_rate,
+                        .clip_norm = settings.clip_norm},
+      device, rng);
+}
 
 double Episodes::entropy_weight() const {
   const double done = std::min(
@@ -70,15 +95,6 @@ double Episodes::entropy_weight() const {
   return settings_.entropy_weight +
          done * (std::min(settings_.entropy_weight, settings_.last_entropy_weight) -
                  settings_.entropy_weight);
-}
-
-std::vector<DeviceId> Episodes::random_devices(Rng& rng) const {
-  const UnitGraph& units = policy_.units();
-  std::vector<DeviceId> devices(units.size());
-  for (UnitId unit = 0; unit < units.size(); ++unit) {
-    devices[unit] = rng.pick(units.allowed_devices(unit));
-  }
-  return devices;
 }
 
 std::vector<DeviceId> Episodes::zero_devices() const {
@@ -97,15 +113,15 @@ std::vector<DeviceId> Episodes::first_devices(Environment& environment, Rng& rng
     case EpisodeStart::kZero:
       return zero_devices();
     case EpisodeStart::kBest:
-      if (!best_.empty()) return best_;
+      if (!best_.empty()) return now(best_);
       break;
     case EpisodeStart::kGiven:
-      if (!given_.empty()) return given_;
+      if (!given_.empty()) return now(given_);
       const std::vector<Solution>& starts = environment.evaluator().starts();
       if (!starts.empty()) return policy_.units().contract(starts.front().placement);
       break;
   }
-  return random_devices(rng);
+  return random_devices(policy_, rng);
 }
 
 std::vector<UnitId> Episodes::turns(Rng& rng) const {
@@ -121,6 +137,7 @@ std::vector<UnitId> Episodes::turns(Rng& rng) const {
 
 bool Episodes::round(Environment& environment, Rng& rng, TrainingPoint& point) {
   Rng episode_rng = rng;
+  regroup(episode_rng);
   std::vector<Trajectory> trajectories;
   const std::int64_t count = settings_.workers + (greedy_turn() ? 1 : 0);
   for (std::int64_t worker = 0; worker < count; ++worker) {
@@ -140,10 +157,11 @@ bool Episodes::round(Environment& environment, Rng& rng, TrainingPoint& point) {
   rng = episode_rng;
   if (report.best_runtime < best_runtime_) {
     best_runtime_ = report.best_runtime;
-    best_ = report.best;
+    best_ = lasting().contract(policy_.units().expand(report.best));
   }
   trajectories.resize(static_cast<std::size_t>(settings_.workers));
   learn(trajectories, environment.budget().threads, point);
+  if (grouping_) grouping_->learn(point.mean_cost);
   ++episodes_;
   return true;
 }
@@ -151,73 +169,31 @@ bool Episodes::round(Environment& environment, Rng& rng, TrainingPoint& point) {
 void Episodes::learn(const std::vector<Trajectory>& trajectories, int threads,
                      TrainingPoint& point) {
   const auto start = std::chrono::steady_clock::now();
-  const auto workers = static_cast<double>(trajectories.size());
-  std::vector<std::vector<double>> returns;
-  std::vector<double> mean(static_cast<std::size_t>(steps()), 0);
   for (const Trajectory& trajectory : trajectories) {
-    returns.push_back(returns_of(settings_.reward, trajectory.runtimes));
-    for (std::size_t t = 0; t < mean.size(); ++t) mean[t] += returns.back()[t] / workers;
-    point.mean_cost += trajectory.runtimes.back() / workers;
+    point.mean_cost += trajectory.runtimes.back() / static_cast<double>(trajectories.size());
   }
-  baseline_.add(std::move(mean));
-  const std::vector<double> baseline = baseline_.values();
-  std::vector<Lesson> lessons;
-  for (std::size_t w = 0; w < trajectories.size(); ++w) {
-    for (std::size_t t = 0; t < baseline.size(); ++t) {
-      const Decision& decision = trajectories[w].decisions[t];
-      lessons.push_back({&decision.state, decision.device, returns[w][t] - baseline[t]});
-    }
-  }
+  const std::vector<Lesson> lessons = lessons_of(trajectories, settings_.reward, baseline_);
   LessonGradient gradient = gradient_of(policy_, lessons, entropy_weight(), threads);
   point.gradient_norm =
       optimizer_.step(policy_.parameters().tensors(), std::move(gradient.by_parameter));
   point.entropy = gradient.entropy;
-  point.baseline = baseline.front();
+  point.baseline = baseline_.values().front();
   point.learner_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Some units are where the goal has them, the others anywhere: as few or as many as it happens, so
-// that the policy knows the way back from everywhere.
-std::vector<PlacementState> Episodes::states_near(const std::vector<DeviceId>& goal,
-                                                  Environment& environment, Rng& rng) const {
-  std::vector<std::vector<DeviceId>> near;
-  std::vector<Placement> placements;
-  const std::int64_t count = environment.affordable(kStatesOfImitation);
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::vector<DeviceId> devices = random_devices(rng);
-    const double share = rng.uniform();
-    for (std::size_t unit = 0; unit < goal.size(); ++unit) {
-      if (rng.chance(share)) devices[unit] = goal[unit];
-    }
-    placements.push_back(policy_.units().expand(devices));
-    near.push_back(std::move(devices));
-  }
-  const std::vector<OutcomeWithStarts> outcomes =
-      environment.evaluate_with_starts(std::move(placements)).get();
-  std::vector<PlacementState> states;
-  for (std::size_t i = 0; i < near.size(); ++i) {
-    const std::vector<float> starts = policy_.features().starts(outcomes[i].starts);
-    for (std::int64_t turn = 0; turn < kTurnsOfImitation; ++turn) {
-      const auto current = static_cast<UnitId>(rng.below(goal.size()));
-      std::vector<std::uint8_t> visits(goal.size(), 0);
-      std::fill_n(visits.begin(), current, std::uint8_t{1});
-      states.push_back({near[i], std::move(visits), starts, current});
-    }
-  }
-  return states;
-}
-
 void Episodes::imitate(const Placement& placement, Environment& environment, Rng& rng) {
-  given_ = policy_.units().contract(placement);
+  given_ = lasting().contract(placement);
   Optimizer optimizer({.learning_rate = settings_.imitation.learning_rate, .clip_norm = 1});
   for (std::int64_t step = 0; step < settings_.imitation.steps && !environment.spent(); ++step) {
-    const std::vector<PlacementState> states = states_near(given_, environment, rng);
-    std::vector<Lesson> lessons;
-    for (const PlacementState& state : states) {
-      lessons.push_back({&state, given_[state.current], 1.0 / static_cast<double>(states.size())});
+    regroup(rng);
+    const std::vector<DeviceId> goal = now(given_);
+    std::vector<std::vector<DeviceId>> from;
+    const std::int64_t count = environment.affordable(kStatesOfImitation);
+    for (std::int64_t i = 0; i < count; ++i) {
+      from.push_back(towards(goal, random_devices(policy_, rng), rng));
     }
-    LessonGradient gradient = gradient_of(policy_, lessons, 0, environment.budget().threads);
+    LessonGradient gradient = imitation_gradient(policy_, goal, from, environment, rng);
     if (std::exp(gradient.log_likelihood) >= settings_.imitation.likelihood) break;
     optimizer.step(policy_.parameters().tensors(), std::move(gradient.by_parameter));
   }
@@ -233,6 +209,7 @@ void Episodes::save(StateWriter& state) const {
   }
   baseline_.save(state, "baseline");
   optimizer_.save(state, "optimizer");
+  if (grouping_) grouping_->save(state);
 }
 
 void Episodes::load(const StateReader& state) {
@@ -247,6 +224,7 @@ void Episodes::load(const StateReader& state) {
   }
   baseline_.load(state, "baseline");
   optimizer_.load(state, "optimizer", policy_.parameters().device());
+  if (grouping_) grouping_->load(state);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Placeto's way to learn (Addanki et al., NeurIPS 2019): episodes in which each unit in turn may
-// move to another device, REINFORCE on the improvements, and a baseline for every step.
+// move to another device, REINFORCE on the improvements, and a baseline for every step. Units may
+// be groups that are learned together with how they are placed (learn/methods/learned_grouping.h):
+// each episode then has units of its own, and its baseline is what its own workers do.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,9 @@ enum class EpisodeStart {
 struct EpisodeSettings {
   MessagePassingSettings network = {};
   bool memory_feature = true;
+  // How many groups the units are put into, anew for each episode; 0: they move as they are.
+  std::int64_t learned_groups = 0;
+  double grouper_learning_rate = 1e-4;
   std::int64_t workers = 8;
   std::int64_t passes = 1;  // how often it is each unit's turn in an episode
   bool random_order = false;

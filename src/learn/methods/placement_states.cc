@@ -48,9 +48,9 @@ Csr<OpId> ops_that_take_time(const UnitGraph& units) {
 
 }  // namespace
 
-StateFeatures::StateFeatures(const UnitGraph& units, bool with_memory)
+StateFeatures::StateFeatures(const UnitGraph& units, bool with_memory, bool with_devices)
     : with_memory_(with_memory),
-      devices_(units.num_devices()),
+      devices_(with_devices ? units.num_devices() : 0),
       cost_(scaled(units, [&](UnitId unit) { return units.mean_duration(unit); })),
       output_(scaled(units, [&](UnitId unit) { return units.output_bytes(unit); })),
       memory_(scaled(units, [&](UnitId unit) { return resident_bytes(units, unit); })),
@@ -71,7 +71,7 @@ torch::Tensor StateFeatures::operator()(std::span<const PlacementState* const> s
       *at++ = unit == state->current ? 1.0F : 0.0F;
       *at++ = state->starts[unit] - state->starts[state->current];
       if (with_memory_) *at++ = memory_[unit];
-      at[state->devices[unit]] = 1;
+      if (devices_ > 0) at[state->devices[unit]] = 1;
       row += columns();
     }
   }

@@ -21,11 +21,11 @@ struct PlacementState {
 };
 
 // By unit: cost, size of the outputs, visits, whether it is the current one, start relative to the
-// current one's, perhaps memory kept for the step, and one column for each device that is 1 where
-// the unit is. Cost, sizes and starts are in parts of their maximum over the units.
+// current one's, perhaps memory kept for the step, and perhaps one column for each device that is 1
+// where the unit is. Cost, sizes and starts are in parts of their maximum over the units.
 class StateFeatures {
  public:
-  StateFeatures(const UnitGraph& units, bool with_memory);
+  StateFeatures(const UnitGraph& units, bool with_memory, bool with_devices = true);
 
   std::int64_t columns() const { return kFixed + (with_memory_ ? 1 : 0) + devices_; }
   // [states, units, columns], on the CPU.
@@ -38,7 +38,7 @@ class StateFeatures {
   static constexpr std::int64_t kFixed = 5;
 
   bool with_memory_;
-  std::int64_t devices_;
+  std::int64_t devices_;  // columns for them
   std::vector<float> cost_;
   std::vector<float> output_;
   std::vector<float> memory_;

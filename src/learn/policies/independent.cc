@@ -1,27 +1,24 @@
 #include "learn/policies/independent.h"
 
+#include "learn/groupings.h"
+
 namespace emplace::learn {
+namespace {
+
+constexpr double kSmallestUniform = 1e-12;
+
+}  // namespace
 
 IndependentPolicy::IndependentPolicy(UnitGraph units, torch::Device device)
     : Policy(device), units_(std::move(units)), mask_(device_mask(units_, device)) {}
 
 Samples IndependentPolicy::sample(std::int64_t count, Rng& rng) {
   const torch::NoGradGuard no_gradients;
-  const torch::Tensor log_probs =
-      torch::log_softmax(logits() + mask_, -1).unsqueeze(0).expand({count, -1, -1});
-  Samples samples;
-  samples.actions = draw(log_probs, uniforms({count, num_units()}, rng));
-  samples.log_probs = log_prob_of(log_probs, samples.actions);
-  return samples;
+  return sample_independently(torch::log_softmax(logits() + mask_, -1), count, rng);
 }
 
 Scores IndependentPolicy::score(const Samples& samples) {
-  const torch::Tensor log_probs = torch::log_softmax(logits() + mask_, -1).unsqueeze(0);
-  Scores scores;
-  scores.log_probs = log_prob_of(log_probs.expand({samples.size(), -1, -1}), samples.actions);
-  scores.entropy = mean_entropy(log_probs);
-  scores.distributions = {log_probs};
-  return scores;
+  return score_independently(torch::log_softmax(logits() + mask_, -1), samples);
 }
 
 Placement IndependentPolicy::placement(const Samples& samples, std::int64_t index) const {
@@ -32,6 +29,46 @@ Samples IndependentPolicy::actions_for(const Placement& placement) {
   Samples samples;
   samples.actions = unit_actions(units_, placement, parameters_.device());
   return samples;
+}
+
+Samples sample_independently(const torch::Tensor& log_probs, std::int64_t count, Rng& rng) {
+  const torch::Tensor all = log_probs.unsqueeze(0).expand({count, -1, -1});
+  Samples samples;
+  samples.actions = draw(all, uniforms({count, log_probs.size(0)}, rng));
+  samples.log_probs = log_prob_of(all, samples.actions);
+  return samples;
+}
+
+Samples sample_in_neighbourhoods(const torch::Tensor& log_probs,
+                                 const torch::Tensor& neighbourhoods, std::int64_t count,
+                                 Rng& rng) {
+  const torch::Tensor all = log_probs.unsqueeze(0).expand({count, -1, -1});
+  // The largest of log-probabilities with Gumbel's noise is a draw from them.
+  const std::int64_t number = neighbourhoods.max().item<std::int64_t>() + 1;
+  const torch::Tensor uniform = uniforms({count, number, log_probs.size(1)}, rng);
+  const torch::Tensor noise = -(-uniform.clamp_min(kSmallestUniform).log()).log();
+  Samples samples;
+  samples.actions = (all + noise.to(log_probs.device()).index_select(1, neighbourhoods)).argmax(-1);
+  samples.log_probs = log_prob_of(all, samples.actions);
+  return samples;
+}
+
+Scores score_independently(const torch::Tensor& log_probs, const Samples& samples) {
+  Scores scores;
+  scores.log_probs =
+      log_prob_of(log_probs.unsqueeze(0).expand({samples.size(), -1, -1}), samples.actions);
+  scores.entropy = mean_entropy(log_probs);
+  scores.distributions = {log_probs.unsqueeze(0)};
+  return scores;
+}
+
+torch::Tensor neighbourhoods_of(const UnitGraph& units, std::int64_t count, torch::Device device) {
+  const UnitGraph coarse = group_to_size(units.problem(), count);
+  std::vector<std::int64_t> result;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    result.push_back(coarse.unit_of_group(units.groups(unit).front()));
+  }
+  return to_tensor(result, device);
 }
 
 Placement unit_placement(const UnitGraph& units, const torch::Tensor& actions, std::int64_t row) {

@@ -10,14 +10,14 @@ namespace emplace::learn {
 namespace {
 
 // What a unit is counts for less at first than where it is: neighbours are seldom of one type.
-constexpr double kFeatureScale = 0.3;
+constexpr double kFeatureScale = 0.1;
 
 torch::Tensor inputs_of(const UnitGraph& units, std::int64_t coordinates, torch::Device device,
                         Rng& rng) {
   const torch::Tensor features = to_tensor(unit_features(units), torch::kCPU);
   const torch::Tensor place = to_tensor(graph_coordinates(units, coordinates, rng), torch::kCPU);
-  // What all units have in common would only move all of them together.
   const torch::Tensor both = torch::cat({kFeatureScale * features, place}, 1);
+  // What all units have in common would only move all of them together.
   return (both - both.mean(0)).to(device);
 }
 
@@ -52,15 +52,23 @@ class SegmentAttentionPolicy final : public IndependentPolicy {
       : IndependentPolicy(std::move(graph), device),
         settings_(settings),
         inputs_(inputs_of(units(), settings.coordinates, device, rng)),
-        network_(parameters_, units(), inputs_, settings, rng) {}
+        network_(parameters_, units(), inputs_, settings, rng) {
+    if (settings.neighbourhoods > 0) {
+      neighbourhoods_ = neighbourhoods_of(units(), settings.neighbourhoods, device);
+    }
+  }
+
+  Samples sample(std::int64_t count, Rng& rng) override {
+    if (!neighbourhoods_.defined()) return IndependentPolicy::sample(count, rng);
+    const torch::NoGradGuard no_gradients;
+    return sample_in_neighbourhoods(torch::log_softmax(logits() + mask(), -1), neighbourhoods_,
+                                    count, rng);
+  }
 
   bool restart(Rng& rng) override {
-    const torch::NoGradGuard no_gradients;
     Parameters fresh(parameters_.device());
     const Network network(fresh, units(), inputs_, settings_, rng);
-    const std::vector<torch::Tensor> from = fresh.tensors();
-    std::vector<torch::Tensor> to = parameters_.tensors();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+    parameters_.assign(fresh.tensors());
     return true;
   }
 
@@ -69,6 +77,7 @@ class SegmentAttentionPolicy final : public IndependentPolicy {
 
   SegmentAttentionSettings settings_;
   torch::Tensor inputs_;
+  torch::Tensor neighbourhoods_;  // undefined: every unit is drawn by itself
   Network network_;
 };
 

@@ -1,11 +1,13 @@
 // GDP's policy (Zhou et al. 2019): GraphSAGE, then attention in segments, then a softmax over
-// devices for every unit. One pass gives all distributions; given those, units are drawn
-// independently.
+// devices for every unit. One pass gives all distributions.
 //
-// Its first placements are no coin tosses: units that exchange much mostly agree, since the network
-// sees where they are in the graph (learn/encoders/graph_coordinates.h), and its first logits are
-// spread. Thousands of independent tosses would cut every edge of the graph in every sample, and
-// from there no single decision makes a difference that can be seen.
+// Thousands of independent draws cut every edge of the graph in every sample, and from there no
+// decision makes a difference that can be seen. Two things help, both beyond the paper:
+// * The network sees where in the graph a unit is (learn/encoders/graph_coordinates.h), and its
+//   first logits are spread, so that units that exchange much mostly agree from the beginning.
+// * Units of one neighbourhood may be drawn with the same random numbers. Every unit still has its
+//   own distribution and is drawn from it, but those that agree on it go to the same device, so a
+//   sample tells of neighbourhoods as a whole.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +25,13 @@ struct SegmentAttentionSettings {
   std::int64_t sage_width = 32;
   std::int64_t sage_layers = 3;
   std::int64_t width = 32;
-  std::int64_t heads = 4;  // divides the width
+  std::int64_t heads = 2;  // divides the width
   std::int64_t layers = 2;
   std::int64_t segment = 64;
   bool superposition = true;
-  double spread = 1.5;  // standard deviation of the first logits
+  double spread = 3;  // standard deviation of the first logits
+  // So many share random numbers (as Placeto would group them); 0: every unit has its own.
+  std::int64_t neighbourhoods = 0;
 };
 
 PolicyPtr segment_attention_policy(UnitGraph units, const SegmentAttentionSettings& settings,

@@ -7,6 +7,8 @@ namespace emplace::learn {
 namespace {
 
 constexpr double kInitialCondition = 0.1;  // bound of the conditioning layer's first weights
+// What blocks add is small at first, lest whoever shares a segment begins on one device.
+constexpr double kInitialBranch = 0.1;
 constexpr double kNoDifference = 1e-6;
 constexpr std::int64_t kInnerFactor = 2;   // the feed-forward layer's width, in widths
 constexpr std::int64_t kPieceRows = 1024;  // on a processor, whose caches they fit in
@@ -30,6 +32,11 @@ ConditionedLinear::ConditionedLinear(Parameters& parameters, const std::string& 
       parameters.uniform(name + ".condition.weight", {condition, in},
                          kInitialCondition / std::sqrt(static_cast<double>(condition)), rng);
   condition_.bias = parameters.constant(name + ".condition.bias", {in}, 0);
+}
+
+void ConditionedLinear::scale(double factor) {
+  const torch::NoGradGuard no_gradients;
+  linear_.weight.mul_(factor);
 }
 
 void ConditionedLinear::adjust(double factor, const torch::Tensor& shift) {
@@ -77,6 +84,8 @@ SegmentAttention::SegmentAttention(Parameters& parameters, const std::string& na
                        .outer = dense(at + "outer", kInnerFactor * width, width, true),
                        .after_attention = norm(at + "after_attention"),
                        .after_inner = norm(at + "after_inner")});
+    blocks_.back().merge.scale(kInitialBranch);
+    blocks_.back().outer.scale(kInitialBranch);
   }
   output_ = dense("output", width, output_width, true);
 }

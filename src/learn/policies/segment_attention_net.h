@@ -33,7 +33,8 @@ class ConditionedLinear {
   ConditionedLinear(Parameters& parameters, const std::string& name, std::int64_t in,
                     std::int64_t out, std::int64_t condition, bool with_bias, Rng& rng);
 
-  // Multiplies the weights by `factor`, then adds to the bias: before training.
+  // Before training: multiplies the weights; also the bias, and adds to it.
+  void scale(double factor);
   void adjust(double factor, const torch::Tensor& shift);
   // The weights for a graph: the factors of the input are factors of the rows.
   torch::Tensor weight(const torch::Tensor& graph) const;

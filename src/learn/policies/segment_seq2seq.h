@@ -27,9 +27,7 @@ struct SegmentSequenceSettings {
   double most_bytes_kept = 1e9;
 };
 
-// Segments hand on the states of the decoder and of the encoder's forward direction, and the last
-// device; the backward direction begins anew in each, as its state would come from a segment that
-// is not there yet. Gradients go through all segments.
+// Segments are as in learn/policies/segment_seq2seq_net.h.
 PolicyPtr segment_sequence_policy(UnitGraph units, const SegmentSequenceSettings& settings,
                                   const std::string& device, Rng& rng);
 

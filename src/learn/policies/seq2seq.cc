@@ -55,11 +55,9 @@ class SequencePolicy final : public Policy {
   }
 
   bool restart(Rng& rng) override {
-    const torch::NoGradGuard no_gradients;
     Parameters fresh(parameters_.device());
     make_net(fresh, rng);
-    const std::vector<torch::Tensor> values = fresh.tensors();
-    for (std::size_t i = 0; i < values.size(); ++i) parameters_.tensors()[i].copy_(values[i]);
+    parameters_.assign(fresh.tensors());
     return true;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -28,7 +29,7 @@ class StepChoices {
   StepChoices(std::int64_t count, const torch::Tensor& mask, const torch::Tensor& uniform,
               const torch::Tensor& noise)
       : mask_(mask.contiguous()),
-        uniform_(uniform.contiguous()),
+        uniform_(uniform.defined() ? uniform.contiguous() : uniform),
         noise_(noise.defined() ? noise.contiguous() : noise),
         actions_(torch::empty({count, mask.size(0)}, torch::kInt64)),
         distributions_(torch::empty({count, mask.size(0), mask.size(1)}, torch::kFloat32)) {}
@@ -50,7 +51,9 @@ class StepChoices {
         for (std::int64_t d = 0; d < devices; ++d) log_probs[d] += scale * noise[d];
       }
       normalize(log_probs, devices);
-      const std::int64_t chosen = draw_one(log_probs, devices, uniform_.data_ptr<float>()[at]);
+      const std::int64_t chosen =
+          uniform_.defined() ? draw_one(log_probs, devices, uniform_.data_ptr<float>()[at])
+                             : std::max_element(log_probs, log_probs + devices) - log_probs;
       actions_.data_ptr<std::int64_t>()[at] = chosen;
       rows.data_ptr<std::int64_t>()[row] = chosen + 1;
     }
@@ -94,7 +97,7 @@ class StepChoices {
 }  // namespace
 
 Seq2Seq::Seq2Seq(Parameters& parameters, const std::string& name, std::int64_t input_width,
-                 std::int64_t devices, const Seq2SeqSettings& settings, Rng& rng)
+                 const Seq2SeqSettings& settings, Rng& rng)
     : settings_(settings) {
   const std::int64_t width = settings.width;
   EMPLACE_CHECK(!settings.bidirectional || width % 2 == 0);
@@ -113,13 +116,18 @@ Seq2Seq::Seq2Seq(Parameters& parameters, const std::string& name, std::int64_t i
   if (!settings.product_attention) {
     score_weight_ = parameters.glorot(name + ".score", width, 1, rng);
   }
-  device_embeddings_ = parameters.glorot(name + ".devices", devices + 1, width, rng);
-  output_ = parameters.glorot(name + ".output", 2 * width, devices, rng);
-  if (settings.repeat > 0) {
-    transitions_ = parameters.constant(name + ".transitions", {devices + 1, devices}, 0);
-    const torch::NoGradGuard no_gradients;
-    transitions_.narrow(0, 1, devices).fill_diagonal_(settings.repeat);
-  }
+}
+
+Seq2Seq::Seq2Seq(Parameters& parameters, const std::string& name, std::int64_t input_width,
+                 std::int64_t devices, const Seq2SeqSettings& settings, Rng& rng)
+    : Seq2Seq(parameters, name, input_width, settings, rng) {
+  head_ = fixed_devices(parameters, name, settings.width, devices, settings.repeat, rng);
+}
+
+Seq2Seq Seq2Seq::with(DeviceHeadPtr head) const {
+  Seq2Seq result = *this;
+  result.head_ = std::move(head);
+  return result;
 }
 
 Seq2Seq::Encoded Seq2Seq::encode(const torch::Tensor& inputs, std::int64_t count,
@@ -143,7 +151,7 @@ Seq2Seq::Encoded Seq2Seq::encode(const torch::Tensor& inputs, std::int64_t count
   result.memory = torch::matmul(states.squeeze(1), memory_weight_);
   result.h = begin.decoder_h.defined() ? begin.decoder_h : h.expand({count, -1}).contiguous();
   result.c = begin.decoder_c.defined() ? begin.decoder_c : c.expand({count, -1}).contiguous();
-  result.device_gates = decoder_.project(device_embeddings_);
+  result.device_gates = decoder_.project(head_->embeddings());
   if (settings_.decoder_sees_memory) {
     result.step_gates = decoder_.project(result.memory, settings_.width);
   }
@@ -167,13 +175,13 @@ torch::Tensor Seq2Seq::attend(const torch::Tensor& states, const torch::Tensor& 
 }
 
 torch::Tensor Seq2Seq::shaped_logits(const torch::Tensor& states, const torch::Tensor& contexts,
-                                     const torch::Tensor& previous) const {
-  const std::int64_t width = settings_.width;
-  torch::Tensor logits = torch::mm(states, output_.narrow(0, 0, width)) +
-                         torch::mm(contexts, output_.narrow(0, width, width));
-  logits = logits / settings_.temperature;
+                                     const torch::Tensor& previous, std::int64_t first,
+                                     std::int64_t steps) const {
+  torch::Tensor logits = head_->logits(states, contexts, first, steps);
+  if (settings_.temperature != 1) logits = logits / settings_.temperature;
   if (settings_.tanh_constant > 0) logits = settings_.tanh_constant * torch::tanh(logits);
-  if (transitions_.defined()) logits = logits + transitions_.index_select(0, previous);
+  const torch::Tensor transitions = head_->transitions();
+  if (transitions.defined()) logits = logits + transitions.index_select(0, previous);
   return logits;
 }
 
@@ -188,7 +196,7 @@ Seq2Seq::Decoded Seq2Seq::sample(const torch::Tensor& inputs, const torch::Tenso
                                  const torch::Tensor& uniform, const torch::Tensor& noise,
                                  Seq2SeqState* carried) const {
   const torch::NoGradGuard no_gradients;
-  const Encoded encoded = encode(inputs, uniform.size(0), carried);
+  const Encoded encoded = encode(inputs, uniform.defined() ? uniform.size(0) : 1, carried);
   Seq2SeqState state;
   if (carried != nullptr) state = *carried;
   state.decoder_h = encoded.h;
@@ -202,7 +210,7 @@ Seq2Seq::Decoded Seq2Seq::sample(const torch::Tensor& inputs, const torch::Tenso
 Seq2Seq::Decoded Seq2Seq::sample_plainly(const Encoded& encoded, const torch::Tensor& mask,
                                          const torch::Tensor& uniform, const torch::Tensor& noise,
                                          Seq2SeqState& state) const {
-  torch::Tensor rows = first_rows(&state, uniform.size(0), mask.device());
+  torch::Tensor rows = first_rows(&state, encoded.h.size(0), mask.device());
   std::vector<torch::Tensor> actions;
   std::vector<torch::Tensor> log_probs;
   for (std::int64_t step = 0; step < mask.size(0); ++step) {
@@ -215,8 +223,9 @@ Seq2Seq::Decoded Seq2Seq::sample_plainly(const Encoded& encoded, const torch::Te
     const torch::Tensor contexts = attend(next.h, encoded.memory);
     const torch::Tensor step_noise = noise.defined() ? noise.select(1, step) : noise;
     log_probs.push_back(
-        distributions(shaped_logits(next.h, contexts, rows), mask[step], step_noise));
-    actions.push_back(draw(log_probs.back(), uniform.select(1, step)));
+        distributions(shaped_logits(next.h, contexts, rows, step, 1), mask[step], step_noise));
+    actions.push_back(uniform.defined() ? draw(log_probs.back(), uniform.select(1, step))
+                                        : log_probs.back().argmax(-1));
     rows = rows_of(actions.back());
   }
   state.previous = actions.back();
@@ -226,7 +235,7 @@ Seq2Seq::Decoded Seq2Seq::sample_plainly(const Encoded& encoded, const torch::Te
 Seq2Seq::Decoded Seq2Seq::sample_by_loops(const Encoded& encoded, const torch::Tensor& mask,
                                           const torch::Tensor& uniform, const torch::Tensor& noise,
                                           Seq2SeqState& state) const {
-  const std::int64_t count = uniform.size(0);
+  const std::int64_t count = encoded.h.size(0);
   const std::int64_t steps = mask.size(0);
   std::optional<AttentionMemory> memory;
   if (!settings_.product_attention) memory.emplace(encoded.memory, score_weight_.squeeze(1));
@@ -244,7 +253,7 @@ Seq2Seq::Decoded Seq2Seq::sample_by_loops(const Encoded& encoded, const torch::T
                        c.data_ptr<float>(), h.data_ptr<float>(), count, settings_.width);
     const torch::Tensor contexts =
         memory ? memory->contexts(torch::mm(h, query_weight_)) : attend(h, encoded.memory);
-    choices.choose(step, shaped_logits(h, contexts, rows), rows);
+    choices.choose(step, shaped_logits(h, contexts, rows, step, 1), rows);
   }
   state.decoder_h = h;
   state.decoder_c = c;
@@ -267,7 +276,7 @@ torch::Tensor Seq2Seq::score(const torch::Tensor& inputs, const torch::Tensor& m
 
   const torch::Tensor states = decoded.states.reshape({steps * count, settings_.width});
   const torch::Tensor contexts = attend(states, encoded.memory);
-  const torch::Tensor logits = shaped_logits(states, contexts, by_step.reshape({-1}))
+  const torch::Tensor logits = shaped_logits(states, contexts, by_step.reshape({-1}), 0, steps)
                                    .reshape({steps, count, -1})
                                    .transpose(0, 1);
   if (carried != nullptr) {

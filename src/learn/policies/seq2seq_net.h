@@ -10,6 +10,7 @@
 
 #include "learn/encoders/lstm.h"
 #include "learn/module.h"
+#include "learn/policies/device_head.h"
 #include "learn/torch.h"
 
 namespace emplace::learn {
@@ -42,12 +43,18 @@ class Seq2Seq {
   Seq2Seq() = default;
   Seq2Seq(Parameters& parameters, const std::string& name, std::int64_t input_width,
           std::int64_t devices, const Seq2SeqSettings& settings, Rng& rng);
+  // The same for devices that are known only when it is used: by way of `with`.
+  Seq2Seq(Parameters& parameters, const std::string& name, std::int64_t input_width,
+          const Seq2SeqSettings& settings, Rng& rng);
+  // The same parameters with another head.
+  Seq2Seq with(DeviceHeadPtr head) const;
 
   // inputs [steps, input_width], the same for all samples; mask [steps, devices]; uniform [count,
-  // steps]; noise undefined or [count, steps, devices]: each step's is
-  // multiplied by the root mean square of its shaped logits and added to them. Gives actions
-  // [count, steps] and log_probs of whole distributions [count, steps, devices]. `carried` is
-  // read and then set, where it is given. No gradients.
+  // steps], or undefined: one sample, each of its decisions the likeliest after those before; noise
+  // undefined or [count, steps, devices]: each step's is multiplied by the root mean square of its
+  // shaped logits and added to them. Gives actions [count, steps] and log_probs of whole
+  // distributions [count, steps, devices]. `carried` is read and then set, where it is given. No
+  // gradients.
   struct Decoded {
     torch::Tensor actions;
     torch::Tensor distributions;
@@ -78,22 +85,21 @@ class Seq2Seq {
                           Seq2SeqState& state) const;
   // Contexts [rows, width] for decoder states likewise.
   torch::Tensor attend(const torch::Tensor& states, const torch::Tensor& memory) const;
-  // From decoder states [rows, width], contexts likewise and the previous devices' rows of the
-  // embeddings [rows]; not yet with noise, mask or softmax.
+  // Of steps from `first` on, from decoder states [steps * count, width], contexts likewise and the
+  // previous devices' rows of the embeddings [steps * count]; not yet with noise, mask or softmax.
   torch::Tensor shaped_logits(const torch::Tensor& states, const torch::Tensor& contexts,
-                              const torch::Tensor& previous) const;
+                              const torch::Tensor& previous, std::int64_t first,
+                              std::int64_t steps) const;
   // The log-distributions; `noise` may be undefined.
   static torch::Tensor distributions(const torch::Tensor& logits, const torch::Tensor& mask,
                                      const torch::Tensor& noise);
 
   Seq2SeqSettings settings_;
   Lstm forward_, backward_, decoder_;
-  torch::Tensor memory_weight_;      // W1 [width, width]
-  torch::Tensor query_weight_;       // W2 [width, width]
-  torch::Tensor score_weight_;       // v [width], of additive attention
-  torch::Tensor device_embeddings_;  // [1 + devices, width], "go" first
-  torch::Tensor output_;             // [2 width, devices]
-  torch::Tensor transitions_;        // [1 + devices, devices], where there is a direct path
+  torch::Tensor memory_weight_;  // W1 [width, width]
+  torch::Tensor query_weight_;   // W2 [width, width]
+  torch::Tensor score_weight_;   // v [width], of additive attention
+  DeviceHeadPtr head_;
 };
 
 }  // namespace emplace::learn
