@@ -39,6 +39,7 @@ void add_list(CLI::App& app, Session& session);
 void add_cluster(CLI::App& app, Session& session);
 void add_export(CLI::App& app, Session& session);
 void add_profile_fit(CLI::App& app, Session& session);
+void add_train(CLI::App& app, Session& session);
 void add_zoo(CLI::App& app, Session& session);
 
 // --training, --optimizer, --colocate-gradients, --recompute: how a model becomes a training step.

@@ -41,6 +41,9 @@ int main(int argc, char** argv) {
   cli::add_cluster(app, session);
   cli::add_profile_fit(app, session);
   cli::add_zoo(app, session);
+#ifdef EMPLACE_LEARN
+  cli::add_train(app, session);
+#endif
   cli::add_list(app, session);
   std::signal(SIGINT, on_interrupt);
   try {

@@ -317,33 +317,44 @@ MethodPtr episodes_on(const Problem& problem, EpisodeSettings settings = {}) {
   return placeto_episodes(units_of(problem), settings, "cpu", rng);
 }
 
+void expect_to_go_on(const std::shared_ptr<const Problem>& problem,
+                     const EpisodeSettings& settings) {
+  Evaluator evaluator(problem);
+  Rng rng(5);
+  const MethodPtr whole = episodes_on(*problem, settings);
+  const std::string expected = after_rounds(*whole, evaluator, rng, 6, 1);
+  Rng rng_again(5);
+  const std::string half =
+      after_rounds(*episodes_on(*problem, settings), evaluator, rng_again, 3, 1);
+  const MethodPtr resumed = episodes_on(*problem, settings);
+  resumed->load(StateReader(half, "checkpoint"));
+  EXPECT_EQ(after_rounds(*resumed, evaluator, rng_again, 3, 1), expected);
+}
+
 TEST(Episodes, go_on_from_a_checkpoint_as_if_never_stopped) {
-  const auto problem = chain_and_branch();
-  for (const EpisodeStart start : {EpisodeStart::kRandom, EpisodeStart::kBest}) {
-    const EpisodeSettings settings{
-        .workers = 3, .start = start, .baseline_episodes = 3, .greedy_every = 2};
-    Evaluator evaluator(problem);
-    Rng rng(5);
-    const MethodPtr whole = episodes_on(*problem, settings);
-    const std::string expected = after_rounds(*whole, evaluator, rng, 6, 1);
-    Rng rng_again(5);
-    const std::string half =
-        after_rounds(*episodes_on(*problem, settings), evaluator, rng_again, 3, 1);
-    const MethodPtr resumed = episodes_on(*problem, settings);
-    resumed->load(StateReader(half, "checkpoint"));
-    EXPECT_EQ(after_rounds(*resumed, evaluator, rng_again, 3, 1), expected);
+  for (const std::int64_t learned_groups : {0, 3}) {
+    for (const EpisodeStart start : {EpisodeStart::kRandom, EpisodeStart::kBest}) {
+      expect_to_go_on(chain_and_branch(), {.learned_groups = learned_groups,
+                                           .workers = 3,
+                                           .start = start,
+                                           .baseline_episodes = 3,
+                                           .greedy_every = 2});
+    }
   }
 }
 
 TEST(Episodes, threads_change_nothing) {
   const auto problem = fork_and_join();
   Evaluator evaluator(problem);
-  std::vector<std::string> results;
-  for (const int threads : {1, 4}) {
-    Rng rng(5);
-    results.push_back(after_rounds(*episodes_on(*problem), evaluator, rng, 3, threads));
+  for (const std::int64_t learned_groups : {0, 4}) {
+    std::vector<std::string> results;
+    for (const int threads : {1, 4}) {
+      Rng rng(5);
+      const MethodPtr method = episodes_on(*problem, {.learned_groups = learned_groups});
+      results.push_back(after_rounds(*method, evaluator, rng, 3, threads));
+    }
+    EXPECT_EQ(results[0], results[1]);
   }
-  EXPECT_EQ(results[0], results[1]);
 }
 
 // The mean runtime at the end of an episode, over the last rounds.
@@ -381,6 +392,30 @@ TEST(Episodes, learn_to_split_a_chain_from_a_branch) {
     EXPECT_GT(at_first, 1.3 * best);
     EXPECT_LT(learned, 1.05 * best) << static_cast<int>(reward);
   }
+}
+
+TEST(Episodes, learn_groups_together_with_their_devices) {
+  const auto problem = chain_and_branch();
+  Evaluator evaluator(problem);
+  const EpisodeSettings settings{.learned_groups = 3,
+                                 .entropy_weight = 0.1,
+                                 .entropy_episodes = 50,
+                                 .last_entropy_weight = 0,
+                                 .learning_rate = 5e-3,
+                                 .learning_episodes = 100};
+  const MethodPtr method = episodes_on(*problem, settings);
+  Rng rng(2);
+  const auto weights = [&](int rounds) {
+    const std::string state = after_rounds(*method, evaluator, rng, rounds, 1);
+    return StateReader(state, "state").tensor("policy.grouper.hidden.weight");
+  };
+  const torch::Tensor first = weights(1);
+  EXPECT_FALSE(torch::equal(first, weights(40)));
+  const std::optional<Solution> best = evaluator.incumbent().best();
+  ASSERT_TRUE(best);
+  check_placement(*problem, best->placement);
+  EXPECT_TRUE(best->value.fits());
+  EXPECT_LT(best->value.step, 700'000);  // better than on one device
 }
 
 TEST(Episodes, imitate_a_placement) {

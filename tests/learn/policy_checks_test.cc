@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "learn/general/sequence_policy.h"
 #include "learn/groupings.h"
 #include "learn/learner.h"
 #include "learn/learners/ppo.h"
@@ -52,11 +53,16 @@ std::vector<PolicyCase> policy_cases() {
              {.encoder_layers = 2, .encoder_width = 6, .width = 8, .segment = 3, .blocks = 2},
              "cpu", rng);
        }},
+      {"segments_on_any_devices",
+       [](const Problem& problem, Rng& rng) {
+         return general_sequence_policy(group_by_colocation(problem), {.width = 8}, "cpu", rng);
+       }},
       {"segment_attention",
        [](const Problem& problem, Rng& rng) {
          return segment_attention_policy(
              group_by_colocation(problem),
-             {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .segment = 3}, "cpu", rng);
+             {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .segment = 3, .spread = 1},
+             "cpu", rng);
        }},
   };
 }

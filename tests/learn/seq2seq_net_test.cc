@@ -47,6 +47,14 @@ TEST_P(Seq2SeqTest, scores_equal_those_of_sampling) {
   }
 }
 
+TEST_P(Seq2SeqTest, likeliest_devices_are_chosen_without_random_numbers) {
+  const Seq2Seq::Decoded decoded = net_.sample(inputs_, mask_, {});
+  EXPECT_EQ(decoded.actions.sizes(), (std::vector<std::int64_t>{1, kSteps}));
+  EXPECT_TRUE(torch::equal(decoded.actions, decoded.distributions.argmax(-1)));
+  EXPECT_TRUE(torch::allclose(net_.score(inputs_, mask_, decoded.actions), decoded.distributions,
+                              1e-5, 1e-5));
+}
+
 TEST_P(Seq2SeqTest, masked_devices_are_not_chosen) {
   const torch::Tensor many = uniforms({200, kSteps}, rng_);
   const torch::Tensor actions = net_.sample(inputs_, mask_, many).actions;

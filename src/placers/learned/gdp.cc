@@ -18,29 +18,33 @@ namespace {
 constexpr double kFrozenEntropy = 0.003;
 // The paper's reward of an invalid placement is -10: the root of 100 s.
 constexpr double kFailingSeconds = 100;
+// Costs fall fast; a baseline that lags makes every sample look good.
+constexpr double kBaselineDecay = 0.5;
 
 class Gdp final : public Placer {
  public:
-  struct Options : LearnedOptions {
+  struct Options : GeneralOptions {
     std::int64_t width = 32;
     std::int64_t layers = 2;
-    std::int64_t heads = 4;
+    std::int64_t heads = 2;
     std::int64_t segment = 64;
     std::int64_t sage_width = 32;
     std::int64_t sage_layers = 3;
     std::int64_t coordinates = 16;
     bool superposition = true;
+    double spread = 3;
+    std::int64_t neighbourhoods = 200;
     std::int64_t samples = 40;
-    std::int64_t epochs = 4;
+    std::int64_t epochs = 2;
     double lr = 1e-4;
     double kl = 0.01;
     double clip = 0.2;
-    double entropy = 0.003;
+    double entropy = 0.001;
     std::string shortage = "penalty";
     bool restarts = true;
   };
   static OptionSchema<Options> schema() {
-    return with_learned_options(
+    return with_general_options(
         OptionSchema<Options>{}
             .integer("width", &Options::width, 1, 4096, "Of attention; a multiple of heads.")
             .integer("layers", &Options::layers, 0, 64, "Blocks of attention.")
@@ -52,6 +56,9 @@ class Gdp final : public Placer {
                      "Numbers that say where in the graph an op is.")
             .flag("superposition", &Options::superposition,
                   "Condition every dense layer on the whole graph.")
+            .real("spread", &Options::spread, 0, 100, "Deviation of the first logits.")
+            .integer("neighbourhoods", &Options::neighbourhoods, 0, 1'000'000,
+                     "Of ops that are drawn with the same random numbers; 0: each by itself.")
             .integer("samples", &Options::samples, 1, 10'000, "Placements per update.")
             .integer("epochs", &Options::epochs, 1, 1000, "Gradient steps per update.")
             .real("lr", &Options::lr, 1e-8, 10, "Learning rate at first; then it follows kl.")
@@ -80,7 +87,8 @@ class Gdp final : public Placer {
           {.imitation = {.learning_rate = 3e-3},
            .restart_entropy = options_.restarts ? kFrozenEntropy : 0});
     };
-    return place_by_learning("gdp", evaluator, budget, rng, options_, make);
+    return place_by_learning("gdp", evaluator, budget, rng, options_,
+                             with_policy("gdp", problem, options_, make));
   }
 
  private:
@@ -92,7 +100,9 @@ class Gdp final : public Placer {
             .heads = options_.heads,
             .layers = options_.layers,
             .segment = options_.segment,
-            .superposition = options_.superposition};
+            .superposition = options_.superposition,
+            .spread = options_.spread,
+            .neighbourhoods = options_.neighbourhoods};
   }
   learn::PpoSettings learner() const {
     return {.batch = options_.samples,
@@ -102,6 +112,7 @@ class Gdp final : public Placer {
                      .shortage = options_.shortage == "signal" ? learn::Shortage::kSignal
                                                                : learn::Shortage::kPenalty,
                      .failing_seconds = kFailingSeconds},
+            .baseline_decay = kBaselineDecay,
             .entropy_weight = options_.entropy,
             .clip = options_.clip,
             .kl_share = options_.kl};

@@ -22,7 +22,7 @@ constexpr double kFrozenEntropy = 2;
 
 class Mars final : public Placer {
  public:
-  struct Options : LearnedOptions {
+  struct Options : GeneralOptions {
     std::string design = "mars";
     std::int64_t width = 64;
     std::int64_t encoder_width = 64;
@@ -41,7 +41,7 @@ class Mars final : public Placer {
     bool restarts = true;
   };
   static OptionSchema<Options> schema() {
-    return with_learned_options(
+    return with_general_options(
         OptionSchema<Options>{}
             .choice("design", &Options::design, {"mars", "grouper_placer", "encoder_placer"},
                     "The policy: Mars's own, HDP's or GDP's.")
@@ -77,7 +77,8 @@ class Mars final : public Placer {
           {.imitation = {.learning_rate = 3e-3},
            .restart_entropy = options_.restarts ? kFrozenEntropy / problem.num_groups() : 0});
     };
-    return place_by_learning("mars", evaluator, budget, rng, options_, make);
+    return place_by_learning("mars", evaluator, budget, rng, options_,
+                             with_policy("mars", problem, options_, make));
   }
 
  private:

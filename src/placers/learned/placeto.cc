@@ -9,8 +9,9 @@ namespace {
 
 class Placeto final : public Placer {
  public:
-  struct Options : LearnedOptions {
+  struct Options : GeneralOptions {
     std::int64_t units = 32;
+    std::string grouping = "size";
     std::string start = "random";
     std::string reward = "improvement";
     std::string order = "topological";
@@ -27,6 +28,7 @@ class Placeto final : public Placer {
     double entropy = 1;
     double last_entropy = 0.001;
     std::int64_t entropy_decay = 50;
+    double grouper_lr = 1e-4;
     double lr = 1e-3;
     double last_lr = 1e-4;
     std::int64_t lr_decay = 1000;
@@ -34,9 +36,12 @@ class Placeto final : public Placer {
     std::int64_t greedy = 10;
   };
   static OptionSchema<Options> schema() {
-    return with_learned_options(
+    return with_general_options(
         OptionSchema<Options>{}
             .integer("units", &Options::units, 1, 2000, "Groups of ops that move, at most.")
+            .choice("grouping", &Options::grouping, {"size", "learned"},
+                    "Groups of ops as they exchange most, or by a grouper that is taught together "
+                    "with the placer (the authors' future work).")
             .choice("start", &Options::start, {"random", "zero", "best", "given"},
                     "Where episodes begin: anywhere, on one device, at the best so far, or at the "
                     "warm start's or --start's placement.")
@@ -54,10 +59,12 @@ class Placeto final : public Placer {
                   "For lacking the smallest device's memory, in times of all ops one by one.")
             .real("cap", &Options::cap, 0.01, 1e6, "On time and penalty, in the same unit.")
             .flag("log_runtime", &Options::log_runtime, "Rewards from the time's logarithm.")
-            .integer("baseline", &Options::baseline, 1, 100'000, "Episodes that it averages.")
+            .integer("baseline", &Options::baseline, 1, 100'000,
+                     "Episodes that it averages; the last alone where groups are learned.")
             .real("entropy", &Options::entropy, 0, 1000, "Weight of the entropy, at first.")
             .real("last_entropy", &Options::last_entropy, 0, 1000, "And after its decay.")
             .integer("entropy_decay", &Options::entropy_decay, 1, 1'000'000, "In episodes.")
+            .real("grouper_lr", &Options::grouper_lr, 1e-6, 1, "Of a learned grouping.")
             .real("lr", &Options::lr, 1e-6, 1, "Learning rate, at first.")
             .real("last_lr", &Options::last_lr, 1e-6, 1, "And after its decay.")
             .integer("lr_decay", &Options::lr_decay, 1, 1'000'000, "In episodes.")
@@ -70,18 +77,25 @@ class Placeto final : public Placer {
   PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
                     Rng rng) override {
     const auto make = [&](const std::string& device, Rng& weights) {
-      return learn::placeto_episodes(learn::group_to_size(problem, options_.units), settings(),
-                                     device, weights);
+      return learn::placeto_episodes(grouping(problem), settings(), device, weights);
     };
-    return place_by_learning("placeto", evaluator, budget, rng, options_, make);
+    return place_by_learning("placeto", evaluator, budget, rng, options_,
+                             with_policy("placeto", problem, options_, make));
   }
 
  private:
+  bool learns_groups() const { return options_.grouping == "learned"; }
+  learn::UnitGraph grouping(const Problem& problem) const {
+    return learns_groups() ? learn::group_by_colocation(problem)
+                           : learn::group_to_size(problem, options_.units);
+  }
   learn::EpisodeSettings settings() const {
     return {.network = {.rounds = options_.rounds,
                         .pools = options_.pools,
                         .aggregate = aggregate(),
                         .logit_bound = options_.logit_bound},
+            .learned_groups = learns_groups() ? options_.units : 0,
+            .grouper_learning_rate = options_.grouper_lr,
             .workers = options_.workers,
             .passes = options_.passes,
             .random_order = options_.order == "random",

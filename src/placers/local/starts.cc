@@ -80,8 +80,9 @@ void run(Task& task, const Evaluator& shared, const Budget& budget) {
     if (task.given) {
       task.found = with_best_order(evaluator, budget, *std::move(task.given));
     } else {
-      PlaceResult placed =
-          all_placers().make({task.origin, {}})->place(problem, evaluator, budget, task.rng);
+      PlaceResult placed = all_placers()
+                               .make(PlacerSpec::parse(task.origin))
+                               ->place(problem, evaluator, budget, task.rng);
       check_placement(problem, placed.placement);
       task.found = with_best_order(
           evaluator, budget,
@@ -168,8 +169,8 @@ std::vector<Solution> starts_of(std::span<const std::string> placers, Evaluator&
 }
 
 std::vector<Solution> classical_starts(Evaluator& evaluator, const Budget& budget, Rng rng,
-                                       std::size_t at_most) {
-  std::vector<std::string> placers;
+                                       std::size_t at_most, const std::vector<std::string>& more) {
+  std::vector<std::string> placers = more;
   for (const Classical& classical : kClassical) {
     if (evaluator.problem().num_ops() <= classical.most_ops) placers.emplace_back(classical.key);
   }

@@ -16,7 +16,8 @@ namespace emplace {
 // The evaluator's own starts and the placements of classical placers (single, heft, expert, metis,
 // ...), each with the best of its own order of ops and every scheduler's, valid and valued, no
 // placement twice, the best first. At most `at_most` and at least one; the evaluator's own are
-// never the ones left out. All of them have been offered to the incumbent.
+// never the ones left out. All of them have been offered to the incumbent. `more` are further
+// placers, as specs.
 //
 // Spends up to a quarter of what is left of the budget, plus what finishing takes: placers whose
 // time grows faster than the graph are left out where it is large, and once the share is spent no
@@ -26,9 +27,11 @@ namespace emplace {
 // Throws the placers' Error where all of them fail, as they do when no devices that are linked with
 // each other can hold every op, and the evaluator has no start.
 std::vector<Solution> classical_starts(Evaluator& evaluator, const Budget& budget, Rng rng,
-                                       std::size_t at_most);
+                                       std::size_t at_most,
+                                       const std::vector<std::string>& more = {});
 
-// The same of these placers alone, the cheapest of them first; all that are found are returned.
+// The same of these placers (specs) alone, the cheapest of them first; all that are found are
+// returned.
 std::vector<Solution> starts_of(std::span<const std::string> placers, Evaluator& evaluator,
                                 const Budget& budget, Rng rng);
 

@@ -6,6 +6,7 @@
 
 #include "placer/placer.h"
 
+#include "placers/all.h"
 #include "placers/local/frame.h"
 #include "placers/local/latency_search.h"
 #include "placers/local/nested.h"
@@ -30,9 +31,19 @@ constexpr double kBoundSeconds = 2;
 
 class Auto final : public Placer {
  public:
-  struct Options {};
-  static OptionSchema<Options> schema() { return {}; }
-  explicit Auto(const Options&) {}
+  struct Options {
+    std::string policy = "none";
+  };
+  static OptionSchema<Options> schema() {
+    return OptionSchema<Options>{}.choice("policy", &Options::policy,
+                                          {"none", "gdp", "mars", "placeto"},
+                                          "Begin with what this shipped policy proposes, too.");
+  }
+  explicit Auto(const Options& options) {
+    if (options.policy == "none") return;
+    all_placers().info(options.policy);  // which may have been left out of the library
+    more_starts_.push_back(options.policy + "(policy=shipped)");
+  }
 
   PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& given,
                     Rng rng) override {
@@ -45,13 +56,14 @@ class Auto final : public Placer {
   }
 
  private:
-  static void place_step(Evaluator& evaluator, const Budget& budget, const Rng& rng) {
+  void place_step(Evaluator& evaluator, const Budget& budget, const Rng& rng) const {
     begin_search(evaluator);
     const std::array<std::string, 1> one_device{"single"};
     starts_of(one_device, evaluator, budget, rng.split(0));
     raise_bound(evaluator, budget, kEarlyBoundShare);
     if (!worth_searching(evaluator, budget)) return;
-    const std::vector<Solution> starts = classical_starts(evaluator, budget, rng.split(1), kStarts);
+    const std::vector<Solution> starts =
+        classical_starts(evaluator, budget, rng.split(1), kStarts, more_starts_);
     raise_bound(evaluator, budget, kBoundShare);
     if (!worth_searching(evaluator, budget)) return;
     const double polish_share =
@@ -82,6 +94,8 @@ class Auto final : public Placer {
         improve_bound(evaluator.problem(), best->step, own,
                       [&](const LowerBound& bound) { evaluator.incumbent().raise(bound); }));
   }
+
+  std::vector<std::string> more_starts_;
 };
 
 }  // namespace

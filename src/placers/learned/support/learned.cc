@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/read_bytes.h"
 
 #include "placers/local/frame.h"
 #include "placers/local/nested.h"
@@ -11,6 +12,8 @@
 
 #include "learn/blas.h"
 #include "learn/device.h"
+#include "learn/general/general_method.h"
+#include "learn/general/shipped.h"
 #include "learn/trainer.h"
 
 namespace emplace {
@@ -39,6 +42,21 @@ std::optional<Placement> warm_start(const std::string& source, Evaluator& evalua
 }
 
 }  // namespace
+
+MakeMethod with_policy(const std::string& kind, const Problem& problem,
+                       const GeneralOptions& options, MakeMethod make) {
+  if (options.policy.empty()) {
+    if (options.finetune > 0) fail_option("{}: finetune needs a policy to begin from", kind);
+    return make;
+  }
+  return [&problem, kind, options](const std::string& device, Rng& rng) {
+    const bool shipped = options.policy == "shipped";
+    const std::string name = shipped ? "the shipped policy" : options.policy;
+    return learn::general_method(
+        problem, shipped ? learn::shipped_policy(kind) : read_bytes(options.policy), name,
+        {.kind = kind, .rounds = options.finetune, .proposals = options.proposals}, device, rng);
+  };
+}
 
 PlaceResult place_by_learning(const std::string& key, Evaluator& evaluator, const Budget& given,
                               Rng rng, const LearnedOptions& options, const MakeMethod& make) {

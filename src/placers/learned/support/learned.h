@@ -2,6 +2,7 @@
 // placement, perhaps with a local search on what it found.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -28,9 +29,33 @@ OptionSchema<Options> with_learned_options(OptionSchema<Options> schema) {
             "Spend the last fifth of the budget on a local search from the best placement.");
 }
 
+// Options of placers whose policies can be trained on other graphs.
+struct GeneralOptions : LearnedOptions {
+  std::string policy = {};
+  std::int64_t finetune = 0;
+  std::int64_t proposals = 8;
+};
+
+template <class Options>
+OptionSchema<Options> with_general_options(OptionSchema<Options> schema) {
+  return with_learned_options(
+      std::move(schema)
+          .text("policy", &Options::policy, "a file, or shipped",
+                "Begin with what `emplace train` has learned on other graphs; the policy's own "
+                "sizes and settings then hold.")
+          .integer("finetune", &Options::finetune, 0, 1'000'000,
+                   "With a policy: rounds of learning on this graph; 0: its proposals alone.")
+          .integer("proposals", &Options::proposals, 1, 10'000,
+                   "With a policy: placements for each number of devices that is tried."));
+}
+
 // `make` puts the method together for the torch device that it is given. Its random numbers are for
 // initial weights.
 using MakeMethod = std::function<learn::MethodPtr(const std::string& device, Rng& rng)>;
+
+// `make`, or what the policy that the options name does in its place.
+MakeMethod with_policy(const std::string& kind, const Problem& problem,
+                       const GeneralOptions& options, MakeMethod make);
 
 PlaceResult place_by_learning(const std::string& key, Evaluator& evaluator, const Budget& budget,
                               Rng rng, const LearnedOptions& options, const MakeMethod& make);

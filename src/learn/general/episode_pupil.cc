@@ -1,0 +1,161 @@
+#include "learn/general/episode_pupil.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "learn/general/general_episode_policy.h"
+#include "learn/methods/episode_imitation.h"
+#include "learn/methods/episode_run.h"
+#include "learn/state.h"
+
+namespace emplace::learn {
+namespace {
+
+class EpisodePupil final : public Pupil {
+ public:
+  EpisodePupil(UnitGraph units, const GeneralNetwork& network, const EpisodePupilSettings& settings,
+               torch::Device device, Rng& rng)
+      : settings_(settings),
+        policy_(std::move(units), network, device, rng),
+        runtimes_(policy_.units().problem(), settings.runtime) {}
+
+  Parameters& parameters() override { return policy_.parameters(); }
+  const DeviceViews& views() const override { return policy_.views(); }
+  void use(std::span<const DeviceId> devices) override { policy_.use(devices); }
+  std::int64_t round_size() const override {
+    return settings_.workers * (static_cast<std::int64_t>(policy_.units().size()) + 1);
+  }
+
+  bool explore(Environment& environment, Rng& rng, TrainingPoint& point) override {
+    threads_ = environment.budget().threads;
+    trajectories_.clear();
+    for (std::int64_t worker = 0; worker < settings_.workers; ++worker) {
+      trajectories_.push_back(
+          trajectory(worker < anywhere() ? random_devices(policy_, rng) : policy_.slices()));
+    }
+    const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, trajectories_);
+    point.round_best = report.best_step;
+    point.mean_seconds = report.last_seconds;  // what it begins with is not its own
+    point.fitting_share = report.fitting_share;
+    if (!report.complete) return false;
+    for (const Trajectory& trajectory : trajectories_) {
+      point.mean_cost += trajectory.runtimes.back() / static_cast<double>(trajectories_.size());
+    }
+    draw_lessons();
+    return true;
+  }
+
+  // Divided by the number of lessons, so that large graphs do not drown small ones.
+  std::vector<torch::Tensor> gradient() override {
+    std::vector<torch::Tensor> result =
+        gradient_of(policy_, lessons_, settings_.entropy_weight, threads_).by_parameter;
+    const auto count = static_cast<double>(std::max<std::size_t>(1, lessons_.size()));
+    for (torch::Tensor& tensor : result) tensor /= count;
+    return result;
+  }
+
+  Imitation imitate(const Placement& placement, Environment& environment, Rng& rng) override {
+    const std::vector<DeviceId> goal = policy_.units().contract(placement);
+    std::vector<std::vector<DeviceId>> from{towards(goal, random_devices(policy_, rng), rng),
+                                            towards(goal, policy_.slices(), rng)};
+    from.resize(
+        static_cast<std::size_t>(environment.affordable(static_cast<std::int64_t>(from.size()))));
+    LessonGradient gradient = imitation_gradient(policy_, goal, from, environment, rng);
+    return {.gradient = std::move(gradient.by_parameter),
+            .likelihood = std::exp(gradient.log_likelihood)};
+  }
+
+  std::optional<Placement> propose(std::int64_t count, Environment& environment,
+                                   Rng& rng) override {
+    const std::int64_t affordable = environment.affordable(count);
+    if (affordable == 0) return {};
+    std::vector<Trajectory> trajectories(static_cast<std::size_t>(affordable),
+                                         trajectory(policy_.slices()));
+    trajectories.front().greedy = true;
+    play_episode(policy_, runtimes_, environment, rng, trajectories);
+    const std::vector<Decision>& greedy = trajectories.front().decisions;
+    std::vector<DeviceId> devices = policy_.slices();
+    if (!greedy.empty()) {
+      devices = greedy.back().state.devices;
+      devices[greedy.back().state.current] = greedy.back().device;
+    }
+    return policy_.units().expand(devices);
+  }
+
+  void save(StateWriter& state) const override {
+    state.put("baselines", static_cast<std::int64_t>(baselines_.size()));
+    std::int64_t number = 0;
+    for (const auto& [key, baseline] : baselines_) {
+      const std::string prefix = name_of(number++);
+      state.put(prefix + ".devices", std::vector<std::int64_t>(key.first.begin(), key.first.end()));
+      state.put(prefix + ".anywhere", std::int64_t{key.second ? 1 : 0});
+      baseline.save(state, prefix);
+    }
+  }
+  void load(const StateReader& state) override {
+    baselines_.clear();
+    for (std::int64_t number = 0; number < state.integer("baselines"); ++number) {
+      const std::string prefix = name_of(number);
+      const std::vector<std::int64_t> devices = state.integers(prefix + ".devices");
+      const Beginning key{std::vector<DeviceId>(devices.begin(), devices.end()),
+                          state.integer(prefix + ".anywhere") != 0};
+      baselines_.try_emplace(key, settings_.baseline_episodes).first->second.load(state, prefix);
+    }
+  }
+
+ private:
+  // The devices in use, and whether episodes begin anywhere.
+  using Beginning = std::pair<std::vector<DeviceId>, bool>;
+
+  static std::string name_of(std::int64_t baseline) {
+    return "baseline" + std::to_string(baseline);
+  }
+  // How many workers do not begin at slices.
+  std::int64_t anywhere() const { return (settings_.workers + 1) / 2; }
+
+  // It is the turn of every unit that has a choice.
+  Trajectory trajectory(std::vector<DeviceId> devices) const {
+    Trajectory result{.devices = std::move(devices), .turns = {}};
+    for (UnitId unit = 0; unit < policy_.units().size(); ++unit) {
+      if (policy_.choices(unit).size() > 1) result.turns.push_back(unit);
+    }
+    return result;
+  }
+
+  // What there is to gain depends on where an episode begins and on the devices, so each has a
+  // baseline of its own.
+  void draw_lessons() {
+    lessons_.clear();
+    const std::span<const Trajectory> all = trajectories_;
+    const auto split = static_cast<std::size_t>(anywhere());
+    for (const auto& part : {all.first(split), all.subspan(split)}) {
+      if (part.empty()) continue;
+      const Beginning key{std::vector<DeviceId>(policy_.used().begin(), policy_.used().end()),
+                          part.data() == all.data()};
+      StepBaseline& baseline =
+          baselines_.try_emplace(key, settings_.baseline_episodes).first->second;
+      const std::vector<Lesson> lessons = lessons_of(part, EpisodeReward::kImprovement, baseline);
+      lessons_.insert(lessons_.end(), lessons.begin(), lessons.end());
+    }
+  }
+
+  EpisodePupilSettings settings_;
+  GeneralEpisodePolicy policy_;
+  Runtimes runtimes_;
+  std::map<Beginning, StepBaseline> baselines_;
+  int threads_ = 1;
+  std::vector<Trajectory> trajectories_;
+  std::vector<Lesson> lessons_;  // of these
+};
+
+}  // namespace
+
+PupilPtr episode_pupil(UnitGraph units, const GeneralNetwork& network,
+                       const EpisodePupilSettings& settings, const std::string& device, Rng& rng) {
+  return std::make_shared<EpisodePupil>(std::move(units), network, settings, torch::Device(device),
+                                        rng);
+}
+
+}  // namespace emplace::learn

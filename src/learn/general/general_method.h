@@ -1,0 +1,28 @@
+// A trained policy on a graph that it may never have seen: its proposals at once, then as many
+// rounds of fine-tuning as are asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/rng.h"
+
+#include "cost/problem.h"
+
+#include "learn/parts.h"
+
+namespace emplace::learn {
+
+struct GeneralMethodSettings {
+  std::string kind;         // the policy must be of it
+  std::int64_t rounds = 0;  // of fine-tuning
+  // Placements for each number of devices that is tried.
+  std::int64_t proposals = 8;
+};
+
+// `policy` is a policy file's bytes, `policy_name` what errors call it.
+MethodPtr general_method(const Problem& problem, const std::string& policy,
+                         const std::string& policy_name, const GeneralMethodSettings& settings,
+                         const std::string& device, Rng& rng);
+
+}  // namespace emplace::learn

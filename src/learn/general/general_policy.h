@@ -1,0 +1,29 @@
+// A policy (learn/policy.h) whose parameters mean the same on every graph and for all devices.
+#pragma once
+
+#include <memory>
+
+#include "learn/device_view.h"
+#include "learn/policy.h"
+
+namespace emplace::learn {
+
+class GeneralPolicy : public Policy {
+ public:
+  virtual const DeviceViews& views() const = 0;
+  virtual void use(const DeviceView& view) = 0;
+  // Every decision as it is likeliest, given those before it: one sample.
+  virtual Samples likeliest() = 0;
+  // See Pupil::encoder_gradient.
+  virtual std::vector<torch::Tensor> encoder_gradient(Rng& /*rng*/) { return {}; }
+
+  // What it is made of refers to its units.
+  GeneralPolicy(const GeneralPolicy&) = delete;
+  GeneralPolicy& operator=(const GeneralPolicy&) = delete;
+
+ protected:
+  using Policy::Policy;
+};
+using GeneralPolicyPtr = std::shared_ptr<GeneralPolicy>;
+
+}  // namespace emplace::learn

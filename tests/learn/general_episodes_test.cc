@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "learn/device_view.h"
+#include "learn/general/episode_pupil.h"
+#include "learn/general/general_episode_policy.h"
+#include "learn/general/kinds.h"
+#include "learn/groupings.h"
+#include "learn/methods/episode_run.h"
+#include "learn/optimizer.h"
+#include "learn/state.h"
+#include "support/timed_graph.h"
+
+namespace emplace::learn {
+namespace {
+
+constexpr GeneralNetwork kSmall{.width = 16};
+
+std::shared_ptr<const Problem> fork_and_join(int devices, int parts = 6) {
+  TimedGraph graph;
+  const TensorId first = graph.op("first", 50, {graph.parameter("p", 10'000)});
+  std::vector<TensorId> results;
+  for (int i = 0; i < parts; ++i) {
+    results.push_back(graph.op("part" + std::to_string(i), 100, {first}, 20'000));
+  }
+  graph.op("last", 50, results);
+  return compile_timed(graph.build(), gpu_cluster(devices, 1'000'000));
+}
+
+std::shared_ptr<const Problem> chain(int devices, int length = 4) {
+  TimedGraph graph;
+  TensorId at = graph.op("c0", 100, {});
+  for (int i = 1; i < length; ++i)
+    at = graph.op(std::string("c").append(std::to_string(i)), 100, {at}, 50'000);
+  return compile_timed(graph.build(), gpu_cluster(devices));
+}
+
+// A policy on one problem, with all that episodes need.
+struct World {
+  explicit World(std::shared_ptr<const Problem> problem_in)
+      : problem(std::move(problem_in)),
+        evaluator(problem),
+        environment(evaluator, Budget{}, "test"),
+        policy(group_by_colocation(*problem), kSmall, torch::kCPU, rng),
+        runtimes(*problem, {}) {}
+
+  std::vector<Trajectory> play(std::size_t workers) {
+    std::vector<Trajectory> trajectories(workers, {.devices = policy.slices(), .turns = {}});
+    for (Trajectory& trajectory : trajectories) {
+      trajectory.devices = random_devices(policy, rng);
+      for (UnitId unit = 0; unit < policy.units().size(); ++unit) trajectory.turns.push_back(unit);
+    }
+    play_episode(policy, runtimes, environment, rng, trajectories);
+    return trajectories;
+  }
+  // So that it is not what first weights make of it.
+  void move_parameters() {
+    const torch::NoGradGuard no_gradients;
+    for (torch::Tensor& tensor : policy.parameters().tensors()) {
+      tensor += 0.3 * normals({tensor.sizes().begin(), tensor.sizes().end()}, rng);
+    }
+  }
+
+  Rng rng{3};
+  std::shared_ptr<const Problem> problem;
+  Evaluator evaluator;
+  Environment environment;
+  GeneralEpisodePolicy policy;
+  Runtimes runtimes;
+};
+
+PupilPtr pupil_on(const Problem& problem) {
+  Rng rng(1);
+  return make_pupil("placeto", problem, kSmall, "cpu", rng);
+}
+
+TEST(GeneralEpisodes, have_the_same_parameters_whatever_the_graph_and_the_devices) {
+  const auto shapes = [](const Problem& problem) {
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> result;
+    const PupilPtr pupil = pupil_on(problem);
+    for (const auto& [name, tensor] : pupil->parameters().named()) {
+      result.emplace_back(name, tensor.sizes().vec());
+    }
+    return result;
+  };
+  const auto first = shapes(*chain(2));
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(shapes(*fork_and_join(5)), first);
+  EXPECT_EQ(shapes(*fork_and_join(2, 200)), first);  // merged to fewer units
+}
+
+TEST(GeneralEpisodes, begin_with_slices_of_the_devices_in_use) {
+  World world(chain(5, 6));
+  world.policy.use(std::vector<DeviceId>{1, 3, 4});
+  EXPECT_EQ(world.policy.slices(), (std::vector<DeviceId>{1, 1, 3, 3, 4, 4}));
+}
+
+TEST(GeneralEpisodes, choose_devices_in_use_only) {
+  World world(fork_and_join(5));
+  world.move_parameters();
+  const std::vector<DeviceId> used{1, 3};
+  world.policy.use(used);
+  for (const Trajectory& trajectory : world.play(4)) {
+    for (const Decision& decision : trajectory.decisions) {
+      EXPECT_TRUE(std::binary_search(used.begin(), used.end(), decision.device));
+      for (const DeviceId device : decision.state.devices) {
+        EXPECT_TRUE(std::binary_search(used.begin(), used.end(), device));
+      }
+    }
+  }
+}
+
+TEST(GeneralEpisodes, score_decisions_again_as_when_they_were_made) {
+  World world(fork_and_join(3));
+  world.move_parameters();
+  for (const Trajectory& trajectory : world.play(3)) {
+    std::vector<const PlacementState*> states;
+    for (const Decision& decision : trajectory.decisions) states.push_back(&decision.state);
+    const torch::Tensor again = world.policy.log_probs(states);
+    for (std::size_t t = 0; t < states.size(); ++t) {
+      const Decision& decision = trajectory.decisions[t];
+      EXPECT_NEAR(again[static_cast<std::int64_t>(t)][decision.device].item<float>(),
+                  decision.log_prob, 1e-5);
+    }
+  }
+}
+
+TEST(GeneralEpisodes, gradient_is_that_of_the_lessons) {
+  World world(fork_and_join(3));
+  const std::vector<Trajectory> trajectories = world.play(2);
+  StepBaseline baseline(1);
+  const std::vector<Lesson> lessons =
+      lessons_of(trajectories, EpisodeReward::kImprovement, baseline);
+  const auto loss = [&] {
+    const torch::NoGradGuard no_gradients;
+    double sum = 0;
+    for (const Lesson& lesson : lessons) {
+      sum -= lesson.advantage *
+             world.policy.log_probs({&lesson.state, 1})[0][lesson.device].item<double>();
+    }
+    return sum;
+  };
+  const std::vector<torch::Tensor> gradient = gradient_of(world.policy, lessons, 0, 1).by_parameter;
+  double square = 0;
+  for (const torch::Tensor& part : gradient) square += part.pow(2).sum().item<double>();
+  ASSERT_GT(square, 0);
+  const double step = 0.002 / std::sqrt(square);
+  const auto walk = [&](double length) {
+    const torch::NoGradGuard no_gradients;
+    std::vector<torch::Tensor> parameters = world.policy.parameters().tensors();
+    for (std::size_t i = 0; i < gradient.size(); ++i) parameters[i].add_(gradient[i], length);
+  };
+  walk(step);
+  const double up = loss();
+  walk(-2 * step);
+  EXPECT_NEAR((up - loss()) / (2 * step) / square, 1, 0.05);
+}
+
+TEST(GeneralEpisodes, know_what_is_where) {
+  World world(fork_and_join(3));  // 700 us of ops
+  world.policy.use(std::vector<DeviceId>{0, 2});
+  const StateColumns columns(world.policy.units(), world.policy.views());
+  PlacementState state;
+  state.devices.assign(world.policy.units().size(), 2);
+  state.current = 2;  // one of the parts: reads what the first sends, and writes for the last
+  state.devices[0] = state.devices[1] = 0;  // the parameter, and the first
+  const PlacementState* one = &state;
+  const torch::Tensor x = columns({&one, 1}, world.policy.used())[0];
+  EXPECT_FLOAT_EQ(x[1].abs().sum().item<float>(), 0);  // is not used
+  EXPECT_FLOAT_EQ(x[0][0].item<float>(), 0);
+  EXPECT_FLOAT_EQ(x[2][0].item<float>(), 1);
+  EXPECT_NEAR(x[0][1].item<float>(), 1.0 / 21, 1e-4);  // 1 kB of 21 kB
+  EXPECT_NEAR(x[2][1].item<float>(), 20.0 / 21, 1e-4);
+  EXPECT_NEAR(x[0][2].item<float>(), 150.0 / 350 / 2, 1e-4);
+  EXPECT_NEAR(x[2][2].item<float>(), 650.0 / 350 / 2, 1e-4);
+}
+
+TEST(GeneralEpisodes, propose_the_same_whatever_the_chance) {
+  const auto problem = fork_and_join(3);
+  const auto proposed = [&](std::uint64_t seed) {
+    Evaluator evaluator(problem);
+    Environment environment(evaluator, Budget{}, "test");
+    const PupilPtr pupil = pupil_on(*problem);
+    pupil->use(std::vector<DeviceId>{0, 2});
+    Rng rng(seed);
+    pupil->propose(1, environment, rng);
+    EXPECT_LE(evaluator.evaluations(), 9);
+    return evaluator.incumbent().best()->placement;
+  };
+  const Placement placement = proposed(1);
+  EXPECT_EQ(proposed(2), placement);
+  EXPECT_EQ(std::count(placement.begin(), placement.end(), DeviceId{1}), 0);
+}
+
+TEST(GeneralEpisodes, have_nothing_to_decide_on_one_device) {
+  const auto problem = fork_and_join(3);
+  Evaluator evaluator(problem);
+  Environment environment(evaluator, Budget{}, "test");
+  const PupilPtr pupil = pupil_on(*problem);
+  pupil->use(std::vector<DeviceId>{1});
+  Rng rng(1);
+  TrainingPoint point;
+  EXPECT_TRUE(pupil->explore(environment, rng, point));
+  for (const torch::Tensor& part : pupil->gradient()) {
+    EXPECT_EQ(part.abs().sum().item<float>(), 0);
+  }
+  pupil->propose(1, environment, rng);
+  EXPECT_EQ(evaluator.incumbent().best()->placement, Placement(problem->num_ops(), 1));
+}
+
+// What follows from three rounds, perhaps with a checkpoint before the last.
+std::vector<torch::Tensor> last_gradient(const Problem& problem, Environment& environment,
+                                         bool interrupted) {
+  PupilPtr pupil = pupil_on(problem);
+  Rng rng(7);
+  for (int round = 0; round < 3; ++round) {
+    if (round == 2 && interrupted) {
+      StateWriter state;
+      pupil->save(state);
+      pupil = pupil_on(problem);
+      pupil->load(StateReader(state.bytes(), "checkpoint"));
+    }
+    TrainingPoint point;
+    pupil->explore(environment, rng, point);
+  }
+  return pupil->gradient();
+}
+
+TEST(GeneralEpisodes, go_on_from_a_checkpoint_as_if_never_stopped) {
+  const auto problem = fork_and_join(3);
+  Evaluator evaluator(problem);
+  Environment environment(evaluator, Budget{}, "test");
+  const std::vector<torch::Tensor> whole = last_gradient(*problem, environment, false);
+  const std::vector<torch::Tensor> parts = last_gradient(*problem, environment, true);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(torch::equal(whole[i], parts[i]));
+}
+
+TEST(GeneralEpisodes, obey_the_budget) {
+  const auto problem = fork_and_join(2);
+  Evaluator evaluator(problem);
+  Budget budget;
+  budget.evaluations = 10;
+  Environment environment(evaluator, budget, "test");
+  const PupilPtr pupil = pupil_on(*problem);
+  Rng rng(1);
+  TrainingPoint point;
+  EXPECT_FALSE(pupil->explore(environment, rng, point));
+  pupil->propose(3, environment, rng);
+  EXPECT_LE(evaluator.evaluations(), 10);
+}
+
+TEST(GeneralEpisodes, imitation_makes_a_placement_likely) {
+  const auto problem = fork_and_join(3);
+  Evaluator evaluator(problem);
+  Environment environment(evaluator, Budget{}, "test");
+  const PupilPtr pupil = pupil_on(*problem);
+  Placement goal(problem->num_ops(), 2);
+  goal[0] = goal[1] = 0;  // nothing like slices
+  goal[3] = 1;
+  Optimizer optimizer({.learning_rate = 0.01, .clip_norm = 1});
+  Rng rng(4);
+  double first = 0;
+  double last = 0;
+  for (int step = 0; step < 60; ++step) {
+    Imitation imitation = pupil->imitate(goal, environment, rng);
+    optimizer.step(pupil->parameters().tensors(), std::move(imitation.gradient));
+    if (step == 0) first = imitation.likelihood;
+    last = imitation.likelihood;
+  }
+  EXPECT_LT(first, 0.5);
+  EXPECT_GT(last, first + 0.2);
+}
+
+TEST(GeneralEpisodes, learn_from_what_they_explore) {
+  const auto problem = chain(2, 6);  // what is exchanged takes half as long as the ops
+  Evaluator evaluator(problem);
+  Environment environment(evaluator, Budget{}, "test");
+  const PupilPtr pupil = pupil_on(*problem);
+  Optimizer optimizer({.learning_rate = 0.01, .clip_norm = 1});
+  Rng rng(4);
+  std::vector<double> costs;
+  for (int round = 0; round < 80; ++round) {
+    TrainingPoint point;
+    ASSERT_TRUE(pupil->explore(environment, rng, point));
+    costs.push_back(point.mean_cost);
+    optimizer.step(pupil->parameters().tensors(), pupil->gradient());
+  }
+  const auto mean = [](auto first, auto end) {
+    return std::accumulate(first, end, 0.0) / static_cast<double>(end - first);
+  };
+  EXPECT_LT(mean(costs.end() - 10, costs.end()), mean(costs.begin(), costs.begin() + 10));
+}
+
+}  // namespace
+}  // namespace emplace::learn

@@ -1,0 +1,200 @@
+// Policies that were trained elsewhere, through the placers that begin with them.
+#include "learn/general/general_method.h"
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#include "placer/run.h"
+
+#include "placers/all.h"
+
+#include "learn/general/kinds.h"
+#include "learn/general/policy_file.h"
+#include "learn/general/pupil.h"
+#include "learn/general/shipped.h"
+#include "learn/state.h"
+#include "support/timed_graph.h"
+
+namespace emplace::learn {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A file for the length of a test.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& content)
+      : path_(std::filesystem::temp_directory_path() /
+              ("emplace-policy-" + std::to_string(getpid()))) {
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Branches that can run side by side.
+std::shared_ptr<const Problem> fork_and_join(Bytes memory = kUnlimited) {
+  TimedGraph graph;
+  const TensorId first = graph.op("first", 50, {});
+  std::vector<TensorId> results;
+  for (int i = 0; i < 4; ++i) {
+    results.push_back(graph.add({.name = "part" + std::to_string(i),
+                                 .type = "compute",
+                                 .inputs = {first},
+                                 .persistent_bytes = 100'000},
+                                100 + i, 2000));
+  }
+  graph.op("last", 50, results);
+  return compile_timed(graph.build(), gpu_cluster(3, memory));
+}
+
+Budget limited_to(std::int64_t evaluations) {
+  Budget budget;
+  budget.evaluations = evaluations;
+  return budget;
+}
+
+RunResult place(const std::shared_ptr<const Problem>& problem, const std::string& spec,
+                std::uint64_t seed = 1, std::int64_t evaluations = 2000) {
+  Evaluator evaluator(problem);
+  RunResult result =
+      run_placer(all_placers(), evaluator, {.placer = PlacerSpec::parse(spec), .seed = seed},
+                 limited_to(evaluations));
+  check_placement(*problem, result.result.placement);
+  return result;
+}
+
+std::string error_of(const std::string& spec) {
+  try {
+    place(fork_and_join(), spec);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class TrainedPolicy : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::string spec(const std::string& more = "") const {
+    return GetParam() + "(policy=shipped" + more + ")";
+  }
+};
+
+TEST_P(TrainedPolicy, places_with_few_evaluations) {
+  const RunResult result = place(fork_and_join(), spec());
+  EXPECT_GT(result.evaluations, 0);
+  EXPECT_LE(result.evaluations, 150);
+  EXPECT_TRUE(result.evaluation.fits());
+}
+
+TEST_P(TrainedPolicy, places_the_same_for_the_same_seed) {
+  const auto problem = fork_and_join();
+  const RunResult first = place(problem, spec(), 7);
+  const RunResult again = place(problem, spec(), 7);
+  EXPECT_EQ(first.result.placement, again.result.placement);
+  EXPECT_EQ(first.evaluations, again.evaluations);
+}
+
+TEST_P(TrainedPolicy, makes_its_proposals_fit) {
+  const auto problem = fork_and_join(250'000);  // half of what all parts need
+  ASSERT_FALSE(Evaluator(problem).evaluate(Placement(problem->num_ops(), 0)).fits());
+  EXPECT_TRUE(place(problem, spec()).evaluation.fits());
+}
+
+TEST_P(TrainedPolicy, is_also_read_from_a_file) {
+  const TemporaryFile file(shipped_policy(GetParam()));
+  const auto problem = fork_and_join();
+  const RunResult by_file = place(problem, GetParam() + "(policy=" + file.path() + ")");
+  EXPECT_EQ(by_file.result.placement, place(problem, spec()).result.placement);
+}
+
+TEST_P(TrainedPolicy, evaluates_more_when_it_is_fine_tuned) {
+  const auto problem = fork_and_join();
+  const RunResult at_once = place(problem, spec());
+  const RunResult tuned = place(problem, spec(",finetune=2"));
+  EXPECT_GE(tuned.evaluations, at_once.evaluations + 2);
+  EXPECT_LT(tuned.evaluations, 2000) << "two rounds are enough";
+  EXPECT_LE(tuned.evaluation.step, at_once.evaluation.step);
+}
+
+TEST_P(TrainedPolicy, obeys_the_budget) {
+  const auto problem = fork_and_join(250'000);
+  for (const std::int64_t evaluations : {1, 5, 20}) {
+    // What a search begins with, and the check of the answer, are not the policy's.
+    EXPECT_LE(place(problem, spec(",finetune=3"), 1, evaluations).evaluations, evaluations + 2);
+  }
+}
+
+// Saved at the end; `resume` goes on from what another saved.
+std::string checkpoint_of(const std::shared_ptr<const Problem>& problem, const std::string& spec,
+                          std::int64_t evaluations, const std::string& resume = {}) {
+  Evaluator evaluator(problem);
+  std::string saved;
+  evaluator.training().save = [&](std::string_view bytes) { saved = bytes; };
+  evaluator.training().resume = resume;
+  evaluator.training().resume_name = "checkpoint";
+  run_placer(all_placers(), evaluator, {.placer = PlacerSpec::parse(spec), .seed = 5},
+             limited_to(evaluations));
+  return saved;
+}
+
+TEST_P(TrainedPolicy, goes_on_from_a_checkpoint_as_if_never_stopped) {
+  const auto problem = fork_and_join();
+  const std::string run = spec(",finetune=3");
+  const StateReader whole(checkpoint_of(problem, run, 100'000), "whole");
+  ASSERT_EQ(whole.integer("rounds"), 3);
+  // Somewhere within the rounds.
+  const std::int64_t at_once = place(problem, spec(), 5).evaluations;
+  const std::int64_t half = (at_once + whole.integer("evaluations")) / 2;
+  const std::string stopped = checkpoint_of(problem, run, half);
+  const std::int64_t rounds = StateReader(stopped, "stopped").integer("rounds");
+  ASSERT_GT(rounds, 0);
+  ASSERT_LT(rounds, 3);
+  const StateReader parts(checkpoint_of(problem, run, 100'000, stopped), "parts");
+  for (const std::string name : {"rounds", "rng", "best", "evaluations", "devices"}) {
+    EXPECT_EQ(parts.integers(name), whole.integers(name)) << name;
+  }
+  Rng rng(1);
+  const PolicyFile file(shipped_policy(GetParam()), "shipped");
+  const PupilPtr pupil = make_pupil(GetParam(), *problem, file.network(), "cpu", rng);
+  bool learned = false;
+  file.load_into(pupil->parameters());
+  for (const auto& [name, tensor] : pupil->parameters().named()) {
+    EXPECT_TRUE(parts.tensor("policy." + name).equal(whole.tensor("policy." + name))) << name;
+    learned = learned || !whole.tensor("policy." + name).equal(tensor);
+  }
+  EXPECT_TRUE(learned);
+}
+
+TEST_P(TrainedPolicy, is_needed_for_fine_tuning) {
+  EXPECT_THAT(error_of(GetParam() + "(finetune=3)"), HasSubstr("policy"));
+}
+
+TEST_P(TrainedPolicy, that_is_missing_is_named) {
+  EXPECT_THAT(error_of(GetParam() + "(policy=/nowhere/my.policy)"),
+              HasSubstr("/nowhere/my.policy"));
+}
+
+TEST_P(TrainedPolicy, that_is_another_file_is_named) {
+  const TemporaryFile file("all is well\n");
+  EXPECT_THAT(error_of(GetParam() + "(policy=" + file.path() + ")"),
+              HasSubstr(file.path() + ": not a policy"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TrainedPolicy, ::testing::ValuesIn(general_kinds()),
+                         [](const auto& param_info) { return param_info.param; });
+
+}  // namespace
+}  // namespace emplace::learn

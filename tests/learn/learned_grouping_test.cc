@@ -1,0 +1,76 @@
+#include "learn/methods/learned_grouping.h"
+
+#include <gtest/gtest.h>
+
+#include "learn/groupings.h"
+#include "learn/methods/episode_policy.h"
+#include "support/timed_graph.h"
+
+namespace emplace::learn {
+namespace {
+
+std::shared_ptr<const Problem> chain_of_nine() {
+  TimedGraph graph;
+  TensorId at = graph.op("first", 100, {});
+  for (const char* name : {"b", "c", "d", "e", "f", "g", "h", "last"}) {
+    at = graph.op(name, 100, {at});
+  }
+  return compile_timed(graph.build(), gpu_cluster(2));
+}
+
+LearnedGrouping grouping_of(const Problem& problem, std::int64_t groups) {
+  Rng rng(1);
+  return LearnedGrouping(group_by_colocation(problem), groups, {.learning_rate = 0.01}, torch::kCPU,
+                         rng);
+}
+
+TEST(LearnedGrouping, begins_with_slices) {
+  const auto problem = chain_of_nine();
+  const UnitGraph units = grouping_of(*problem, 3).likeliest();
+  ASSERT_EQ(units.size(), 3U);
+  for (OpId op = 0; op < 9; ++op) EXPECT_EQ(units.unit_of_op(op), op / 3);
+}
+
+TEST(LearnedGrouping, has_no_more_groups_than_members) {
+  const auto problem = chain_of_nine();
+  EXPECT_LE(grouping_of(*problem, 100).likeliest().size(), 9U);
+}
+
+// Of two groups the op in the middle may be in either.
+TEST(LearnedGrouping, learns_what_costs_less) {
+  const auto problem = chain_of_nine();
+  LearnedGrouping grouping = grouping_of(*problem, 2);
+  Rng rng(2);
+  const auto draw = [&] {
+    const UnitGraph units = grouping.draw(rng);
+    return units.unit_of_op(4) == units.unit_of_op(0);
+  };
+  int with_the_first = 0;
+  for (int i = 0; i < 100; ++i) with_the_first += draw() ? 1 : 0;
+  EXPECT_GT(with_the_first, 10);
+  EXPECT_LT(with_the_first, 90);
+  for (int i = 0; i < 100; ++i) grouping.learn(draw() ? 1 : 2);
+  with_the_first = 0;
+  for (int i = 0; i < 100; ++i) with_the_first += draw() ? 1 : 0;
+  EXPECT_GT(with_the_first, 95);
+}
+
+TEST(LearnedGrouping, one_policy_plays_on_all_of_its_groupings) {
+  const auto problem = chain_of_nine();
+  LearnedGrouping grouping = grouping_of(*problem, 2);
+  Rng rng(2);
+  const EpisodePolicy first(grouping.likeliest(), {.rounds = 2}, true, torch::kCPU, rng);
+  const EpisodePolicy second = first.on(group_by_colocation(*problem));
+  EXPECT_EQ(second.units().size(), 9U);
+  const EpisodePolicy again = second.on(grouping.likeliest());
+  PlacementState state{{0, 1}, {0, 0}, {0, 1}, 1};
+  const PlacementState* one = &state;
+  EXPECT_TRUE(torch::equal(first.log_probs({&one, 1}), again.log_probs({&one, 1})));
+  for (std::size_t i = 0; i < first.parameters().named().size(); ++i) {
+    EXPECT_TRUE(
+        first.parameters().named()[i].second.is_same(second.parameters().named()[i].second));
+  }
+}
+
+}  // namespace
+}  // namespace emplace::learn
