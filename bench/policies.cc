@@ -22,6 +22,7 @@
 #include "learn/blas.h"
 #include "learn/encoders/additive_attention.h"
 #include "learn/encoders/lstm.h"
+#include "learn/encoders/pair_scores.h"
 #include "learn/module.h"
 
 namespace {
@@ -32,6 +33,7 @@ using namespace emplace;
 constexpr std::int64_t kUnits = 200;
 constexpr std::int64_t kSamples = 10;
 constexpr std::int64_t kWidth = 64;
+constexpr std::int64_t kDevices = 4;
 
 double cpu_seconds() {
   timespec time{};
@@ -87,6 +89,14 @@ void compare_loops(int rounds) {
   print_ratio(
       "additive attention", rounds, [&] { attention(additive_attention); },
       [&] { attention(additive_attention_plainly); });
+
+  const torch::Tensor of_units = input({kUnits, kSamples, kWidth}, 1);
+  const torch::Tensor of_devices = input({kUnits, kDevices, kWidth}, 1);
+  const auto pairs = [&](const auto& score) {
+    torch::autograd::grad({score(of_units, of_devices, v).sum()}, {of_units, of_devices, v});
+  };
+  print_ratio(
+      "scores of pairs", rounds, [&] { pairs(pair_scores); }, [&] { pairs(pair_scores_plainly); });
 }
 
 void time_placers(const std::string& graph, const std::string& cluster, int rounds, int threads) {
