@@ -69,8 +69,8 @@ struct Score {
   double seconds = 0;
   std::int64_t evaluations = 0;
 
-  // What fits is better than what does not; where neither does, nobody has done worse.
-  bool no_worse() const { return fits ? !expert_fits || ratio <= 1.0005 : !expert_fits; }
+  // What fits is better than what does not.
+  bool no_worse() const { return fits && (!expert_fits || ratio <= 1.0005); }
 };
 
 RunResult run(const NamedProblem& problem, const Entrant& entrant) {
@@ -99,7 +99,7 @@ std::vector<Score> run_all(const NamedProblem& problem, const std::vector<Entran
 void print_summary(const std::vector<Entrant>& entrants,
                    const std::vector<std::vector<Score>>& scores) {
   fmt::print(
-      "| placer | time / expert's | no worse than the expert | fits | placements | seconds |\n"
+      "| placer | time / expert's | fits and no worse than the expert | fits | placements | seconds |\n"
       "|---|---|---|---|---|---|\n");
   for (std::size_t e = 0; e < entrants.size(); ++e) {
     std::vector<double> ratios;

@@ -73,9 +73,8 @@ std::string card_of(const Arguments& arguments, std::size_t exercises) {
   return fmt::format(
       "policy: {}{}\nwidth {}, layers {}, superposition {}\ngraphs: {}\nclusters: {}\n"
       "memory on each device, of what a graph needs on one: {}\nexercises: {}\n"
-      "steps: {} of the encoder, {} of imitation of {} ({} evaluations), {} of practice with {} "
-      "exercises "
-      "each at a rate of {}\nseed: {}\n",
+      "steps: {} of the encoder, {} of imitation of {} ({} evaluations), {} of practice\n"
+      "exercises in a step: {}, learning rate: {}\nseed: {}\n",
       teacher.kind, arguments.from.empty() ? "" : ", from " + arguments.from, teacher.network.width,
       teacher.network.layers, teacher.network.superposition, fmt::join(arguments.graphs, " "),
       fmt::join(arguments.clusters, " "),
@@ -195,7 +194,7 @@ void add_train(CLI::App& app, Session& session) {
       ->type_name("LIST");
   command
       .add_option("--memory", arguments->memory,
-                  "Every graph also with this much memory on each device, in parts of what it "
+                  "Every graph with this much memory on each device instead, in parts of what it "
                   "needs on one, e.g. 0.4,0.8")
       ->delimiter(',')
       ->check(CLI::Range(1e-6, 1e6))
