@@ -8,12 +8,16 @@
 namespace emplace::gradient_rules {
 namespace {
 
+enum class Repeated { kOnce, kAtEveryPosition };
+
 // Gradients, then the inputs and outputs that the row keeps.
-std::vector<TensorId> operands(OpGradient& op) {
+std::vector<TensorId> operands(OpGradient& op, Repeated repeated) {
   std::vector<TensorId> result = op.gradients();
   for (std::size_t i = 0; i < op.num_inputs(); ++i) {
-    if (positions::contain(op.row().inputs, i) && !op.repeats(i))
+    if (!positions::contain(op.row().inputs, i)) continue;
+    if (repeated == Repeated::kAtEveryPosition || !op.repeats(i)) {
       result.push_back(op.kept_input(i));
+    }
   }
   for (std::size_t i = 0; i < op.num_outputs(); ++i) {
     if (positions::contain(op.row().outputs, i)) result.push_back(op.kept_output(i));
@@ -41,8 +45,11 @@ void add_joint(OpGradient& op, std::int64_t flops) {
   }
   Attributes attributes = op.attributes();
   if (wanted.size() < op.num_inputs()) attributes.set("wanted", wanted);
+  if (const auto arrived = op.arrived(); arrived != std::vector<std::int64_t>{0}) {
+    attributes.set("arrived", arrived);
+  }
   const auto gradients = op.add({.type = grad_of(op),
-                                 .inputs = operands(op),
+                                 .inputs = operands(op, Repeated::kOnce),
                                  .outputs = std::move(outputs),
                                  .flops = flops,
                                  .attributes = std::move(attributes)});
@@ -59,10 +66,11 @@ Attributes with_input(const OpGradient& op, std::size_t i) {
 
 }  // namespace
 
+// Numbers that say where (starts, ends, axes) may be one tensor by chance: each has its place.
 void single(OpGradient& op) {
   if (!op.wants(0)) return;
   op.give(0, op.add_one({.type = grad_of(op),
-                         .inputs = operands(op),
+                         .inputs = operands(op, Repeated::kAtEveryPosition),
                          .outputs = {op.input(0)},
                          .flops = per_element(op),
                          .attributes = op.attributes()}));
@@ -82,7 +90,7 @@ void each_operand(OpGradient& op) {
     const std::string label = std::to_string(i);
     const TensorId full =
         op.add_one({.type = grad_of(op),
-                    .inputs = operands(op),
+                    .inputs = operands(op, Repeated::kOnce),
                     .outputs = {tensor_type(op.output(0).shape, op.input(i).dtype)},
                     .flops = per_element(op),
                     .label = label,
@@ -170,10 +178,12 @@ void divide(OpGradient& op) {
 }
 
 void mean(OpGradient& op) {
+  const auto operands = static_cast<std::int64_t>(op.num_inputs());
   const TensorId part = op.add_one({.type = "MeanGrad",
                                     .inputs = {*op.gradient()},
                                     .outputs = {op.output(0)},
-                                    .flops = count_elements(op.output(0).shape)});
+                                    .flops = count_elements(op.output(0).shape),
+                                    .attributes = {{"count", operands}}});
   for (std::size_t i = 0; i < op.num_inputs(); ++i) {
     if (op.wants(i)) op.give(i, op.reduce_to(part, op.input(i).shape, fmt::format("{}_sum", i)));
   }

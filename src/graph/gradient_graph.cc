@@ -6,22 +6,10 @@
 #include "base/check.h"
 #include "base/error.h"
 
+#include "graph/copy.h"
+
 namespace emplace {
 namespace {
-
-TensorSpec spec_of(const Graph& graph, TensorId tensor) {
-  TensorSpec spec;
-  if (graph.has_shape(tensor)) {
-    spec.shape.assign(graph.shape(tensor).begin(), graph.shape(tensor).end());
-    spec.dtype = graph.dtype(tensor);
-  } else {
-    spec.bytes = graph.bytes(tensor);
-  }
-  if (graph.memory_bytes(tensor) != graph.bytes(tensor)) {
-    spec.memory_bytes = graph.memory_bytes(tensor);
-  }
-  return spec;
-}
 
 // Whether a name that the backward pass gives might be that of a forward op.
 bool may_clash(const Graph& graph) {
@@ -72,7 +60,7 @@ GradientGraph::GradientGraph(const Graph& forward, const TrainingOptions& option
 void GradientGraph::copy_forward(const TrainingOptions& options,
                                  const std::vector<Reserve>& reserves) {
   for (TensorId tensor = 0; tensor < forward_.num_tensors(); ++tensor) {
-    builder_.add_tensor(spec_of(forward_, tensor));
+    builder_.add_tensor(spec_of_tensor(forward_, tensor));
     const auto shape = forward_.shape(tensor);
     types_.push_back(
         {{shape.begin(), shape.end()}, forward_.dtype(tensor), forward_.bytes(tensor)});
@@ -84,8 +72,7 @@ void GradientGraph::copy_forward(const TrainingOptions& options,
   }
   if (options.colocate_gradients) colocation_.resize(forward_.num_ops());
   for (OpId op = 0; op < forward_.num_ops(); ++op) {
-    OpSpec spec = copy_of(op);
-    spec.phase = forward_.phase(op);
+    OpSpec spec = spec_of_op(forward_, op);
     for (const OpId before : forward_.after(op)) spec.after.emplace_back(forward_.op_name(before));
     if (options.colocate_gradients && !forward_.is_source(op) && !forward_.is_view(op)) {
       if (spec.colocate.empty()) {
@@ -103,27 +90,6 @@ void GradientGraph::copy_forward(const TrainingOptions& options,
     }
     builder_.add_op(spec);
   }
-}
-
-// Everything that does not depend on where in the graph the op stands.
-OpSpec GradientGraph::copy_of(OpId op) const {
-  OpSpec spec{.name = std::string(forward_.op_name(op)),
-              .type = std::string(forward_.type(op)),
-              .flops = forward_.flops(op),
-              .bytes_moved = forward_.bytes_moved(op),
-              .persistent_bytes = forward_.persistent_bytes(op),
-              .temp_bytes = forward_.temp_bytes(op),
-              .view = forward_.is_view(op),
-              .module = std::string(forward_.module(op)),
-              .colocate = std::string(forward_.colocate(op)),
-              .attributes = forward_.attributes(op)};
-  for (const MeasuredTime& time : forward_.measured_times(op)) {
-    spec.time_us.emplace_back(forward_.strings().get(time.device), time.microseconds);
-  }
-  for (const StringId device : forward_.allowed_devices(op)) {
-    spec.devices.emplace_back(forward_.strings().get(device));
-  }
-  return spec;
 }
 
 std::string GradientGraph::free_name(std::string name) const {
@@ -311,7 +277,7 @@ void GradientGraph::recompute(OpId op, OpId wanted) {
 
 void GradientGraph::add_copy(OpId op, OpId original, TensorId first_new,
                              const std::vector<std::string>& triggers) {
-  OpSpec spec = copy_of(original);
+  OpSpec spec = spec_of_op(forward_, original);
   spec.name = free_name(fmt::format("{}/recompute", forward_.op_name(original)));
   spec.phase = Phase::kBackward;
   spec.persistent_bytes = 0;  // there already

@@ -66,7 +66,6 @@ class GradientGraph {
   Graph build() && { return std::move(builder_).build(); }
 
  private:
-  OpSpec copy_of(OpId op) const;
   void copy_forward(const TrainingOptions& options, const std::vector<Reserve>& reserves);
   std::string free_name(std::string name) const;
   std::string free_colocation(std::string name) const;

@@ -81,23 +81,22 @@ void concat(OpGradient& op) {
 void split(OpGradient& op) {
   if (!op.wants(0)) return;
   const std::size_t axis = axis_of(op, op.input(0).shape.size(), 0);
-  std::vector<TensorId> inputs;
-  std::vector<std::int64_t> arrived;
-  for (std::size_t i = 0; i < op.num_outputs(); ++i) {
-    const auto gradient = op.gradient(i);
-    if (!gradient) continue;
-    inputs.push_back(*gradient);
-    arrived.push_back(static_cast<std::int64_t>(i));
-  }
+  const std::vector<std::int64_t> arrived = op.arrived();
   GradientOp joined{.type = "Concat",
-                    .inputs = std::move(inputs),
+                    .inputs = op.gradients(),
                     .outputs = {op.input(0)},
                     .attributes = {{"axis", static_cast<std::int64_t>(axis)}}};
   if (arrived.size() < op.num_outputs()) {
     // Zeros where no gradient arrived.
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < op.num_outputs(); ++i) {
+      if (op.output(i).shape.size() <= axis) op.misfit();
+      sizes.push_back(op.output(i).shape[axis]);
+    }
     joined.type = "SplitGrad";
     joined.attributes = op.attributes();
     joined.attributes.set("arrived", arrived);
+    joined.attributes.set("split", sizes);
   }
   op.give(0, op.add_one(std::move(joined)));
 }

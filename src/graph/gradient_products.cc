@@ -28,7 +28,7 @@ Shape with_rank_two(const Shape& shape, bool column) {
 }
 
 // The product of two operands as the gradient of input i, which may have been broadcast over the
-// leading dimensions.
+// leading dimensions. A vector on the right is a column until then.
 void give_product(OpGradient& op, std::size_t i, const std::string& label, const Factor& a,
                   const Factor& b, Shape shape) {
   const TensorId product =
@@ -38,7 +38,12 @@ void give_product(OpGradient& op, std::size_t i, const std::string& label, const
                   .flops = op.product_flops(),
                   .label = label,
                   .attributes = transposition(op, a, b)});
-  op.give(i, op.reduce_to(product, op.input(i).shape, label + "_sum"));
+  const Shape own = op.input(i).shape;
+  const Shape last = op.type_of(product).shape;
+  const bool column =
+      own.size() == 1 && last.size() > 2 && last.back() == 1 && own[0] == last[last.size() - 2];
+  const TensorId sum = op.reduce_to(product, column ? Shape{own[0], 1} : own, label + "_sum");
+  op.give(i, op.reshape(sum, own, label + "_vector"));
 }
 
 Shape batched(const Shape& batch, const Shape& matrix) {
@@ -162,10 +167,11 @@ void gemm(OpGradient& op) {
   op.give(2, bias);
 }
 
-// Each operand's gradient is a product of the output's gradient with the other operands.
+// Each operand's gradient is a product of the output's gradient with the other operands; of a
+// tensor that is several operands the gradients are added up.
 void einsum(OpGradient& op) {
   for (std::size_t i = 0; i < op.num_inputs(); ++i) {
-    if (!op.wants(i) || op.repeats(i)) continue;
+    if (!op.wants(i)) continue;
     std::vector<TensorId> inputs{*op.gradient()};
     for (std::size_t other = 0; other < op.num_inputs(); ++other) {
       if (other != i || op.num_inputs() == 1) inputs.push_back(op.kept_input(other));
@@ -230,6 +236,9 @@ void recurrent(OpGradient& op) {
   if (const auto reserve = op.kept_reserve()) inputs.push_back(*reserve);
   Attributes attributes = op.attributes();
   attributes.set("wanted", wanted);
+  if (const auto arrived = op.arrived(); arrived != std::vector<std::int64_t>{0}) {
+    attributes.set("arrived", arrived);
+  }
   // Products with W and R for the inputs' and states' gradients, and as many for the weights'.
   const auto gradients = op.add({.type = fmt::format("{}Grad", op.type()),
                                  .inputs = std::move(inputs),

@@ -82,6 +82,14 @@ std::vector<TensorId> OpGradient::gradients() const {
   return result;
 }
 
+std::vector<std::int64_t> OpGradient::arrived() const {
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0; i < num_outputs(); ++i) {
+    if (gradient(i)) result.push_back(static_cast<std::int64_t>(i));
+  }
+  return result;
+}
+
 TensorId OpGradient::reshape(TensorId gradient, const Shape& shape, std::string_view label) {
   const TensorType& from = type_of(gradient);
   if (from.shape == shape) return gradient;

@@ -5,6 +5,8 @@
 // - A gradient op reads the gradients of the forward op's outputs first, then those inputs of the
 //   forward op that it needs, then those outputs. Whatever it reads of the forward pass is thereby
 //   kept until then. It carries the forward op's attributes.
+// - Where gradients of other outputs than the first alone are read, the attribute `arrived` lists
+//   these outputs.
 // - "<Type>Grad" computes the gradients of all inputs at once, in the order of those inputs that
 //   have one; where inputs get ops of their own, each says with the attribute `input` whose
 //   gradient it is, or is called "<Type>InputGrad" or "<Type>WeightGrad".
@@ -63,8 +65,9 @@ class OpGradient {
   std::optional<TensorId> kept_reserve();
   // The gradient of an output; nothing where none arrived.
   std::optional<TensorId> gradient(std::size_t output = 0) const;
-  // All that arrived.
+  // All that arrived, and of which outputs these are.
   std::vector<TensorId> gradients() const;
+  std::vector<std::int64_t> arrived() const;
   const TensorType& type_of(TensorId tensor) const { return graph_.type(tensor); }
 
   std::vector<TensorId> add(GradientOp op) { return graph_.add(op_, std::move(op)); }

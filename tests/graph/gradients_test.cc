@@ -445,5 +445,37 @@ TEST(Gradients, recurrent_ops_keep_their_gates) {
   EXPECT_TRUE(std::ranges::equal(graph.shape(graph.outputs(op)[3]), Shape{2, 5, 1, 15}));
 }
 
+// What an interpreter could not know from their tensors.
+TEST(Gradients, say_what_their_inputs_leave_open) {
+  const Graph mean = training_step(graph_of("Mean", model_of("Mean")));
+  EXPECT_EQ(mean.attributes(*mean.find_op("op/grad")).integer("count", 0), 2);
+
+  const auto second_output_of = [](const std::string& type) {
+    const OneOp model = model_of(type);
+    GraphBuilder builder(type);
+    OpSpec op{.name = "op", .type = type, .attributes = model.attributes};
+    for (const TensorSpec& input : model.inputs) {
+      const std::string name = fmt::format("p{}", op.inputs.size());
+      op.inputs.push_back(builder.add({.name = name, .type = "parameter"}, {input})[0]);
+    }
+    const auto outputs = builder.add(op, model.outputs);
+    builder.add({.name = "y", .type = "Relu", .inputs = {outputs[1]}}, {model.outputs[1]});
+    return training_step(std::move(builder).build());
+  };
+  for (const char* type : {"Split", "LSTM"}) {
+    const Graph graph = second_output_of(type);
+    const Attributes& attributes = graph.attributes(*graph.find_op("op/grad"));
+    EXPECT_TRUE(std::ranges::equal(attributes.integers("arrived"), Shape{1})) << type;
+    if (std::string_view(type) == "LSTM") continue;
+    EXPECT_TRUE(std::ranges::equal(attributes.integers("split"), Shape{2, 4}));
+  }
+}
+
+TEST(Gradients, a_vector_on_the_right_serves_a_whole_batch) {
+  const Lines lines = gradients_of("MatMul", {{real({2, 5, 3}), real({3})}, {real({2, 5})}});
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.back(), "op/grad/1_vector = Reshape(op/grad/1_sum) [3]");
+}
+
 }  // namespace
 }  // namespace emplace

@@ -1,0 +1,40 @@
+#include "graph/copy.h"
+
+namespace emplace {
+
+TensorSpec spec_of_tensor(const Graph& graph, TensorId tensor) {
+  TensorSpec spec;
+  if (graph.has_shape(tensor)) {
+    spec.shape.assign(graph.shape(tensor).begin(), graph.shape(tensor).end());
+    spec.dtype = graph.dtype(tensor);
+  } else {
+    spec.bytes = graph.bytes(tensor);
+  }
+  if (graph.memory_bytes(tensor) != graph.bytes(tensor)) {
+    spec.memory_bytes = graph.memory_bytes(tensor);
+  }
+  return spec;
+}
+
+OpSpec spec_of_op(const Graph& graph, OpId op) {
+  OpSpec spec{.name = std::string(graph.op_name(op)),
+              .type = std::string(graph.type(op)),
+              .phase = graph.phase(op),
+              .flops = graph.flops(op),
+              .bytes_moved = graph.bytes_moved(op),
+              .persistent_bytes = graph.persistent_bytes(op),
+              .temp_bytes = graph.temp_bytes(op),
+              .view = graph.is_view(op),
+              .module = std::string(graph.module(op)),
+              .colocate = std::string(graph.colocate(op)),
+              .attributes = graph.attributes(op)};
+  for (const MeasuredTime& time : graph.measured_times(op)) {
+    spec.time_us.emplace_back(graph.strings().get(time.device), time.microseconds);
+  }
+  for (const StringId device : graph.allowed_devices(op)) {
+    spec.devices.emplace_back(graph.strings().get(device));
+  }
+  return spec;
+}
+
+}  // namespace emplace
