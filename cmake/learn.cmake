@@ -1,5 +1,5 @@
-# src/learn: the one room that sees libtorch, behind a precompiled header.
-file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS src/learn/*.cc)
+# src/learn and src/exec: the rooms that see libtorch, behind one precompiled header.
+file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS src/learn/*.cc src/exec/*.cc)
 add_library(emplace_learn OBJECT ${learn_sources})
 target_include_directories(emplace_learn PRIVATE src)
 # libtorch may bring headers of another fmt, which its include path puts first: nothing of fmt is linked here.

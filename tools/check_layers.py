@@ -13,6 +13,8 @@ LAYERS = {
     "sim": 3,
     "placer": 4,
     "learn": 5,
+    "tensor": 5,
+    "exec": 5,
     "placers": 5,
     "io": 6,
     "cli": 7,
@@ -31,7 +33,7 @@ OWNERS = {
     r"zlib": r"io/",
     r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"placers/",
     r"tbb/|oneapi/": r"base/",
-    r"torch/|ATen/|c10/": r"learn/",
+    r"torch/|ATen/|c10/": r"(learn|exec)/",
 }
 
 # Only the command line prints, exits or aborts.

@@ -1,0 +1,90 @@
+#include "exec/kernel.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace emplace::exec {
+
+const Tensor& Call::in(std::size_t i) const {
+  if (i >= inputs.size()) fail_input("has {} inputs, expected more", inputs.size());
+  return inputs[i];
+}
+
+const Shape& Call::shape(std::size_t output) const {
+  if (output >= outputs.size()) fail_input("has {} outputs, expected more", outputs.size());
+  return outputs[output].shape;
+}
+
+Integers Call::integers(std::string_view name) const {
+  const auto found = attributes.integers(name);
+  return {found.begin(), found.end()};
+}
+
+Integers Call::numbers(std::string_view name, std::size_t input) const {
+  if (given(name)) return integers(name);
+  return has(input) ? integers_of(inputs[input]) : Integers{};
+}
+
+std::int64_t Call::axis(std::int64_t rank, std::int64_t otherwise) const {
+  return from_front(integer("axis", otherwise), rank);
+}
+
+Kernel single(Function function) {
+  return [function = std::move(function)](const Call& call) { return Tensors{function(call)}; };
+}
+
+const KernelTable& kernel_table() {
+  static const KernelTable table = [] {
+    KernelTable made;
+    add_elementwise(made);
+    add_reductions(made);
+    add_products(made);
+    add_convolutions(made);
+    add_pools(made);
+    add_norms(made);
+    add_layout(made);
+    add_indexing(made);
+    add_resizing(made);
+    add_losses(made);
+    add_recurrent(made);
+    add_attention(made);
+    add_parts(made);
+    add_training(made);
+    add_fused(made);
+    add_derived_gradients(made);
+    return made;
+  }();
+  return table;
+}
+
+Integers integers_of(const Tensor& tensor) {
+  const Tensor flat = tensor.detach().to(torch::kLong).contiguous().flatten();
+  const auto* data = flat.data_ptr<std::int64_t>();
+  return {data, data + flat.numel()};
+}
+
+Tensor zeros(const Shape& shape) {
+  return torch::zeros(shape, torch::kDouble);
+}
+
+std::int64_t from_front(std::int64_t axis, std::int64_t rank) {
+  if (axis < -rank || axis >= rank) fail_input("there is no axis {} of {}", axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+Integers all_axes_but(std::int64_t rank, std::initializer_list<std::int64_t> left_out) {
+  Integers axes;
+  for (std::int64_t axis = 0; axis < rank; ++axis) {
+    if (std::find(left_out.begin(), left_out.end(), axis) == left_out.end()) axes.push_back(axis);
+  }
+  return axes;
+}
+
+Tensor per_channel(const Tensor& values, std::int64_t rank) {
+  Integers shape(static_cast<std::size_t>(rank), 1);
+  shape.at(1) = values.numel();
+  return values.reshape(shape);
+}
+
+}  // namespace emplace::exec

@@ -1,0 +1,155 @@
+// Normalisations. Gradients are derived (derived_gradients.cc).
+#include "base/error.h"
+
+#include "exec/kernel.h"
+
+namespace emplace::exec {
+namespace {
+
+struct Statistics {
+  Tensor mean;
+  Tensor variance;  // biased
+};
+
+Statistics statistics_of(const Tensor& x, const Integers& axes) {
+  const Tensor mean = x.mean(axes, true);
+  return {mean, ((x - mean) * (x - mean)).mean(axes, true)};
+}
+
+Tensor normalised(const Tensor& x, const Statistics& statistics, double epsilon) {
+  return (x - statistics.mean) / (statistics.variance + epsilon).sqrt();
+}
+
+Tensor scaled_by_channel(const Tensor& x, const Call& call) {
+  Tensor y = x * per_channel(call.in(1), x.dim());
+  return call.has(2) ? y + per_channel(call.in(2), x.dim()) : y;
+}
+
+// With running statistics as outputs where the op has them.
+Tensors batch_norm(const Call& call) {
+  const Tensor& x = call.in(0);
+  const double epsilon = call.real("epsilon", 1e-5);
+  if (!call.training && call.integer("training_mode", 0) == 0) {
+    const Statistics running{per_channel(call.in(3), x.dim()), per_channel(call.in(4), x.dim())};
+    return {scaled_by_channel(normalised(x, running, epsilon), call)};
+  }
+  const Statistics batch = statistics_of(x, all_axes_but(x.dim(), {1}));
+  Tensors results{scaled_by_channel(normalised(x, batch, epsilon), call)};
+  if (call.outputs.size() > 1) {
+    const double momentum = call.real("momentum", 0.9);
+    results.push_back(call.in(3) * momentum + batch.mean.flatten() * (1 - momentum));
+    results.push_back(call.in(4) * momentum + batch.variance.flatten() * (1 - momentum));
+  }
+  return results;
+}
+
+Integers axes_from(const Tensor& x, std::int64_t first) {
+  Integers axes;
+  for (std::int64_t axis = first; axis < x.dim(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+// Also mean and inverse deviation.
+Tensors layer_norm(const Call& call) {
+  const Tensor& x = call.in(0);
+  const Integers axes = axes_from(x, call.axis(x.dim(), -1));
+  const Statistics statistics = statistics_of(x, axes);
+  const double epsilon = call.real("epsilon", 1e-5);
+  Tensor y = normalised(x, statistics, epsilon) * call.in(1);
+  if (call.has(2)) y = y + call.in(2);
+  return {y, statistics.mean, (statistics.variance + epsilon).rsqrt()};
+}
+
+// Also the inverse of the root of the mean square.
+Tensors rms_norm(const Call& call) {
+  const Tensor& x = call.in(0);
+  const Integers axes = axes_from(x, call.axis(x.dim(), -1));
+  const Tensor inverse = ((x * x).mean(axes, true) + call.real("epsilon", 1e-5)).rsqrt();
+  const Tensor y = x * inverse * call.in(1);
+  return {call.has(2) ? y + call.in(2) : y, inverse, inverse};
+}
+
+// Of the sum of an input and a skip; inputs: input, skip, scale, perhaps a bias of the scale, and
+// one that is added first. Outputs of the input's shape beyond the first are that sum.
+Tensors skip_norm(const Call& call, bool simplified) {
+  Tensor sum = call.in(0) + call.in(1);
+  const std::size_t first_bias = simplified ? 3 : 4;
+  if (call.has(first_bias)) sum = sum + call.in(first_bias);
+  Call norm{.type = call.type, .attributes = call.attributes, .inputs = {sum, call.in(2)}};
+  if (!simplified && call.has(3)) norm.inputs.push_back(call.in(3));
+  const Tensors normed = simplified ? rms_norm(norm) : layer_norm(norm);
+  Tensors results{normed[0]};
+  for (std::size_t i = 1; i < call.outputs.size(); ++i) {
+    const bool is_sum = call.outputs[i].shape == Shape(sum.sizes().begin(), sum.sizes().end());
+    results.push_back(is_sum ? sum : normed.at(i));
+  }
+  return results;
+}
+
+Tensor instance_norm(const Call& call) {
+  const Tensor& x = call.in(0);
+  const Statistics statistics = statistics_of(x, all_axes_but(x.dim(), {0, 1}));
+  return scaled_by_channel(normalised(x, statistics, call.real("epsilon", 1e-5)), call);
+}
+
+// Scale and bias are by channel or, before opset 21, by group.
+Tensor group_norm(const Call& call) {
+  const Tensor& x = call.in(0);
+  const std::int64_t groups = call.integer("num_groups", call.integer("groups", 1));
+  const Tensor apart = x.reshape({x.size(0), groups, -1});
+  const Tensor y =
+      normalised(apart, statistics_of(apart, {2}), call.real("epsilon", 1e-5)).reshape(x.sizes());
+  Call scale = call;
+  for (std::size_t i = 1; i < call.inputs.size(); ++i) {
+    if (call.in(i).numel() == x.size(1)) continue;
+    scale.inputs[i] = call.in(i).repeat_interleave(x.size(1) / groups);
+  }
+  return scaled_by_channel(y, scale);
+}
+
+// Across neighbouring channels.
+Tensor local_response_norm(const Call& call) {
+  const Tensor& x = call.in(0);
+  const std::int64_t size = call.integer("size", 1);
+  Integers pads(static_cast<std::size_t>(2 * (x.dim() - 2)), 0);
+  pads.push_back((size - 1) / 2);
+  pads.push_back(size / 2);
+  const Tensor sums = at::constant_pad_nd(x * x, pads, 0).unfold(1, size, 1).sum(-1);
+  const double share = call.real("alpha", 1e-4) / static_cast<double>(size);
+  return x / (call.real("bias", 1) + share * sums).pow(call.real("beta", 0.75));
+}
+
+Tensor lp_norm(const Call& call) {
+  const Tensor& x = call.in(0);
+  const std::int64_t axis = call.axis(x.dim(), -1);
+  const Tensor size =
+      call.integer("p", 2) == 1 ? x.abs().sum(axis, true) : (x * x).sum(axis, true).sqrt();
+  return x / size;
+}
+
+Tensor mean_variance_norm(const Call& call) {
+  Integers axes = call.integers("axes");
+  if (axes.empty()) axes = {0, 2, 3};
+  const Statistics statistics = statistics_of(call.in(0), axes);
+  return (call.in(0) - statistics.mean) / (statistics.variance.sqrt() + 1e-9);
+}
+
+}  // namespace
+
+void add_norms(KernelTable& table) {
+  table["BatchNormalization"] = batch_norm;
+  table["LayerNormalization"] = layer_norm;
+  table["RMSNormalization"] = rms_norm;
+  table["SimplifiedLayerNormalization"] = rms_norm;
+  table["SkipLayerNormalization"] = [](const Call& call) { return skip_norm(call, false); };
+  table["SkipSimplifiedLayerNormalization"] = [](const Call& call) {
+    return skip_norm(call, true);
+  };
+  table["InstanceNormalization"] = single(instance_norm);
+  table["GroupNormalization"] = single(group_norm);
+  table["LRN"] = single(local_response_norm);
+  table["LpNormalization"] = single(lp_norm);
+  table["MeanVarianceNormalization"] = single(mean_variance_norm);
+}
+
+}  // namespace emplace::exec

@@ -1,0 +1,214 @@
+// LSTM, GRU and RNN, step by step, as ONNX defines them with its default activations.
+#include <algorithm>
+
+#include "base/error.h"
+
+#include "exec/derive.h"
+#include "exec/kernel.h"
+
+namespace emplace::exec {
+namespace {
+
+// An op does not say which optional inputs it has: their shapes and types tell.
+struct Layer {
+  Tensor x;  // [steps, batch, in]
+  Tensor w;  // [directions, gates x hidden, in]
+  Tensor r;  // [directions, gates x hidden, hidden]
+  Tensor bias = {};
+  Tensor lengths = {};
+  Tensor hidden = {};  // [directions, batch, hidden]
+  Tensor cell = {};
+  Tensor peepholes = {};  // [directions, 3 x hidden]
+
+  std::int64_t directions() const { return r.size(0); }
+  std::int64_t size() const { return r.size(2); }
+};
+
+struct State {
+  Tensor hidden;
+  Tensor cell;
+};
+
+// Weights of one direction.
+struct Weights {
+  Tensor w, r;
+  Tensor input_bias = {};
+  Tensor state_bias = {};
+  Tensor peepholes = {};
+};
+
+Tensor swapped(const Tensor& x, bool batch_first) {
+  return batch_first ? x.transpose(0, 1) : x;
+}
+
+Layer layer_of(const Call& call) {
+  const bool batch_first = call.integer("layout", 0) != 0;
+  Layer layer{.x = swapped(call.in(0), batch_first), .w = call.in(1), .r = call.in(2)};
+  for (std::size_t i = 3; i < call.inputs.size(); ++i) {
+    const Tensor& input = call.in(i);
+    if (!input.is_floating_point()) {
+      layer.lengths = input;
+    } else if (input.dim() == 2) {
+      (input.size(1) == 2 * layer.r.size(1) ? layer.bias : layer.peepholes) = input;
+    } else {
+      (layer.hidden.defined() ? layer.cell : layer.hidden) = swapped(input, batch_first);
+    }
+  }
+  return layer;
+}
+
+Weights weights_of(const Layer& layer, std::int64_t direction) {
+  Weights weights{.w = layer.w[direction].t(), .r = layer.r[direction].t()};
+  const Tensor bias = layer.bias.defined() ? layer.bias[direction] : zeros({2 * layer.r.size(1)});
+  weights.input_bias = bias.narrow(0, 0, layer.r.size(1));
+  weights.state_bias = bias.narrow(0, layer.r.size(1), layer.r.size(1));
+  weights.peepholes =
+      layer.peepholes.defined() ? layer.peepholes[direction] : zeros({3 * layer.size()});
+  return weights;
+}
+
+using Step = State (*)(const Call&, const Tensor& x, const State&, const Weights&);
+
+// Gates in the order input, output, forget, candidate.
+State lstm_step(const Call& call, const Tensor& x, const State& state, const Weights& weights) {
+  const Tensor gates = x.matmul(weights.w) + weights.input_bias + state.hidden.matmul(weights.r) +
+                       weights.state_bias;
+  const Tensors parts = gates.chunk(4, 1);
+  const Tensors peepholes = weights.peepholes.chunk(3, 0);
+  const Tensor in = (parts[0] + peepholes[0] * state.cell).sigmoid();
+  const bool coupled = call.integer("input_forget", 0) != 0;
+  const Tensor forget = coupled ? 1 - in : (parts[2] + peepholes[2] * state.cell).sigmoid();
+  const Tensor cell = forget * state.cell + in * parts[3].tanh();
+  const Tensor out = (parts[1] + peepholes[1] * cell).sigmoid();
+  return {out * cell.tanh(), cell};
+}
+
+// Gates in the order update, reset, candidate.
+State gru_step(const Call& call, const Tensor& x, const State& state, const Weights& weights) {
+  const Tensors from_input = (x.matmul(weights.w) + weights.input_bias).chunk(3, 1);
+  const Tensors state_weights = weights.r.chunk(3, 1);
+  const Tensors bias = weights.state_bias.chunk(3, 0);
+  const auto from_state = [&](const Tensor& hidden, std::size_t gate) {
+    return hidden.matmul(state_weights[gate]) + bias[gate];
+  };
+  const Tensor update = (from_input[0] + from_state(state.hidden, 0)).sigmoid();
+  const Tensor reset = (from_input[1] + from_state(state.hidden, 1)).sigmoid();
+  const Tensor remembered = call.integer("linear_before_reset", 0) != 0
+                                ? reset * from_state(state.hidden, 2)
+                                : from_state(reset * state.hidden, 2);
+  const Tensor candidate = (from_input[2] + remembered).tanh();
+  return {(1 - update) * candidate + update * state.hidden, state.cell};
+}
+
+State rnn_step(const Call&, const Tensor& x, const State& state, const Weights& weights) {
+  const Tensor sum = x.matmul(weights.w) + weights.input_bias + state.hidden.matmul(weights.r) +
+                     weights.state_bias;
+  return {sum.tanh(), state.cell};
+}
+
+struct Direction {
+  Tensor outputs;  // [steps, batch, hidden]
+  State last;
+};
+
+// Beyond its length a sequence keeps its state and puts out zeros. Backwards the steps come in the
+// other order, so that its state is the first one until its end is reached.
+Direction run_direction(const Call& call, Step step, const Layer& layer, std::int64_t direction,
+                        bool backwards) {
+  const Weights weights = weights_of(layer, direction);
+  const Tensor nothing = zeros({layer.x.size(1), layer.size()});
+  State state{layer.hidden.defined() ? layer.hidden[direction] : nothing,
+              layer.cell.defined() ? layer.cell[direction] : nothing};
+  const std::int64_t steps = layer.x.size(0);
+  Tensors outputs(static_cast<std::size_t>(steps));
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t t = backwards ? steps - 1 - i : i;
+    State next = step(call, layer.x[t], state, weights);
+    Tensor output = next.hidden;
+    if (layer.lengths.defined()) {
+      const Tensor runs = (layer.lengths > t).unsqueeze(1);
+      output = at::where(runs, next.hidden, nothing);
+      next = {at::where(runs, next.hidden, state.hidden), at::where(runs, next.cell, state.cell)};
+    }
+    outputs[static_cast<std::size_t>(t)] = output;
+    state = next;
+  }
+  return {at::stack(outputs), state};
+}
+
+// Y, the last hidden states, the last cell states.
+Tensors run_layer(const Call& call, Step step) {
+  const Layer layer = layer_of(call);
+  const std::string_view direction = call.attributes.text("direction", "forward");
+  Tensors outputs;
+  Tensors hidden;
+  Tensors cells;
+  for (std::int64_t i = 0; i < layer.directions(); ++i) {
+    const Direction done = run_direction(call, step, layer, i, i == 1 || direction == "reverse");
+    outputs.push_back(done.outputs);
+    hidden.push_back(done.last.hidden);
+    cells.push_back(done.last.cell);
+  }
+  if (call.integer("layout", 0) != 0) {
+    return {at::stack(outputs, 2).transpose(0, 1), at::stack(hidden, 1), at::stack(cells, 1)};
+  }
+  return {at::stack(outputs, 1), at::stack(hidden), at::stack(cells)};
+}
+
+// Those outputs that the op has: Y is told by its four dimensions. What it keeps beside them for
+// its gradient, which computes everything again, is not filled in.
+Kernel layer_kernel(Step step) {
+  return [step](const Call& call) {
+    const Tensors all = run_layer(call, step);
+    std::size_t next_state = 1;
+    Tensors results;
+    for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+      const Shape& shape = call.shape(i);
+      if (shape.size() < 4) {
+        results.push_back(all.at(next_state++));
+      } else {
+        results.push_back(i == 0 ? all[0] : zeros(shape));
+      }
+    }
+    return results;
+  };
+}
+
+// Inputs: gradients of outputs, all inputs, the first output, and, unless it is an RNN, what the
+// op kept. Wanted are gradients of inputs by their positions.
+Kernel gradient_kernel(Step step) {
+  const std::size_t kept = step == rnn_step ? 1 : 2;
+  return [step, kept](const Call& gradient) {
+    const Integers arrived = arrived_gradients(gradient);
+    const std::size_t end = gradient.inputs.size() - kept;
+    if (gradient.inputs.size() < arrived.size() + 3 + kept) fail_input("has too few inputs");
+    const auto at = [&](std::size_t i) {
+      return gradient.inputs.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    Call call{.type = gradient.type, .attributes = gradient.attributes};
+    call.inputs.assign(at(arrived.size()), at(end));
+    Integers outputs = arrived;  // among Y, hidden and cell states
+    if (gradient.in(end).dim() < 4) {
+      for (std::int64_t& output : outputs) ++output;  // there is no Y
+    }
+    std::vector<std::size_t> targets;
+    for (const std::int64_t input : gradient.integers("wanted")) {
+      targets.push_back(static_cast<std::size_t>(input));
+    }
+    return gradients_of([step](const Call& each) { return run_layer(each, step); }, call, targets,
+                        gradient.inputs, outputs);
+  };
+}
+
+}  // namespace
+
+void add_recurrent(KernelTable& table) {
+  table["LSTM"] = layer_kernel(lstm_step);
+  table["GRU"] = layer_kernel(gru_step);
+  table["RNN"] = layer_kernel(rnn_step);
+  table["LSTMGrad"] = gradient_kernel(lstm_step);
+  table["GRUGrad"] = gradient_kernel(gru_step);
+  table["RNNGrad"] = gradient_kernel(rnn_step);
+}
+
+}  // namespace emplace::exec

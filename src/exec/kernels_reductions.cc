@@ -1,0 +1,158 @@
+// Sums, means, extremes along axes, and softmax.
+#include "exec/kernel.h"
+
+namespace emplace::exec {
+namespace {
+
+// From the attribute or the second input; none: all, unless the op says that none means none.
+Integers axes_of(const Call& call, const Tensor& x, std::size_t input) {
+  Integers axes = call.numbers("axes", input);
+  if (axes.empty() && call.integer("noop_with_empty_axes", 0) == 0) {
+    return all_axes_but(x.dim(), {});
+  }
+  for (std::int64_t& axis : axes) axis = from_front(axis, x.dim());
+  return axes;
+}
+
+using Reduction = Tensor (*)(const Tensor& x, const Integers& axes);  // keeps the axes
+
+// Whether axes are kept is in the output's shape.
+void add_reduction(KernelTable& table, const std::string& type, Reduction function) {
+  table[type] = single([function](const Call& call) {
+    const Tensor& x = call.in(0);
+    const Integers axes = axes_of(call, x, 1);
+    return (axes.empty() ? x : function(x, axes)).reshape(call.shape());
+  });
+}
+
+// A part of a mean divides by what the whole does, so that parts add up.
+Tensor mean(const Call& call) {
+  const Tensor& x = call.in(0);
+  const Integers axes = axes_of(call, x, 1);
+  if (axes.empty()) return x;
+  std::int64_t count = 1;
+  for (const std::int64_t axis : axes) count *= x.size(axis);
+  const auto divisor = static_cast<double>(call.integer("mean_count", count));
+  return (x.sum(axes, true) / divisor).reshape(call.shape());
+}
+
+Tensor product(const Tensor& x, const Integers& axes) {
+  Tensor result = x;
+  for (const std::int64_t axis : axes) result = result.prod(axis, true);
+  return result;
+}
+
+// From dy, x, perhaps the axes, and y. Where several elements are the largest they share.
+Tensor extreme_gradient(const Call& call) {
+  const Tensor& x = call.in(1);
+  const Integers axes = axes_of(call, x, call.inputs.size() > 3 ? 2 : call.inputs.size());
+  Shape kept(x.sizes().begin(), x.sizes().end());
+  for (const std::int64_t axis : axes) kept[static_cast<std::size_t>(axis)] = 1;
+  const Tensor hits = (x == call.inputs.back().reshape(kept)).to(torch::kDouble);
+  const Tensor count = axes.empty() ? hits : hits.sum(axes, true);
+  return call.in(0).reshape(kept) * hits / count.clamp_min(1);
+}
+
+Tensor softmax(const Call& call) {
+  return call.in(0).softmax(call.axis(call.in(0).dim(), -1));
+}
+
+Tensor log_softmax(const Call& call) {
+  return call.in(0).log_softmax(call.axis(call.in(0).dim(), -1));
+}
+
+Tensor softmax_gradient(const Call& call) {
+  const Tensor& y = call.in(1);
+  const std::int64_t axis = call.axis(y.dim(), -1);
+  const Tensor product = call.in(0) * y;
+  return product - y * product.sum(axis, true);
+}
+
+Tensor log_softmax_gradient(const Call& call) {
+  const std::int64_t axis = call.axis(call.in(1).dim(), -1);
+  return call.in(0) - call.in(1).exp() * call.in(0).sum(axis, true);
+}
+
+// The scores and a bias that broadcasts to them.
+Tensor bias_softmax(const Call& call) {
+  const Tensor scores = call.in(0) + call.in(1);
+  return scores.softmax(call.axis(scores.dim(), -1));
+}
+
+Tensor hardmax(const Call& call) {
+  const Tensor& x = call.in(0);
+  const std::int64_t axis = call.axis(x.dim(), -1);
+  return torch::zeros_like(x).scatter(axis, x.argmax(axis, true), 1);
+}
+
+Tensor cumulative_sum(const Call& call) {
+  const Tensor& x = call.in(0);
+  const std::int64_t axis = from_front(call.in(1).item<std::int64_t>(), x.dim());
+  const bool reverse = call.integer("reverse", 0) != 0;
+  const Tensor forward = reverse ? x.flip(axis) : x;
+  Tensor sums = forward.cumsum(axis);
+  if (call.integer("exclusive", 0) != 0) sums = sums - forward;
+  return reverse ? sums.flip(axis) : sums;
+}
+
+Tensor cumulative_product(const Call& call) {
+  const Tensor& x = call.in(0);
+  const std::int64_t axis = from_front(call.in(1).item<std::int64_t>(), x.dim());
+  const bool reverse = call.integer("reverse", 0) != 0;
+  Tensor factors = reverse ? x.flip(axis) : x;
+  if (call.integer("exclusive", 0) != 0) {
+    factors = at::cat(
+        {torch::ones_like(factors.narrow(axis, 0, 1)), factors.narrow(axis, 0, x.size(axis) - 1)},
+        axis);
+  }
+  const Tensor products = factors.cumprod(axis);
+  return reverse ? products.flip(axis) : products;
+}
+
+// Where several are the largest, the first, or the last where the op says so.
+Tensor position_of(const Call& call, bool largest) {
+  const Tensor& x = call.in(0);
+  const std::int64_t axis = call.axis(x.dim(), 0);
+  const bool last = call.integer("select_last_index", 0) != 0;
+  const Tensor ordered = last ? x.flip(axis) : x;
+  const Tensor at = largest ? ordered.argmax(axis, true) : ordered.argmin(axis, true);
+  return (last ? x.size(axis) - 1 - at : at).reshape(call.shape());
+}
+
+}  // namespace
+
+void add_reductions(KernelTable& table) {
+  add_reduction(table, "ReduceL1",
+                [](const Tensor& x, const Integers& axes) { return x.abs().sum(axes, true); });
+  add_reduction(table, "ReduceL2", [](const Tensor& x, const Integers& axes) {
+    return (x * x).sum(axes, true).sqrt();
+  });
+  add_reduction(table, "ReduceLogSum",
+                [](const Tensor& x, const Integers& axes) { return x.sum(axes, true).log(); });
+  add_reduction(table, "ReduceLogSumExp",
+                [](const Tensor& x, const Integers& axes) { return x.logsumexp(axes, true); });
+  add_reduction(table, "ReduceMax",
+                [](const Tensor& x, const Integers& axes) { return x.amax(axes, true); });
+  add_reduction(table, "ReduceMin",
+                [](const Tensor& x, const Integers& axes) { return x.amin(axes, true); });
+  add_reduction(table, "ReduceProd", product);
+  add_reduction(table, "ReduceSum",
+                [](const Tensor& x, const Integers& axes) { return x.sum(axes, true); });
+  add_reduction(table, "ReduceSumSquare",
+                [](const Tensor& x, const Integers& axes) { return (x * x).sum(axes, true); });
+  table["ReduceMean"] = single(mean);
+  table["ReduceMaxGrad"] = single(extreme_gradient);
+  table["ReduceMinGrad"] = single(extreme_gradient);
+  table["Softmax"] = single(softmax);
+  table["SoftmaxGrad"] = single(softmax_gradient);
+  table["LogSoftmax"] = single(log_softmax);
+  table["LogSoftmaxGrad"] = single(log_softmax_gradient);
+  table["BiasSoftmax"] = single(bias_softmax);
+  table["Hardmax"] = single(hardmax);
+  table["CumSum"] = single(cumulative_sum);
+  table["CumProd"] = single(cumulative_product);
+  table["ArgMax"] = single([](const Call& call) { return position_of(call, true); });
+  table["ArgMin"] = single([](const Call& call) { return position_of(call, false); });
+}
+
+}  // namespace emplace::exec

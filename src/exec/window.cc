@@ -1,0 +1,61 @@
+#include "exec/window.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace emplace::exec {
+namespace {
+
+Integers or_ones(Integers given, std::size_t dims) {
+  if (given.empty()) given.assign(dims, 1);
+  if (given.size() != dims)
+    fail_input("has {} spatial dimensions, expected {}", given.size(), dims);
+  return given;
+}
+
+}  // namespace
+
+Window window_of(const Call& call, const Integers& kernel, const Shape& input,
+                 const Shape& output) {
+  const std::size_t dims = kernel.size();
+  if (input.size() != dims + 2 || output.size() != dims + 2) {
+    fail_input("has tensors of {} and {} dimensions, expected {}", input.size(), output.size(),
+               dims + 2);
+  }
+  Window window{.kernel = kernel,
+                .strides = or_ones(call.integers("strides"), dims),
+                .dilations = or_ones(call.integers("dilations"), dims)};
+  Integers pads = call.integers("pads");
+  pads.resize(2 * dims, 0);
+  const std::string_view automatic = call.attributes.text("auto_pad", "NOTSET");
+  for (std::size_t i = 0; i < dims; ++i) {
+    const std::int64_t seen =
+        (output[i + 2] - 1) * window.strides[i] + (kernel[i] - 1) * window.dilations[i] + 1;
+    const std::int64_t missing = std::max<std::int64_t>(seen - input[i + 2], 0);
+    std::int64_t begin = pads[i];
+    std::int64_t declared_end = pads[dims + i];
+    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+      begin = automatic == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
+      declared_end = missing - begin;
+    } else if (automatic == "VALID") {
+      begin = declared_end = 0;
+    }
+    window.begin.push_back(begin);
+    window.end.push_back(seen - input[i + 2] - begin);
+    window.declared_end.push_back(declared_end);
+  }
+  return window;
+}
+
+Tensor pad_spatial(const Tensor& x, const Integers& begin, const Integers& end, double value) {
+  Integers pads;  // libtorch lists them from the last dimension on
+  for (std::size_t i = begin.size(); i-- > 0;) {
+    pads.push_back(begin[i]);
+    pads.push_back(end[i]);
+  }
+  const bool nothing = std::all_of(pads.begin(), pads.end(), [](auto pad) { return pad == 0; });
+  return nothing ? x : at::constant_pad_nd(x, pads, value);
+}
+
+}  // namespace emplace::exec
