@@ -16,4 +16,8 @@ build/bench/load "$@" --ops 1000000
 echo
 build/bench/place "$@" --cluster 8xp100
 echo
-if [ -d ../shared/data/peers ]; then build/bench/throughput --seconds 10 --seeds 5; fi
+if [ -d ../shared/data/peers ]; then
+  build/bench/throughput --seconds 10 --seeds 5
+  echo
+  build/bench/select --seconds 60 --threads 2
+fi
