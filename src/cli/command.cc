@@ -76,12 +76,12 @@ std::shared_ptr<const Cluster> with_kinds(const Cluster& cluster, const std::str
 
 }  // namespace
 
-void ProblemArguments::add_to(CLI::App& command) {
+void ProblemArguments::add_to(CLI::App& command, bool model_required) {
   command
       .add_option("model", model,
                   "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
                   "zoo:NAME[:key=value,...] (see: emplace zoo list)")
-      ->required()
+      ->required(model_required)
       ->type_name("MODEL");
   command
       .add_option("-c,--cluster", cluster,

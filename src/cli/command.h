@@ -39,6 +39,7 @@ void add_list(CLI::App& app, Session& session);
 void add_cluster(CLI::App& app, Session& session);
 void add_export(CLI::App& app, Session& session);
 void add_profile_fit(CLI::App& app, Session& session);
+void add_partition(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);
 void add_zoo(CLI::App& app, Session& session);
 
@@ -76,7 +77,7 @@ struct ProblemArguments {
   std::vector<std::string> forbidden;
   TrainingArguments training;
 
-  void add_to(CLI::App& command);
+  void add_to(CLI::App& command, bool model_required = true);
   LoadedProblem load() const;
   // Whether --recompute could still be given.
   bool could_recompute() const;

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 fine, 1 no placement fits, 2 bad usage or input.");
   cli::add_place(app, session);
   cli::add_compare(app, session);
+  cli::add_partition(app, session);
   cli::add_simulate(app, session);
   cli::add_export(app, session);
   cli::add_cluster(app, session);

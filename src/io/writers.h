@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
@@ -11,9 +12,13 @@
 
 #include "sim/timeline.h"
 
+#include "tensor/plan.h"
+
 #include "io/placement_file.h"
 
 namespace emplace {
+
+struct SelectionResult;  // tensor/selection/solve.h
 
 // emplace.graph/1; read back it is the same graph, op by op and field by field. Throws an Error for
 // an attribute that JSON cannot hold (a NaN).
@@ -34,6 +39,19 @@ std::string write_cluster_yaml(const ClusterSpec& spec);
 // emplace.placement/1.
 std::string write_placement_json(const Problem& problem, const PlacementFile& file);
 
+// What a partition file says beside the plan.
+struct PartitionFile {
+  std::string cluster;
+  std::vector<std::string> devices;  // by worker
+  Nanoseconds step = 0;
+  bool fits = false;
+  Bytes moved = 0;
+};
+
+// emplace.partition/1. The graph is the decomposed one that the plan is for.
+std::string write_partition_json(const Graph& graph, const Descriptions& descriptions,
+                                 const Plan& plan, const PartitionFile& file);
+
 // The timeline in the Trace Event format that Perfetto and chrome://tracing open: a track for each
 // device and each channel.
 std::string write_trace_json(const Problem& problem, const Placement& placement,
@@ -42,5 +60,8 @@ std::string write_trace_json(const Problem& problem, const Placement& placement,
 // The graph for Graphviz, each op in the colour of its device. Views and sources are left out:
 // their edges go to what they stand for.
 std::string write_dot(const Problem& problem, const Placement& placement);
+
+// emplace.strategies/1.
+std::string write_strategies_json(const SelectionResult& result);
 
 }  // namespace emplace

@@ -1,0 +1,122 @@
+// Plans of tensor partitioning: how long each method searches, what its plan moves, what the
+// fullest device holds against an equal share of the whole, and how long the step takes by the
+// simulator; see docs/partitioning.md.
+//
+//   build/bench/partition MODEL... [--cluster 8xk80] [--methods search,tofu,...] [--workers N]
+//       [--seconds S]
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/units.h"
+
+#include "cost/problem.h"
+
+#include "sim/simulator.h"
+
+#include "tensor/decompose.h"
+#include "tensor/evaluate.h"
+#include "tensor/methods/methods.h"
+#include "tensor/topology.h"
+
+#include "cli/table.h"
+#include "io/readers.h"
+
+namespace {
+
+using namespace emplace;
+
+struct Settings {
+  std::vector<std::string> models;
+  std::string cluster = "8xv100-nvlink";
+  std::vector<std::string> methods;
+  int workers = 0;
+  double seconds = 30;
+};
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+// What the whole step holds at most on one device.
+Bytes peak_on_one(const std::shared_ptr<const Problem>& problem) {
+  const Simulator simulator(problem);
+  std::vector<Bytes> peaks(problem->num_devices());
+  simulator.evaluate(Placement(problem->num_ops(), 0), ReadyOrder(), *simulator.make_workspace(),
+                     peaks);
+  return peaks[0];
+}
+
+void run(const std::string& name, const Settings& settings) {
+  const Model model = read_model(name, {});
+  const auto cluster = read_cluster(settings.cluster);
+  const auto whole = compile(model.graph, cluster);
+  const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+  const auto problem = compile(graph, cluster);
+  const WorkerDevices on = workers_on(*problem, settings.workers);
+  const double began = cpu_seconds();
+  const PartitionInput input(*graph);
+  const double prepared = cpu_seconds() - began;
+  const auto share = static_cast<double>(peak_on_one(whole)) / on.workers.count();
+  fmt::print(
+      "\n{}: {} ops, {} classes of ops, {} of tensors; {} workers as {}; an equal share of "
+      "the peak is {}; read and described in {:.2f} s\n",
+      name, graph->num_ops(), input.classes.num_ops, input.classes.num_tensors, on.workers.count(),
+      fmt::join(on.workers.factors(), " x "), format_bytes(static_cast<Bytes>(share)), prepared);
+  cli::Table table({{"method"},
+                    {"search s", cli::Table::Align::kRight},
+                    {"lower s", cli::Table::Align::kRight},
+                    {"moved", cli::Table::Align::kRight},
+                    {"memory", cli::Table::Align::kRight},
+                    {"of share", cli::Table::Align::kRight},
+                    {"step", cli::Table::Align::kRight},
+                    {"fits"}});
+  for (const PartitionMethod& method : partition_methods()) {
+    const bool wanted = settings.methods.empty() ||
+                        std::find(settings.methods.begin(), settings.methods.end(), method.name) !=
+                            settings.methods.end();
+    if (!wanted) continue;
+    const double start = cpu_seconds();
+    const Plan plan = method.run({.input = input,
+                                  .workers = on.workers,
+                                  .problem = *problem,
+                                  .devices = on.devices,
+                                  .seconds = settings.seconds});
+    const double searched = cpu_seconds();
+    const PlanOutcome outcome = evaluate_plan(input, plan, cluster, on.devices);
+    const double lowered = cpu_seconds();
+    const Bytes most = *std::max_element(outcome.peaks.begin(), outcome.peaks.end());
+    table.add({std::string(method.name), fmt::format("{:.2f}", searched - start),
+               fmt::format("{:.2f}", lowered - searched), format_bytes(outcome.moved),
+               format_bytes(most), fmt::format("{:.3f}", static_cast<double>(most) / share),
+               format_time(outcome.step), outcome.fits ? "yes" : "no"});
+  }
+  fmt::print("{}", table.to_string());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Plans of tensor partitioning, compared.");
+  app.add_option("models", settings.models, "Graphs")->required();
+  app.add_option("--cluster", settings.cluster, "Devices");
+  app.add_option("--methods", settings.methods, "Which; all by default")->delimiter(',');
+  app.add_option("--workers", settings.workers, "How many of the devices; 0: all");
+  app.add_option("--seconds", settings.seconds, "For searches that do not end by themselves");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    for (const std::string& model : settings.models) run(model, settings);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,159 @@
+#include "tensor/coarsen.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "base/union_find.h"
+
+namespace emplace {
+namespace {
+
+bool same_shape(const Graph& graph, TensorId a, TensorId b) {
+  return graph.has_shape(a) && graph.has_shape(b) &&
+         std::ranges::equal(graph.shape(a), graph.shape(b));
+}
+
+// "layer.0.step.7.Gemm" becomes "layer.0.step.*.Gemm".
+std::string without_steps(std::string_view name) {
+  constexpr std::string_view kStep = "step.";
+  std::string result;
+  std::size_t at = 0;
+  while (at < name.size()) {
+    const std::size_t found = name.find(kStep, at);
+    if (found == std::string_view::npos) break;
+    const std::size_t begin = found + kStep.size();
+    std::size_t end = begin;
+    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
+    result.append(name.substr(at, begin - at));
+    if (end > begin) result += '*';
+    at = end;
+  }
+  return result.append(name.substr(at));
+}
+
+class Coarsener {
+ public:
+  Coarsener(const Graph& graph, const Descriptions& descriptions)
+      : graph_(graph),
+        descriptions_(descriptions),
+        tensors_(graph.num_tensors()),
+        ops_(graph.num_ops()) {}
+
+  // An op that writes the gradient of an input of the forward op that it is named after.
+  void tie_gradients() {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.phase(op) == Phase::kForward) continue;
+      const std::string_view name = graph_.op_name(op);
+      const std::size_t found = name.find("/grad");
+      if (found == std::string_view::npos) continue;
+      const auto forward = graph_.find_op(name.substr(0, found));
+      if (!forward) continue;
+      // Several gradients of what the op puts out are added up by an op named after it, too.
+      const std::string_view label = name.substr(found + 5);
+      const auto inputs =
+          label.starts_with("/sum") ? graph_.outputs(*forward) : graph_.inputs(*forward);
+      for (const TensorId gradient : graph_.outputs(op)) {
+        if (const TensorId* input = find_input(inputs, gradient, label)) {
+          tie(gradient, *input);
+        }
+      }
+    }
+  }
+
+  void tie_elementwise() {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (descriptions_[op] == nullptr || !descriptions_[op]->is_elementwise()) continue;
+      const auto outputs = graph_.outputs(op);
+      const auto inputs = graph_.inputs(op);
+      const TensorId first = outputs.empty() ? inputs[0] : outputs[0];
+      for (const TensorId tensor : outputs) tie(first, tensor);
+      for (const TensorId tensor : inputs) tie(first, tensor);
+    }
+  }
+
+  // Ops of different steps with one name, and ops of one kind that use the same weights.
+  void tie_steps() {
+    std::map<std::pair<std::string, std::uint32_t>, OpId> by_name;
+    std::map<std::tuple<TensorId, std::size_t, std::uint32_t>, OpId> by_weights;
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.is_source(op) || descriptions_[op] == nullptr) continue;
+      const std::uint32_t kind = descriptions_.kind(op);
+      const std::string name = without_steps(graph_.op_name(op));
+      if (name != graph_.op_name(op)) {
+        const auto [at, added] = by_name.try_emplace({name, kind}, op);
+        if (!added) tie_ops(at->second, op);
+      }
+      const auto inputs = graph_.inputs(op);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (graph_.role(graph_.producer(inputs[i])) != OpRole::kParameter) continue;
+        if (graph_.phase(op) == Phase::kUpdate || graph_.shape(inputs[i]).size() < 2) continue;
+        const auto [at, added] = by_weights.try_emplace({inputs[i], i, kind}, op);
+        if (!added) tie_ops(at->second, op);
+      }
+    }
+  }
+
+  Classes classes() {
+    Classes result;
+    result.of_tensor = number(tensors_, graph_.num_tensors(), result.num_tensors);
+    result.of_op = number(ops_, graph_.num_ops(), result.num_ops);
+    return result;
+  }
+
+ private:
+  void tie(TensorId a, TensorId b) {
+    if (same_shape(graph_, a, b)) tensors_.unite(a, b);
+  }
+
+  void tie_ops(OpId a, OpId b) {
+    ops_.unite(a, b);
+    const auto tie_all = [&](std::span<const TensorId> first, std::span<const TensorId> second) {
+      for (std::size_t i = 0; i < first.size() && i < second.size(); ++i) tie(first[i], second[i]);
+    };
+    tie_all(graph_.inputs(a), graph_.inputs(b));
+    tie_all(graph_.outputs(a), graph_.outputs(b));
+  }
+
+  // The label says which input it is, as "/0" or "/1_sum"; else the first of its shape is.
+  const TensorId* find_input(std::span<const TensorId> inputs, TensorId gradient,
+                             std::string_view label) const {
+    if (label.size() > 1 && std::isdigit(static_cast<unsigned char>(label[1])) != 0) {
+      const auto i = static_cast<std::size_t>(label[1] - '0');
+      if (i < inputs.size() && same_shape(graph_, inputs[i], gradient)) return &inputs[i];
+    }
+    const auto found = std::find_if(inputs.begin(), inputs.end(), [&](TensorId input) {
+      return same_shape(graph_, input, gradient);
+    });
+    return found == inputs.end() ? nullptr : &*found;
+  }
+
+  static std::vector<ClassId> number(UnionFind& sets, std::uint32_t size, ClassId& count) {
+    std::vector<ClassId> result(size);
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint32_t first = sets.find(i);
+      result[i] = first == i ? count++ : result[first];
+    }
+    return result;
+  }
+
+  const Graph& graph_;
+  const Descriptions& descriptions_;
+  UnionFind tensors_;
+  UnionFind ops_;
+};
+
+}  // namespace
+
+Classes coarsen(const Graph& graph, const Descriptions& descriptions,
+                const CoarseningOptions& options) {
+  Coarsener coarsener(graph, descriptions);
+  if (options.gradients) coarsener.tie_gradients();
+  if (options.elementwise) coarsener.tie_elementwise();
+  if (options.steps) coarsener.tie_steps();
+  return coarsener.classes();
+}
+
+}  // namespace emplace

@@ -1,0 +1,33 @@
+// What is decided together (Tofu, section 5.1): a tensor with its gradient, tensors along runs of
+// elementwise operators, the steps of a recurrent cell that was unrolled. The graph of what is left
+// to decide is nearly a chain.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+
+#include "tensor/describe.h"
+
+namespace emplace {
+
+using ClassId = std::uint32_t;
+
+struct Classes {
+  std::vector<ClassId> of_tensor;  // tensors of one class have one shape
+  std::vector<ClassId> of_op;      // ops of one class have one description
+  ClassId num_tensors = 0;
+  ClassId num_ops = 0;
+};
+
+struct CoarseningOptions {
+  bool gradients = true;
+  bool elementwise = true;
+  bool steps = true;
+};
+
+Classes coarsen(const Graph& graph, const Descriptions& descriptions,
+                const CoarseningOptions& options = {});
+
+}  // namespace emplace

@@ -1,0 +1,234 @@
+#include "tensor/decompose.h"
+
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "graph/copy.h"
+#include "graph/graph_builder.h"
+#include "graph/tensor_type.h"
+
+namespace emplace {
+namespace {
+
+class Decomposer {
+ public:
+  explicit Decomposer(const Graph& graph)
+      : graph_(graph), builder_(graph.name(), graph.source()), tensors_(graph.num_tensors()) {
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      trains_ = trains_ || graph.phase(op) == Phase::kBackward;
+    }
+  }
+
+  Graph run() && {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (is_split(op)) {
+        add_slices(op);
+      } else if (uses_own_statistics(op)) {
+        add_normalisation(op);
+      } else if (graph_.type(op) == "BatchNormalizationGrad" && has_statistics(op)) {
+        add_normalisation_gradient(op);
+      } else {
+        copy(op);
+      }
+    }
+    return std::move(builder_).build();
+  }
+
+ private:
+  bool is_split(OpId op) const {
+    return graph_.type(op) == "Split" && graph_.outputs(op).size() > 1 &&
+           graph_.has_shape(graph_.inputs(op)[0]);
+  }
+
+  bool uses_own_statistics(OpId op) const {
+    return graph_.type(op) == "BatchNormalization" && graph_.outputs(op).size() == 1 &&
+           graph_.inputs(op).size() >= 3 && graph_.has_shape(graph_.inputs(op)[0]) &&
+           graph_.shape(graph_.inputs(op)[0]).size() >= 2 &&
+           (trains_ || graph_.attributes(op).integer("training_mode", 0) != 0);
+  }
+
+  // Inputs: dY, X, the scale.
+  bool has_statistics(OpId op) const {
+    return graph_.inputs(op).size() >= 3 && statistics_.contains(graph_.inputs(op)[1]);
+  }
+
+  std::vector<TensorId> inputs_of(OpId op) const {
+    std::vector<TensorId> inputs;
+    for (const TensorId tensor : graph_.inputs(op)) inputs.push_back(tensors_[tensor]);
+    return inputs;
+  }
+
+  void wait(OpSpec& spec, OpId op) const {
+    for (const OpId before : graph_.after(op)) {
+      spec.after.push_back(last_name_.contains(before) ? last_name_.at(before)
+                                                       : std::string(graph_.op_name(before)));
+    }
+  }
+
+  TensorId add_output(TensorId tensor) {
+    return tensors_[tensor] = builder_.add_tensor(spec_of_tensor(graph_, tensor));
+  }
+
+  void copy(OpId op) {
+    OpSpec spec = spec_of_op(graph_, op);
+    wait(spec, op);
+    spec.inputs = inputs_of(op);
+    for (const TensorId tensor : graph_.outputs(op)) spec.outputs.push_back(add_output(tensor));
+    builder_.add_op(spec);
+  }
+
+  // A part of the op: named after it, with nothing that belongs to the whole.
+  OpSpec part(OpId op, std::string_view suffix, std::string_view type) {
+    OpSpec spec = spec_of_op(graph_, op);
+    spec.name = free_name(fmt::format("{}/{}", spec.name, suffix));
+    spec.type = type;
+    spec.time_us.clear();
+    spec.flops = 0;
+    spec.bytes_moved = 0;
+    spec.temp_bytes = 0;
+    spec.persistent_bytes = 0;
+    spec.attributes = {};
+    spec.view = false;
+    wait(spec, op);
+    return spec;
+  }
+
+  std::string free_name(std::string name) const {
+    while (graph_.find_op(name)) name += '+';
+    return name;
+  }
+
+  void add_slices(OpId op) {
+    const TensorId whole = graph_.inputs(op)[0];
+    const auto shape = graph_.shape(whole);
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    std::int64_t axis = graph_.attributes(op).integer("axis", 0);
+    if (axis < 0) axis += rank;
+    std::int64_t begin = 0;
+    const auto outputs = graph_.outputs(op);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::int64_t end = begin + graph_.shape(outputs[i])[static_cast<std::size_t>(axis)];
+      OpSpec spec = part(op, std::to_string(i), "Slice");
+      spec.view = graph_.is_view(op);
+      if (!spec.view) spec.bytes_moved = 2 * graph_.bytes(outputs[i]);
+      spec.inputs = {tensors_[whole]};
+      spec.outputs = {add_output(outputs[i])};
+      spec.attributes = {{"starts", std::vector<std::int64_t>{begin}},
+                         {"ends", std::vector<std::int64_t>{end}},
+                         {"axes", std::vector<std::int64_t>{axis}}};
+      begin = end;
+      last_name_[op] = spec.name;
+      builder_.add_op(spec);
+    }
+  }
+
+  std::int64_t channels(TensorId x) const { return graph_.shape(x)[1]; }
+  std::int64_t per_channel(TensorId x) const {
+    return channels(x) == 0 ? 0 : count_elements(graph_.shape(x)) / channels(x);
+  }
+  TensorId add_pair(TensorId x) {
+    return builder_.add_tensor({.shape = {2, channels(x)}, .dtype = graph_.dtype(x)});
+  }
+
+  void add_normalisation(OpId op) {
+    const TensorId x = graph_.inputs(op)[0];
+    const auto inputs = inputs_of(op);
+    const double epsilon = graph_.attributes(op).real("epsilon", 1e-5);
+    OpSpec sums = part(op, "statistics", "BatchNormStatistics");
+    sums.inputs = {inputs[0]};
+    sums.outputs = {statistics_[x] = add_pair(x)};
+    sums.flops = saturating_multiply(3, count_elements(graph_.shape(x)));
+    sums.bytes_moved = graph_.bytes(x);
+    sums.attributes = {{"count", per_channel(x)}};
+    builder_.add_op(sums);
+
+    OpSpec apply = spec_of_op(graph_, op);
+    apply.type = "BatchNormApply";
+    apply.inputs = {inputs[0], inputs[1], inputs[2], statistics_[x]};
+    apply.outputs = {add_output(graph_.outputs(op)[0])};
+    apply.attributes = {{"epsilon", epsilon}};
+    epsilons_[x] = epsilon;
+    builder_.add_op(apply);
+  }
+
+  // Which of the inputs' gradients the op puts out.
+  std::vector<std::int64_t> wanted(OpId op) const {
+    const auto list = graph_.attributes(op).integers("wanted");
+    if (!list.empty()) return {list.begin(), list.end()};
+    std::vector<std::int64_t> all;
+    for (std::size_t i = 0; i < graph_.outputs(op).size(); ++i) {
+      all.push_back(static_cast<std::int64_t>(i));
+    }
+    return all;
+  }
+
+  void add_normalisation_gradient(OpId op) {
+    const auto inputs = inputs_of(op);
+    const TensorId x = graph_.inputs(op)[1];
+    const TensorId statistics = statistics_.at(x);
+    const std::int64_t elements = count_elements(graph_.shape(x));
+    OpSpec sums = part(op, "sums", "BatchNormGradStatistics");
+    const TensorId pair = add_pair(x);
+    sums.inputs = {inputs[0], inputs[1], statistics};
+    sums.outputs = {pair};
+    sums.flops = saturating_multiply(5, elements);
+    sums.bytes_moved = saturating_multiply(2, graph_.bytes(x));
+    sums.attributes = {{"epsilon", epsilons_.at(x)}};
+    builder_.add_op(sums);
+    last_name_[op] = sums.name;
+
+    const auto outputs = graph_.outputs(op);
+    const std::vector<std::int64_t> which = wanted(op);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (which[i] == 0) {
+        OpSpec apply = spec_of_op(graph_, op);
+        apply.type = "BatchNormGradApply";
+        apply.inputs = {inputs[0], inputs[1], inputs[2], statistics, pair};
+        apply.outputs = {add_output(outputs[i])};
+        apply.attributes = {{"epsilon", epsilons_.at(x)}, {"count", per_channel(x)}};
+        last_name_[op] = apply.name;
+        builder_.add_op(apply);
+      } else {
+        // The sums are first the bias's gradient, then the scale's.
+        add_row(op, pair, which[i] == 2 ? 0 : 1, outputs[i]);
+      }
+    }
+  }
+
+  void add_row(OpId op, TensorId pair, std::int64_t row, TensorId output) {
+    const std::string_view name = row == 0 ? "bias" : "scale";
+    OpSpec slice = part(op, fmt::format("{}_row", name), "Slice");
+    const TensorId flat =
+        builder_.add_tensor({.shape = {1, graph_.shape(output)[0]}, .dtype = graph_.dtype(output)});
+    slice.view = true;
+    slice.inputs = {pair};
+    slice.outputs = {flat};
+    slice.attributes = {{"starts", std::vector<std::int64_t>{row}},
+                        {"ends", std::vector<std::int64_t>{row + 1}},
+                        {"axes", std::vector<std::int64_t>{0}}};
+    builder_.add_op(slice);
+    OpSpec reshape = part(op, name, "Reshape");
+    reshape.view = true;
+    reshape.inputs = {flat};
+    reshape.outputs = {add_output(output)};
+    builder_.add_op(reshape);
+  }
+
+  const Graph& graph_;
+  GraphBuilder builder_;
+  std::vector<TensorId> tensors_;            // old to new
+  std::map<TensorId, TensorId> statistics_;  // of a tensor that is normalised
+  std::map<TensorId, double> epsilons_;      // likewise
+  std::map<OpId, std::string> last_name_;    // of ops that are no longer there
+  bool trains_ = false;
+};
+
+}  // namespace
+
+Graph decompose(const Graph& graph) {
+  return Decomposer(graph).run();
+}
+
+}  // namespace emplace

@@ -1,0 +1,27 @@
+#include "tensor/evaluate.h"
+
+#include "sim/simulator.h"
+
+namespace emplace {
+
+PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,
+                          const std::shared_ptr<const Cluster>& cluster,
+                          const std::vector<DeviceId>& devices, CostMode mode) {
+  std::vector<std::string> names;
+  for (const DeviceId device : devices) names.push_back(cluster->device(device).name);
+  LoweredGraph lowered = lower(input.graph, input.descriptions, plan, names);
+  PlanOutcome outcome;
+  outcome.moved = lowered.moved;
+  outcome.problem = compile(std::make_shared<const Graph>(std::move(lowered.graph)), cluster, mode);
+  for (const Worker worker : lowered.worker_of) outcome.placement.push_back(devices[worker]);
+  const Simulator simulator(outcome.problem);
+  const auto workspace = simulator.make_workspace();
+  outcome.peaks.resize(cluster->num_devices());
+  const Evaluation evaluation =
+      simulator.evaluate(outcome.placement, ReadyOrder(), *workspace, outcome.peaks);
+  outcome.step = evaluation.step;
+  outcome.fits = evaluation.fits();
+  return outcome;
+}
+
+}  // namespace emplace

@@ -1,0 +1,247 @@
+// Cuts on all levels at once, by time. There are too many ways to cut an operator on several levels
+// to weigh them all, so the ones that are weighed grow around the best known: those that plans at
+// hand use and whatever differs from them on one level. Where all of them are few, all are weighed,
+// and the result is the best there is.
+#include <algorithm>
+#include <set>
+
+#include "tensor/methods/methods.h"
+#include "tensor/selection/solve.h"
+
+namespace emplace {
+namespace {
+
+// Of an op, or of a tensor; beyond these, only those near the best known are weighed.
+constexpr std::size_t kFew = 40;
+constexpr int kRounds = 4;
+
+struct Chosen {
+  std::vector<Cuts> tensors, ops;
+  std::int64_t cost = kForbidden;
+  bool feasible = false;
+};
+
+// The ways that differ from one of the chosen in at most one level.
+std::vector<Cuts> near(const std::vector<Cuts>& all, const std::set<Cuts>& chosen) {
+  std::vector<Cuts> result;
+  for (const Cuts& cuts : all) {
+    const bool close = std::any_of(chosen.begin(), chosen.end(), [&](const Cuts& other) {
+      std::size_t different = 0;
+      for (std::size_t level = 0; level < cuts.size(); ++level) {
+        different += cuts[level] != other[level] ? 1 : 0;
+      }
+      return different <= 1;
+    });
+    if (close) result.push_back(cuts);
+  }
+  return result;
+}
+
+class JointSearch {
+ public:
+  JointSearch(const PartitionRequest& request, bool reductions, std::optional<Bytes> limit)
+      : request_(request),
+        traffic_(request.workers, request.problem.cluster(), request.devices),
+        problem_(request.input, traffic_),
+        limit_(limit) {
+    const Classes& classes = request.input.classes;
+    for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
+      all_.tensors.push_back(problem_.ways_of_tensor(tensor, true));
+    }
+    for (ClassId op = 0; op < classes.num_ops; ++op) {
+      all_.ops.push_back(problem_.ways_of_op(op, true));
+      if (!reductions) drop_reductions(op);
+    }
+    if (limit_) find_kept();
+  }
+
+  void start_from(const Plan& plan) {
+    const Classes& classes = request_.input.classes;
+    std::vector<Cuts> tensors, ops;
+    for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
+      tensors.push_back(plan.tensors[request_.input.tensor_of_class[tensor]]);
+    }
+    for (ClassId op = 0; op < classes.num_ops; ++op) {
+      ops.push_back(plan.ops[request_.input.op_of_class[op]]);
+    }
+    starts_.push_back({std::move(tensors), std::move(ops)});
+  }
+
+  Chosen run() {
+    Chosen best;
+    for (int round = 0; round < kRounds; ++round) {
+      const Ways ways = ways_near(best);
+      const Chosen found = solve(ways, best);
+      const bool better = found.feasible != best.feasible ? found.feasible : found.cost < best.cost;
+      if (round > 0 && !better) break;
+      best = found;
+      if (complete_ || (request_.cancelled && request_.cancelled())) break;
+    }
+    return best;
+  }
+
+ private:
+  // OptCNN divides a layer by its output alone.
+  void drop_reductions(ClassId op) {
+    const OpId first = request_.input.op_of_class[op];
+    const tdl::Description* description = request_.input.descriptions[first];
+    if (description == nullptr || request_.input.graph.phase(first) != Phase::kForward) return;
+    // A loss is a sum over examples and has no other way.
+    const auto reduces = [&](const Cuts& cuts) {
+      return std::any_of(cuts.begin(), cuts.end(), [&](std::int8_t cut) {
+        return cut != kUncut && description->is_reduction(static_cast<tdl::VariableId>(cut));
+      });
+    };
+    std::vector<Cuts>& ways = all_.ops[op];
+    const auto kept =
+        std::count_if(ways.begin(), ways.end(), [&](const Cuts& cuts) { return !reduces(cuts); });
+    if (kept > 1) std::erase_if(ways, reduces);
+  }
+
+  // Tensors that lie in memory until the backward pass, or longer.
+  void find_kept() {
+    const Graph& graph = request_.input.graph;
+    kept_.assign(request_.input.classes.num_tensors, 0);
+    for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+      const OpId producer = graph.producer(tensor);
+      const OpRole role = graph.role(producer);
+      bool kept = role == OpRole::kParameter || role == OpRole::kBuffer;
+      for (const OpId consumer : graph.consumers(tensor)) {
+        kept = kept || graph.phase(consumer) == Phase::kUpdate ||
+               (graph.phase(consumer) == Phase::kBackward &&
+                graph.phase(producer) == Phase::kForward && !graph.is_view(producer));
+      }
+      if (kept) ++kept_[request_.input.classes.of_tensor[tensor]];
+    }
+  }
+
+  Bytes memory(ClassId tensor, const Cuts& cuts) const {
+    if (kept_[tensor] == 0) return 0;
+    const TensorId first = request_.input.tensor_of_class[tensor];
+    const Bytes bytes = request_.input.graph.bytes(first);
+    const tdl::Region whole = request_.input.whole(first);
+    const auto elements = static_cast<double>(std::max<tdl::Position>(volume(whole), 1));
+    double largest = 0;
+    for (Worker worker = 0; worker < request_.workers.count(); ++worker) {
+      const auto part = static_cast<double>(volume(part_of(whole, cuts, request_.workers, worker)));
+      largest = std::max(largest, part / elements);
+    }
+    return static_cast<Bytes>(static_cast<double>(bytes) * largest) * kept_[tensor];
+  }
+
+  std::set<Cuts> known(std::vector<Cuts> Chosen::*side, const Chosen& best, std::size_t of) const {
+    std::set<Cuts> result;
+    for (const Chosen& start : starts_) result.insert((start.*side)[of]);
+    if (!(best.*side).empty()) result = {(best.*side)[of]};
+    return result;
+  }
+
+  // Everything where that is little, else what is near the best known.
+  Ways ways_near(const Chosen& best) {
+    complete_ = true;
+    Ways ways;
+    const auto add = [&](std::vector<Cuts> Chosen::*side, const std::vector<Cuts>& all,
+                         std::size_t of) {
+      if (all.size() <= kFew) return all;
+      complete_ = false;
+      std::vector<Cuts> some = near(all, known(side, best, of));
+      return some.empty() ? std::vector<Cuts>(all.begin(), all.begin() + kFew) : some;
+    };
+    for (std::size_t i = 0; i < all_.tensors.size(); ++i) {
+      ways.tensors.push_back(add(&Chosen::tensors, all_.tensors[i], i));
+    }
+    for (std::size_t i = 0; i < all_.ops.size(); ++i) {
+      ways.ops.push_back(add(&Chosen::ops, all_.ops[i], i));
+    }
+    return ways;
+  }
+
+  Chosen solve(const Ways& ways, const Chosen& best) {
+    SelectionProblem selection = problem_.build(
+        ways,
+        [&](ClassId op, const Cuts& cuts) { return piece_time(request_, problem_, op, cuts); },
+        limit_ ? PartitionProblem::NodeCost(
+                     [&](ClassId tensor, const Cuts& cuts) { return memory(tensor, cuts); })
+               : PartitionProblem::NodeCost());
+    selection.set_usage_limit(limit_);
+    const SelectionResult result =
+        select_strategies(selection, {.seconds = request_.seconds / kRounds,
+                                      .cancelled = request_.cancelled,
+                                      .start = indices_in(ways, best)});
+    Chosen chosen;
+    chosen.cost = result.cost;
+    chosen.feasible = result.feasible;
+    const std::size_t tensors = ways.tensors.size();
+    for (std::size_t i = 0; i < tensors; ++i) {
+      chosen.tensors.push_back(ways.tensors[i][static_cast<std::size_t>(result.strategies[i])]);
+    }
+    for (std::size_t i = 0; i < ways.ops.size(); ++i) {
+      chosen.ops.push_back(ways.ops[i][static_cast<std::size_t>(result.strategies[tensors + i])]);
+    }
+    return chosen;
+  }
+
+  // The best known in terms of the ways that are weighed.
+  std::optional<std::vector<std::int32_t>> indices_in(const Ways& ways, const Chosen& best) const {
+    if (best.ops.empty()) return std::nullopt;
+    std::vector<std::int32_t> result;
+    const auto add = [&](const std::vector<Cuts>& options, const Cuts& cuts) {
+      const auto at = std::find(options.begin(), options.end(), cuts);
+      result.push_back(at == options.end() ? 0 : static_cast<std::int32_t>(at - options.begin()));
+    };
+    for (std::size_t i = 0; i < ways.tensors.size(); ++i) add(ways.tensors[i], best.tensors[i]);
+    for (std::size_t i = 0; i < ways.ops.size(); ++i) add(ways.ops[i], best.ops[i]);
+    return result;
+  }
+
+  const PartitionRequest& request_;
+  Traffic traffic_;
+  PartitionProblem problem_;
+  std::optional<Bytes> limit_;
+  Ways all_;
+  std::vector<Chosen> starts_;
+  std::vector<std::int64_t> kept_;  // by class of tensors: how many lie in memory for long
+  bool complete_ = false;           // whether the ways of this round are all there are
+};
+
+}  // namespace
+
+std::int64_t piece_time(const PartitionRequest& request, PartitionProblem& problem, ClassId op,
+                        const Cuts& cuts) {
+  const OpId first = request.input.op_of_class[op];
+  if (request.input.graph.is_source(first) || request.input.graph.is_view(first)) return 0;
+  const tdl::Description* description = request.input.descriptions[first];
+  double longest = 0;
+  const std::vector<tdl::Piece>& pieces = problem.pieces(op, cuts);
+  for (Worker worker = 0; worker < request.workers.count(); ++worker) {
+    const DeviceId device = request.devices[worker];
+    const auto whole = static_cast<double>(request.problem.duration(first, device));
+    double share = 1;
+    for (std::size_t v = 0; description != nullptr && v < pieces[worker].box.size(); ++v) {
+      share *= static_cast<double>(pieces[worker].box[v].size()) /
+               static_cast<double>(description->variables[v].extent);
+    }
+    const double launch =
+        std::min(whole, request.problem.cluster().kind_of(device).launch_us * 1000);
+    longest = std::max(longest, launch + (whole - launch) * share);
+  }
+  return static_cast<std::int64_t>(longest + 0.5);
+}
+
+Plan optcnn(const PartitionRequest& request) {
+  JointSearch joint(request, false, std::nullopt);
+  joint.start_from(data_parallel(request));
+  joint.start_from(equal_chop(request));
+  const Chosen chosen = joint.run();
+  return expand(request.input, request.workers, "optcnn", chosen.tensors, chosen.ops);
+}
+
+Plan joint_search(const PartitionRequest& request, std::optional<Bytes> memory_limit,
+                  const std::vector<Plan>& starts) {
+  JointSearch joint(request, true, memory_limit);
+  for (const Plan& plan : starts) joint.start_from(plan);
+  const Chosen chosen = joint.run();
+  return expand(request.input, request.workers, "joint", chosen.tensors, chosen.ops);
+}
+
+}  // namespace emplace

@@ -1,0 +1,90 @@
+// Our own: cuts on all levels at once by time (joint.cc), begun from what the published methods
+// find, within the devices' memory; the simulator has the last word.
+#include <algorithm>
+#include <memory>
+
+#include "tensor/evaluate.h"
+#include "tensor/methods/methods.h"
+
+namespace emplace {
+namespace {
+
+// How much of the memory that the estimate may fill, when what it left out did not fit before.
+constexpr double kShrink = 0.85;
+constexpr int kTries = 4;
+
+class Search {
+ public:
+  explicit Search(const PartitionRequest& request)
+      : request_(request), cluster_(std::make_shared<const Cluster>(request.problem.cluster())) {}
+
+  const std::vector<Plan>& plans() const { return plans_; }
+  const Plan& best() const { return plans_[best_]; }
+
+  // Returns whether the plan fits.
+  bool try_plan(Plan plan) {
+    const PlanOutcome outcome =
+        evaluate_plan(request_.input, plan, cluster_, request_.devices, request_.cost);
+    const Score score{overflow(outcome.peaks), outcome.step};
+    plans_.push_back(std::move(plan));
+    if (plans_.size() == 1 || score < best_score_) {
+      best_ = plans_.size() - 1;
+      best_score_ = score;
+    }
+    return outcome.fits;
+  }
+
+  Bytes smallest_memory() const {
+    Bytes least = cluster_->device(request_.devices[0]).memory;
+    for (const DeviceId device : request_.devices) {
+      least = std::min(least, cluster_->device(device).memory);
+    }
+    return least;
+  }
+
+ private:
+  // Fitting first, then by how little does not fit, then by time.
+  struct Score {
+    Bytes overflow = 0;
+    Nanoseconds step = 0;
+    auto operator<=>(const Score&) const = default;
+  };
+
+  Bytes overflow(const std::vector<Bytes>& peaks) const {
+    Bytes sum = 0;
+    for (DeviceId device = 0; device < peaks.size(); ++device) {
+      sum += std::max<Bytes>(peaks[device] - cluster_->device(device).memory, 0);
+    }
+    return sum;
+  }
+
+  const PartitionRequest& request_;
+  std::shared_ptr<const Cluster> cluster_;
+  std::vector<Plan> plans_;
+  std::size_t best_ = 0;
+  Score best_score_;
+};
+
+}  // namespace
+
+Plan search(const PartitionRequest& request) {
+  Search search(request);
+  const auto cancelled = [&] { return request.cancelled && request.cancelled(); };
+  for (const auto method :
+       {tofu, recursive_by_time, equal_chop, data_parallel, spartan, all_row, optcnn}) {
+    if (cancelled()) break;
+    search.try_plan(method(request));
+  }
+  std::vector<Plan> starts = search.plans();
+  bool fits = cancelled() || search.try_plan(joint_search(request, std::nullopt, starts));
+  auto limit = static_cast<double>(search.smallest_memory());
+  for (int i = 0; i < kTries && !fits && !cancelled(); ++i) {
+    fits = search.try_plan(joint_search(request, static_cast<Bytes>(limit), starts));
+    limit *= kShrink;
+  }
+  Plan plan = search.best();
+  plan.method = "search";
+  return plan;
+}
+
+}  // namespace emplace

@@ -1,0 +1,311 @@
+#include "tensor/partition_problem.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace emplace {
+namespace {
+
+constexpr OpId kNone = ~OpId{0};
+
+std::vector<std::int8_t> all_dimensions(std::size_t rank) {
+  std::vector<std::int8_t> result;
+  for (std::size_t d = 0; d < rank; ++d) result.push_back(static_cast<std::int8_t>(d));
+  return result;
+}
+
+Bytes element_bytes(const Graph& graph, TensorId tensor) {
+  return std::max<Bytes>(tensor_bytes(Shape{1}, graph.dtype(tensor)), 1);
+}
+
+}  // namespace
+
+PartitionInput::PartitionInput(const Graph& the_graph, const CoarseningOptions& coarsening)
+    : graph(the_graph), descriptions(graph), classes(coarsen(graph, descriptions, coarsening)) {
+  tensor_of_class.assign(classes.num_tensors, kNone);
+  op_of_class.assign(classes.num_ops, kNone);
+  tensors_in_class.assign(classes.num_tensors, 0);
+  ops_in_class.assign(classes.num_ops, 0);
+  for (TensorId tensor = graph.num_tensors(); tensor-- > 0;) {
+    tensor_of_class[classes.of_tensor[tensor]] = tensor;
+    ++tensors_in_class[classes.of_tensor[tensor]];
+  }
+  for (OpId op = graph.num_ops(); op-- > 0;) {
+    op_of_class[classes.of_op[op]] = op;
+    ++ops_in_class[classes.of_op[op]];
+  }
+}
+
+tdl::Region PartitionInput::whole(TensorId tensor) const {
+  const auto shape = graph.shape(tensor);
+  return tdl::region_of({shape.begin(), shape.end()});
+}
+
+std::vector<Shape> PartitionInput::shapes(std::span<const TensorId> tensors) const {
+  std::vector<Shape> result;
+  for (const TensorId tensor : tensors) {
+    const auto shape = graph.shape(tensor);
+    result.emplace_back(shape.begin(), shape.end());
+  }
+  return result;
+}
+
+PartitionProblem::PartitionProblem(const PartitionInput& input, Traffic& traffic)
+    : input_(input), traffic_(traffic) {}
+
+std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare,
+                                                   const Cuts& prefix) const {
+  const TensorId first = input_.tensor_of_class[tensor];
+  const tdl::Region whole = input_.whole(first);
+  const bool shaped = input_.graph.has_shape(first);
+  return ways_to_cut(whole, shaped ? all_dimensions(whole.size()) : std::vector<std::int8_t>{},
+                     traffic_.workers(), spare, prefix);
+}
+
+std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cuts& prefix) {
+  const tdl::Description* description = input_.descriptions[input_.op_of_class[op]];
+  if (description == nullptr) return {Cuts(traffic_.workers().levels(), kUncut)};
+  std::vector<std::int8_t> divisible;
+  for (const tdl::VariableId v : description->divisible()) {
+    divisible.push_back(static_cast<std::int8_t>(v));
+  }
+  std::vector<Cuts> ways =
+      ways_to_cut(variables_of(*description), divisible, traffic_.workers(), spare, prefix);
+  const auto invalid = [&](const Cuts& cuts) {
+    return std::any_of(pieces(op, cuts).begin(), pieces(op, cuts).end(),
+                       [](const tdl::Piece& piece) { return !piece.valid; });
+  };
+  std::erase_if(ways, invalid);
+  if (ways.empty()) {  // rather whole than not at all
+    Cuts cuts = prefix;
+    cuts.resize(traffic_.workers().levels(), kUncut);
+    ways.push_back(std::move(cuts));
+  }
+  return ways;
+}
+
+const std::vector<tdl::Piece>& PartitionProblem::pieces(ClassId op, const Cuts& cuts) {
+  const OpId first = input_.op_of_class[op];
+  const Graph& graph = input_.graph;
+  const tdl::Description* description = input_.descriptions[first];
+  if (description == nullptr) {
+    std::vector<tdl::Piece>& result = undescribed_[op];
+    if (!result.empty()) return result;
+    tdl::Piece piece;
+    for (const TensorId tensor : graph.inputs(first)) piece.inputs.push_back(input_.whole(tensor));
+    for (const TensorId tensor : graph.outputs(first)) {
+      piece.outputs.push_back(input_.whole(tensor));
+    }
+    piece.reads.assign(piece.inputs.size(), 1);
+    result.assign(traffic_.workers().count(), piece);
+    return result;
+  }
+  const auto [at, added] = pieces_.try_emplace({input_.descriptions.kind(first), cuts});
+  if (!added) return at->second;
+  const auto inputs = input_.shapes(graph.inputs(first));
+  const auto outputs = input_.shapes(graph.outputs(first));
+  const tdl::Region variables = variables_of(*description);
+  for (Worker worker = 0; worker < traffic_.workers().count(); ++worker) {
+    at->second.push_back(piece_of(*description,
+                                  part_of(variables, cuts, traffic_.workers(), worker), inputs,
+                                  outputs, graph.attributes(first)));
+  }
+  return at->second;
+}
+
+TensorId PartitionProblem::tensor_of(const Access& access) const {
+  const OpId first = input_.op_of_class[access.op];
+  return access.write ? input_.graph.outputs(first)[access.position]
+                      : input_.graph.inputs(first)[access.position];
+}
+
+// Weights are changed in place, so an update works where they and its state are kept.
+bool PartitionProblem::must_be_local(const Access& access) const {
+  if (access.write) return false;
+  if (input_.graph.phase(input_.op_of_class[access.op]) != Phase::kUpdate) return false;
+  const OpRole role = input_.graph.role(input_.graph.producer(tensor_of(access)));
+  return role == OpRole::kParameter || role == OpRole::kBuffer;
+}
+
+std::vector<tdl::Region> PartitionProblem::needed_by(const Access& access, const Cuts& op_cuts) {
+  const std::size_t rank = input_.graph.shape(tensor_of(access)).size();
+  std::vector<tdl::Region> needed;
+  for (const tdl::Piece& piece : pieces(access.op, op_cuts)) {
+    needed.push_back(piece.reads[access.position] != 0 ? piece.inputs[access.position]
+                                                       : tdl::Region(rank, tdl::Interval{}));
+  }
+  return needed;
+}
+
+Spread PartitionProblem::made_by(const Access& access, const Cuts& op_cuts) {
+  const tdl::Description* description = input_.descriptions[input_.op_of_class[access.op]];
+  Spread made;
+  for (const tdl::Piece& piece : pieces(access.op, op_cuts)) {
+    made.regions.push_back(piece.outputs[access.position]);
+  }
+  for (const std::int8_t cut : op_cuts) {
+    made.roles.push_back(description == nullptr ? LevelRole::kSame
+                                                : role_of_cut(*description, access.position, cut));
+  }
+  return made;
+}
+
+std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
+                                                    const std::vector<Cuts>& op_ways,
+                                                    const std::vector<Cuts>& tensor_ways) {
+  const TensorId tensor = tensor_of(access);
+  const tdl::Region whole = input_.whole(tensor);
+  const Bytes bytes = element_bytes(input_.graph, tensor);
+  const Workers& workers = traffic_.workers();
+  std::vector<Kept> kept;
+  for (const Cuts& cuts : tensor_ways) {
+    kept.push_back({spread_of(whole, cuts, workers), {}});
+    if (access.write) {
+      kept.back().reduced = spread_of(whole, cuts_for_reduction(whole, cuts, workers), workers);
+    }
+  }
+  const bool local = must_be_local(access);
+  std::vector<std::int64_t> result;
+  result.reserve(op_ways.size() * tensor_ways.size());
+  for (const Cuts& cuts : op_ways) {
+    if (access.write) {
+      const Spread made = made_by(access, cuts);
+      for (const Kept& as : kept) {
+        result.push_back(traffic_.to_keep(made, as.reduced, as.spread, bytes));
+      }
+      continue;
+    }
+    const std::vector<tdl::Region> needed = needed_by(access, cuts);
+    for (const Kept& as : kept) {
+      const bool forbidden = local && needed != as.spread.regions;
+      result.push_back(forbidden ? kForbidden : traffic_.to_read(needed, as.spread, bytes));
+    }
+  }
+  return result;
+}
+
+// Ops of one kind with tensors of one size cost the same; updates differ from others by what is
+// forbidden.
+std::vector<std::int64_t> PartitionProblem::table(const Access& access,
+                                                  const std::vector<Cuts>& op_ways,
+                                                  const std::vector<Cuts>& tensor_ways) {
+  const TensorId tensor = tensor_of(access);
+  if (!input_.graph.has_shape(tensor)) {
+    return std::vector<std::int64_t>(op_ways.size() * tensor_ways.size(), 0);
+  }
+  const std::uint32_t kind = input_.descriptions.kind(input_.op_of_class[access.op]);
+  if (kind == 0 || must_be_local(access)) return compute(access, op_ways, tensor_ways);
+  const auto [at, added] =
+      tables_.try_emplace(TableKey{kind, access.write, access.position,
+                                   element_bytes(input_.graph, tensor), op_ways, tensor_ways});
+  if (added) at->second = compute(access, op_ways, tensor_ways);
+  return at->second;
+}
+
+std::int64_t PartitionProblem::access_cost(const Access& access, const Cuts& op_cuts,
+                                           const Cuts& tensor_cuts) {
+  const TensorId tensor = tensor_of(access);
+  if (!input_.graph.has_shape(tensor)) return 0;
+  const std::uint32_t kind = input_.descriptions.kind(input_.op_of_class[access.op]);
+  if (kind == 0 || must_be_local(access)) return compute(access, {op_cuts}, {tensor_cuts})[0];
+  const auto [at, added] =
+      costs_.try_emplace(CostKey{kind, access.write, access.position,
+                                 element_bytes(input_.graph, tensor), op_cuts, tensor_cuts});
+  if (added) at->second = compute(access, {op_cuts}, {tensor_cuts})[0];
+  return at->second;
+}
+
+std::int64_t PartitionProblem::op_cost(ClassId op, const Cuts& op_cuts,
+                                       const std::vector<Cuts>& tensors) {
+  const OpId first = input_.op_of_class[op];
+  if (input_.graph.is_source(first)) return 0;
+  std::int64_t sum = 0;
+  const auto inputs = input_.graph.inputs(first);
+  const auto outputs = input_.graph.outputs(first);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    sum = add_costs(
+        sum, access_cost({op, false, i}, op_cuts, tensors[input_.classes.of_tensor[inputs[i]]]));
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    sum = add_costs(
+        sum, access_cost({op, true, i}, op_cuts, tensors[input_.classes.of_tensor[outputs[i]]]));
+  }
+  return sum;
+}
+
+std::int64_t PartitionProblem::total_cost(const std::vector<Cuts>& ops,
+                                          const std::vector<Cuts>& tensors) {
+  std::int64_t sum = 0;
+  for (ClassId op = 0; op < input_.classes.num_ops; ++op) {
+    const std::int64_t cost = op_cost(op, ops[op], tensors);
+    sum = cost >= kForbidden ? kForbidden : add_costs(sum, cost * input_.ops_in_class[op]);
+  }
+  return sum;
+}
+
+SelectionProblem PartitionProblem::build(const Ways& ways, const NodeCost& op_cost,
+                                         const NodeCost& tensor_memory) {
+  SelectionProblem problem;
+  std::vector<std::int64_t> costs;
+  std::vector<std::int64_t> usages;
+  const Classes& classes = input_.classes;
+  for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
+    costs.assign(ways.tensors[tensor].size(), 0);
+    usages.assign(costs.size(), 0);
+    for (std::size_t i = 0; tensor_memory && i < costs.size(); ++i) {
+      usages[i] = tensor_memory(tensor, ways.tensors[tensor][i]);
+    }
+    problem.add_node(costs, usages, {0, 1});
+  }
+  for (ClassId op = 0; op < classes.num_ops; ++op) {
+    costs.assign(ways.ops[op].size(), 0);
+    for (std::size_t i = 0; op_cost && i < costs.size(); ++i) {
+      costs[i] = op_cost(op, ways.ops[op][i]) * input_.ops_in_class[op];
+    }
+    problem.add_node(costs);
+  }
+  const auto add_edge = [&](const Access& access) {
+    const ClassId other = classes.of_tensor[tensor_of(access)];
+    std::vector<std::int64_t> entries = table(access, ways.ops[access.op], ways.tensors[other]);
+    bool any = false;
+    for (std::int64_t& entry : entries) {
+      any = any || entry != 0;
+      if (entry < kForbidden) entry *= input_.ops_in_class[access.op];
+    }
+    if (!any) return;
+    problem.add_edge(static_cast<std::int32_t>(classes.num_tensors + access.op),
+                     static_cast<std::int32_t>(other), entries);
+  };
+  for (ClassId op = 0; op < classes.num_ops; ++op) {
+    const OpId first = input_.op_of_class[op];
+    if (input_.graph.is_source(first)) continue;
+    for (std::size_t i = 0; i < input_.graph.inputs(first).size(); ++i) add_edge({op, false, i});
+    for (std::size_t i = 0; i < input_.graph.outputs(first).size(); ++i) add_edge({op, true, i});
+  }
+  return problem;
+}
+
+Plan expand(const PartitionInput& input, const Workers& workers, std::string method,
+            const std::vector<Cuts>& tensors, const std::vector<Cuts>& ops) {
+  Plan plan{.method = std::move(method), .workers = workers, .tensors = {}, .ops = {}};
+  for (const ClassId of : input.classes.of_tensor) plan.tensors.push_back(tensors[of]);
+  for (const ClassId of : input.classes.of_op) plan.ops.push_back(ops[of]);
+  return plan;
+}
+
+std::vector<Cuts> best_ops(PartitionProblem& problem, const PartitionInput& input,
+                           const std::vector<Cuts>& tensors,
+                           const std::vector<std::vector<Cuts>>& ways) {
+  std::vector<Cuts> result;
+  for (ClassId op = 0; op < input.classes.num_ops; ++op) {
+    const auto better = [&](const Cuts& a, const Cuts& b) {
+      return problem.op_cost(op, a, tensors) < problem.op_cost(op, b, tensors);
+    };
+    result.push_back(*std::min_element(ways[op].begin(), ways[op].end(), better));
+  }
+  return result;
+}
+
+}  // namespace emplace

@@ -1,0 +1,110 @@
+// The choice of cuts for all tensors and ops of a graph as a strategy-selection problem
+// (tensor/selection): a node for every class of tensors and every class of ops, whose strategies
+// are ways to cut them; an edge between an op and a tensor that it touches, with what moving costs.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "graph/graph.h"
+
+#include "tensor/coarsen.h"
+#include "tensor/describe.h"
+#include "tensor/plan.h"
+#include "tensor/selection/selection_problem.h"
+#include "tensor/traffic.h"
+
+namespace emplace {
+
+// The graph with what does not change from one problem to the next.
+struct PartitionInput {
+  explicit PartitionInput(const Graph& graph, const CoarseningOptions& coarsening = {});
+
+  const Graph& graph;
+  Descriptions descriptions;
+  Classes classes;
+  std::vector<TensorId> tensor_of_class;  // the first
+  std::vector<OpId> op_of_class;
+  std::vector<std::int64_t> tensors_in_class;
+  std::vector<std::int64_t> ops_in_class;
+
+  tdl::Region whole(TensorId tensor) const;
+  std::vector<Shape> shapes(std::span<const TensorId> tensors) const;
+};
+
+// Ways to cut, by class.
+struct Ways {
+  std::vector<std::vector<Cuts>> tensors;
+  std::vector<std::vector<Cuts>> ops;
+};
+
+class PartitionProblem {
+ public:
+  // Counts what is moved with `traffic`, whose workers are those that the ways cut for.
+  PartitionProblem(const PartitionInput& input, Traffic& traffic);
+
+  // Ways that the op can be divided so that every worker has a part: any variable on any level,
+  // beginning as `prefix` does.
+  std::vector<Cuts> ways_of_op(ClassId op, bool spare, const Cuts& prefix = {});
+  std::vector<Cuts> ways_of_tensor(ClassId tensor, bool spare, const Cuts& prefix = {}) const;
+
+  // What an access costs one op of the class, for every way of the op (rows) and of the tensor
+  // (columns); kForbidden where weights would be changed elsewhere than they are kept.
+  struct Access {
+    ClassId op;
+    bool write;
+    std::size_t position;  // among inputs, or outputs
+  };
+  std::vector<std::int64_t> table(const Access& access, const std::vector<Cuts>& op_ways,
+                                  const std::vector<Cuts>& tensor_ways);
+  // One entry of it.
+  std::int64_t access_cost(const Access& access, const Cuts& op_cuts, const Cuts& tensor_cuts);
+  // All accesses of one op of the class, with each tensor's cuts by its class.
+  std::int64_t op_cost(ClassId op, const Cuts& op_cuts, const std::vector<Cuts>& tensors);
+  // Of all ops.
+  std::int64_t total_cost(const std::vector<Cuts>& ops, const std::vector<Cuts>& tensors);
+
+  // Pieces of an op of the class, by worker.
+  const std::vector<tdl::Piece>& pieces(ClassId op, const Cuts& cuts);
+
+  using NodeCost = std::function<std::int64_t(ClassId, const Cuts&)>;
+  // What choices cost beside moving, for one op of a class, and what memory they take, for all of a
+  // class of tensors; both may be empty. Tensors come first among the nodes, then ops.
+  SelectionProblem build(const Ways& ways, const NodeCost& op_cost = {},
+                         const NodeCost& tensor_memory = {});
+
+ private:
+  struct Kept {  // a tensor with certain cuts
+    Spread spread, reduced;
+  };
+  using CostKey = std::tuple<std::uint32_t, bool, std::size_t, Bytes, Cuts, Cuts>;
+  using TableKey =
+      std::tuple<std::uint32_t, bool, std::size_t, Bytes, std::vector<Cuts>, std::vector<Cuts>>;
+
+  TensorId tensor_of(const Access& access) const;
+  std::vector<std::int64_t> compute(const Access& access, const std::vector<Cuts>& op_ways,
+                                    const std::vector<Cuts>& tensor_ways);
+  std::vector<tdl::Region> needed_by(const Access& access, const Cuts& op_cuts);
+  Spread made_by(const Access& access, const Cuts& op_cuts);
+  bool must_be_local(const Access& access) const;
+
+  const PartitionInput& input_;
+  Traffic& traffic_;
+  std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by kind of op
+  std::map<ClassId, std::vector<tdl::Piece>> undescribed_;
+  std::map<CostKey, std::int64_t> costs_;
+  std::map<TableKey, std::vector<std::int64_t>> tables_;
+};
+
+// The cuts of every tensor and op from those of their classes.
+Plan expand(const PartitionInput& input, const Workers& workers, std::string method,
+            const std::vector<Cuts>& tensors, const std::vector<Cuts>& ops);
+
+// For tensors that are kept so: the best way to divide every op.
+std::vector<Cuts> best_ops(PartitionProblem& problem, const PartitionInput& input,
+                           const std::vector<Cuts>& tensors,
+                           const std::vector<std::vector<Cuts>>& ways);
+
+}  // namespace emplace

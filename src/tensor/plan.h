@@ -1,0 +1,40 @@
+// A partition of a whole graph: where every tensor's parts lie and how every op is divided.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+#include "tensor/describe.h"
+#include "tensor/workers.h"
+
+namespace emplace {
+
+// By level: the dimension that is cut, or kUncut where all groups have the same.
+inline constexpr std::int8_t kUncut = -1;
+using Cuts = std::vector<std::int8_t>;
+
+// The worker's part of a tensor (or of an operator's variables), where every level cuts one
+// dimension or none.
+tdl::Region part_of(const tdl::Region& whole, const Cuts& cuts, const Workers& workers,
+                    Worker worker);
+
+struct Plan {
+  std::string method;
+  Workers workers{{}};
+  std::vector<Cuts> tensors;  // dimensions, by tensor
+  std::vector<Cuts> ops;      // variables of the op's description, by op
+};
+
+// The variables of an op as a region to be cut.
+tdl::Region variables_of(const tdl::Description& description);
+
+// All ways to cut the region on the given levels so that nobody's part is empty; `allowed` are the
+// dimensions that may be cut. Where `spare` is not set, a level is left uncut only if none of them
+// can be cut there.
+std::vector<Cuts> ways_to_cut(const tdl::Region& whole, const std::vector<std::int8_t>& allowed,
+                              const Workers& workers, bool spare, const Cuts& prefix = {});
+
+}  // namespace emplace

@@ -1,0 +1,116 @@
+#include "tensor/topology.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/union_find.h"
+
+namespace emplace {
+namespace {
+
+std::vector<DeviceId> choose_devices(const Cluster& cluster, int count) {
+  std::vector<DeviceId> all, accelerators;
+  for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
+    all.push_back(device);
+    if (cluster.device(device).kind != "cpu") accelerators.push_back(device);
+  }
+  std::vector<DeviceId> devices = accelerators.empty() ? all : accelerators;
+  if (count > static_cast<int>(devices.size())) {
+    fail_option("--workers {}: the cluster '{}' has {} devices that can share tensors", count,
+                cluster.name(), devices.size());
+  }
+  if (count > 0) devices.resize(static_cast<std::size_t>(count));
+  return devices;
+}
+
+std::int64_t bandwidth(const Cluster& cluster, DeviceId a, DeviceId b) {
+  const Link* there = cluster.link(a, b);
+  const Link* back = cluster.link(b, a);
+  if (there == nullptr || back == nullptr) return 0;
+  return std::min(there->bandwidth, back->bandwidth);
+}
+
+// Devices that are linked with at least this bandwidth, directly or through others, group by group.
+std::vector<std::vector<DeviceId>> groups_at(const Cluster& cluster,
+                                             const std::vector<DeviceId>& devices,
+                                             std::int64_t least) {
+  UnionFind sets(devices.size());
+  for (std::uint32_t a = 0; a < devices.size(); ++a) {
+    for (std::uint32_t b = 0; b < a; ++b) {
+      if (bandwidth(cluster, devices[a], devices[b]) >= least) sets.unite(a, b);
+    }
+  }
+  std::map<std::uint32_t, std::vector<DeviceId>> groups;
+  for (std::uint32_t i = 0; i < devices.size(); ++i) groups[sets.find(i)].push_back(devices[i]);
+  std::vector<std::vector<DeviceId>> result;
+  for (auto& [first, group] : groups) result.push_back(std::move(group));
+  return result;
+}
+
+// Divides the devices at the slowest of their links that leaves groups of one size; the order of
+// the devices follows.
+void divide(const Cluster& cluster, std::vector<DeviceId>& devices, std::vector<int>& factors) {
+  if (devices.size() < 2) return;
+  std::set<std::int64_t> speeds;
+  for (const DeviceId a : devices) {
+    for (const DeviceId b : devices) {
+      if (a != b) speeds.insert(bandwidth(cluster, a, b));
+    }
+  }
+  for (const std::int64_t speed : speeds) {
+    auto groups = groups_at(cluster, devices, speed + 1);
+    const std::size_t size = groups[0].size();
+    const bool even = std::all_of(groups.begin(), groups.end(),
+                                  [&](const auto& group) { return group.size() == size; });
+    if (groups.size() == 1 || size == 1 || !even) continue;
+    for (const int factor : prime_factors(static_cast<int>(groups.size()))) {
+      factors.push_back(factor);
+    }
+    // All groups are divided alike, as the first is.
+    std::vector<int> inner;
+    devices.clear();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      std::vector<int> own;
+      divide(cluster, groups[i], own);
+      if (i == 0) inner = own;
+      devices.insert(devices.end(), groups[i].begin(), groups[i].end());
+    }
+    factors.insert(factors.end(), inner.begin(), inner.end());
+    return;
+  }
+  for (const int factor : prime_factors(static_cast<int>(devices.size()))) {
+    factors.push_back(factor);
+  }
+}
+
+// How much of the step each device does in the time that the slowest needs for a thousandth.
+std::vector<std::int64_t> shares_of(const Problem& problem, const std::vector<DeviceId>& devices) {
+  std::vector<double> totals;
+  for (const DeviceId device : devices) {
+    double total = 0;
+    for (OpId op = 0; op < problem.num_ops(); ++op) {
+      total += static_cast<double>(problem.duration(op, device));
+    }
+    totals.push_back(std::max(total, 1.0));
+  }
+  const double slowest = *std::max_element(totals.begin(), totals.end());
+  std::vector<std::int64_t> shares;
+  for (const double total : totals) {
+    shares.push_back(static_cast<std::int64_t>(1000 * slowest / total + 0.5));
+  }
+  return shares;
+}
+
+}  // namespace
+
+WorkerDevices workers_on(const Problem& problem, int count) {
+  std::vector<DeviceId> devices = choose_devices(problem.cluster(), count);
+  std::vector<int> factors;
+  divide(problem.cluster(), devices, factors);
+  Workers workers(factors, shares_of(problem, devices));
+  return {std::move(workers), std::move(devices)};
+}
+
+}  // namespace emplace

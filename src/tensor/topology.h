@@ -1,0 +1,23 @@
+// A cluster's devices as workers: who is near whom, and who can do how much.
+#pragma once
+
+#include <vector>
+
+#include "cost/problem.h"
+
+#include "tensor/workers.h"
+
+namespace emplace {
+
+struct WorkerDevices {
+  Workers workers;
+  std::vector<DeviceId> devices;  // by worker
+};
+
+// The `count` first devices of the cluster that are no CPUs (of all, if all are), 0: all of those.
+// Where the links have levels (machines of several devices), the first levels of the tree divide
+// between the groups with the slowest links among them. Devices on which the problem's ops last
+// unequally long share the work accordingly. Throws an Error when there are fewer devices.
+WorkerDevices workers_on(const Problem& problem, int count = 0);
+
+}  // namespace emplace

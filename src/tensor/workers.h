@@ -1,0 +1,51 @@
+// Who shares the work, as a tree: every level divides a group of workers into `factor` groups, the
+// first level between those that are farthest from each other. A dimension that is cut on a level
+// is divided among the groups of that level, in proportion to what each group can do.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/tdl/index.h"
+
+namespace emplace {
+
+using Worker = std::uint32_t;
+
+class Workers {
+ public:
+  // Workers that can all do as much.
+  explicit Workers(std::vector<int> factors);
+  // By worker: how much it can do, in any unit.
+  Workers(std::vector<int> factors, std::vector<std::int64_t> shares);
+
+  Worker count() const { return count_; }
+  std::size_t levels() const { return factors_.size(); }
+  int factor(std::size_t level) const { return factors_[level]; }
+  const std::vector<int>& factors() const { return factors_; }
+  // Which of the level's groups the worker is in.
+  int digit(Worker worker, std::size_t level) const {
+    return static_cast<int>(worker / stride_[level]) % factors_[level];
+  }
+  // The first level on which the two are apart; levels() where they are one.
+  std::size_t distance(Worker a, Worker b) const;
+
+  // The worker's part of a range that is cut on this level. Parts of a range that has at least as
+  // many elements as there are groups are not empty.
+  tdl::Interval part(const tdl::Interval& range, Worker worker, std::size_t level) const;
+
+  // The first levels alone, whose groups are its workers.
+  Workers first(std::size_t levels) const;
+
+ private:
+  std::vector<int> factors_;
+  std::vector<Worker> stride_;        // by level: workers in one of its groups
+  std::vector<std::int64_t> shares_;  // by worker
+  Worker count_ = 1;
+  bool even_ = true;
+};
+
+// The factors of a number, largest first; none for 1.
+std::vector<int> prime_factors(int number);
+
+}  // namespace emplace

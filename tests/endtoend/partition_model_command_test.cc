@@ -1,0 +1,105 @@
+// `emplace partition MODEL`, as a person runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+
+namespace emplace {
+namespace {
+
+using testing::CommandResult;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TemporaryFolder;
+using Json = nlohmann::json;
+
+constexpr const char* kModel = "zoo:stacked-rnn:layers=2,hidden=256,sequence=3,batch=16";
+
+TEST(PartitionModelCommand, prints_a_comparison_and_a_verdict) {
+  TemporaryFolder folder;
+  const CommandResult result =
+      folder.emplace(std::string("partition ") + kModel + " --cluster 4xp100 --time 2s -o plan.json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"search", "tofu", "optcnn", "data-parallel", "all-row", "equal-chop",
+                           "spartan", "one device", "placement", "gpu3", "wrote plan.json"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  const Json plan = Json::parse(folder.read("plan.json"));
+  EXPECT_EQ(plan["format"], "emplace.partition/1");
+  EXPECT_EQ(plan["factors"], Json({2, 2}));
+  EXPECT_EQ(plan["devices"].size(), 4U);
+  EXPECT_EQ(plan["tensors"]["layer.0.weight_hh"]["split"].size(), 2U);
+  EXPECT_EQ(plan["ops"]["layer.0.step.0.Gemm"]["strategy"].size(), 2U);
+}
+
+// Our search is no slower than any other method.
+TEST(PartitionModelCommand, the_search_is_the_best_of_them) {
+  TemporaryFolder folder;
+  const CommandResult result =
+      folder.emplace(std::string("partition ") + kModel + " --cluster 4xp100 --time 2s --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["compared"].size(), 6U);
+  for (const Json& other : json["compared"]) {
+    EXPECT_LE(json["step_ns"].get<std::int64_t>(), other["step_ns"].get<std::int64_t>())
+        << other["how"];
+  }
+}
+
+TEST(PartitionModelCommand, the_divided_graph_simulates_to_the_same_step) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(
+      std::string("partition ") + kModel +
+      " --method tofu --cluster 4xp100 --graph divided.json.gz --placement where.json --trace "
+      "timeline.json --time 1s --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const CommandResult simulated =
+      folder.emplace("simulate divided.json.gz where.json --cluster 4xp100 --json");
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  EXPECT_EQ(Json::parse(simulated.out)["step_ns"], Json::parse(result.out)["step_ns"]);
+  EXPECT_FALSE(folder.read("timeline.json").empty());
+}
+
+// A tiny model fits one device and is as fast there.
+TEST(PartitionModelCommand, says_that_it_does_not_pay) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(
+      "partition zoo:stacked-rnn:layers=1,hidden=32,sequence=2,batch=4 --cluster 4xp100 --time 1s");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Partitioning does not pay: the step fits gpu0 alone"));
+}
+
+TEST(PartitionModelCommand, says_what_is_short_where_nothing_fits) {
+  TemporaryFolder folder;
+  folder.write("small.yaml", R"(format: emplace.cluster/1
+name: small
+devices: [{name: gpu, kind: p100, memory: 1MiB, count: 2}]
+links: [{bandwidth: 10GB/s}]
+)");
+  const CommandResult result =
+      folder.emplace(std::string("partition ") + kModel + " --cluster small.yaml --time 1s");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Nothing fits"));
+}
+
+TEST(PartitionModelCommand, refuses_what_it_cannot_do) {
+  TemporaryFolder folder;
+  const auto error = [&](const std::string& arguments) {
+    const CommandResult result = folder.emplace("partition " + arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.out, IsEmpty());
+    return result.err;
+  };
+  const std::string model(kModel);
+  EXPECT_THAT(error(""), HasSubstr("expected a model to partition, or --iopddl"));
+  EXPECT_THAT(error(model + " --cluster 4xp100 --method toffu"),
+              HasSubstr("no partitioning method 'toffu'"));
+  EXPECT_THAT(error(model + " --cluster 1xp100"), HasSubstr("has one device"));
+  EXPECT_THAT(error(model + " --cluster 2xp100 --workers 4"), HasSubstr("--workers 4"));
+  EXPECT_THAT(error(model + " --cluster 2xp100 --pin \"a=gpu0\""), HasSubstr("--pin"));
+  EXPECT_THAT(error(model + " --iopddl x.json"), HasSubstr("expected one of them"));
+}
+
+}  // namespace
+}  // namespace emplace

@@ -1,0 +1,96 @@
+// Small whole models, forward and backward, as every method divides them: each tensor that the
+// workers keep is what the model computes undivided.
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tensor/decompose.h"
+#include "tensor/methods/methods.h"
+#include "tensor/topology.h"
+
+#include "exec/partition_check.h"
+#include "exec/sources.h"
+#include "io/readers.h"
+
+namespace emplace {
+namespace {
+
+constexpr const char* kModels[] = {
+    // Convolutions, with normalised batches and residual connections and without; recurrence;
+    // attention.
+    "zoo:resnet-50:batch=4,image=32,classes=12",
+    "zoo:cifar-10-cnn:batch=6",
+    "zoo:stacked-rnn:layers=2,sequence=3,hidden=12,input=8,classes=10,batch=6",
+    "zoo:bert:layers=1,hidden=16,heads=4,sequence=6,batch=4,vocabulary=20",
+};
+
+std::shared_ptr<const Cluster> cluster_of(int devices) {
+  ClusterSpec spec;
+  spec.name = "equal";
+  spec.devices.clear();
+  for (int i = 0; i < devices; ++i) {
+    spec.devices.push_back({.name = fmt::format("gpu{}", i), .kind = "v100", .memory = 1LL << 34});
+  }
+  spec.links.push_back({.bandwidth = 10'000'000'000, .latency = 5000});
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+class PartitionedModel : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PartitionedModel, computes_the_same) {
+  const Model model = read_model(GetParam());
+  const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+  const auto sources = exec::seeded_sources({.low = -0.5, .high = 0.5});
+  const auto values = exec::interpret(*graph, sources);
+  const PartitionInput input(*graph);
+  for (const int count : {2, 3, 4, 6, 8}) {
+    const auto cluster = cluster_of(count);
+    const auto problem = compile(graph, cluster);
+    const WorkerDevices on = workers_on(*problem);
+    for (const PartitionMethod& method : partition_methods()) {
+      // Deep models take long; what is left out differs by the cuts that it chooses alone.
+      const bool published = method.name == "tofu" || method.name == "data-parallel";
+      const bool deep = graph->num_ops() > 1000;
+      if (deep && (!published || count == 2 || count == 4 || count == 6)) continue;
+      SCOPED_TRACE(fmt::format("{} on {}", method.name, count));
+      const Plan plan = method.run({.input = input,
+                                    .workers = on.workers,
+                                    .problem = *problem,
+                                    .devices = on.devices,
+                                    .seconds = 2});
+      if (!expect_same(*graph, input.descriptions, plan, sources, values)) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, PartitionedModel, ::testing::ValuesIn(kModels));
+
+// Parts of unequal size, on devices of unequal speed.
+TEST(PartitionedModel, computes_the_same_on_unequal_devices) {
+  const Model model = read_model(kModels[1]);
+  const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+  const auto sources = exec::seeded_sources({.low = -0.5, .high = 0.5});
+  const auto values = exec::interpret(*graph, sources);
+  const PartitionInput input(*graph);
+  ClusterSpec spec = cluster_of(4)->spec();
+  spec.devices[1].slowdown = Decimal{2, 0};
+  spec.devices[2].slowdown = Decimal{3, 0};
+  spec.devices[3].slowdown = Decimal{3, 0};
+  const auto cluster = std::make_shared<const Cluster>(std::move(spec));
+  const auto problem = compile(graph, cluster);
+  const WorkerDevices on = workers_on(*problem);
+  ASSERT_GT(on.workers.part({0, 12}, 0, 0).size(), 6);
+  for (const PartitionMethod& method : partition_methods()) {
+    SCOPED_TRACE(method.name);
+    const Plan plan = method.run({.input = input,
+                                  .workers = on.workers,
+                                  .problem = *problem,
+                                  .devices = on.devices,
+                                  .seconds = 2});
+    if (!expect_same(*graph, input.descriptions, plan, sources, values)) return;
+  }
+}
+
+}  // namespace
+}  // namespace emplace

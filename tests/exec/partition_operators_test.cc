@@ -1,0 +1,130 @@
+// Every described operator, divided in many ways among 2 to 8 workers, computes what it computes
+// whole; forward and backward.
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+
+#include "graph/training.h"
+
+#include "tensor/decompose.h"
+
+#include "exec/operator_cases.h"
+#include "exec/partition_check.h"
+
+namespace emplace {
+namespace {
+
+using exec::Case;
+
+template <class T>
+const T& any_of(const std::vector<T>& options, Rng& rng) {
+  return options[rng.below(options.size())];
+}
+
+std::vector<std::int8_t> all_dimensions(std::size_t rank) {
+  std::vector<std::int8_t> result(rank);
+  for (std::size_t d = 0; d < rank; ++d) result[d] = static_cast<std::int8_t>(d);
+  return result;
+}
+
+// Ways to divide an op in which everybody has something to do.
+std::vector<Cuts> valid_ways(PartitionProblem& problem, const PartitionInput& input, OpId op) {
+  return problem.ways_of_op(input.classes.of_op[op], true);
+}
+
+class Divider {
+ public:
+  Divider(const Graph& graph, Workers workers)
+      : input_(graph, {.gradients = false, .elementwise = false, .steps = false}),
+        workers_(std::move(workers)),
+        traffic_(workers_),
+        problem_(input_, traffic_) {
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      op_ways_.push_back(graph.is_source(op) ? std::vector<Cuts>{Cuts(workers_.levels(), kUncut)}
+                                             : valid_ways(problem_, input_, op));
+    }
+    for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+      const tdl::Region whole = input_.whole(tensor);
+      tensor_ways_.push_back(ways_to_cut(whole, all_dimensions(whole.size()), workers_, true));
+    }
+  }
+
+  const Descriptions& descriptions() const { return input_.descriptions; }
+  const std::vector<Cuts>& ways(OpId op) const { return op_ways_[op]; }
+
+  Plan any_plan(Rng& rng) const {
+    Plan plan{.method = "random", .workers = workers_, .tensors = {}, .ops = {}};
+    for (const auto& options : tensor_ways_) plan.tensors.push_back(any_of(options, rng));
+    for (const auto& options : op_ways_) plan.ops.push_back(any_of(options, rng));
+    return plan;
+  }
+
+ private:
+  PartitionInput input_;
+  Workers workers_;
+  Traffic traffic_;
+  PartitionProblem problem_;
+  std::vector<std::vector<Cuts>> op_ways_;
+  std::vector<std::vector<Cuts>> tensor_ways_;
+};
+
+struct Seen {
+  std::set<std::string> described;
+  std::set<std::string> divided;
+};
+
+void check(const Graph& whole, const exec::SeededNumbers& numbers, Seen& seen) {
+  const Graph graph = decompose(whole);
+  const auto sources = exec::seeded_sources(numbers);
+  const auto values = exec::interpret(graph, sources);
+  Rng rng(7);
+  for (const int count : {2, 3, 4, 6, 8}) {
+    const Divider divider(graph, Workers(prime_factors(count)));
+    std::size_t plans = 3;
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (divider.descriptions()[op] == nullptr) continue;
+      seen.described.emplace(graph.type(op));
+      if (divider.ways(op).size() > 1) seen.divided.emplace(graph.type(op));
+      plans = std::max(plans, std::min<std::size_t>(divider.ways(op).size(), 6));
+    }
+    for (std::size_t i = 0; i < plans; ++i) {
+      if (!expect_same(graph, divider.descriptions(), divider.any_plan(rng), sources, values)) {
+        return;
+      }
+    }
+  }
+}
+
+TEST(Partition, every_operator_computes_in_parts_what_it_computes_whole) {
+  Seen seen;
+  int number = 0;
+  const auto try_case = [&](const Case& model, const Graph& graph) {
+    SCOPED_TRACE(fmt::format("case {}: {}", number++, model.type));
+    try {
+      check(graph, model.numbers, seen);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  };
+  for (const Case& model : exec::all_cases()) try_case(model, step_of(model));
+  for (const Case& model : exec::all_cases()) try_case(model, forward_of(model));
+  for (const Case& model : exec::forward_cases()) try_case(model, forward_of(model));
+  for (const Optimizer optimizer : {Optimizer::kMomentum, Optimizer::kAdam}) {
+    const Case& product = *std::find_if(exec::all_cases().begin(), exec::all_cases().end(),
+                                        [](const Case& model) { return model.type == "Gemm"; });
+    try_case(product, training_step(forward_of(product), {.optimizer = optimizer}));
+  }
+  std::set<std::string> unseen;
+  for (const std::string_view type : described_types()) {
+    if (!seen.divided.contains(std::string(type))) unseen.emplace(type);
+  }
+  EXPECT_EQ(unseen, std::set<std::string>{}) << "described, but never divided here";
+}
+
+}  // namespace
+}  // namespace emplace

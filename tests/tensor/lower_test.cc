@@ -1,0 +1,143 @@
+#include "tensor/lower.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "graph/graph_builder.h"
+
+#include "sim/simulator.h"
+
+#include "tensor/coarsen.h"
+#include "tensor/decompose.h"
+#include "tensor/evaluate.h"
+#include "tensor/methods/methods.h"
+#include "tensor/topology.h"
+
+#include "zoo/registry.h"
+
+namespace emplace {
+namespace {
+
+std::shared_ptr<const Cluster> two_devices() {
+  ClusterSpec spec{.name = "two", .kinds = {}, .devices = {}, .links = {}};
+  spec.devices.push_back({.name = "gpu0", .kind = "v100", .memory = 1LL << 34});
+  spec.devices.push_back({.name = "gpu1", .kind = "v100", .memory = 1LL << 34});
+  spec.links.push_back({.bandwidth = 1'000'000'000});
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+// x [4, 6] times w [6, 8].
+Graph product() {
+  GraphBuilder builder("product");
+  const auto x =
+      builder.add({.name = "x", .type = "input"}, {{.shape = {4, 6}, .dtype = DType::kFloat32}});
+  const auto w = builder.add({.name = "w", .type = "parameter"},
+                             {{.shape = {6, 8}, .dtype = DType::kFloat32}});
+  builder.add({.name = "y", .type = "MatMul", .inputs = {x[0], w[0]}, .flops = 384},
+              {{.shape = {4, 8}, .dtype = DType::kFloat32}});
+  return std::move(builder).build();
+}
+
+Plan plan_of(Cuts x, Cuts w, Cuts y, Cuts op) {
+  return {.method = "test",
+          .workers = Workers({2}),
+          .tensors = {std::move(x), std::move(w), std::move(y)},
+          .ops = {{kUncut}, {kUncut}, std::move(op)}};
+}
+
+std::multiset<std::string> types_of(const Graph& graph) {
+  std::multiset<std::string> types;
+  for (OpId op = 0; op < graph.num_ops(); ++op) types.emplace(graph.type(op));
+  return types;
+}
+
+// Variables of the product: m, n, k.
+TEST(Lower, rows_of_a_product_need_nothing_but_the_weights) {
+  const Graph graph = product();
+  const Descriptions descriptions(graph);
+  const LoweredGraph lowered =
+      lower(graph, descriptions, plan_of({0}, {kUncut}, {0}, {0}), {"gpu0", "gpu1"});
+  EXPECT_EQ(lowered.moved, 0);
+  EXPECT_EQ(
+      types_of(lowered.graph),
+      (std::multiset<std::string>{"MatMul", "MatMul", "input", "input", "parameter", "parameter"}));
+  const auto piece = lowered.graph.find_op("y@1");
+  ASSERT_TRUE(piece);
+  EXPECT_EQ(lowered.graph.flops(*piece), 192);
+  EXPECT_EQ(lowered.worker_of[*piece], 1U);
+}
+
+// Partial sums of [4, 8]: each sends the other its half, 16 numbers, and adds what it gets.
+TEST(Lower, partial_sums_are_exchanged_and_added) {
+  const Graph graph = product();
+  const Descriptions descriptions(graph);
+  const LoweredGraph lowered =
+      lower(graph, descriptions, plan_of({1}, {0}, {0}, {2}), {"gpu0", "gpu1"});
+  EXPECT_EQ(lowered.moved, 2 * 16 * 4);
+  const auto types = types_of(lowered.graph);
+  EXPECT_EQ(types.count("PartSum"), 2U);
+  EXPECT_EQ(types.count("PartSlice"), 4U);
+}
+
+TEST(Lower, weights_that_are_cut_are_put_together) {
+  const Graph graph = product();
+  const Descriptions descriptions(graph);
+  const LoweredGraph lowered =
+      lower(graph, descriptions, plan_of({0}, {1}, {0}, {0}), {"gpu0", "gpu1"});
+  EXPECT_EQ(lowered.moved, 6 * 8 * 4);  // each gets the other half
+  EXPECT_EQ(types_of(lowered.graph).count("PartJoin"), 2U);
+}
+
+TEST(Lower, the_memory_of_the_whole_is_shared) {
+  const auto graph = std::make_shared<const Graph>(
+      decompose(zoo::build_model("stacked-rnn:layers=2,sequence=4,hidden=512,batch=32")));
+  const auto cluster = two_devices();
+  const auto problem = compile(graph, cluster);
+  const WorkerDevices on = workers_on(*problem);
+  const PartitionInput input(*graph);
+  const Plan plan =
+      tofu({.input = input, .workers = on.workers, .problem = *problem, .devices = on.devices});
+  const PlanOutcome outcome = evaluate_plan(input, plan, cluster, on.devices);
+  const Simulator simulator(problem);
+  std::vector<Bytes> peaks(2);
+  simulator.evaluate(Placement(problem->num_ops(), 0), ReadyOrder(), *simulator.make_workspace(),
+                     peaks);
+  for (const Bytes peak : outcome.peaks) {
+    EXPECT_NEAR(static_cast<double>(peak), static_cast<double>(peaks[0]) / 2,
+                0.15 * static_cast<double>(peaks[0]) / 2);
+  }
+}
+
+TEST(Coarsen, joins_gradients_elementwise_runs_and_steps) {
+  const Graph graph =
+      decompose(zoo::build_model("stacked-rnn:layers=1,sequence=5,hidden=16,batch=8"));
+  const Descriptions descriptions(graph);
+  const Classes all = coarsen(graph, descriptions);
+  const Classes none =
+      coarsen(graph, descriptions, {.gradients = false, .elementwise = false, .steps = false});
+  EXPECT_EQ(none.num_tensors, graph.num_tensors());
+  EXPECT_LT(all.num_tensors, graph.num_tensors() / 4);
+  const auto tensor = [&](const char* op) { return graph.outputs(*graph.find_op(op))[0]; };
+  EXPECT_EQ(all.of_tensor[tensor("layer.0.step.0.Mul_2")],
+            all.of_tensor[tensor("layer.0.step.4.Mul_2")]);
+  EXPECT_EQ(all.of_op[*graph.find_op("layer.0.step.1.Gemm")],
+            all.of_op[*graph.find_op("layer.0.step.3.Gemm")]);
+  EXPECT_EQ(all.of_tensor[tensor("layer.0.weight_hh")],
+            all.of_tensor[tensor("layer.0.step.2.Gemm_1/grad/1")]);
+}
+
+TEST(Decompose, takes_apart_what_is_divided_differently) {
+  const Graph step = decompose(zoo::build_model("resnet-50:batch=4,image=32"));
+  const auto types = types_of(step);
+  EXPECT_EQ(types.count("BatchNormalization"), 0U);
+  EXPECT_EQ(types.count("BatchNormalizationGrad"), 0U);
+  EXPECT_EQ(types.count("BatchNormStatistics"), types.count("BatchNormApply"));
+  EXPECT_EQ(types.count("BatchNormGradStatistics"), types.count("BatchNormStatistics"));
+  // By running statistics it is elementwise as it is.
+  const Graph forward = decompose(zoo::build_model("resnet-50:batch=4,image=32,training=false"));
+  EXPECT_EQ(types_of(forward).count("BatchNormStatistics"), 0U);
+}
+
+}  // namespace
+}  // namespace emplace

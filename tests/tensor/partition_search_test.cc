@@ -1,0 +1,282 @@
+// What the searches promise: the best plan where all plans can be tried, and never a worse one than
+// cutting every tensor along one dimension.
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+
+#include "graph/graph_builder.h"
+#include "graph/training.h"
+
+#include "tensor/decompose.h"
+#include "tensor/evaluate.h"
+#include "tensor/methods/methods.h"
+#include "tensor/topology.h"
+
+#include "zoo/registry.h"
+
+namespace emplace {
+namespace {
+
+std::shared_ptr<const Cluster> equal_devices(int count, Bytes memory = 1LL << 34) {
+  ClusterSpec spec;
+  spec.name = "equal";
+  for (int i = 0; i < count; ++i) {
+    spec.devices.push_back({.name = fmt::format("gpu{}", i), .kind = "v100", .memory = memory});
+  }
+  spec.links.push_back({.bandwidth = 10'000'000'000, .latency = 1000});
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+// A few products and sums over matrices, with branches that meet again.
+Graph random_graph(Rng& rng) {
+  GraphBuilder builder("random");
+  constexpr std::int64_t kSize = 8;
+  const TensorSpec matrix{.shape = {kSize, kSize}, .dtype = DType::kFloat32};
+  std::vector<TensorId> made = builder.add({.name = "x", .type = "input"}, {matrix});
+  for (int i = 0; i < 3; ++i) {
+    const TensorId from = made[rng.below(made.size())];
+    const std::string name = fmt::format("op{}", i);
+    switch (rng.below(3)) {
+      case 0: {
+        const TensorId weight =
+            builder.add({.name = name + ".w", .type = "parameter"}, {matrix})[0];
+        made.push_back(
+            builder.add({.name = name, .type = "MatMul", .inputs = {from, weight}}, {matrix})[0]);
+        break;
+      }
+      case 1:
+        made.push_back(builder.add({.name = name,
+                                    .type = "Transpose",
+                                    .inputs = {from},
+                                    .attributes = {{"perm", std::vector<std::int64_t>{1, 0}}}},
+                                   {matrix})[0]);
+        break;
+      default:
+        made.push_back(builder.add({.name = name,
+                                    .type = rng.below(2) == 0 ? "Add" : "Softmax",
+                                    .inputs = {from, made.back()}},
+                                   {matrix})[0]);
+    }
+  }
+  return std::move(builder).build();
+}
+
+struct Setting {
+  explicit Setting(Graph made, int devices, const CoarseningOptions& coarsening = {},
+                   Bytes memory = 1LL << 34)
+      : graph(std::make_shared<const Graph>(decompose(made))),
+        cluster(equal_devices(devices, memory)),
+        problem(compile(graph, cluster)),
+        on(workers_on(*problem)),
+        input(*graph, coarsening) {}
+
+  PartitionRequest request() const {
+    return {.input = input, .workers = on.workers, .problem = *problem, .devices = on.devices};
+  }
+
+  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const Cluster> cluster;
+  std::shared_ptr<const Problem> problem;
+  WorkerDevices on;
+  PartitionInput input;
+};
+
+// The least over all ways to keep tensors, with every op divided in the best way for them.
+std::int64_t least_of_all(PartitionProblem& problem, const PartitionInput& input, bool spare,
+                          const std::function<std::int64_t(ClassId, const Cuts&)>& op_time) {
+  const Classes& classes = input.classes;
+  std::vector<std::vector<Cuts>> tensor_ways, op_ways;
+  for (ClassId i = 0; i < classes.num_tensors; ++i) {
+    tensor_ways.push_back(problem.ways_of_tensor(i, spare));
+  }
+  for (ClassId i = 0; i < classes.num_ops; ++i) op_ways.push_back(problem.ways_of_op(i, spare));
+  std::int64_t least = kForbidden;
+  std::vector<Cuts> tensors(classes.num_tensors);
+  const std::function<void(ClassId)> choose = [&](ClassId next) {
+    if (next < classes.num_tensors) {
+      for (const Cuts& cuts : tensor_ways[next]) {
+        tensors[next] = cuts;
+        choose(next + 1);
+      }
+      return;
+    }
+    std::int64_t sum = 0;
+    for (ClassId op = 0; op < classes.num_ops; ++op) {
+      std::int64_t best = kForbidden;
+      for (const Cuts& cuts : op_ways[op]) {
+        best = std::min(best, problem.op_cost(op, cuts, tensors) + op_time(op, cuts));
+      }
+      sum += best * input.ops_in_class[op];
+    }
+    least = std::min(least, sum);
+  };
+  choose(0);
+  return least;
+}
+
+std::vector<Cuts> of_classes(const std::vector<Cuts>& all,
+                             const std::vector<std::uint32_t>& first) {
+  std::vector<Cuts> result;
+  for (const std::uint32_t i : first) result.push_back(all[i]);
+  return result;
+}
+
+std::int64_t cost_of(PartitionProblem& problem, const PartitionInput& input, const Plan& plan) {
+  return problem.total_cost(of_classes(plan.ops, input.op_of_class),
+                            of_classes(plan.tensors, input.tensor_of_class));
+}
+
+const auto kNoTime = [](ClassId, const Cuts&) { return std::int64_t{0}; };
+
+TEST(PartitionSearch, one_level_of_tofu_moves_the_fewest_bytes_there_are) {
+  Rng rng(3);
+  for (int i = 0; i < 30; ++i) {
+    for (const int count : {2, 3}) {
+      SCOPED_TRACE(fmt::format("graph {} on {}", i, count));
+      const Setting setting(random_graph(rng), count,
+                            {.gradients = false, .elementwise = false, .steps = false});
+      Traffic traffic(setting.on.workers);
+      PartitionProblem problem(setting.input, traffic);
+      EXPECT_EQ(cost_of(problem, setting.input, tofu(setting.request())),
+                least_of_all(problem, setting.input, false, kNoTime));
+    }
+  }
+}
+
+// Two levels: the recursion decides one after the other, all plans both at once.
+TEST(PartitionSearch, the_recursion_of_tofu_is_near_the_best_of_all_plans) {
+  Rng rng(4);
+  std::int64_t found = 0;
+  std::int64_t best = 0;
+  for (int i = 0; i < 12; ++i) {
+    const Setting setting(random_graph(rng), 4,
+                          {.gradients = false, .elementwise = false, .steps = false});
+    Traffic traffic(setting.on.workers);
+    PartitionProblem problem(setting.input, traffic);
+    const std::int64_t least = least_of_all(problem, setting.input, false, kNoTime);
+    const std::int64_t cost = cost_of(problem, setting.input, tofu(setting.request()));
+    EXPECT_GE(cost, least);
+    found += cost;
+    best += least;
+  }
+  EXPECT_LE(static_cast<double>(found), 1.05 * static_cast<double>(best));
+}
+
+TEST(PartitionSearch, the_joint_search_finds_the_fastest_plan_of_all) {
+  Rng rng(5);
+  for (int i = 0; i < 12; ++i) {
+    for (const int count : {2, 4}) {
+      SCOPED_TRACE(fmt::format("graph {} on {}", i, count));
+      const Setting setting(random_graph(rng), count,
+                            {.gradients = false, .elementwise = false, .steps = false});
+      if (count == 4 && setting.input.classes.num_tensors > 5) continue;
+      const PartitionRequest request = setting.request();
+      Traffic traffic(setting.on.workers, *setting.cluster, setting.on.devices);
+      PartitionProblem problem(setting.input, traffic);
+      const auto time = [&](ClassId op, const Cuts& cuts) {
+        return piece_time(request, problem, op, cuts);
+      };
+      const Plan plan = joint_search(request, std::nullopt, {});
+      std::int64_t cost = cost_of(problem, setting.input, plan);
+      for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
+        cost += time(op, plan.ops[setting.input.op_of_class[op]]) * setting.input.ops_in_class[op];
+      }
+      EXPECT_EQ(cost, least_of_all(problem, setting.input, true, time));
+    }
+  }
+}
+
+// Every tensor along its n-th dimension, where it has one that can be cut so.
+std::vector<Cuts> one_dimension(PartitionProblem& problem, const PartitionInput& input,
+                                std::int8_t dimension) {
+  std::vector<Cuts> tensors;
+  for (ClassId i = 0; i < input.classes.num_tensors; ++i) {
+    const std::vector<Cuts> ways = problem.ways_of_tensor(i, false);
+    const auto found = std::find_if(ways.begin(), ways.end(), [&](const Cuts& cuts) {
+      return std::all_of(cuts.begin(), cuts.end(),
+                         [&](std::int8_t cut) { return cut == dimension; });
+    });
+    tensors.push_back(found == ways.end() ? ways.front() : *found);
+  }
+  return tensors;
+}
+
+TEST(PartitionSearch, tofu_never_moves_more_than_one_dimension_everywhere) {
+  for (const char* name :
+       {"cifar-10-cnn:batch=32", "stacked-rnn:layers=2,sequence=3,hidden=64,batch=16",
+        "bert:layers=2,hidden=64,heads=4,sequence=16,batch=8,vocabulary=128",
+        "resnet-50:batch=16,image=64"}) {
+    for (const int count : {2, 4, 6, 8}) {
+      SCOPED_TRACE(fmt::format("{} on {}", name, count));
+      const Setting setting(zoo::build_model(name), count);
+      Traffic traffic(setting.on.workers);
+      PartitionProblem problem(setting.input, traffic);
+      const std::int64_t cost = cost_of(problem, setting.input, tofu(setting.request()));
+      std::vector<std::vector<Cuts>> op_ways;
+      for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
+        op_ways.push_back(problem.ways_of_op(op, false));
+      }
+      for (std::int8_t dimension = 0; dimension < 4; ++dimension) {
+        const auto tensors = one_dimension(problem, setting.input, dimension);
+        const auto ops = best_ops(problem, setting.input, tensors, op_ways);
+        EXPECT_LE(cost, problem.total_cost(ops, tensors)) << "dimension " << int{dimension};
+      }
+    }
+  }
+}
+
+// With plenty of memory weights are everywhere; with little they are divided, at some cost in time.
+TEST(PartitionSearch, plans_stay_within_the_memory) {
+  const auto outcome_with = [](Bytes memory) {
+    const Setting setting(
+        zoo::build_model(
+            "stacked-rnn:layers=2,sequence=4,hidden=512,input=64,classes=16,batch=256"),
+        4, {}, memory);
+    PartitionRequest request = setting.request();
+    request.seconds = 8;
+    return evaluate_plan(setting.input, search(request), setting.cluster, setting.on.devices);
+  };
+  const PlanOutcome free = outcome_with(1LL << 34);
+  const Bytes most = *std::max_element(free.peaks.begin(), free.peaks.end());
+  const PlanOutcome tight = outcome_with(most * 3 / 4);
+  EXPECT_TRUE(free.fits);
+  EXPECT_TRUE(tight.fits);
+  EXPECT_GE(tight.step, free.step);
+}
+
+// Partial sums are a way to divide a product that OptCNN does not have: without them no plan moves
+// less.
+TEST(PartitionSearch, reductions_never_cost_more) {
+  for (const char* name :
+       {"stacked-rnn:layers=2,sequence=2,hidden=256,batch=16", "cifar-10-cnn:batch=8"}) {
+    const Setting setting(zoo::build_model(name), 4);
+    Traffic traffic(setting.on.workers);
+    PartitionProblem problem(setting.input, traffic);
+    const Plan plan = tofu(setting.request());
+    std::vector<std::vector<Cuts>> without;
+    for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
+      const tdl::Description* description =
+          setting.input.descriptions[setting.input.op_of_class[op]];
+      std::vector<Cuts> ways = problem.ways_of_op(op, true);
+      if (description != nullptr) {
+        std::erase_if(ways, [&](const Cuts& cuts) {
+          return std::any_of(cuts.begin(), cuts.end(), [&](std::int8_t cut) {
+            return cut != kUncut && description->is_reduction(static_cast<tdl::VariableId>(cut));
+          });
+        });
+      }
+      if (ways.empty()) ways.emplace_back(setting.on.workers.levels(), kUncut);
+      without.push_back(std::move(ways));
+    }
+    const auto tensors = of_classes(plan.tensors, setting.input.tensor_of_class);
+    const auto ops = best_ops(problem, setting.input, tensors, without);
+    EXPECT_LT(cost_of(problem, setting.input, plan), problem.total_cost(ops, tensors));
+  }
+}
+
+}  // namespace
+}  // namespace emplace

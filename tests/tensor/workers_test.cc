@@ -1,0 +1,112 @@
+#include "tensor/workers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+#include "graph/graph_builder.h"
+
+#include "tensor/movement.h"
+#include "tensor/topology.h"
+#include "tensor/traffic.h"
+
+namespace emplace {
+namespace {
+
+using tdl::Interval;
+using ::testing::ElementsAre;
+
+TEST(Workers, factors_are_prime_and_the_largest_come_first) {
+  EXPECT_THAT(prime_factors(1), ElementsAre());
+  EXPECT_THAT(prime_factors(7), ElementsAre(7));
+  EXPECT_THAT(prime_factors(12), ElementsAre(3, 2, 2));
+}
+
+TEST(Workers, parts_lie_side_by_side_and_cover_the_whole) {
+  for (const auto& workers : {Workers({3, 2}), Workers({3, 2}, {1, 2, 3, 4, 5, 100})}) {
+    for (const tdl::Position size : {6, 7, 64, 65}) {
+      tdl::Position next = 0;
+      for (Worker worker = 0; worker < workers.count(); ++worker) {
+        const Interval part = workers.part(workers.part({0, size}, worker, 0), worker, 1);
+        EXPECT_EQ(part.begin, next);
+        next = part.end;
+      }
+      EXPECT_EQ(next, size);
+    }
+  }
+}
+
+TEST(Workers, shares_are_in_proportion) {
+  const Workers workers({2}, {1, 3});
+  EXPECT_EQ(workers.part({0, 100}, 0, 0), (Interval{0, 25}));
+  EXPECT_EQ(workers.part({0, 2}, 0, 0), (Interval{0, 1}));  // nobody goes away with nothing
+}
+
+// Two workers, a matrix: half of it for the other half (spec of two-worker costs).
+TEST(Traffic, counts_what_two_workers_exchange) {
+  const Workers workers({2});
+  Traffic traffic(workers);
+  const tdl::Region whole{{0, 8}, {0, 8}};
+  const auto spread = [&](std::int8_t cut) { return spread_of(whole, {cut}, workers); };
+  const auto parts = [&](std::int8_t cut) { return spread(cut).regions; };
+  EXPECT_EQ(traffic.to_read(parts(0), spread(0), 1), 0);
+  EXPECT_EQ(traffic.to_read(parts(1), spread(0), 1), 32);       // half of the matrix
+  EXPECT_EQ(traffic.to_read(parts(kUncut), spread(0), 1), 64);  // all of it
+  EXPECT_EQ(traffic.to_read(parts(0), spread(kUncut), 1), 0);
+  Spread partial = spread(kUncut);
+  partial.roles = {LevelRole::kPartial};
+  const auto reduced = [&](std::int8_t cut) {
+    return spread_of(whole, cuts_for_reduction(whole, {cut}, workers), workers);
+  };
+  EXPECT_EQ(traffic.to_keep(partial, reduced(0), spread(0), 1), 64);
+  EXPECT_EQ(traffic.to_keep(partial, reduced(kUncut), spread(kUncut), 1), 128);
+}
+
+std::shared_ptr<const Problem> problem_on(ClusterSpec spec) {
+  GraphBuilder builder("one");
+  const TensorSpec tensor{.shape = {1 << 20}, .dtype = DType::kFloat32};
+  const auto x = builder.add({.name = "x", .type = "input"}, {tensor});
+  builder.add({.name = "y", .type = "Relu", .inputs = x}, {tensor});
+  return compile(std::make_shared<const Graph>(std::move(builder).build()),
+                 std::make_shared<const Cluster>(std::move(spec)));
+}
+
+// Two machines of three devices, listed in turn: the first level divides between the machines.
+TEST(Topology, the_slowest_links_are_between_the_first_levels_groups) {
+  ClusterSpec spec{.name = "two machines", .kinds = {}, .devices = {}, .links = {}};
+  for (const char* name : {"a0", "b0", "a1", "b1", "a2", "b2"}) {
+    spec.devices.push_back({.name = name, .kind = "v100", .memory = 1 << 30});
+  }
+  spec.links.push_back({.bandwidth = 1'000'000'000});
+  for (const char machine : {'a', 'b'}) {
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        if (i == j) continue;
+        spec.links.push_back({.from = std::string(1, machine) + std::to_string(i),
+                              .to = std::string(1, machine) + std::to_string(j),
+                              .bandwidth = 50'000'000'000});
+      }
+    }
+  }
+  const WorkerDevices on = workers_on(*problem_on(std::move(spec)));
+  EXPECT_THAT(on.workers.factors(), ElementsAre(2, 3));
+  EXPECT_THAT(on.devices, ElementsAre(0, 2, 4, 1, 3, 5));
+}
+
+TEST(Topology, slower_devices_get_less_and_cpus_nothing) {
+  ClusterSpec spec{.name = "unequal", .kinds = {}, .devices = {}, .links = {}};
+  spec.devices.push_back({.name = "fast", .kind = "v100", .memory = 1 << 30});
+  spec.devices.push_back({.name = "host", .kind = "cpu", .memory = 1 << 30});
+  spec.devices.push_back(
+      {.name = "slow", .kind = "v100", .memory = 1 << 30, .slowdown = Decimal{3, 0}});
+  spec.links.push_back({.bandwidth = 1'000'000'000});
+  const auto problem = problem_on(std::move(spec));
+  const WorkerDevices on = workers_on(*problem);
+  EXPECT_THAT(on.devices, ElementsAre(0, 2));
+  EXPECT_EQ(on.workers.part({0, 100}, 0, 0), (Interval{0, 75}));
+  EXPECT_THROW(workers_on(*problem, 3), Error);
+}
+
+}  // namespace
+}  // namespace emplace
