@@ -15,7 +15,10 @@ namespace {
 // Numbers from the front; those of rows elsewhere become `extent`.
 Tensor local_indices(const Call& call, const Tensor& indices, std::int64_t extent) {
   if (!call.given("row_offset")) return at::where(indices < 0, indices + extent, indices);
-  const Tensor rows = indices - call.integer("row_offset", 0);
+  // Below zero from the end of the whole, if that is known.
+  const std::int64_t total = call.integer("row_total", 0);
+  const Tensor counted = at::where(indices < 0, indices + total, indices);
+  const Tensor rows = counted - call.integer("row_offset", 0);
   return at::where((rows >= 0).logical_and(rows < extent), rows, torch::full_like(rows, extent));
 }
 

@@ -38,15 +38,36 @@ class Decomposer {
 
  private:
   bool is_split(OpId op) const {
-    return graph_.type(op) == "Split" && graph_.outputs(op).size() > 1 &&
-           graph_.has_shape(graph_.inputs(op)[0]);
+    if (graph_.type(op) != "Split" || graph_.outputs(op).size() < 2) return false;
+    const TensorId whole = graph_.inputs(op)[0];
+    const std::int64_t axis = axis_of(op);
+    if (!graph_.has_shape(whole) || axis < 0) return false;
+    std::int64_t sum = 0;
+    for (const TensorId part : graph_.outputs(op)) {
+      if (graph_.shape(part).size() != graph_.shape(whole).size()) return false;
+      sum += graph_.shape(part)[static_cast<std::size_t>(axis)];
+    }
+    return sum == graph_.shape(whole)[static_cast<std::size_t>(axis)];
+  }
+
+  // Of a Split, from the front; less than 0 where there is none such.
+  std::int64_t axis_of(OpId op) const {
+    const auto rank = static_cast<std::int64_t>(graph_.shape(graph_.inputs(op)[0]).size());
+    const std::int64_t axis = graph_.attributes(op).integer("axis", 0);
+    return axis >= rank ? -1 : axis < 0 ? axis + rank : axis;
   }
 
   bool uses_own_statistics(OpId op) const {
     return graph_.type(op) == "BatchNormalization" && graph_.outputs(op).size() == 1 &&
            graph_.inputs(op).size() >= 3 && graph_.has_shape(graph_.inputs(op)[0]) &&
-           graph_.shape(graph_.inputs(op)[0]).size() >= 2 &&
+           is_told_from_statistics(graph_.inputs(op)[0]) &&
            (trains_ || graph_.attributes(op).integer("training_mode", 0) != 0);
+  }
+
+  // Two examples without an image have the shape of statistics.
+  bool is_told_from_statistics(TensorId x) const {
+    const auto shape = graph_.shape(x);
+    return shape.size() > 2 || (shape.size() == 2 && shape[0] != 2);
   }
 
   // Inputs: dY, X, the scale.
@@ -73,6 +94,10 @@ class Decomposer {
 
   void copy(OpId op) {
     OpSpec spec = spec_of_op(graph_, op);
+    // By the batch's own statistics still, also where only this op of the graph is seen.
+    if (trains_ && spec.type == "BatchNormalization") {
+      spec.attributes.set("training_mode", std::int64_t{1});
+    }
     wait(spec, op);
     spec.inputs = inputs_of(op);
     for (const TensorId tensor : graph_.outputs(op)) spec.outputs.push_back(add_output(tensor));
@@ -102,10 +127,7 @@ class Decomposer {
 
   void add_slices(OpId op) {
     const TensorId whole = graph_.inputs(op)[0];
-    const auto shape = graph_.shape(whole);
-    const auto rank = static_cast<std::int64_t>(shape.size());
-    std::int64_t axis = graph_.attributes(op).integer("axis", 0);
-    if (axis < 0) axis += rank;
+    const std::int64_t axis = axis_of(op);
     std::int64_t begin = 0;
     const auto outputs = graph_.outputs(op);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -149,7 +171,6 @@ class Decomposer {
     apply.inputs = {inputs[0], inputs[1], inputs[2], statistics_[x]};
     apply.outputs = {add_output(graph_.outputs(op)[0])};
     apply.attributes = {{"epsilon", epsilon}};
-    epsilons_[x] = epsilon;
     builder_.add_op(apply);
   }
 
@@ -169,13 +190,14 @@ class Decomposer {
     const TensorId x = graph_.inputs(op)[1];
     const TensorId statistics = statistics_.at(x);
     const std::int64_t elements = count_elements(graph_.shape(x));
+    const double epsilon = graph_.attributes(op).real("epsilon", 1e-5);
     OpSpec sums = part(op, "sums", "BatchNormGradStatistics");
     const TensorId pair = add_pair(x);
     sums.inputs = {inputs[0], inputs[1], statistics};
     sums.outputs = {pair};
     sums.flops = saturating_multiply(5, elements);
     sums.bytes_moved = saturating_multiply(2, graph_.bytes(x));
-    sums.attributes = {{"epsilon", epsilons_.at(x)}};
+    sums.attributes = {{"epsilon", epsilon}};
     builder_.add_op(sums);
     last_name_[op] = sums.name;
 
@@ -187,7 +209,7 @@ class Decomposer {
         apply.type = "BatchNormGradApply";
         apply.inputs = {inputs[0], inputs[1], inputs[2], statistics, pair};
         apply.outputs = {add_output(outputs[i])};
-        apply.attributes = {{"epsilon", epsilons_.at(x)}, {"count", per_channel(x)}};
+        apply.attributes = {{"epsilon", epsilon}, {"count", per_channel(x)}};
         last_name_[op] = apply.name;
         builder_.add_op(apply);
       } else {
@@ -220,7 +242,6 @@ class Decomposer {
   GraphBuilder builder_;
   std::vector<TensorId> tensors_;            // old to new
   std::map<TensorId, TensorId> statistics_;  // of a tensor that is normalised
-  std::map<TensorId, double> epsilons_;      // likewise
   std::map<OpId, std::string> last_name_;    // of ops that are no longer there
   bool trains_ = false;
 };

@@ -17,6 +17,10 @@ std::vector<std::int64_t> numbers_of(const Graph& graph, TensorId tensor) {
   return {};
 }
 
+bool has_elements(const Graph& graph, TensorId tensor) {
+  return graph.has_shape(tensor) && count_elements(graph.shape(tensor)) > 0;
+}
+
 }  // namespace
 
 std::optional<tdl::Signature> signature_of(const Graph& graph, OpId op) {
@@ -25,13 +29,13 @@ std::optional<tdl::Signature> signature_of(const Graph& graph, OpId op) {
                            .inputs = {},
                            .outputs = {}};
   for (const TensorId tensor : graph.inputs(op)) {
-    if (!graph.has_shape(tensor)) return std::nullopt;
+    if (!has_elements(graph, tensor)) return std::nullopt;
     const auto shape = graph.shape(tensor);
     signature.inputs.emplace_back(shape.begin(), shape.end());
     signature.numbers.push_back(numbers_of(graph, tensor));
   }
   for (const TensorId tensor : graph.outputs(op)) {
-    if (!graph.has_shape(tensor)) return std::nullopt;
+    if (!has_elements(graph, tensor)) return std::nullopt;
     const auto shape = graph.shape(tensor);
     signature.outputs.emplace_back(shape.begin(), shape.end());
   }

@@ -18,7 +18,8 @@ std::vector<std::string_view> described_types();
 // Nothing for an operator that has none, or whose shapes are not such as it takes.
 std::optional<tdl::Description> describe(const tdl::Signature& op);
 
-// The op with the shapes of its tensors; nothing where one is known by its bytes alone.
+// The op with the shapes of its tensors; nothing where one is known by its bytes alone, or is
+// empty.
 std::optional<tdl::Signature> signature_of(const Graph& graph, OpId op);
 
 // Of every op of a graph: sources and ops that cannot be described have none. Ops that are alike

@@ -113,7 +113,11 @@ class Lowering {
 
   TensorId add_tensor(const Region& region, TensorId like) {
     if (!graph_.has_shape(like)) return builder_.add_tensor(spec_of_tensor(graph_, like));
-    return builder_.add_tensor({.shape = shape_of(region), .dtype = graph_.dtype(like)});
+    TensorSpec spec{.shape = shape_of(region), .dtype = graph_.dtype(like)};
+    if (graph_.memory_bytes(like) != graph_.bytes(like)) {
+      spec.memory_bytes = scaled(graph_.memory_bytes(like), share_of(region, like));
+    }
+    return builder_.add_tensor(spec);
   }
 
   std::string piece_name(OpId op, Worker worker) const {
@@ -162,11 +166,17 @@ class Lowering {
         spec.attributes.set("region_begin", begin_of(region));
         const auto shape = graph_.shape(tensor);
         spec.attributes.set("region_shape", std::vector<std::int64_t>(shape.begin(), shape.end()));
-        share = static_cast<double>(volume(region)) / static_cast<double>(count_elements(shape));
+        share = share_of(region, tensor);
       }
       spec.persistent_bytes = scaled(spec.persistent_bytes, share);
       add_op(std::move(spec), worker);
     }
+  }
+
+  // A region's part of a tensor.
+  double share_of(const Region& region, TensorId tensor) const {
+    const auto elements = std::max<std::int64_t>(count_elements(graph_.shape(tensor)), 1);
+    return static_cast<double>(volume(region)) / static_cast<double>(elements);
   }
 
   static std::int64_t scaled(std::int64_t amount, double share) {
@@ -231,8 +241,7 @@ class Lowering {
       OpSpec spec = spec_of_op(graph_, op_);
       spec.name = piece_name(op_, worker);
       const Region& region = made.spread.regions[worker];
-      scale(spec, static_cast<double>(volume(region)) /
-                      static_cast<double>(count_elements(graph_.shape(output))));
+      scale(spec, share_of(region, output));
       for (const OpId before : graph_.after(op_)) spec.after.push_back(piece_name(before, worker));
       for (const TensorId tensor : inputs) spec.inputs.push_back(values_[tensor].pieces[worker]);
       made.pieces.push_back(add_tensor(region, output));
@@ -356,15 +365,15 @@ class Lowering {
   // elsewhere and be sent when it is read, unless it is wanted `here`.
   TensorId assemble(const Value& value, TensorId like, Worker worker, const Region& region,
                     int partial, bool here = false) {
+    if (is_empty(region)) return value.pieces[worker];
     const std::vector<Block> blocks = blocks_for(value.spread, workers_, worker, region, partial);
     EMPLACE_CHECK(!blocks.empty());
-    if (blocks.size() == 1) {
-      const TensorId block = slice(value, like, blocks[0], worker);
-      if (home_[block] == worker || !here) return block;
-    }
+    std::vector<TensorId> parts;
+    for (const Block& block : blocks) parts.push_back(slice(value, like, block, worker));
+    if (parts.size() == 1 && (home_[parts[0]] == worker || !here)) return parts[0];
     OpSpec join = mover("PartJoin", worker);
+    join.inputs = std::move(parts);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      join.inputs.push_back(slice(value, like, blocks[i], worker));
       join.attributes.set(fmt::format("begin_{}", i), begin_within(blocks[i].region, region));
     }
     join.outputs = {add_tensor(region, like)};

@@ -111,11 +111,8 @@ Cuts cuts_for_reduction(const tdl::Region& whole, const Cuts& cuts, const Worker
     if (cuts[level] != kUncut) continue;
     for (const std::int8_t dimension : dimensions) {
       result[level] = dimension;
-      tdl::Position least = whole[static_cast<std::size_t>(dimension)].size();
-      for (std::size_t other = 0; other < cuts.size(); ++other) {
-        if (result[other] == dimension) least /= workers.factor(other);
-      }
-      if (least >= 1) break;
+      const tdl::Interval& range = whole[static_cast<std::size_t>(dimension)];
+      if (has_parts_for_all(range, result, dimension, workers)) break;
       result[level] = kUncut;
     }
   }

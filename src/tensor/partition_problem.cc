@@ -1,6 +1,7 @@
 #include "tensor/partition_problem.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "base/check.h"
@@ -32,9 +33,17 @@ PartitionInput::PartitionInput(const Graph& the_graph, const CoarseningOptions& 
     tensor_of_class[classes.of_tensor[tensor]] = tensor;
     ++tensors_in_class[classes.of_tensor[tensor]];
   }
+  stays_whole.assign(classes.num_tensors, 0);
   for (OpId op = graph.num_ops(); op-- > 0;) {
     op_of_class[classes.of_op[op]] = op;
     ++ops_in_class[classes.of_op[op]];
+    if (graph.phase(op) != Phase::kUpdate || descriptions[op] != nullptr) continue;
+    for (const TensorId tensor : graph.inputs(op)) {
+      const OpRole role = graph.role(graph.producer(tensor));
+      if (role == OpRole::kParameter || role == OpRole::kBuffer) {
+        stays_whole[classes.of_tensor[tensor]] = 1;
+      }
+    }
   }
 }
 
@@ -59,7 +68,7 @@ std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare,
                                                    const Cuts& prefix) const {
   const TensorId first = input_.tensor_of_class[tensor];
   const tdl::Region whole = input_.whole(first);
-  const bool shaped = input_.graph.has_shape(first);
+  const bool shaped = input_.graph.has_shape(first) && input_.stays_whole[tensor] == 0;
   return ways_to_cut(whole, shaped ? all_dimensions(whole.size()) : std::vector<std::int8_t>{},
                      traffic_.workers(), spare, prefix);
 }
@@ -69,7 +78,9 @@ std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cut
   if (description == nullptr) return {Cuts(traffic_.workers().levels(), kUncut)};
   std::vector<std::int8_t> divisible;
   for (const tdl::VariableId v : description->divisible()) {
-    divisible.push_back(static_cast<std::int8_t>(v));
+    if (v <= std::numeric_limits<std::int8_t>::max()) {
+      divisible.push_back(static_cast<std::int8_t>(v));
+    }
   }
   std::vector<Cuts> ways =
       ways_to_cut(variables_of(*description), divisible, traffic_.workers(), spare, prefix);

@@ -29,6 +29,8 @@ struct PartitionInput {
   std::vector<OpId> op_of_class;
   std::vector<std::int64_t> tensors_in_class;
   std::vector<std::int64_t> ops_in_class;
+  // By class of tensors: weights that an op without a description changes, which are kept whole.
+  std::vector<std::uint8_t> stays_whole;
 
   tdl::Region whole(TensorId tensor) const;
   std::vector<Shape> shapes(std::span<const TensorId> tensors) const;

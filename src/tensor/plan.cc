@@ -22,17 +22,19 @@ tdl::Region variables_of(const tdl::Description& description) {
   return region;
 }
 
-namespace {
-
-// Whether every worker's part of the dimension has an element: the smallest is what counts.
-bool is_divisible(const tdl::Region& whole, const Cuts& cuts, std::int8_t dimension,
-                  const Workers& workers) {
-  tdl::Position least = whole[static_cast<std::size_t>(dimension)].size();
-  for (std::size_t level = 0; level < cuts.size(); ++level) {
-    if (cuts[level] == dimension) least /= workers.factor(level);
+bool has_parts_for_all(const tdl::Interval& whole, const Cuts& cuts, std::int8_t dimension,
+                       const Workers& workers) {
+  for (Worker worker = 0; worker < workers.count(); ++worker) {
+    tdl::Interval range = whole;
+    for (std::size_t level = 0; level < cuts.size(); ++level) {
+      if (cuts[level] == dimension) range = workers.part(range, worker, level);
+    }
+    if (range.empty()) return false;
   }
-  return least >= 1;
+  return true;
 }
+
+namespace {
 
 void extend(const tdl::Region& whole, const std::vector<std::int8_t>& allowed,
             const Workers& workers, bool spare, Cuts& cuts, std::vector<Cuts>& result) {
@@ -43,7 +45,8 @@ void extend(const tdl::Region& whole, const std::vector<std::int8_t>& allowed,
   bool any = false;
   for (const std::int8_t dimension : allowed) {
     cuts.push_back(dimension);
-    if (is_divisible(whole, cuts, dimension, workers)) {
+    const tdl::Interval& range = whole[static_cast<std::size_t>(dimension)];
+    if (has_parts_for_all(range, cuts, dimension, workers)) {
       any = true;
       extend(whole, allowed, workers, spare, cuts, result);
     }

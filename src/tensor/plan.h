@@ -21,6 +21,10 @@ using Cuts = std::vector<std::int8_t>;
 tdl::Region part_of(const tdl::Region& whole, const Cuts& cuts, const Workers& workers,
                     Worker worker);
 
+// Whether everybody has something of a dimension that is cut so.
+bool has_parts_for_all(const tdl::Interval& whole, const Cuts& cuts, std::int8_t dimension,
+                       const Workers& workers);
+
 struct Plan {
   std::string method;
   Workers workers{{}};

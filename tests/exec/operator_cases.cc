@@ -183,6 +183,11 @@ Cases pools() {
   cases.push_back({"AveragePool", {image}, {out({2, 3, 4, 3})}, counted});
   const TensorSpec numbers = out({2, 3, 4, 3}, DType::kInt64);
   cases.push_back({"MaxPool", {image}, {out({2, 3, 4, 3}), numbers}, padded});
+  Attributes overhang{{"kernel_shape", Integers{2, 2}},
+                      {"strides", Integers{2, 2}},
+                      {"ceil_mode", std::int64_t{1}},
+                      {"count_include_pad", std::int64_t{1}}};
+  cases.push_back({"AveragePool", {image}, {out({2, 3, 4, 3})}, overhang});
   for (const char* type : {"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"}) {
     cases.push_back({type, {image}, {out({2, 3, 1, 1})}});
   }
@@ -206,6 +211,9 @@ Cases norms() {
       {"GroupNormalization", {image, real({2}), real({2})}, {same}, groups},
       {"LayerNormalization", {sequence, real({8}), real({8})}, {y, by_row, by_row}},
       {"LayerNormalization", {sequence, real({5, 8})}, {y}, axis},
+      {"BatchNormalization",
+       {real({2, 6}), real({6}), real({6}), real({6}), real({6})},
+       {out({2, 6})}},
       {"RMSNormalization", {sequence, real({8})}, {y}},
       {"SimplifiedLayerNormalization", {sequence, real({8})}, {y, by_row}},
       {"SkipLayerNormalization", {sequence, sequence, real({8}), real({8})}, {y}},
@@ -227,6 +235,7 @@ Cases layout() {
   const Attributes along{{"axis", std::int64_t{1}}};
   return {
       {"Reshape", {x, list({12})}, {out({12})}},
+      {"Reshape", {real({8, 3}), list({4, 6})}, {out({4, 6})}},
       {"Flatten", {image}, {out({2, 128})}},
       {"Squeeze", {real({2, 1, 6}), list({1})}, {y}},
       {"Unsqueeze", {x, list({1})}, {out({2, 1, 6})}},
@@ -266,6 +275,7 @@ Cases indexing() {
   return {
       {"Gather", {x, ids({2, 3})}, {out({2, 3, 6})}},
       {"Gather", {x, ids({3})}, {out({4, 3})}, along},
+      {"Gather", {real({6, 4}), list({-1, 2, -6, 0})}, {out({4, 4})}},
       {"Gather", {real({3, 6}), rows}, {out({5, 6})}, piece},
       {"GatherElements", {x, ids({4, 2})}, {out({4, 2})}, along},
       {"GatherND", {x, ids({5, 1})}, {out({5, 6})}},
@@ -297,6 +307,8 @@ Cases losses() {
   for (const char* type : {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}) {
     const Operand weights{.tensor = out({4}), .source = "buffer"};
     cases.push_back({type, {scores, ids({5})}, {out({})}});
+    const Operand like_labels{.tensor = out({6}), .source = "buffer"};
+    cases.push_back({type, {real({6, 6}), ids({6}), like_labels}, {out({})}});
     cases.push_back({type, {scores, ids({5})}, {out({})}, {{"mean_count", std::int64_t{7}}}});
     cases.push_back({type, {scores, ids({5})}, {out({5})}, {{"reduction", "none"}}});
     cases.push_back({type, {pixels, ids({2, 3})}, {out({})}, {{"reduction", "sum"}}});

@@ -109,6 +109,23 @@ TEST(Lower, the_memory_of_the_whole_is_shared) {
   }
 }
 
+// Nothing is there to divide, and nothing may break.
+TEST(Lower, empty_and_shapeless_tensors_are_everywhere) {
+  GraphBuilder builder("odd");
+  const auto x =
+      builder.add({.name = "x", .type = "input"}, {{.shape = {0, 4}, .dtype = DType::kFloat32}});
+  const auto y = builder.add({.name = "y", .type = "Relu", .inputs = x},
+                             {{.shape = {0, 4}, .dtype = DType::kFloat32}});
+  builder.add({.name = "z", .type = "Mystery", .inputs = y}, {{.bytes = 100}});
+  const Graph graph = std::move(builder).build();
+  const Descriptions descriptions(graph);
+  const Plan plan{.method = "test",
+                  .workers = Workers({2}),
+                  .tensors = {{kUncut}, {kUncut}, {kUncut}},
+                  .ops = {{kUncut}, {kUncut}, {kUncut}}};
+  EXPECT_EQ(lower(graph, descriptions, plan, {"gpu0", "gpu1"}).moved, 0);
+}
+
 TEST(Coarsen, joins_gradients_elementwise_runs_and_steps) {
   const Graph graph =
       decompose(zoo::build_model("stacked-rnn:layers=1,sequence=5,hidden=16,batch=8"));

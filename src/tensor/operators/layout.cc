@@ -139,6 +139,7 @@ std::vector<std::int64_t> list_of(const Signature& op, std::string_view name, st
 // From attributes, or from constant inputs: data, starts, ends, axes, steps. Nothing where the
 // graph does not say, or a range runs backwards.
 std::optional<Ranges> ranges_of(const Signature& op, const Shape& shape) {
+  if (op.attributes.find("omitted_inputs") != nullptr) return std::nullopt;
   const auto starts = list_of(op, "starts", 1);
   auto axes = list_of(op, "axes", 3);
   const auto steps = list_of(op, "steps", 4);
@@ -222,10 +223,11 @@ MaybeDescription pad(const Signature& signature) {
   if (op.num_inputs() < 1 || op.num_outputs() != 1) return std::nullopt;
   const Shape& x = op.input(0);
   const Shape& y = op.output(0);
-  if (x.size() != y.size() || list_of(signature, "pads", 1).size() != 2 * x.size()) {
+  const auto amounts = list_of(signature, "pads", 1);
+  // A fourth input says which axes the amounts are of.
+  if (x.size() != y.size() || amounts.size() != 2 * x.size() || op.num_inputs() > 3) {
     return std::nullopt;
   }
-  const auto amounts = list_of(signature, "pads", 1);
   std::vector<Index> read, written;
   for (std::size_t d = 0; d < x.size(); ++d) {
     const std::string name = std::to_string(d);

@@ -1,5 +1,7 @@
 // Cross entropy of scores (or their logarithms of probabilities) [n, classes, ...] against labels
 // [n, ...].
+#include <algorithm>
+
 #include "tensor/operators/operators.h"
 #include "tensor/operators/support.h"
 
@@ -72,8 +74,12 @@ MaybeDescription loss_grad(const Signature& signature) {
   if (op.num_inputs() < 2 || op.num_outputs() != 1 || op.output(0).size() < 2) return std::nullopt;
   const Shape& scores = op.output(0);
   const Shape labels = without_classes(scores);
+  // Labels come before the classes' weights, which may look like them.
+  const auto at_labels =
+      std::find(op.signature().inputs.begin() + 1, op.signature().inputs.end(), labels);
+  const auto labels_at = static_cast<std::size_t>(at_labels - op.signature().inputs.begin());
   const auto is_weights = [&](std::size_t i) {
-    return op.input(i).size() == 1 && op.input(i) != labels && op.input(i)[0] == scores[1];
+    return i > labels_at && op.input(i).size() == 1 && op.input(i)[0] == scores[1];
   };
   bool weights = false;
   for (std::size_t i = 1; i < op.num_inputs(); ++i) weights = weights || is_weights(i);
@@ -86,7 +92,7 @@ MaybeDescription loss_grad(const Signature& signature) {
   for (std::size_t i = 1; i < op.num_inputs(); ++i) {
     if (op.input(i) == scores) {
       value = value + op.in(i)(at.scores);
-    } else if (op.input(i) == labels) {
+    } else if (i == labels_at) {
       value = value + op.in(i)(at.labels);
     } else if (is_weights(i)) {
       value = value + op.in(i)(at.scores[1]);

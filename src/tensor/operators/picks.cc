@@ -45,7 +45,10 @@ std::optional<Picking> picking(Definition& op, const Shape& table, const Shape& 
     op.localise([row = result.row, rows = table[0]](Piece& piece) {
       const Interval range = row.over(piece.box);
       const std::int64_t first = piece.attributes.integer("row_offset", 0);
-      if (range.size() < rows) piece.attributes.set("row_offset", first + range.begin);
+      if (range.size() == rows) return;
+      piece.attributes.set("row_offset", first + range.begin);
+      // Numbers below zero count from the end of the whole.
+      if (piece.attributes.find("row_total") == nullptr) piece.attributes.set("row_total", rows);
     });
   }
   return result;

@@ -33,7 +33,8 @@ std::optional<Sizes> sizes_of(const Signature& op, std::size_t x) {
   if (op.attributes.integer("layout", 0) != 0 || op.inputs.size() < x + 3) return std::nullopt;
   const Shape& data = op.inputs[x];
   const Shape& w = op.inputs[x + 1];
-  if (data.size() != 3 || w.size() != 3 || w[1] == data[1]) return std::nullopt;
+  // Where there are as many directions as examples, shapes do not tell them apart.
+  if (data.size() != 3 || w.size() != 3 || w[1] == data[1] || w[0] == data[1]) return std::nullopt;
   return Sizes{data[0], data[1], w[0], x};
 }
 

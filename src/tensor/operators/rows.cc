@@ -109,6 +109,17 @@ MaybeDescription layer_norm(const Signature& op) {
   const Shape& shape = op.inputs[0];
   const auto axis = axis_attribute(op, shape.size(), -1);
   if (!axis) return std::nullopt;
+  // Whatever is not of the input's rows must not differ from row to row.
+  for (const Shape& other : op.inputs) {
+    const std::size_t rank = shape.size();
+    if (other.size() == rank &&
+        std::equal(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(*axis),
+                   other.begin()))
+      continue;
+    for (std::size_t d = 0; d + (rank - *axis) < other.size(); ++d) {
+      if (other[d] != 1) return std::nullopt;
+    }
+  }
   return rows_function(op, shape, last_axes(shape.size(), *axis));
 }
 
@@ -190,6 +201,8 @@ MaybeDescription batch_norm_apply(const Signature& op) {
 MaybeDescription by_example(const Signature& signature) {
   Definition op(signature);
   if (op.num_inputs() == 0 || op.input(0).empty()) return std::nullopt;
+  // Masks and what was kept of earlier steps have shapes of their own.
+  if (signature.type.ends_with("Attention") && op.num_inputs() > 3) return std::nullopt;
   const Position batch = op.input(0)[0];
   const Index b = op.index("b", batch);
   std::size_t next = 0;

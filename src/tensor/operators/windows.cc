@@ -104,7 +104,7 @@ void set_groups(Piece& piece, Position groups) {
   if (groups > 1) piece.attributes.set("group", piece.box[kGroup].size());
 }
 
-tdl::Description describe(const Convolution& conv, bool partial_sums) {
+MaybeDescription describe(const Convolution& conv, bool partial_sums) {
   Definition op(conv.forward);
   const Shape& w = op.input(1);
   const Index g = op.index("g", conv.groups);
@@ -155,8 +155,9 @@ MaybeDescription conv_input_grad(const Signature& signature) {
                                   .inputs = {signature.outputs[0], signature.inputs[1]},
                                   .outputs = {signature.inputs[0]}});
   if (!found) return std::nullopt;
-  tdl::Description description =
-      gradient_of_product(describe(*found, true), 0, {1}, signature.outputs[0]);
+  const MaybeDescription forward = describe(*found, true);
+  if (!forward) return std::nullopt;
+  tdl::Description description = gradient_of_product(*forward, 0, {1}, signature.outputs[0]);
   // A place x of the whole is y x stride + k x dilation - before; the same in the piece's own
   // places.
   description.localise = [windows = found->windows, groups = found->groups](Piece& piece) {
@@ -185,8 +186,9 @@ MaybeDescription conv_weight_grad(const Signature& signature) {
                                   .inputs = {signature.inputs[1], signature.outputs[0]},
                                   .outputs = {signature.inputs[0]}});
   if (!found) return std::nullopt;
-  tdl::Description description =
-      gradient_of_product(describe(*found, true), 1, {0}, signature.outputs[0]);
+  const MaybeDescription forward = describe(*found, true);
+  if (!forward) return std::nullopt;
+  tdl::Description description = gradient_of_product(*forward, 1, {0}, signature.outputs[0]);
   description.localise = [groups = found->groups](Piece& piece) {
     pad_piece(piece, 1, 1);
     set_groups(piece, groups);
@@ -276,7 +278,8 @@ MaybeDescription pool(const Signature& signature) {
   const Index c = op.index("c", x[1]);
   const Sliding s = slide(op, windows, y, !uncounted);
   op.out(0)(with({b, c}, s.y)) = f(op.in(0)(with({b, c}, s.x)));
-  op.localise([](Piece& piece) { pad_piece(piece, 0, 0); });
+  // Images are whole then, and their padding is as it was.
+  if (!uncounted) op.localise([](Piece& piece) { pad_piece(piece, 0, 0); });
   return std::move(op).done();
 }
 

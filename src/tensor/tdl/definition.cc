@@ -53,7 +53,7 @@ std::vector<Index> Definition::indices(const Shape& shape, const std::string& pr
 }
 
 Expression Definition::Tensor::operator()(std::vector<Index> indices) const {
-  EMPLACE_CHECK(indices.size() == definition_.input(position_).size());
+  if (indices.size() != definition_.input(position_).size()) definition_.consistent_ = false;
   return Expression(Access{.position = position_, .indices = std::move(indices)});
 }
 
@@ -67,7 +67,7 @@ Expression Definition::all_of(std::size_t position) {
 }
 
 Definition::Target Definition::Output::operator()(std::vector<Index> indices) const {
-  EMPLACE_CHECK(indices.size() == definition_.output(position_).size());
+  if (indices.size() != definition_.output(position_).size()) definition_.consistent_ = false;
   Write write;
   write.position = position_;
   write.indices = std::move(indices);
@@ -108,22 +108,24 @@ void Definition::keep_reads(const Expression& value) {
 
 // A part of the digit that counts single elements of a dimension, as o is in g x 16 + o, does not
 // make an interval of that dimension.
-void Definition::forbid_minor_digits(const Access& access) {
+void Definition::forbid_minor_digits(const Access& access, const std::vector<Variable>& as_said) {
   for (const Index& index : access.indices) {
     for (const Term& minor : index.terms()) {
       Variable& variable = description_.variables[minor.variable];
       for (const Term& major : index.terms()) {
-        const Variable& other = description_.variables[major.variable];
-        if (&other == &variable || other.extent == 1 || !other.divisible) continue;
+        const Variable& other = as_said[major.variable];
+        if (major == minor || other.extent == 1 || !other.divisible) continue;
         if (major.factor >= minor.factor * variable.extent) variable.divisible = false;
       }
     }
   }
 }
 
-Description Definition::done() && {
-  for (const Access& read : description_.reads) forbid_minor_digits(read);
-  for (const Write& write : description_.writes) forbid_minor_digits(write);
+std::optional<Description> Definition::done() && {
+  if (!consistent_) return std::nullopt;
+  const std::vector<Variable> as_said = description_.variables;
+  for (const Access& read : description_.reads) forbid_minor_digits(read, as_said);
+  for (const Write& write : description_.writes) forbid_minor_digits(write, as_said);
   EMPLACE_CHECK(description_.writes.size() == num_outputs());
   std::sort(description_.writes.begin(), description_.writes.end(),
             [](const Write& a, const Write& b) { return a.position < b.position; });
@@ -132,7 +134,7 @@ Description Definition::done() && {
   for (const Write& write : description_.writes) {
     for (std::size_t d = 0; d < write.indices.size(); ++d) {
       const Interval range = write.indices[d].over(box);
-      EMPLACE_CHECK(range.begin == 0 && range.end == output(write.position)[d]);
+      if (range.begin != 0 || range.end != output(write.position)[d]) return std::nullopt;
     }
   }
   return std::move(description_);

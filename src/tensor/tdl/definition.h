@@ -11,6 +11,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,17 +138,18 @@ class Definition {
 
   void localise(std::function<void(Piece&)> how) { description_.localise = std::move(how); }
 
-  // Checks that what was said is consistent with the shapes; throws std::logic_error if not.
-  Description done() &&;
+  // Nothing where what was said is not consistent with the shapes.
+  std::optional<Description> done() &&;
 
  private:
   friend class Target;
   Index add(std::string name, Position extent, bool divisible);
   void keep_reads(const Expression& value);
-  void forbid_minor_digits(const Access& access);
+  void forbid_minor_digits(const Access& access, const std::vector<Variable>& as_said);
 
   Signature signature_;
   Description description_;
+  bool consistent_ = true;
 };
 
 // The description of an operator that computes the gradient of one input of an operator whose
