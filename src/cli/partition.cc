@@ -28,7 +28,7 @@ namespace emplace::cli {
 namespace {
 
 constexpr const char* kDefaultTime = "60s";
-constexpr double kModelSeconds = 10;  // enough for most models; a selection takes what it gets
+constexpr double kModelSeconds = 8;  // enough for most models; a selection takes what it gets
 
 struct Arguments {
   PartitionArguments model;

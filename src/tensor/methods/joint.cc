@@ -3,6 +3,7 @@
 // hand use and whatever differs from them on one level. Where all of them are few, all are weighed,
 // and the result is the best there is.
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "tensor/methods/methods.h"
@@ -13,7 +14,7 @@ namespace {
 
 // Of an op, or of a tensor; beyond these, only those near the best known are weighed.
 constexpr std::size_t kFew = 40;
-constexpr int kRounds = 4;
+constexpr int kRounds = 8;
 
 struct Chosen {
   std::vector<Cuts> tensors, ops;
@@ -75,12 +76,17 @@ class JointSearch {
       const bool better = found.feasible != best.feasible ? found.feasible : found.cost < best.cost;
       if (round > 0 && !better) break;
       best = found;
-      if (complete_ || (request_.cancelled && request_.cancelled())) break;
+      if (complete_ || elapsed() > request_.seconds || (request_.cancelled && request_.cancelled()))
+        break;
     }
     return best;
   }
 
  private:
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
   // OptCNN divides a layer by its output alone.
   void drop_reductions(ClassId op) {
     const OpId first = request_.input.op_of_class[op];
@@ -165,7 +171,7 @@ class JointSearch {
                : PartitionProblem::NodeCost());
     selection.set_usage_limit(limit_);
     const SelectionResult result =
-        select_strategies(selection, {.seconds = request_.seconds / kRounds,
+        select_strategies(selection, {.seconds = std::max(0.0, request_.seconds - elapsed()) / 2,
                                       .cancelled = request_.cancelled,
                                       .start = indices_in(ways, best)});
     Chosen chosen;
@@ -195,6 +201,7 @@ class JointSearch {
   }
 
   const PartitionRequest& request_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Traffic traffic_;
   PartitionProblem problem_;
   std::optional<Bytes> limit_;

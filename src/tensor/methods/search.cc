@@ -1,6 +1,7 @@
 // Our own: cuts on all levels at once by time (joint.cc), begun from what the published methods
 // find, within the devices' memory; the simulator has the last word.
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "tensor/evaluate.h"
@@ -14,6 +15,10 @@ constexpr double kShrink = 0.85;
 constexpr int kTries = 4;
 // Of the time, for each of the searches to begin from.
 constexpr double kStartShare = 0.1;
+// Of what is left then, for the joint search.
+constexpr double kMainShare = 0.8;
+// A plan that fits may need more tries than there was time for.
+constexpr double kLeastSeconds = 0.5;
 
 class Search {
  public:
@@ -75,19 +80,28 @@ Plan search(const PartitionRequest& request) {
   // What to begin from should not take most of the time.
   PartitionRequest brief = request;
   brief.seconds = request.seconds * kStartShare;
-  PartitionRequest main = request;
-  main.seconds = request.seconds * (1 - 3 * kStartShare);
-  for (const auto method :
-       {tofu, recursive_by_time, equal_chop, data_parallel, spartan, all_row, optcnn}) {
-    if (cancelled()) break;
+  const auto began = std::chrono::steady_clock::now();
+  const auto left = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    return std::max(0.0, request.seconds - std::chrono::duration<double>(now - began).count());
+  };
+  for (const auto method : {tofu, recursive_by_time, equal_chop, data_parallel}) {
+    if (cancelled() && !search.plans().empty()) break;  // some plan there must be
     search.try_plan(method(brief));
   }
   std::vector<Plan> starts = search.plans();
+  PartitionRequest main = request;
+  main.seconds = std::max(kLeastSeconds, left() * kMainShare);
   bool fits = cancelled() || search.try_plan(joint_search(main, std::nullopt, starts));
   auto limit = static_cast<double>(search.smallest_memory());
   for (int i = 0; i < kTries && !fits && !cancelled(); ++i) {
+    main.seconds = std::max(kLeastSeconds, left() / 2);
     fits = search.try_plan(joint_search(main, static_cast<Bytes>(limit), starts));
     limit *= kShrink;
+  }
+  for (const auto method : {optcnn, spartan, all_row}) {
+    if (cancelled() || left() == 0) break;
+    search.try_plan(method(brief));
   }
   Plan plan = search.best();
   plan.method = "search";
