@@ -99,7 +99,8 @@ std::vector<Score> run_all(const NamedProblem& problem, const std::vector<Entran
 void print_summary(const std::vector<Entrant>& entrants,
                    const std::vector<std::vector<Score>>& scores) {
   fmt::print(
-      "| placer | time / expert's | fits and no worse than the expert | fits | placements | seconds |\n"
+      "| placer | time / expert's | fits and no worse than the expert | fits | placements | "
+      "seconds |\n"
       "|---|---|---|---|---|---|\n");
   for (std::size_t e = 0; e < entrants.size(); ++e) {
     std::vector<double> ratios;

@@ -18,8 +18,8 @@ constexpr const char* kModel = "zoo:stacked-rnn:layers=2,hidden=256,sequence=3,b
 
 TEST(PartitionModelCommand, prints_a_comparison_and_a_verdict) {
   TemporaryFolder folder;
-  const CommandResult result =
-      folder.emplace(std::string("partition ") + kModel + " --cluster 4xp100 --time 2s -o plan.json");
+  const CommandResult result = folder.emplace(std::string("partition ") + kModel +
+                                              " --cluster 4xp100 --time 2s -o plan.json");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   for (const char* part : {"search", "tofu", "optcnn", "data-parallel", "all-row", "equal-chop",
                            "spartan", "one device", "placement", "gpu3", "wrote plan.json"}) {
