@@ -192,9 +192,12 @@ class PartitionRun {
     if (one_ && one_->fits && (!chosen_.fits || one_->step <= chosen_.step)) {
       return fmt::format(
           "Partitioning does not pay: the step fits {} alone and takes {} there; in parts on {} "
-          "devices it takes {}.",
+          "devices it takes {}.{}",
           one_->name.substr(12, one_->name.size() - 13), time(*one_), on_.workers.count(),
-          time(chosen_));
+          time(chosen_),
+          placed_.fits && placed_.step < one_->step
+              ? fmt::format(" Placing whole ops does: {} with `emplace place`.", time(placed_))
+              : "");
     }
     if (placed_.fits && (!chosen_.fits || placed_.step <= chosen_.step)) {
       return fmt::format("Placing whole ops is better: {} with `emplace place`, {} in parts.",
