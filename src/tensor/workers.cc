@@ -25,13 +25,6 @@ Workers::Workers(std::vector<int> factors, std::vector<std::int64_t> shares)
                       [&](std::int64_t share) { return share == shares_[0]; });
 }
 
-std::size_t Workers::distance(Worker a, Worker b) const {
-  for (std::size_t level = 0; level < levels(); ++level) {
-    if (digit(a, level) != digit(b, level)) return level;
-  }
-  return levels();
-}
-
 tdl::Interval Workers::part(const tdl::Interval& range, Worker worker, std::size_t level) const {
   const int at = digit(worker, level);
   const tdl::Position size = range.size();

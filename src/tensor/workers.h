@@ -27,8 +27,6 @@ class Workers {
   int digit(Worker worker, std::size_t level) const {
     return static_cast<int>(worker / stride_[level]) % factors_[level];
   }
-  // The first level on which the two are apart; levels() where they are one.
-  std::size_t distance(Worker a, Worker b) const;
 
   // The worker's part of a range that is cut on this level. Parts of a range that has at least as
   // many elements as there are groups are not empty.

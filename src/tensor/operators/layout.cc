@@ -193,22 +193,21 @@ MaybeDescription slice(const Signature& signature) {
   return std::move(op).done();
 }
 
-// Inputs: dY, then the numbers that the slice had. Dimensions that it shortened are taken whole.
-MaybeDescription slice_grad(const Signature& signature) {
+namespace {
+
+// The first input as the output, where dimensions that the operator leaves alone can be cut and the
+// others are taken whole, as are all other inputs.
+MaybeDescription leaves_alone(const Signature& signature, const std::vector<bool>& untouched) {
   Definition op(signature);
-  if (op.num_inputs() < 1 || op.num_outputs() != 1) return std::nullopt;
-  const Shape& x = op.output(0);
-  const Shape& y = op.input(0);
-  if (x.size() != y.size() || !ranges_of(signature, x)) return std::nullopt;
   std::vector<Index> read, written;
-  for (std::size_t d = 0; d < x.size(); ++d) {
+  for (std::size_t d = 0; d < untouched.size(); ++d) {
     const std::string name = std::to_string(d);
-    if (x[d] == y[d]) {
-      read.push_back(op.index("d" + name, x[d]));
+    if (untouched[d]) {
+      read.push_back(op.index("d" + name, op.input(0)[d]));
       written.push_back(read.back());
     } else {
-      read.push_back(op.whole("y" + name, y[d]));
-      written.push_back(op.whole("x" + name, x[d]));
+      read.push_back(op.whole("in" + name, op.input(0)[d]));
+      written.push_back(op.whole("out" + name, op.output(0)[d]));
     }
   }
   tdl::Expression value = op.in(0)(read);
@@ -217,60 +216,44 @@ MaybeDescription slice_grad(const Signature& signature) {
   return std::move(op).done();
 }
 
-// Dimensions that are padded are taken whole. The amounts are a constant input or an attribute.
-MaybeDescription pad(const Signature& signature) {
-  Definition op(signature);
-  if (op.num_inputs() < 1 || op.num_outputs() != 1) return std::nullopt;
-  const Shape& x = op.input(0);
-  const Shape& y = op.output(0);
-  const auto amounts = list_of(signature, "pads", 1);
+bool is_one_to_one(const Signature& op) {
+  return !op.inputs.empty() && op.outputs.size() == 1 &&
+         op.inputs[0].size() == op.outputs[0].size();
+}
+
+std::vector<bool> equal_dimensions(const Shape& a, const Shape& b) {
+  std::vector<bool> equal;
+  for (std::size_t d = 0; d < a.size(); ++d) equal.push_back(a[d] == b[d]);
+  return equal;
+}
+
+}  // namespace
+
+// Inputs: dY, then the numbers that the slice had.
+MaybeDescription slice_grad(const Signature& op) {
+  if (!is_one_to_one(op) || !ranges_of(op, op.outputs[0])) return std::nullopt;
+  return leaves_alone(op, equal_dimensions(op.inputs[0], op.outputs[0]));
+}
+
+// Also its gradient. The amounts are a constant input or an attribute.
+MaybeDescription pad(const Signature& op) {
+  const auto amounts = list_of(op, "pads", 1);
   // A fourth input says which axes the amounts are of.
-  if (x.size() != y.size() || amounts.size() != 2 * x.size() || op.num_inputs() > 3) {
+  if (!is_one_to_one(op) || amounts.size() != 2 * op.inputs[0].size() || op.inputs.size() > 3) {
     return std::nullopt;
   }
-  std::vector<Index> read, written;
-  for (std::size_t d = 0; d < x.size(); ++d) {
-    const std::string name = std::to_string(d);
-    if (amounts[d] == 0 && amounts[d + x.size()] == 0) {
-      read.push_back(op.index("d" + name, x[d]));
-      written.push_back(read.back());
-    } else {
-      read.push_back(op.whole("x" + name, x[d]));
-      written.push_back(op.whole("y" + name, y[d]));
-    }
+  const std::size_t rank = op.inputs[0].size();
+  std::vector<bool> untouched;
+  for (std::size_t d = 0; d < rank; ++d) {
+    untouched.push_back(amounts[d] == 0 && amounts[d + rank] == 0);
   }
-  tdl::Expression value = op.in(0)(read);
-  for (std::size_t i = 1; i < op.num_inputs(); ++i) value = value + op.all_of(i);
-  op.out(0)(written) = value;
-  return std::move(op).done();
+  return leaves_alone(op, untouched);
 }
 
-MaybeDescription pad_grad(const Signature& signature) {
-  return pad(signature);
-}
-
-MaybeDescription tile(const Signature& signature) {
-  Definition op(signature);
-  if (op.num_inputs() < 1 || op.num_outputs() != 1) return std::nullopt;
-  const bool gradient = signature.type == "TileGrad";
-  const Shape& x = op.input(0);
-  const Shape& y = op.output(0);
-  if (x.size() != y.size()) return std::nullopt;
-  std::vector<Index> read, written;
-  for (std::size_t d = 0; d < x.size(); ++d) {
-    const std::string name = std::to_string(d);
-    if (x[d] == y[d]) {
-      read.push_back(op.index("d" + name, x[d]));
-      written.push_back(read.back());
-    } else {
-      read.push_back(op.whole((gradient ? "y" : "x") + name, x[d]));
-      written.push_back(op.whole((gradient ? "x" : "y") + name, y[d]));
-    }
-  }
-  tdl::Expression value = op.in(0)(read);
-  for (std::size_t i = 1; i < op.num_inputs(); ++i) value = value + op.all_of(i);
-  op.out(0)(written) = value;
-  return std::move(op).done();
+// Also its gradient.
+MaybeDescription tile(const Signature& op) {
+  if (!is_one_to_one(op)) return std::nullopt;
+  return leaves_alone(op, equal_dimensions(op.inputs[0], op.outputs[0]));
 }
 
 }  // namespace emplace::operators

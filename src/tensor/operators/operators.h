@@ -48,13 +48,13 @@ MaybeDescription by_channel(const tdl::Signature& op);
 
 // Along the attribute `axis` (the last by default), of any number of tensors of one shape.
 MaybeDescription along_axis(const tdl::Signature& op);
+// Also its gradient, whose first inputs are the output's and the input.
 MaybeDescription layer_norm(const tdl::Signature& op);
-MaybeDescription layer_norm_grad(const tdl::Signature& op);
+// Also its gradient.
 MaybeDescription instance_norm(const tdl::Signature& op);
-MaybeDescription instance_norm_grad(const tdl::Signature& op);
 MaybeDescription batch_norm(const tdl::Signature& op);
+// Statistics of a batch, what is normalised by them, and the gradients of both.
 MaybeDescription batch_norm_statistics(const tdl::Signature& op);
-MaybeDescription batch_norm_apply(const tdl::Signature& op);
 // Every input and output whose first dimension is the batch is split there; others are whole.
 MaybeDescription by_example(const tdl::Signature& op);
 
@@ -73,7 +73,6 @@ MaybeDescription concat(const tdl::Signature& op);
 MaybeDescription slice(const tdl::Signature& op);
 MaybeDescription slice_grad(const tdl::Signature& op);
 MaybeDescription pad(const tdl::Signature& op);
-MaybeDescription pad_grad(const tdl::Signature& op);
 MaybeDescription tile(const tdl::Signature& op);
 
 // ---- picks.cc

@@ -123,11 +123,6 @@ MaybeDescription layer_norm(const Signature& op) {
   return rows_function(op, shape, last_axes(shape.size(), *axis));
 }
 
-// The output's gradient comes first, and the input next; both have the input's shape.
-MaybeDescription layer_norm_grad(const Signature& op) {
-  return layer_norm(op);
-}
-
 namespace {
 
 // Tensors of [n, c, ...], [c] and [2, c] over one set of channels; `sums` says whether what has no
@@ -177,10 +172,6 @@ MaybeDescription instance_norm(const Signature& op) {
   return channels_function(op, op.inputs[0], true, false);
 }
 
-MaybeDescription instance_norm_grad(const Signature& op) {
-  return instance_norm(op);
-}
-
 // By statistics that are given. Those of the batch itself are operators of their own by then
 // (tensor/decompose.h).
 MaybeDescription batch_norm(const Signature& op) {
@@ -192,10 +183,6 @@ MaybeDescription batch_norm(const Signature& op) {
 MaybeDescription batch_norm_statistics(const Signature& op) {
   if (op.inputs.empty()) return std::nullopt;
   return channels_function(op, op.inputs[0], false, false);
-}
-
-MaybeDescription batch_norm_apply(const Signature& op) {
-  return batch_norm_statistics(op);
 }
 
 MaybeDescription by_example(const Signature& signature) {
