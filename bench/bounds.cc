@@ -17,7 +17,7 @@
 
 #include "sim/simulator.h"
 
-#include "placer/bound.h"
+#include "bound/lower_bound.h"
 
 #include "io/readers.h"
 

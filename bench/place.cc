@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 
-#include "placer/bound.h"
+#include "bound/lower_bound.h"
 #include "placer/run.h"
 
 #include "placers/all.h"

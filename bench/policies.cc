@@ -23,7 +23,7 @@
 #include "learn/encoders/additive_attention.h"
 #include "learn/encoders/lstm.h"
 #include "learn/encoders/pair_scores.h"
-#include "learn/module.h"
+#include "learn/nn/module.h"
 
 namespace {
 

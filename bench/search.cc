@@ -21,7 +21,7 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
-#include "placer/bound.h"
+#include "bound/lower_bound.h"
 
 #include "placers/all.h"
 

@@ -18,8 +18,8 @@
 #include "base/error.h"
 #include "base/units.h"
 
-#include "tensor/selection/selection_problem.h"
-#include "tensor/selection/solve.h"
+#include "selection/selection_problem.h"
+#include "selection/solve.h"
 
 #include "io/readers.h"
 

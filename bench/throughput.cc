@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-#include "placers/stream/solve.h"
+#include "stream/solve.h"
 
 #include "io/readers.h"
 #include "support/trials.h"

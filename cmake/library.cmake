@@ -1,8 +1,9 @@
 # libemplace: every room of src/ but the command line.
 file(GLOB library_sources CONFIGURE_DEPENDS
-     src/base/*.cc src/graph/*.cc src/cluster/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc src/placer/*.cc
-     src/placers/common/*.cc src/placers/local/*.cc src/placers/stream/*.cc src/tensor/*.cc src/tensor/*/*.cc
-     src/io/*.cc)
+     src/base/*.cc src/graph/*.cc src/cluster/*.cc src/lp/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc
+     src/search/*.cc src/bound/*.cc src/placer/*.cc src/stream/*.cc src/selection/*.cc
+     src/placers/common/*.cc src/placers/local/*.cc src/tensor/*.cc src/tensor/*/*.cc
+     src/io/*.cc src/run/*.cc src/report/*.cc)
 if(EMPLACE_LEARN)
   file(GLOB learned_support CONFIGURE_DEPENDS src/placers/learned/support/*.cc)
   list(APPEND library_sources ${learned_support})

@@ -8,16 +8,18 @@ import sys
 
 LAYERS = {
     "base": 0,
-    "graph": 1, "cluster": 1,
+    "graph": 1, "cluster": 1, "lp": 1,
     "zoo": 2, "cost": 2,
     "sim": 3,
-    "placer": 4,
-    "learn": 5,
-    "tensor": 5,
-    "exec": 5,
-    "placers": 5,
-    "io": 6,
-    "cli": 7,
+    "search": 4,
+    "bound": 5,
+    "placer": 6,
+    "stream": 7, "selection": 7,
+    "placers": 8, "learn": 8, "tensor": 8, "exec": 8,
+    "io": 9,
+    "run": 10,
+    "report": 11,
+    "cli": 12,
 }
 
 # Rooms of one layer that may be used all the same: (path of the user, room).
@@ -28,10 +30,10 @@ OWNERS = {
     r"onnx/|google/protobuf/": r"io/onnx_",
     r"CLI/": r"cli/",
     r"simdjson": r"io/",
-    r"nlohmann/": r"(io|cli)/",
+    r"nlohmann/": r"(io|report|cli)/",
     r"yaml-cpp/": r"io/",
     r"zlib": r"io/",
-    r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"placers/",
+    r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"(lp|placers|stream|selection)/",
     r"tbb/|oneapi/": r"base/",
     r"torch/|ATen/|c10/": r"(learn|exec)/",
 }

@@ -14,7 +14,7 @@
 
 #include "sim/simulator.h"
 
-#include "placer/registry.h"
+#include "search/registry.h"
 #include "placer/run.h"
 
 namespace emplace::bench {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "placer/run.h"
-#include "placer/training.h"
+#include "search/learning_hooks.h"
 
 #include "cli/stages.h"
 

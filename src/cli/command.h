@@ -15,7 +15,7 @@
 
 #include "sim/objective.h"
 
-#include "placer/budget.h"
+#include "search/budget.h"
 
 #include "io/readers.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-#include "placer/subset_problem.h"
+#include "run/subset_problem.h"
 
 #include "placers/all.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "placer/run.h"
-#include "placer/training.h"
+#include "search/learning_hooks.h"
 
 #include "cli/command.h"
 #include "cli/stages.h"

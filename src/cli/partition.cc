@@ -15,7 +15,7 @@
 #include "base/units.h"
 
 #include "tensor/methods/methods.h"
-#include "tensor/selection/solve.h"
+#include "selection/solve.h"
 
 #include "cli/command.h"
 #include "cli/partition_model.h"

@@ -5,7 +5,7 @@
 
 #include "sim/simulator.h"
 
-#include "placer/bound.h"
+#include "bound/lower_bound.h"
 #include "placer/run.h"
 
 #include "cli/command.h"

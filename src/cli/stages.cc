@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-#include "placer/device_subsets.h"
+#include "run/device_subsets.h"
 #include "placer/evaluator.h"
 
 #include "cli/saved_placement.h"

@@ -9,9 +9,9 @@
 
 #include "sim/simulator.h"
 
-#include "placer/bound.h"
-#include "placer/incumbent.h"
-#include "placer/subset_problem.h"
+#include "bound/lower_bound.h"
+#include "search/incumbent.h"
+#include "run/subset_problem.h"
 
 #include "cli/command.h"
 

@@ -16,7 +16,7 @@
 #include "cli/exercises.h"
 #include "cli/progress.h"
 #include "io/file.h"
-#include "learn/device.h"
+#include "learn/nn/device.h"
 #include "learn/general/canonical.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"

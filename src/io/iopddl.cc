@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-#include "tensor/selection/selection_problem.h"
-#include "tensor/selection/solve.h"
+#include "selection/selection_problem.h"
+#include "selection/solve.h"
 
 #include "io/file.h"
 #include "io/json_fields.h"

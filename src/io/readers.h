@@ -13,7 +13,7 @@
 
 namespace emplace {
 
-class SelectionProblem;  // tensor/selection/selection_problem.h
+class SelectionProblem;  // selection/selection_problem.h
 
 struct ReadOptions {
   std::map<std::string, std::int64_t, std::less<>> dims = {};  // ONNX: symbolic dimensions

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "placer/training.h"
+#include "search/learning_hooks.h"
 
 #include "io/append_file.h"
 #include "io/event_file.h"

@@ -18,7 +18,7 @@
 
 namespace emplace {
 
-struct SelectionResult;  // tensor/selection/solve.h
+struct SelectionResult;  // selection/solve.h
 
 // emplace.graph/1; read back it is the same graph, op by op and field by field. Throws an Error for
 // an attribute that JSON cannot hold (a NaN).

@@ -11,8 +11,8 @@
 #include "sim/objective.h"
 #include "sim/simulator.h"
 
-#include "placer/incumbent.h"
-#include "placer/training.h"
+#include "search/incumbent.h"
+#include "search/learning_hooks.h"
 
 namespace emplace {
 

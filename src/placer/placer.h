@@ -13,9 +13,9 @@
 
 #include "sim/placement.h"
 
-#include "placer/budget.h"
+#include "search/budget.h"
 #include "placer/evaluator.h"
-#include "placer/registry.h"
+#include "search/registry.h"
 
 namespace emplace {
 

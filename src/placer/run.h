@@ -9,11 +9,11 @@
 #include "sim/throughput.h"
 #include "sim/timeline.h"
 
-#include "placer/bound.h"
-#include "placer/budget.h"
+#include "bound/lower_bound.h"
+#include "search/budget.h"
 #include "placer/evaluator.h"
 #include "placer/placer.h"
-#include "placer/registry.h"
+#include "search/registry.h"
 
 namespace emplace {
 

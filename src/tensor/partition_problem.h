@@ -13,7 +13,7 @@
 #include "tensor/coarsen.h"
 #include "tensor/describe.h"
 #include "tensor/plan.h"
-#include "tensor/selection/selection_problem.h"
+#include "selection/selection_problem.h"
 #include "tensor/traffic.h"
 
 namespace emplace {

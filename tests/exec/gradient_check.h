@@ -9,8 +9,8 @@
 
 #include "graph/graph.h"
 
-#include "exec/interpreter.h"
-#include "exec/sources.h"
+#include "interpreter/interpreter.h"
+#include "interpreter/sources.h"
 
 namespace emplace::exec {
 

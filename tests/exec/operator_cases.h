@@ -7,7 +7,7 @@
 
 #include "graph/graph_builder.h"
 
-#include "exec/sources.h"
+#include "interpreter/sources.h"
 
 namespace emplace::exec {
 

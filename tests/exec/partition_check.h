@@ -8,7 +8,7 @@
 #include "tensor/lower.h"
 #include "tensor/partition_problem.h"
 
-#include "exec/interpreter.h"
+#include "interpreter/interpreter.h"
 
 namespace emplace {
 

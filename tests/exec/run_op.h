@@ -9,7 +9,7 @@
 #include "graph/graph_builder.h"
 #include "graph/tensor_type.h"
 
-#include "exec/interpreter.h"
+#include "interpreter/interpreter.h"
 
 namespace emplace::exec {
 

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 
-#include "tensor/selection/selection_problem.h"
-#include "tensor/selection/solve.h"
+#include "selection/selection_problem.h"
+#include "selection/solve.h"
 
 #include "io/readers.h"
 #include "io/writers.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/module.h"
+#include "learn/nn/module.h"
 
 namespace emplace::learn {
 namespace {

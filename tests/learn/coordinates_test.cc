@@ -1,11 +1,11 @@
-#include "learn/coordinates.h"
+#include "learn/units/coordinates.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 

@@ -1,10 +1,10 @@
-#include "learn/device_view.h"
+#include "learn/features/device_view.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/methods/episode_policy.h"
 #include "learn/methods/episode_run.h"
-#include "learn/state.h"
+#include "learn/train/state.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/device_view.h"
+#include "learn/features/device_view.h"
 #include "learn/general/episode_pupil.h"
 #include "learn/general/general_episode_policy.h"
 #include "learn/general/kinds.h"
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/methods/episode_run.h"
-#include "learn/optimizer.h"
-#include "learn/state.h"
+#include "learn/nn/optimizer.h"
+#include "learn/train/state.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

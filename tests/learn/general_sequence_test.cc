@@ -7,9 +7,9 @@
 #include "learn/general/kinds.h"
 #include "learn/general/pupil.h"
 #include "learn/general/sequence_policy.h"
-#include "learn/gradients.h"
-#include "learn/groupings.h"
-#include "learn/optimizer.h"
+#include "learn/nn/gradients.h"
+#include "learn/units/groupings.h"
+#include "learn/nn/optimizer.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

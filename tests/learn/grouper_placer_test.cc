@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/group_embedding.h"
-#include "learn/groupings.h"
-#include "learn/orders.h"
+#include "learn/units/group_embedding.h"
+#include "learn/units/groupings.h"
+#include "learn/units/orders.h"
 #include "learn/policies/grouper.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"

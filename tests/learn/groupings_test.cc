@@ -1,8 +1,8 @@
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 
 #include <gtest/gtest.h>
 
-#include "learn/features.h"
+#include "learn/features/features.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/methods/episode_policy.h"
 #include "support/timed_graph.h"
 

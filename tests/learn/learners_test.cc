@@ -5,14 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
-#include "learn/learner.h"
+#include "learn/units/groupings.h"
+#include "learn/learners/learner.h"
 #include "learn/learners/cross_entropy.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
-#include "learn/method.h"
+#include "learn/methods/method.h"
 #include "learn/policies/table.h"
-#include "learn/trainer.h"
+#include "learn/train/trainer.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

@@ -1,4 +1,4 @@
-#include "learn/module.h"
+#include "learn/nn/module.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "learn/orders.h"
+#include "learn/units/orders.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 

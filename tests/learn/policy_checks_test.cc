@@ -6,15 +6,15 @@
 #include <gtest/gtest.h>
 
 #include "learn/general/sequence_policy.h"
-#include "learn/groupings.h"
-#include "learn/learner.h"
+#include "learn/units/groupings.h"
+#include "learn/learners/learner.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
 #include "learn/policies/segment_attention.h"
 #include "learn/policies/segment_seq2seq.h"
 #include "learn/policies/seq2seq.h"
 #include "learn/policies/table.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
 

@@ -11,7 +11,7 @@
 #include "learn/general/kinds.h"
 #include "learn/general/pupil.h"
 #include "learn/general/shipped.h"
-#include "learn/module.h"
+#include "learn/nn/module.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

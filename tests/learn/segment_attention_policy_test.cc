@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/policies/segment_attention.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 #include "support/tiny_graphs.h"
 
 namespace emplace::learn {

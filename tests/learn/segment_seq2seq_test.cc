@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
-#include "learn/policy.h"
+#include "learn/units/groupings.h"
+#include "learn/policies/policy.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
 

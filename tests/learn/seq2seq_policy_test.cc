@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "learn/groupings.h"
-#include "learn/learner.h"
+#include "learn/units/groupings.h"
+#include "learn/learners/learner.h"
 #include "learn/policies/seq2seq.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 #include "support/tiny_graphs.h"
 
 namespace emplace::learn {

@@ -1,10 +1,10 @@
-#include "learn/state.h"
+#include "learn/train/state.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-#include "learn/torch.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 namespace {

@@ -10,7 +10,7 @@
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
 #include "learn/general/pupil.h"
-#include "learn/state.h"
+#include "learn/train/state.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

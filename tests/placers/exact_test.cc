@@ -17,10 +17,10 @@
 #include "placer/run.h"
 
 #include "placers/all.h"
-#include "placers/common/integer_program.h"
-#include "placers/stream/assignment_program.h"
-#include "placers/stream/ideals.h"
-#include "placers/stream/split_units.h"
+#include "lp/integer_program.h"
+#include "stream/assignment_program.h"
+#include "stream/ideals.h"
+#include "stream/split_units.h"
 
 #include "io/readers.h"
 #include "support/random_problem.h"

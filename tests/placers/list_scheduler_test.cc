@@ -15,7 +15,7 @@
 #include "placers/all.h"
 #include "placers/common/favourite_children.h"
 #include "placers/common/gap_timeline.h"
-#include "placers/common/linked_devices.h"
+#include "placer/linked_devices.h"
 #include "placers/common/list_schedule.h"
 #include "placers/common/task_graph.h"
 

@@ -1,4 +1,4 @@
-#include "placers/common/memory.h"
+#include "placer/memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

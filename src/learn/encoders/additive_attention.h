@@ -1,7 +1,7 @@
 // Additive attention (Bahdanau et al. 2015) of many queries to one memory that they share.
 #pragma once
 
-#include "learn/torch.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

@@ -3,8 +3,8 @@
 #include <limits>
 #include <numeric>
 
-#include "learn/gradients.h"
-#include "learn/optimizer.h"
+#include "learn/nn/gradients.h"
+#include "learn/nn/optimizer.h"
 
 namespace emplace::learn {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/rng.h"
 
-#include "learn/module.h"
-#include "learn/torch.h"
+#include "learn/nn/module.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

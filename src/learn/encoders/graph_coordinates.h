@@ -8,8 +8,8 @@
 
 #include "base/rng.h"
 
-#include "learn/features.h"
-#include "learn/unit_graph.h"
+#include "learn/features/features.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

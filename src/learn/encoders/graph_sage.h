@@ -10,9 +10,9 @@
 #include "base/csr.h"
 
 #include "learn/encoders/neighbours.h"
-#include "learn/module.h"
-#include "learn/torch.h"
-#include "learn/unit_graph.h"
+#include "learn/nn/module.h"
+#include "learn/nn/torch.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

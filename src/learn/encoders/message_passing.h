@@ -12,8 +12,8 @@
 
 #include "learn/encoders/message_passing_settings.h"
 #include "learn/encoders/neighbours.h"
-#include "learn/module.h"
-#include "learn/torch.h"
+#include "learn/nn/module.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

@@ -3,8 +3,8 @@
 // the CPU this is a loop of its own; elsewhere plain operations.
 #pragma once
 
-#include "learn/module.h"
-#include "learn/torch.h"
+#include "learn/nn/module.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

@@ -6,7 +6,7 @@
 
 #include "base/csr.h"
 
-#include "learn/torch.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

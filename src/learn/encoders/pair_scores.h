@@ -2,7 +2,7 @@
 // what devices add, every unit with every device.
 #pragma once
 
-#include "learn/torch.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

@@ -1,13 +1,13 @@
 // GDP's policy for any graph and any devices: GraphSAGE and attention in segments with
 // superposition, as in learn/policies/segment_attention.h, over features that mean the same
-// everywhere; a unit's vector is then scored on every device (learn/device_scores.h).
+// everywhere; a unit's vector is then scored on every device (learn/nn/device_scores.h).
 #pragma once
 
 #include <string>
 
 #include "learn/general/general_policy.h"
 #include "learn/general/network.h"
-#include "learn/unit_graph.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

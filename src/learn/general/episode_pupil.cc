@@ -8,7 +8,7 @@
 #include "learn/general/general_episode_policy.h"
 #include "learn/methods/episode_imitation.h"
 #include "learn/methods/episode_run.h"
-#include "learn/state.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 namespace {

@@ -8,7 +8,7 @@
 #include "learn/general/network.h"
 #include "learn/general/pupil.h"
 #include "learn/methods/episode_rewards.h"
-#include "learn/unit_graph.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

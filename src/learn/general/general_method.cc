@@ -5,15 +5,15 @@
 
 #include "base/error.h"
 
-#include "learn/device_view.h"
+#include "learn/features/device_view.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
 #include "learn/general/pupil.h"
 #include "learn/general/relief.h"
 #include "learn/general/rounding.h"
-#include "learn/method.h"
-#include "learn/optimizer.h"
-#include "learn/state.h"
+#include "learn/methods/method.h"
+#include "learn/nn/optimizer.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 namespace {

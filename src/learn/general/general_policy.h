@@ -1,10 +1,10 @@
-// A policy (learn/policy.h) whose parameters mean the same on every graph and for all devices.
+// A policy (learn/policies/policy.h) whose parameters mean the same on every graph and for all devices.
 #pragma once
 
 #include <memory>
 
-#include "learn/device_view.h"
-#include "learn/policy.h"
+#include "learn/features/device_view.h"
+#include "learn/policies/policy.h"
 
 namespace emplace::learn {
 

@@ -8,7 +8,7 @@
 #include "learn/general/episode_pupil.h"
 #include "learn/general/policy_pupil.h"
 #include "learn/general/sequence_policy.h"
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 
 namespace emplace::learn {
 namespace {

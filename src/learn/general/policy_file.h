@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "learn/general/network.h"
-#include "learn/state.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "learn/learners/ppo_batch.h"
-#include "learn/method.h"
+#include "learn/methods/method.h"
 
 namespace emplace::learn {
 namespace {

@@ -13,12 +13,12 @@
 
 #include "sim/placement.h"
 
-#include "placer/training.h"
+#include "search/learning_hooks.h"
 
-#include "learn/environment.h"
-#include "learn/module.h"
-#include "learn/torch.h"
-#include "learn/unit_graph.h"
+#include "learn/train/environment.h"
+#include "learn/nn/module.h"
+#include "learn/nn/torch.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

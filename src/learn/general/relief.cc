@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "learn/coordinates.h"
-#include "learn/groupings.h"
+#include "learn/units/coordinates.h"
+#include "learn/units/groupings.h"
 
 namespace emplace::learn {
 namespace {

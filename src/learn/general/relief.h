@@ -7,8 +7,8 @@
 
 #include "sim/placement.h"
 
-#include "learn/environment.h"
-#include "learn/unit_graph.h"
+#include "learn/train/environment.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "learn/device_scores.h"
+#include "learn/nn/device_scores.h"
 #include "learn/encoders/deep_graph_infomax.h"
 #include "learn/encoders/gcn.h"
-#include "learn/gradients.h"
+#include "learn/nn/gradients.h"
 #include "learn/policies/segment_seq2seq_net.h"
 #include "learn/policies/unit_sequence.h"
 

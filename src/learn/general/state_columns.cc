@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "learn/coordinates.h"
+#include "learn/units/coordinates.h"
 
 namespace emplace::learn {
 namespace {

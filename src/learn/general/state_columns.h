@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "learn/device_view.h"
+#include "learn/features/device_view.h"
 #include "learn/methods/placement_states.h"
-#include "learn/torch.h"
-#include "learn/unit_graph.h"
+#include "learn/nn/torch.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

@@ -11,11 +11,11 @@
 #include "base/parallel.h"
 
 #include "learn/blas.h"
-#include "learn/device_view.h"
+#include "learn/features/device_view.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
 #include "learn/general/pupil.h"
-#include "learn/optimizer.h"
+#include "learn/nn/optimizer.h"
 
 namespace emplace::learn {
 namespace {

@@ -13,11 +13,11 @@
 
 #include "sim/placement.h"
 
-#include "placer/budget.h"
+#include "search/budget.h"
 #include "placer/evaluator.h"
 
 #include "learn/general/network.h"
-#include "learn/optimizer_settings.h"
+#include "learn/nn/optimizer_settings.h"
 
 namespace emplace::learn {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "learn/state.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 
-#include "learn/learner.h"
-#include "learn/optimizer.h"
+#include "learn/learners/learner.h"
+#include "learn/nn/optimizer.h"
 
 namespace emplace::learn {
 namespace {

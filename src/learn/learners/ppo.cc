@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "learn/learner.h"
+#include "learn/learners/learner.h"
 #include "learn/learners/baseline.h"
 #include "learn/learners/ppo_batch.h"
-#include "learn/optimizer.h"
+#include "learn/nn/optimizer.h"
 
 namespace emplace::learn {
 namespace {

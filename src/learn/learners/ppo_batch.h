@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "learn/learner.h"
+#include "learn/learners/learner.h"
 #include "learn/learners/ppo.h"
 
 namespace emplace::learn {

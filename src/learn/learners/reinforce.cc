@@ -2,9 +2,9 @@
 
 #include <mutex>
 
-#include "learn/learner.h"
+#include "learn/learners/learner.h"
 #include "learn/learners/baseline.h"
-#include "learn/optimizer.h"
+#include "learn/nn/optimizer.h"
 
 namespace emplace::learn {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cost/problem.h"
 
-#include "learn/costs.h"
-#include "learn/optimizer_settings.h"
+#include "learn/train/costs.h"
+#include "learn/nn/optimizer_settings.h"
 #include "learn/parts.h"
 
 namespace emplace::learn {

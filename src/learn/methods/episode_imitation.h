@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 
-#include "learn/environment.h"
+#include "learn/train/environment.h"
 #include "learn/methods/move_policy.h"
 
 namespace emplace::learn {

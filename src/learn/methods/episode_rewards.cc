@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-#include "learn/state.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 

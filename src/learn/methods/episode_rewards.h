@@ -10,7 +10,7 @@
 
 #include "cost/problem.h"
 
-#include "learn/environment.h"
+#include "learn/train/environment.h"
 
 namespace emplace::learn {
 

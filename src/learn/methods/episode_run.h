@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 
-#include "learn/environment.h"
+#include "learn/train/environment.h"
 #include "learn/methods/episode_rewards.h"
 #include "learn/methods/move_policy.h"
 

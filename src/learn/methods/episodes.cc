@@ -12,8 +12,8 @@
 #include "learn/methods/episode_policy.h"
 #include "learn/methods/episode_run.h"
 #include "learn/methods/learned_grouping.h"
-#include "learn/optimizer.h"
-#include "learn/state.h"
+#include "learn/nn/optimizer.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 namespace {

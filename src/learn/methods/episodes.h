@@ -10,10 +10,10 @@
 #include "base/rng.h"
 
 #include "learn/encoders/message_passing_settings.h"
-#include "learn/method.h"
+#include "learn/methods/method.h"
 #include "learn/methods/episode_rewards.h"
 #include "learn/parts.h"
-#include "learn/unit_graph.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

@@ -9,12 +9,12 @@
 #include "base/rng.h"
 
 #include "learn/learners/baseline.h"
-#include "learn/module.h"
-#include "learn/optimizer.h"
+#include "learn/nn/module.h"
+#include "learn/nn/optimizer.h"
 #include "learn/policies/grouper.h"
-#include "learn/state.h"
-#include "learn/torch.h"
-#include "learn/unit_graph.h"
+#include "learn/train/state.h"
+#include "learn/nn/torch.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "learn/torch.h"
-#include "learn/unit_graph.h"
+#include "learn/nn/torch.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "learn/module.h"
-#include "learn/torch.h"
+#include "learn/nn/module.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "learn/orders.h"
+#include "learn/units/orders.h"
 
 namespace emplace::learn {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "learn/module.h"
+#include "learn/nn/module.h"
 #include "learn/policies/grouper_placer.h"
-#include "learn/torch.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 
@@ -13,7 +13,7 @@ namespace emplace::learn {
 // as parts of the number of units; 0 where there are fewer.
 Matrix neighbour_features(const UnitGraph& units);
 
-// By unit: its place in locality_order (learn/orders.h), by time, from -1 to 1.
+// By unit: its place in locality_order (learn/units/orders.h), by time, from -1 to 1.
 Matrix locality_feature(const UnitGraph& units);
 
 // A unit's features are its types' embedding (the mean over its ops), locality_feature, the other

@@ -8,10 +8,10 @@
 
 #include "base/check.h"
 
-#include "learn/group_embedding.h"
+#include "learn/units/group_embedding.h"
 #include "learn/policies/grouper.h"
 #include "learn/policies/seq2seq_net.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 
 namespace emplace::learn {
 namespace {

@@ -12,13 +12,13 @@
 #include "base/rng.h"
 
 #include "learn/parts.h"
-#include "learn/unit_graph.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 
 // Where groups begin.
 enum class FirstGroups {
-  kSlices,   // pieces of equal time along the locality order (learn/orders.h), which units leave
+  kSlices,   // pieces of equal time along the locality order (learn/units/orders.h), which units leave
              // and join as the grouper learns
   kWeights,  // what small random weights make of the features: nearly any group is as likely
   kDrawn,    // every unit in a group drawn once, and no grouper: what learned groups must beat

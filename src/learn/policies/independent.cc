@@ -1,6 +1,6 @@
 #include "learn/policies/independent.h"
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 
 namespace emplace::learn {
 namespace {

@@ -2,8 +2,8 @@
 // (Post's table, GDP's network).
 #pragma once
 
-#include "learn/policy.h"
-#include "learn/unit_graph.h"
+#include "learn/policies/policy.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

@@ -2,7 +2,7 @@
 
 #include "learn/encoders/graph_coordinates.h"
 #include "learn/encoders/graph_sage.h"
-#include "learn/features.h"
+#include "learn/features/features.h"
 #include "learn/policies/independent.h"
 #include "learn/policies/segment_attention_net.h"
 

@@ -16,7 +16,7 @@
 #include "base/rng.h"
 
 #include "learn/parts.h"
-#include "learn/unit_graph.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

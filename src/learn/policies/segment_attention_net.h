@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "learn/module.h"
-#include "learn/torch.h"
+#include "learn/nn/module.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

@@ -7,7 +7,7 @@
 #include "learn/encoders/gcn.h"
 #include "learn/policies/segment_seq2seq_net.h"
 #include "learn/policies/unit_sequence.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 
 namespace emplace::learn {
 namespace {

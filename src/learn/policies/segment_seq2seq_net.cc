@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "learn/recompute.h"
+#include "learn/nn/recompute.h"
 
 namespace emplace::learn {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "learn/policies/seq2seq_net.h"
-#include "learn/policy.h"
-#include "learn/torch.h"
+#include "learn/policies/policy.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 
@@ -22,7 +22,7 @@ struct Segment {
 class SegmentSeq2Seq {
  public:
   // `width` is the network's, which has both directions. Where scoring would keep more bytes than
-  // `most_bytes_kept` for gradients, segments are computed again (learn/recompute.h).
+  // `most_bytes_kept` for gradients, segments are computed again (learn/nn/recompute.h).
   SegmentSeq2Seq(std::int64_t steps, std::int64_t segment, std::int64_t width,
                  double most_bytes_kept);
 

@@ -1,9 +1,9 @@
 #include "learn/policies/seq2seq.h"
 
-#include "learn/features.h"
+#include "learn/features/features.h"
 #include "learn/policies/seq2seq_net.h"
 #include "learn/policies/unit_sequence.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 
 namespace emplace::learn {
 namespace {

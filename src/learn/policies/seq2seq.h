@@ -7,7 +7,7 @@
 #include "base/rng.h"
 
 #include "learn/parts.h"
-#include "learn/unit_graph.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 
@@ -19,7 +19,7 @@ struct SequencePolicySettings {
   bool decoder_sees_unit = false;
   double tanh_constant = 0;
   double temperature = 1;
-  // The units' sequence is locality_order, or else topological_order (learn/orders.h).
+  // The units' sequence is locality_order, or else topological_order (learn/units/orders.h).
   bool by_locality = true;
   // How often the device changes along the sequence at first, about; 0: as chance has it.
   double blocks = 16;

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "learn/encoders/lstm.h"
-#include "learn/module.h"
+#include "learn/nn/module.h"
 #include "learn/policies/device_head.h"
-#include "learn/torch.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 

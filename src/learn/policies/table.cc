@@ -1,7 +1,7 @@
 #include "learn/policies/table.h"
 
 #include "learn/policies/independent.h"
-#include "learn/policy.h"
+#include "learn/policies/policy.h"
 
 namespace emplace::learn {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "learn/parts.h"
-#include "learn/unit_graph.h"
+#include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 

@@ -3,16 +3,16 @@
 
 #include <vector>
 
-#include "learn/module.h"
-#include "learn/orders.h"
-#include "learn/policy.h"
-#include "learn/torch.h"
+#include "learn/nn/module.h"
+#include "learn/units/orders.h"
+#include "learn/policies/policy.h"
+#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 
 class UnitSequence {
  public:
-  // In locality_order, or else topological_order (learn/orders.h).
+  // In locality_order, or else topological_order (learn/units/orders.h).
   UnitSequence(UnitGraph units, bool by_locality, torch::Device device);
 
   const UnitGraph& units() const { return units_; }

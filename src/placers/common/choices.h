@@ -8,7 +8,7 @@
 
 #include "cost/problem.h"
 
-#include "placers/common/memory.h"
+#include "placer/memory.h"
 
 namespace emplace {
 

@@ -6,7 +6,7 @@
 #include "base/check.h"
 
 #include "placers/common/choices.h"
-#include "placers/common/linked_devices.h"
+#include "placer/linked_devices.h"
 #include "placers/common/traffic.h"
 
 namespace emplace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "placers/common/memory.h"
+#include "placer/memory.h"
 
 namespace emplace {
 

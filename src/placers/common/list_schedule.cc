@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-#include "placers/common/linked_devices.h"
+#include "placer/linked_devices.h"
 
 namespace emplace {
 namespace {

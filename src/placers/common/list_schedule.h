@@ -21,7 +21,7 @@
 #include "cost/problem.h"
 
 #include "placers/common/gap_timeline.h"
-#include "placers/common/memory.h"
+#include "placer/memory.h"
 
 namespace emplace {
 

@@ -15,7 +15,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-#include "placers/common/integer_program.h"
+#include "lp/integer_program.h"
 
 namespace emplace {
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "placers/stream/contiguous_split.h"
-#include "placers/stream/split_units.h"
+#include "stream/contiguous_split.h"
+#include "stream/split_units.h"
 
 namespace emplace {
 namespace {

@@ -12,11 +12,11 @@
 #include "placer/placer.h"
 
 #include "placers/common/greedy.h"
-#include "placers/common/linked_devices.h"
-#include "placers/common/memory.h"
-#include "placers/stream/contiguous_split.h"
-#include "placers/stream/fill.h"
-#include "placers/stream/split_units.h"
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
+#include "stream/contiguous_split.h"
+#include "stream/fill.h"
+#include "stream/split_units.h"
 
 namespace emplace {
 namespace {

@@ -2,7 +2,7 @@
 // Placement of DNN Graph Operators", NeurIPS 2020.
 //
 // For a stream: which item is on which device, such that the largest load is the least
-// (placers/stream/assignment_program.h). For a step: devices, starts and orders
+// (stream/assignment_program.h). For a step: devices, starts and orders
 // (placers/common/schedule_program.h); the simulator says how long the step really is. What is
 // proven on the way is a bound for every placement. Models that are too large are first coarsened;
 // then the answer is the best for the clusters only, and nothing is proven.
@@ -14,15 +14,15 @@
 
 #include "placers/common/choices.h"
 #include "placers/common/earliest_task.h"
-#include "placers/common/linked_devices.h"
+#include "placer/linked_devices.h"
 #include "placers/common/list_schedule.h"
-#include "placers/common/memory.h"
+#include "placer/memory.h"
 #include "placers/common/schedule_tasks.h"
-#include "placers/stream/assignment_program.h"
-#include "placers/stream/chain.h"
-#include "placers/stream/coarsen.h"
-#include "placers/stream/fill.h"
-#include "placers/stream/state.h"
+#include "stream/assignment_program.h"
+#include "stream/chain.h"
+#include "stream/coarsen.h"
+#include "stream/fill.h"
+#include "stream/state.h"
 
 namespace emplace {
 namespace {

@@ -12,8 +12,8 @@
 #include "placer/ranks.h"
 
 #include "placers/common/choices.h"
-#include "placers/common/linked_devices.h"
-#include "placers/common/memory.h"
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 
 namespace emplace {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "placers/common/choices.h"
 #include "placers/common/greedy.h"
-#include "placers/common/memory.h"
+#include "placer/memory.h"
 
 namespace emplace {
 namespace {

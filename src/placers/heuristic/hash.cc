@@ -5,8 +5,8 @@
 #include "placer/placer.h"
 
 #include "placers/common/choices.h"
-#include "placers/common/linked_devices.h"
-#include "placers/common/memory.h"
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 
 namespace emplace {
 namespace {

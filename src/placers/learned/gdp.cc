@@ -7,7 +7,7 @@
 // learned where no sample fits; here it costs more the more is missing.
 #include "placers/learned/support/learned.h"
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/learners/ppo.h"
 #include "learn/policies/segment_attention.h"
 

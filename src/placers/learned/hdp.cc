@@ -2,7 +2,7 @@
 // moving baseline (Mirhoseini et al., ICLR 2018). One grouping and four placements of it a round.
 #include "placers/learned/support/learned.h"
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
 #include "learn/policies/grouper_placer.h"

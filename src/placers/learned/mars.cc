@@ -7,7 +7,7 @@
 
 #include "placers/learned/support/learned.h"
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/learners/ppo.h"
 #include "learn/policies/grouper_placer.h"
 #include "learn/policies/segment_attention.h"

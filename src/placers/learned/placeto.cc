@@ -1,7 +1,7 @@
 // Placeto: a graph network looks at a whole placement and moves one unit after the other.
 #include "placers/learned/support/learned.h"
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/methods/episodes.h"
 
 namespace emplace {

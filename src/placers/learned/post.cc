@@ -4,7 +4,7 @@
 
 #include "placers/learned/support/learned.h"
 
-#include "learn/groupings.h"
+#include "learn/units/groupings.h"
 #include "learn/learners/cross_entropy.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "placer/budget.h"
+#include "search/budget.h"
 #include "placer/evaluator.h"
 #include "placer/placer.h"
 

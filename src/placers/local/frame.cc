@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 
-#include "placer/bound.h"
+#include "bound/lower_bound.h"
 
-#include "placers/common/memory.h"
+#include "placer/memory.h"
 
 namespace emplace {
 

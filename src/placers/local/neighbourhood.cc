@@ -4,7 +4,7 @@
 #include <array>
 #include <numeric>
 
-#include "placers/common/linked_devices.h"
+#include "placer/linked_devices.h"
 
 namespace emplace {
 namespace {

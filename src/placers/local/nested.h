@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "base/rng.h"
 
-#include "placer/budget.h"
+#include "search/budget.h"
 #include "placer/evaluator.h"
 
 namespace emplace {

@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 
-#include "placer/budget.h"
+#include "search/budget.h"
 #include "placer/evaluator.h"
 
 namespace emplace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "placers/local/walker.h"
-#include "placers/stream/level.h"
-#include "placers/stream/model.h"
-#include "placers/stream/state.h"
+#include "stream/level.h"
+#include "stream/model.h"
+#include "stream/state.h"
 
 namespace emplace {
 

@@ -15,7 +15,7 @@
 #include "placer/placer.h"
 
 #include "placers/common/coarse_graph.h"
-#include "placers/common/linked_devices.h"
+#include "placer/linked_devices.h"
 
 namespace emplace {
 namespace {

@@ -11,7 +11,7 @@
 #include "placers/local/latency_search.h"
 #include "placers/local/nested.h"
 #include "placers/local/starts.h"
-#include "placers/stream/solve.h"
+#include "stream/solve.h"
 
 namespace emplace {
 namespace {

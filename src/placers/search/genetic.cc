@@ -29,7 +29,7 @@
 
 #include "placers/common/choices.h"
 #include "placers/common/coarse_graph.h"
-#include "placers/common/linked_devices.h"
+#include "placer/linked_devices.h"
 #include "placers/local/clusters.h"
 #include "placers/local/frame.h"
 #include "placers/local/starts.h"

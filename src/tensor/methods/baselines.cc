@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "tensor/methods/methods.h"
-#include "tensor/selection/solve.h"
+#include "selection/solve.h"
 
 namespace emplace {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tensor/methods/methods.h"
-#include "tensor/selection/solve.h"
+#include "selection/solve.h"
 
 namespace emplace {
 namespace {

@@ -3,7 +3,7 @@
 // move. The choice on a level is a dynamic program over the coarsened graph; here a
 // strategy-selection problem, which the same eliminations solve, and which need not be a chain.
 #include "tensor/methods/methods.h"
-#include "tensor/selection/solve.h"
+#include "selection/solve.h"
 
 namespace emplace {
 namespace {

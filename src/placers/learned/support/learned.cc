@@ -11,10 +11,10 @@
 #include "placers/local/starts.h"
 
 #include "learn/blas.h"
-#include "learn/device.h"
+#include "learn/nn/device.h"
 #include "learn/general/general_method.h"
 #include "learn/general/shipped.h"
-#include "learn/trainer.h"
+#include "learn/train/trainer.h"
 
 namespace emplace {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "placer/placer.h"
 
-#include "learn/method.h"
+#include "learn/methods/method.h"
 
 namespace emplace {
 

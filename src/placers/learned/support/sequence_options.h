@@ -11,8 +11,8 @@
 
 #include "placers/learned/support/learned.h"
 
-#include "learn/groupings.h"
-#include "learn/method.h"
+#include "learn/units/groupings.h"
+#include "learn/methods/method.h"
 #include "learn/policies/seq2seq.h"
 
 namespace emplace {

@@ -1,0 +1,74 @@
+// How early ops can start, by class of device: at the end of a path with its transfers, and after
+// those that must have run on the same device before (bound_starts.cc).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+
+#include "bound/dag.h"
+
+namespace emplace {
+
+class EarliestStarts {
+ public:
+  explicit EarliestStarts(const BoundDag& dag)
+      : classes_(dag.num_classes()), start_(dag.size() * dag.num_classes(), 0) {}
+
+  Nanoseconds at(std::uint32_t node, std::size_t kind) const {
+    return start_[node * classes_ + kind];
+  }
+  void raise(std::uint32_t node, std::size_t kind, Nanoseconds start) {
+    Nanoseconds& known = start_[node * classes_ + kind];
+    if (start > known) known = start;
+  }
+  // kNever where the op may not run.
+  Nanoseconds end(const BoundDag& dag, std::uint32_t node, std::size_t kind) const {
+    return later(at(node, kind), dag.duration(node, kind));
+  }
+  // On whatever device.
+  Nanoseconds earliest(const BoundDag& dag, std::uint32_t node) const;
+
+  // What the op's predecessors say.
+  void propagate(const BoundDag& dag, std::uint32_t node);
+  void propagate(const BoundDag& dag) {
+    for (std::uint32_t node = 0; node < dag.size(); ++node) propagate(dag, node);
+  }
+
+ private:
+  std::size_t classes_;
+  std::vector<Nanoseconds> start_;  // [node][class]
+};
+
+// Raises starts by what ops near each other on one device cost: an ancestor either shares the
+// device of the op, and its time adds up with that of the others that do, or a transfer lies on
+// the way.
+class Neighbourhood {
+ public:
+  explicit Neighbourhood(const BoundDag& dag);
+  ~Neighbourhood();
+
+  // Whose predecessors have been dealt with. Looks at no more than `most` ancestors.
+  void raise(const BoundDag& dag, EarliestStarts& starts, std::uint32_t node, std::size_t most);
+
+ private:
+  struct Mate;
+  Nanoseconds on_one_device(const BoundDag& dag, std::size_t kind);
+  Nanoseconds start_on(const BoundDag& dag, const EarliestStarts& starts, std::uint32_t node,
+                       std::size_t kind, std::size_t most);
+  void look_back(const BoundDag& dag, std::uint32_t node, std::size_t kind, std::uint32_t target);
+
+  // Of the ancestors in sight: the least time from their end to the target's start when they run
+  // on its device, and when they do not.
+  std::vector<Nanoseconds> on_;
+  std::vector<Nanoseconds> off_;
+  std::vector<bool> seen_;
+  std::vector<std::uint32_t> touched_;
+  std::vector<std::uint32_t> open_;  // a heap: the latest in the order first
+  std::vector<std::uint32_t> rank_;  // a topological order by earliest start
+  std::vector<Mate> mates_;
+  std::vector<Mate> together_;
+};
+
+}  // namespace emplace

@@ -1,0 +1,111 @@
+#include "learn/train/environment.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace emplace::learn {
+namespace {
+
+bool every_pair_is_linked(const Cluster& cluster) {
+  for (DeviceId from = 0; from < cluster.num_devices(); ++from) {
+    for (DeviceId to = 0; to < cluster.num_devices(); ++to) {
+      if (from != to && cluster.link(from, to) == nullptr) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Environment::Environment(Evaluator& evaluator, const Budget& budget, std::string origin)
+    : evaluator_(evaluator),
+      budget_(budget),
+      origin_(std::move(origin)),
+      all_linked_(every_pair_is_linked(evaluator.problem().cluster())) {}
+
+std::int64_t Environment::affordable(std::int64_t wanted) const {
+  if (!budget_.evaluations) return wanted;
+  return std::clamp<std::int64_t>(*budget_.evaluations - evaluator_.evaluations(), 0, wanted);
+}
+
+std::future<std::vector<Outcome>> Environment::evaluate(std::vector<Placement> placements) {
+  return begin<Outcome>(
+      std::move(placements),
+      [this](const Placement& placement) {
+        return evaluate_one(placement, [&] { return evaluator_.evaluate(placement); });
+      },
+      [](const Outcome& outcome) { return outcome; });
+}
+
+std::future<std::vector<OutcomeWithStarts>> Environment::evaluate_with_starts(
+    std::vector<Placement> placements) {
+  return begin<OutcomeWithStarts>(
+      std::move(placements),
+      [this](const Placement& placement) {
+        OutcomeWithStarts result;
+        result.starts.assign(problem().num_ops(), 0);
+        result.outcome = evaluate_one(
+            placement, [&] { return evaluator_.evaluate_with_starts(placement, result.starts); });
+        return result;
+      },
+      [](const OutcomeWithStarts& result) { return result.outcome; });
+}
+
+template <class Result, class Evaluate, class OutcomeOf>
+std::future<std::vector<Result>> Environment::begin(std::vector<Placement> placements,
+                                                    const Evaluate& evaluate,
+                                                    const OutcomeOf& outcome_of) {
+  auto shared = std::make_shared<std::vector<Placement>>(std::move(placements));
+  auto running = std::async(std::launch::async, [this, shared, evaluate] {
+    std::vector<Result> results(shared->size());
+    parallel_for(results.size(), budget_.threads,
+                 [&](std::size_t i) { results[i] = evaluate((*shared)[i]); });
+    return results;
+  });
+  // Offered by whoever asks for the results, in order: threads must not decide between equals.
+  return std::async(std::launch::deferred,
+                    [this, shared, outcome_of, running = std::move(running)]() mutable {
+                      std::vector<Result> results = running.get();
+                      for (std::size_t i = 0; i < results.size(); ++i) {
+                        offer((*shared)[i], outcome_of(results[i]));
+                      }
+                      return results;
+                    });
+}
+
+void Environment::offer(Placement& placement, const Outcome& outcome) {
+  if (!outcome.valid) return;
+  const Evaluation value{outcome.step, outcome.overflow};
+  const std::optional<Evaluation> best = evaluator_.incumbent().value();
+  if (best && !(value < *best)) return;
+  evaluator_.incumbent().offer({std::move(placement), {}, value, origin_});
+}
+
+template <class ValueOf>
+Outcome Environment::evaluate_one(const Placement& placement, const ValueOf& value_of) {
+  const auto begin = std::chrono::steady_clock::now();
+  Outcome outcome;
+  try {
+    if (!all_linked_) check_placement(problem(), placement);
+    const Evaluation value = value_of();
+    outcome.step = value.step;
+    outcome.overflow = value.overflow;
+  } catch (const Error&) {
+    outcome.valid = false;
+    evaluator_.count(1);
+  }
+  evaluation_nanoseconds_ +=
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin)
+          .count();
+  return outcome;
+}
+
+double Environment::take_evaluation_seconds() {
+  return static_cast<double>(evaluation_nanoseconds_.exchange(0)) * 1e-9;
+}
+
+}  // namespace emplace::learn

@@ -1,0 +1,186 @@
+#include "learn/train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+#include "learn/train/state.h"
+#include "learn/nn/torch.h"
+
+namespace emplace::learn {
+namespace {
+
+// Of all that placements are valued by: durations, transfers, capacities, what may run where.
+std::uint64_t fingerprint(const Problem& problem) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto mix = [&](std::int64_t value) {
+    hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
+    hash ^= hash >> 31;
+  };
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    mix(problem.cluster().device(device).memory);
+    for (OpId op = 0; op < problem.num_ops(); ++op) mix(problem.duration(op, device));
+    for (DeviceId to = 0; to < problem.num_devices(); ++to) {
+      // A few sizes tell latency and bandwidth.
+      const TensorId tensors = problem.graph().num_tensors();
+      for (TensorId i = 0; i < std::min<TensorId>(tensors, 16); ++i) {
+        mix(problem.transfer_time(i * (tensors / std::min<TensorId>(tensors, 16)), device, to));
+      }
+    }
+  }
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    mix(problem.group_resident_bytes(group));
+    for (const DeviceId device : problem.allowed_devices(group)) mix(device);
+  }
+  return hash;
+}
+
+class Trainer {
+ public:
+  Trainer(Method& method, Environment& environment, Rng rng, const TrainerSettings& settings)
+      : method_(method),
+        environment_(environment),
+        began_with_(numbers(rng)),
+        rng_(rng),
+        settings_(settings),
+        training_(environment.evaluator().training()) {}
+
+  void run() {
+    if (training_.resume.empty()) {
+      method_.prepare(environment_, rng_);
+      if (settings_.begin_from) method_.imitate(*settings_.begin_from, environment_, rng_);
+      // Cut short, it is not what a run that goes on begins with: there is nothing to save.
+      if (environment_.spent()) return;
+    } else {
+      load();
+    }
+    while (!environment_.spent() && !method_.done() &&
+           !environment_.evaluator().incumbent().optimal()) {
+      const Rng before = rng_;
+      const std::int64_t evaluations = environment_.evaluator().evaluations();
+      if (!round()) {
+        // What a shorter last round did is not what a longer run would do: it does not count.
+        rng_ = before;
+        save(evaluations);
+        return;
+      }
+      if (seconds_since_save() >= training_.save_seconds) save();
+    }
+    save();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Whether it was a whole one.
+  bool round() {
+    TrainingPoint point;
+    point.learned = method_.round(environment_, rng_, point);
+    point.round = rounds_ + 1;
+    if (point.learned) ++rounds_;
+    point.evaluations = environment_.evaluator().evaluations();
+    point.seconds = seconds();
+    point.evaluation_seconds = environment_.take_evaluation_seconds();
+    const auto best = environment_.evaluator().incumbent().value();
+    if (best && best->fits()) point.best = best->step;
+    if (training_.on_round) training_.on_round(point);
+    return point.learned;
+  }
+
+  double seconds() const { return seconds_before_ + environment_.budget().elapsed_seconds(); }
+  double seconds_since_save() const {
+    return std::chrono::duration<double>(Clock::now() - saved_at_).count();
+  }
+
+  static std::vector<std::int64_t> numbers(const Rng& rng) {
+    return {rng.state().begin(), rng.state().end()};
+  }
+
+  // What must be the same for a checkpoint to make sense.
+  std::string subject() const {
+    const Problem& problem = environment_.problem();
+    const Objective& objective = environment_.evaluator().objective();
+    const char* goal = !objective.throughput()               ? "the step"
+                       : objective.overlap == Overlap::kFull ? "the period"
+                                                             : "the period without overlap";
+    return fmt::format("{} for {} of {}: {} ops in {} groups on {} devices, costs {:016x}",
+                       settings_.key, goal, problem.graph().name(), problem.num_ops(),
+                       problem.num_groups(), problem.num_devices(), fingerprint(problem));
+  }
+
+  void save() { save(environment_.evaluator().evaluations()); }
+
+  // After so many evaluations.
+  void save(std::int64_t evaluations) {
+    if (!training_.save) return;
+    StateWriter state;
+    state.put("subject", subject());
+    state.put("began_with", began_with_);
+    state.put("rng", numbers(rng_));
+    state.put("round", rounds_);
+    state.put("evaluations", evaluations);
+    state.put("seconds", seconds());
+    const std::optional<Solution> best = environment_.evaluator().incumbent().best();
+    std::vector<std::int64_t> devices;
+    if (best) devices.assign(best->placement.begin(), best->placement.end());
+    state.put("best", devices);
+    state.put("best_priorities", best ? best->schedule.priorities : std::vector<std::int64_t>{});
+    method_.save(state);
+    training_.save(state.bytes());
+    saved_at_ = Clock::now();
+  }
+
+  void load() {
+    const StateReader state(training_.resume, training_.resume_name);
+    const std::string saved = state.text("subject");
+    if (saved != subject()) {
+      fail_input("{}: a checkpoint of {}; expected one of {}", training_.resume_name, saved,
+                 subject());
+    }
+    if (state.integers("began_with") != began_with_) {
+      fail_input("{}: a checkpoint of a run with another seed", training_.resume_name);
+    }
+    const std::vector<std::int64_t> words = state.integers("rng");
+    Rng::State rng_state{};
+    if (words.size() != rng_state.size()) fail_input("{}: 'rng' is wrong", training_.resume_name);
+    std::copy(words.begin(), words.end(), rng_state.begin());
+    rng_ = Rng(rng_state);
+    rounds_ = state.integer("round");
+    seconds_before_ = state.real("seconds");
+    Evaluator& evaluator = environment_.evaluator();
+    const std::vector<std::int64_t> devices = state.integers("best");
+    if (!devices.empty()) {
+      Solution best{Placement(devices.begin(), devices.end()),
+                    Schedule{state.integers("best_priorities")},
+                    {},
+                    settings_.key};
+      with_context(training_.resume_name,
+                   [&] { check_placement(environment_.problem(), best.placement); });
+      best.value = evaluator.evaluate(best.placement, best.schedule);
+      evaluator.incumbent().offer(std::move(best));
+    }
+    evaluator.count(state.integer("evaluations") - evaluator.evaluations());
+    method_.load(state);
+  }
+
+  Method& method_;
+  Environment& environment_;
+  std::vector<std::int64_t> began_with_;  // stands for the seed
+  Rng rng_;
+  const TrainerSettings& settings_;
+  const Training& training_;
+  std::int64_t rounds_ = 0;
+  double seconds_before_ = 0;
+  Clock::time_point saved_at_ = Clock::now();
+};
+
+}  // namespace
+
+void train(Method& method, Environment& environment, Rng rng, const TrainerSettings& settings) {
+  Trainer(method, environment, rng, settings).run();
+}
+
+}  // namespace emplace::learn

@@ -1,0 +1,50 @@
+#include "selection/incumbent.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace emplace {
+
+bool SelectionIncumbent::offer(const Assignment& assignment) {
+  const bool fits = assignment.feasible();
+  if (fits ? feasible() && assignment.cost() >= cost() : feasible()) return false;
+  const std::lock_guard lock(mutex_);
+  if (fits) {
+    if (feasible() && assignment.cost() >= cost()) return false;
+  } else {
+    const auto quality = std::tuple(assignment.blocked(), assignment.excess());
+    if (feasible() || (!choice_.empty() && quality >= std::tuple(blocked_, excess_))) return false;
+    std::tie(blocked_, excess_) = quality;
+  }
+  choice_.assign(assignment.choice().begin(), assignment.choice().end());
+  if (!fits) return true;
+  cost_ = assignment.cost();
+  if (!feasible()) first_feasible_ = elapsed();
+  feasible_ = true;
+  report();
+  return true;
+}
+
+void SelectionIncumbent::raise_bound(std::int64_t bound) {
+  const std::lock_guard lock(mutex_);
+  if (bound <= bound_) return;
+  bound_ = bound;
+  report();
+}
+
+std::vector<std::int32_t> SelectionIncumbent::choice() const {
+  const std::lock_guard lock(mutex_);
+  return choice_;
+}
+
+bool SelectionIncumbent::done() const {
+  return proven() || elapsed() >= options_.seconds ||
+         (options_.cancelled != nullptr && options_.cancelled());
+}
+
+void SelectionIncumbent::report() {
+  if (options_.progress == nullptr) return;
+  options_.progress({elapsed(), feasible(), cost(), std::min(bound(), cost()), nodes_left_});
+}
+
+}  // namespace emplace

@@ -1,0 +1,172 @@
+#include "stream/ideals.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "base/rng.h"
+
+namespace emplace {
+namespace {
+
+// An ideal is known by the sum of its elements' random codes (Zobrist 1970): of 128 bits, so that
+// two of the millions of ideals that fit in memory are never taken for one.
+using Code = std::array<std::uint64_t, 2>;
+
+Code operator+(const Code& a, const Code& b) {
+  return {a[0] + b[0], a[1] + b[1]};
+}
+
+struct CodeHash {
+  std::size_t operator()(const Code& code) const { return code[0]; }
+};
+
+// Walks from ideal to ideal, depth first, by adding and taking back elements.
+class Enumeration {
+ public:
+  using Step = IdealLattice::Step;
+  struct Found {
+    std::vector<Step> steps;
+    std::uint32_t size = 0;     // elements
+    std::uint32_t element = 0;  // added last when it was found,
+    std::uint32_t before = 0;   // to this ideal
+  };
+
+  Enumeration(const Csr<std::uint32_t>& successors, std::size_t limit)
+      : successors_(successors), limit_(limit), waits_(successors.size(), 0) {
+    for (const std::uint32_t to : successors.values()) ++waits_[to];
+    Rng rng(1);
+    for (std::size_t i = 0; i < successors.size(); ++i) codes_.push_back({rng.next(), rng.next()});
+  }
+
+  // False when there are more than the limit.
+  bool run() {
+    std::vector<std::uint32_t> ready;
+    for (std::uint32_t element = 0; element < waits_.size(); ++element) {
+      if (waits_[element] == 0) ready.push_back(element);
+    }
+    known_.try_emplace(Code{}, 0);
+    if (too_many(ready)) return false;
+    enter({}, std::move(ready));
+    while (!frames_.empty()) {
+      if (frames_.back().next == frames_.back().ready.size()) {
+        leave();
+      } else if (!advance()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<Found> take() { return std::move(found_); }
+
+ private:
+  struct Frame {
+    std::uint32_t ideal;
+    Code code;
+    std::vector<std::uint32_t> ready;
+    std::size_t next = 0;  // of `ready`
+  };
+
+  void enter(const Code& code, std::vector<std::uint32_t> ready) {
+    const auto ideal = static_cast<std::uint32_t>(found_.size());
+    Found found;
+    if (!frames_.empty()) {
+      const Frame& above = frames_.back();
+      found.size = found_[above.ideal].size + 1;
+      found.element = above.ready[above.next - 1];
+      found.before = above.ideal;
+    }
+    found_.push_back(std::move(found));
+    frames_.push_back({ideal, code, std::move(ready)});
+  }
+
+  void leave() {
+    const std::uint32_t ideal = frames_.back().ideal;
+    frames_.pop_back();
+    if (frames_.empty()) return;
+    for (const std::uint32_t to : successors_[found_[ideal].element]) ++waits_[to];
+  }
+
+  // False when that makes one ideal too many.
+  bool advance() {
+    Frame& frame = frames_.back();
+    const std::uint32_t element = frame.ready[frame.next++];
+    const Code code = frame.code + codes_[element];
+    const auto next = static_cast<std::uint32_t>(found_.size());
+    const auto [known, added] = known_.try_emplace(code, next);
+    found_[frame.ideal].steps.push_back({element, known->second});
+    if (!added) return true;
+    if (found_.size() == limit_) return false;
+    std::vector<std::uint32_t> ready = frame.ready;
+    std::erase(ready, element);
+    for (const std::uint32_t to : successors_[element]) {
+      if (--waits_[to] == 0) ready.push_back(to);
+    }
+    if (too_many(ready)) return false;
+    enter(code, std::move(ready));
+    return true;
+  }
+
+  // Each set of what is ready makes an ideal.
+  bool too_many(const std::vector<std::uint32_t>& ready) const {
+    return ready.size() >= 32 || (std::size_t{1} << ready.size()) > limit_;
+  }
+
+  const Csr<std::uint32_t>& successors_;
+  std::size_t limit_;
+  std::vector<std::uint32_t> waits_;
+  std::vector<Code> codes_;
+  std::unordered_map<Code, std::uint32_t, CodeHash> known_;
+  std::vector<Found> found_;
+  std::vector<Frame> frames_;
+};
+
+}  // namespace
+
+std::optional<IdealLattice> IdealLattice::enumerate(const Csr<std::uint32_t>& successors,
+                                                    std::size_t limit) {
+  // Any order of n elements has n + 1 ideals at least.
+  if (successors.size() >= limit) return std::nullopt;
+  Enumeration enumeration(successors, limit);
+  if (!enumeration.run()) return std::nullopt;
+  const std::vector<Enumeration::Found> found = enumeration.take();
+  std::vector<std::uint32_t> order(found.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return found[a].size < found[b].size; });
+  std::vector<std::uint32_t> number(found.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) number[order[i]] = i;
+  IdealLattice result;
+  result.num_elements_ = static_cast<std::uint32_t>(successors.size());
+  for (const std::uint32_t i : order) {
+    std::vector<Step> steps = found[i].steps;
+    for (Step& step : steps) step.ideal = number[step.ideal];
+    result.steps_.push_back(steps);
+    result.origin_.push_back({found[i].element, number[found[i].before]});
+  }
+  return result;
+}
+
+IdealLattice IdealLattice::chain(std::uint32_t num_elements) {
+  IdealLattice result;
+  result.num_elements_ = num_elements;
+  result.origin_.emplace_back();
+  for (std::uint32_t i = 0; i < num_elements; ++i) {
+    result.steps_.push_back(std::array{Step{i, i + 1}});
+    result.origin_.push_back({i, i});
+  }
+  result.steps_.push_back(std::array<Step, 0>{});
+  return result;
+}
+
+std::vector<std::uint32_t> IdealLattice::elements(std::uint32_t ideal) const {
+  std::vector<std::uint32_t> result;
+  for (; ideal != 0; ideal = origin_[ideal].ideal) result.push_back(origin_[ideal].element);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace emplace
