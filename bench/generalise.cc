@@ -44,13 +44,13 @@ struct Settings {
 // "gdp@8000": a placer with a budget of evaluations; "auto@10s": of time.
 struct Entrant {
   std::string text;
-  PlacerSpec placer;
+  MethodSpec placer;
   Budget budget;
 };
 
 Entrant parse(const std::string& text) {
   const std::size_t at = text.rfind('@');
-  Entrant entrant{.text = text, .placer = PlacerSpec::parse(text.substr(0, at)), .budget = {}};
+  Entrant entrant{.text = text, .placer = MethodSpec::parse(text.substr(0, at)), .budget = {}};
   if (at == std::string::npos) return entrant;
   const std::string limit = text.substr(at + 1);
   if (!limit.empty() && limit.find_first_not_of("0123456789") == std::string::npos) {

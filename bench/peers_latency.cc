@@ -97,7 +97,7 @@ struct Outcome {
   }
 };
 
-Outcome measure(const std::string& path, const Settings& settings, const PlacerSpec& placer) {
+Outcome measure(const std::string& path, const Settings& settings, const MethodSpec& placer) {
   const Model model = read_model(path);
   if (model.cluster == nullptr) fail_input("{}: says nothing of devices", path);
   const auto problem = compile(model.graph, accelerators_of(*model.cluster));
@@ -174,7 +174,7 @@ void print(const std::vector<Outcome>& outcomes, const std::string& placer) {
 void run(Settings settings) {
   if (settings.files.empty()) settings.files = files_below(kFolder, ".json");
   if (settings.files.empty()) fail_option("no files given, and none in {}", kFolder);
-  const PlacerSpec placer = PlacerSpec::parse(settings.placer);
+  const MethodSpec placer = MethodSpec::parse(settings.placer);
   all_placers().make(placer);
   std::vector<Outcome> outcomes;
   for (const std::string& file : settings.files) {

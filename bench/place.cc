@@ -11,11 +11,11 @@
 
 #include "base/units.h"
 
-#include "bound/lower_bound.h"
 #include "placer/run.h"
 
 #include "placers/all.h"
 
+#include "bound/lower_bound.h"
 #include "io/readers.h"
 #include "support/trials.h"
 
@@ -28,7 +28,7 @@ void run(const std::string& path, const std::string& cluster) {
   const auto problem = compile(model.graph, read_cluster(cluster));
   const auto simulator = std::make_shared<const Simulator>(problem);
   std::vector<RunResult> results;
-  for (const PlacerInfo* info : all_placers().list()) {
+  for (const MethodInfo* info : all_placers().list()) {
     if (!bench::is_constructive(*info)) continue;
     Evaluator evaluator(simulator);
     results.push_back(run_placer(all_placers(), evaluator,

@@ -73,7 +73,7 @@ Entrants entrants_of(const std::vector<Claim>& chosen) {
     }
   }
   for (const auto& [name, placers] : entrants) {
-    for (const std::string& placer : placers) all_placers().make(PlacerSpec::parse(placer));
+    for (const std::string& placer : placers) all_placers().make(MethodSpec::parse(placer));
   }
   return entrants;
 }

@@ -73,7 +73,7 @@ struct Outcome {
   double gigabytes = 0;
 };
 
-Outcome measure(const std::string& name, const Settings& settings, const PlacerSpec& placer) {
+Outcome measure(const std::string& name, const Settings& settings, const MethodSpec& placer) {
   forget_peak_memory();
   const auto start = std::chrono::steady_clock::now();
   const Model model = read_model(name);
@@ -118,7 +118,7 @@ void print(const Outcome& one, const Settings& settings) {
 }
 
 void run(const Settings& settings) {
-  const PlacerSpec placer = PlacerSpec::parse(settings.placer);
+  const MethodSpec placer = MethodSpec::parse(settings.placer);
   all_placers().make(placer);
   std::vector<std::string> names = settings.graphs;
   if (names.empty()) {

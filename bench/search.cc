@@ -21,10 +21,9 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
-#include "bound/lower_bound.h"
-
 #include "placers/all.h"
 
+#include "bound/lower_bound.h"
 #include "cli/table.h"
 #include "io/file.h"
 #include "io/readers.h"
@@ -107,7 +106,7 @@ std::vector<std::string> graph_names(const Settings& settings) {
   return files;
 }
 
-std::vector<Case> make_cases(const Settings& settings, const PlacerSpec& placer) {
+std::vector<Case> make_cases(const Settings& settings, const MethodSpec& placer) {
   const std::vector<std::string> names = graph_names(settings);
   const std::size_t clusters = settings.clusters.size();
   std::vector<Model> models(names.size());
@@ -128,14 +127,14 @@ std::vector<Case> make_cases(const Settings& settings, const PlacerSpec& placer)
 }
 
 // The placers to compare with; "all" stands for every other one that searches.
-std::vector<PlacerSpec> rivals(const std::vector<std::string>& against, const PlacerSpec& placer) {
-  std::vector<PlacerSpec> specs;
+std::vector<MethodSpec> rivals(const std::vector<std::string>& against, const MethodSpec& placer) {
+  std::vector<MethodSpec> specs;
   for (const std::string& text : against) {
     if (text != "all") {
-      specs.push_back(PlacerSpec::parse(text));
+      specs.push_back(MethodSpec::parse(text));
       continue;
     }
-    for (const PlacerInfo* info : all_placers().list()) {
+    for (const MethodInfo* info : all_placers().list()) {
       if (!is_constructive(*info) && info->key != placer.key) specs.push_back({info->key, {}});
     }
   }
@@ -149,12 +148,12 @@ struct Trial {
 };
 
 std::vector<Trial> make_trials(std::vector<Case>& cases, const Settings& settings,
-                               const PlacerSpec& placer, const std::vector<PlacerSpec>& others) {
+                               const MethodSpec& placer, const std::vector<MethodSpec>& others) {
   std::vector<Trial> trials;
   for (Case& one : cases) {
     one.runs.resize(static_cast<std::size_t>(settings.seeds));
     one.others.resize(others.size());
-    const auto add = [&](const PlacerSpec& spec, std::size_t seed, SearchResult& result) {
+    const auto add = [&](const MethodSpec& spec, std::size_t seed, SearchResult& result) {
       trials.push_back({&one, {spec, seed, settings.seconds, settings.threads}, &result});
     };
     for (std::size_t i = 0; i < one.runs.size(); ++i) add(placer, i + 1, one.runs[i]);
@@ -330,10 +329,10 @@ void write_json(const std::vector<Case>& cases, const Settings& settings) {
 }
 
 void run(const Settings& settings) {
-  const PlacerSpec placer = PlacerSpec::parse(settings.placer);
+  const MethodSpec placer = MethodSpec::parse(settings.placer);
   all_placers().make(placer);  // refuses a bad one before minutes are spent
-  const std::vector<PlacerSpec> others = rivals(settings.against, placer);
-  for (const PlacerSpec& other : others) all_placers().make(other);
+  const std::vector<MethodSpec> others = rivals(settings.against, placer);
+  for (const MethodSpec& other : others) all_placers().make(other);
 
   std::vector<Case> cases = make_cases(settings, placer);
   run_trials(make_trials(cases, settings, placer, others), settings.jobs);

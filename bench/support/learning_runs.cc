@@ -80,7 +80,7 @@ class ThreadClock {
 
 RunKey run_key(const Workload& workload, const std::string& placer, int seed,
                std::int64_t evaluations) {
-  const bool chance = all_placers().info(PlacerSpec::parse(placer).key).randomized;
+  const bool chance = all_placers().info(MethodSpec::parse(placer).key).randomized;
   return {workload.description(), placer, static_cast<std::uint64_t>(chance ? seed : 1),
           evaluations};
 }
@@ -118,7 +118,7 @@ LearningRun run(const Stage& stage, const RunKey& key) {
   };
   const RunResult found =
       run_placer(all_placers(), evaluator,
-                 {PlacerSpec::parse(key.placer), std::string(kOwnSchedule), key.seed}, budget);
+                 {MethodSpec::parse(key.placer), std::string(kOwnSchedule), key.seed}, budget);
   result.step = found.evaluation.step;
   result.fits = found.evaluation.fits();
   result.evaluations = found.evaluations;

@@ -13,11 +13,11 @@
 
 namespace emplace::bench {
 
-bool is_constructive(const PlacerInfo& info) {
+bool is_constructive(const MethodInfo& info) {
   return info.family == "heuristic" || info.family == "partition";
 }
 
-Answer best_order(const std::shared_ptr<const Simulator>& simulator, const PlacerSpec& placer) {
+Answer best_order(const std::shared_ptr<const Simulator>& simulator, const MethodSpec& placer) {
   Evaluator evaluator(simulator);
   const RunResult own =
       run_placer(all_placers(), evaluator, {placer, std::string(kOwnSchedule), 1}, Budget{});
@@ -34,7 +34,7 @@ Answer best_order(const std::shared_ptr<const Simulator>& simulator, const Place
 std::optional<Answer> best_constructive(const std::shared_ptr<const Simulator>& simulator,
                                         std::string_view except) {
   std::optional<Answer> best;
-  for (const PlacerInfo* info : all_placers().list()) {
+  for (const MethodInfo* info : all_placers().list()) {
     if (!is_constructive(*info) || info->key == except) continue;
     try {
       const Answer answer = best_order(simulator, {info->key, {}});

@@ -14,8 +14,9 @@
 
 #include "sim/simulator.h"
 
-#include "search/registry.h"
 #include "placer/run.h"
+
+#include "search/registry.h"
 
 namespace emplace::bench {
 
@@ -26,10 +27,10 @@ struct Answer {
 };
 
 // Whether a placer ends by itself at once, rather than searching for as long as it may.
-bool is_constructive(const PlacerInfo& info);
+bool is_constructive(const MethodInfo& info);
 
 // One placer with the best order; throws where the placer does.
-Answer best_order(const std::shared_ptr<const Simulator>& simulator, const PlacerSpec& placer);
+Answer best_order(const std::shared_ptr<const Simulator>& simulator, const MethodSpec& placer);
 
 // The best of every constructive placer but `except`, with every order. Nothing where none gives an
 // answer; the answer fits if any does.
@@ -37,7 +38,7 @@ std::optional<Answer> best_constructive(const std::shared_ptr<const Simulator>& 
                                         std::string_view except = {});
 
 struct Search {
-  PlacerSpec placer;
+  MethodSpec placer;
   std::uint64_t seed = 1;
   double seconds = 30;
   int threads = 2;

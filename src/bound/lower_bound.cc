@@ -219,4 +219,9 @@ LowerBound improve_bound(const Problem& problem, Nanoseconds upper, const Budget
   return improvement.best();
 }
 
+LowerBound lower_bound(const Problem& problem, const Objective& objective) {
+  return objective.match([&](const StepTime&) { return lower_bound(problem); },
+                         [&](const StreamPeriod&) { return period_lower_bound(problem); });
+}
+
 }  // namespace emplace

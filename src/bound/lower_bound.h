@@ -9,6 +9,8 @@
 
 #include "cost/problem.h"
 
+#include "sim/objective.h"
+
 #include "search/budget.h"
 #include "search/lower_bound.h"
 
@@ -31,6 +33,9 @@ LowerBound improve_bound(const Problem& problem, Nanoseconds upper, const Budget
 // At most the period of every placement's stream, whatever overlaps: the total work spread over the
 // devices, or the longest group of ops that must share one.
 LowerBound period_lower_bound(const Problem& problem);
+
+// Of placements that fit, whatever the objective.
+LowerBound lower_bound(const Problem& problem, const Objective& objective);
 
 // How a device's memory is counted (docs/simulator.md): over time, or all at once in a stream.
 enum class MemoryRule { kStep, kStream };

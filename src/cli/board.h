@@ -6,9 +6,9 @@
 #include <string>
 
 #include "placer/run.h"
-#include "search/learning_hooks.h"
 
 #include "cli/stages.h"
+#include "search/learning.h"
 
 namespace emplace::cli {
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "placer/run.h"
-#include "search/learning_hooks.h"
 
 #include "cli/command.h"
 #include "cli/stages.h"
 #include "io/training_curves.h"
+#include "search/learning.h"
 
 namespace emplace::cli {
 

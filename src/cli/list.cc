@@ -11,7 +11,7 @@
 namespace emplace::cli {
 namespace {
 
-void print_placer(const PlacerInfo& info) {
+void print_placer(const MethodInfo& info) {
   fmt::print("{} ({})\n  {}\n  {}\n", info.key, info.family, info.summary, info.reference);
   if (info.options.empty()) {
     fmt::print("  no options\n");
@@ -27,7 +27,7 @@ void print_placer(const PlacerInfo& info) {
 // docs/placers.md.
 void print_markdown() {
   fmt::print("# Placers\n\nWritten by `emplace list --markdown`.\n");
-  for (const PlacerInfo* info : all_placers().list()) {
+  for (const MethodInfo* info : all_placers().list()) {
     fmt::print("\n## `{}`\n{} *{}; family {}.*\n", info->key, info->summary, info->reference,
                info->family);
     if (info->options.empty()) continue;
@@ -45,7 +45,7 @@ void print_markdown() {
 
 void print_all() {
   Table placers({{"placer"}, {"family"}, {"what it does"}, {"from"}});
-  for (const PlacerInfo* info : all_placers().list()) {
+  for (const MethodInfo* info : all_placers().list()) {
     placers.add({info->key, info->family, info->summary, info->reference});
   }
   Table orders({{"scheduler"}, {"order of the ops that are ready on a device"}});

@@ -116,7 +116,7 @@ class PartitionRun {
     budget.cancelled = &session_.cancelled;
     budget.threads = hardware_threads();
     const RunResult placed =
-        run_placer(all_placers(), evaluator, {.placer = PlacerSpec::parse("auto")}, budget);
+        run_placer(all_placers(), evaluator, {.placer = MethodSpec::parse("auto")}, budget);
     placed_ =
         simulate(simulator, "placement (auto)", placed.result.placement, placed.result.schedule);
   }

@@ -33,14 +33,14 @@ std::vector<std::string> scheduler_keys(const std::string& text) {
   return keys;
 }
 
-std::vector<PlacerSpec> placer_specs(const std::string& text) {
-  std::vector<PlacerSpec> specs;
+std::vector<MethodSpec> placer_specs(const std::string& text) {
+  std::vector<MethodSpec> specs;
   if (text == "all") {
-    for (const PlacerInfo* info : all_placers().list()) specs.push_back({info->key, {}});
+    for (const MethodInfo* info : all_placers().list()) specs.push_back({info->key, {}});
     return specs;
   }
   for (const std::string& spec : split_specs(text)) {
-    specs.push_back(PlacerSpec::parse(spec));
+    specs.push_back(MethodSpec::parse(spec));
     all_placers().make(specs.back());  // refuse a bad option before the first one runs
   }
   return specs;
@@ -201,7 +201,7 @@ class Runner {
   Board board_;
   std::vector<std::unique_ptr<LearningFiles>> files_;  // by run
   std::vector<RunResult> results_;
-  PlacerSpec failed_;
+  MethodSpec failed_;
   std::vector<std::string> failures_;
 };
 
@@ -210,7 +210,7 @@ class Runner {
 std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
                                  std::uint64_t first_seed, int seeds) {
   std::vector<PlacerRun> runs;
-  for (const PlacerSpec& spec : placer_specs(placers)) {
+  for (const MethodSpec& spec : placer_specs(placers)) {
     const int repeats = all_placers().info(spec.key).randomized ? seeds : 1;
     // Orders of one placement come together, so that it is made once.
     for (int i = 0; i < repeats; ++i) {

@@ -16,11 +16,11 @@
 #include "cli/exercises.h"
 #include "cli/progress.h"
 #include "io/file.h"
-#include "learn/nn/device.h"
 #include "learn/general/canonical.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
 #include "learn/general/teacher.h"
+#include "learn/nn/device.h"
 
 namespace emplace::cli {
 namespace {
@@ -96,7 +96,7 @@ learn::Exercise prepare(const NamedProblem& problem, const Arguments& arguments,
   const auto run = [&](const std::string& spec) {
     Evaluator evaluator(exercise.evaluator->simulator());
     return run_placer(all_placers(), evaluator,
-                      {.placer = PlacerSpec::parse(spec), .seed = arguments.seed}, budget);
+                      {.placer = MethodSpec::parse(spec), .seed = arguments.seed}, budget);
   };
   exercise.reference_seconds = static_cast<double>(run("expert").evaluation.step) * 1e-9;
   if (arguments.imitate == "none" || arguments.teacher.imitation_steps == 0) return exercise;
@@ -125,7 +125,7 @@ void check(const Arguments& arguments) {
   if ((arguments.imitate == "none") != (arguments.teacher.imitation_steps == 0)) {
     fail_option("--imitate and --imitation-steps: expected both or neither");
   }
-  if (arguments.imitate != "none") all_placers().make(PlacerSpec::parse(arguments.imitate));
+  if (arguments.imitate != "none") all_placers().make(MethodSpec::parse(arguments.imitate));
   require_writable(arguments.output);
   learn::require_device(arguments.teacher.device);
 }

@@ -6,10 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "search/learning_hooks.h"
-
 #include "io/append_file.h"
 #include "io/event_file.h"
+#include "search/learning.h"
 
 namespace emplace {
 

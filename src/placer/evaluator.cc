@@ -29,32 +29,21 @@ class Evaluator::Lease {
   Simulator::WorkspacePtr workspace_;
 };
 
-Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective,
-                     std::vector<Solution> starts)
-    : simulator_(std::move(simulator)), objective_(objective), starts_(std::move(starts)) {
-  for (Solution& start : starts_) start.value = evaluate(start.placement, start.schedule);
-  evaluations_ = 0;
-}
+Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator, Objective objective)
+    : simulator_(std::move(simulator)), objective_(objective) {}
 
-Evaluator::Evaluator(std::shared_ptr<const Problem> problem, Objective objective,
-                     std::vector<Solution> starts)
-    : Evaluator(std::make_shared<const Simulator>(std::move(problem)), objective,
-                std::move(starts)) {}
+Evaluator::Evaluator(std::shared_ptr<const Problem> problem, Objective objective)
+    : Evaluator(std::make_shared<const Simulator>(std::move(problem)), objective) {}
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order) {
   count(1);
-  if (objective_.throughput()) return evaluate_stream(placement, nullptr);
-  Lease lease(*this);
-  return simulator_->evaluate(placement, order, lease.workspace());
+  return value_of(placement, order, nullptr);
 }
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order,
                                std::vector<Bytes>& peaks) {
   count(1);
-  if (objective_.throughput()) return evaluate_stream(placement, &peaks);
-  Lease lease(*this);
-  peaks.resize(problem().num_devices());
-  return simulator_->evaluate(placement, order, lease.workspace(), peaks);
+  return value_of(placement, order, &peaks);
 }
 
 Evaluation Evaluator::evaluate_with_starts(const Placement& placement,
@@ -64,12 +53,31 @@ Evaluation Evaluator::evaluate_with_starts(const Placement& placement,
   starts.resize(problem().num_ops());
   const Evaluation step =
       simulator_->evaluate_with_starts(placement, ReadyOrder(), lease.workspace(), starts);
-  return objective_.throughput() ? evaluate_stream(placement, nullptr) : step;
+  return objective_.match([&](const StepTime&) { return step; },
+                          [&](const StreamPeriod& stream) {
+                            return evaluate_stream(placement, stream.overlap, nullptr);
+                          });
 }
 
-Evaluation Evaluator::evaluate_stream(const Placement& placement,
+Evaluation Evaluator::value_of(const Placement& placement, const ReadyOrder& order,
+                               std::vector<Bytes>* peaks) {
+  return objective_.match([&](const StepTime&) { return evaluate_step(placement, order, peaks); },
+                          [&](const StreamPeriod& stream) {
+                            return evaluate_stream(placement, stream.overlap, peaks);
+                          });
+}
+
+Evaluation Evaluator::evaluate_step(const Placement& placement, const ReadyOrder& order,
+                                    std::vector<Bytes>* peaks) {
+  Lease lease(*this);
+  if (peaks == nullptr) return simulator_->evaluate(placement, order, lease.workspace());
+  peaks->resize(problem().num_devices());
+  return simulator_->evaluate(placement, order, lease.workspace(), *peaks);
+}
+
+Evaluation Evaluator::evaluate_stream(const Placement& placement, Overlap overlap,
                                       std::vector<Bytes>* memory) const {
-  ThroughputResult result = throughput(problem(), placement, objective_.overlap);
+  ThroughputResult result = throughput(problem(), placement, overlap);
   Evaluation value{.step = result.period};
   for (DeviceId device = 0; device < problem().num_devices(); ++device) {
     const Bytes capacity = problem().cluster().device(device).memory;

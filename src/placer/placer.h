@@ -9,12 +9,11 @@
 #include "base/options.h"
 #include "base/rng.h"
 
-#include "cost/problem.h"
-
 #include "sim/placement.h"
 
+#include "placer/context.h"
+
 #include "search/budget.h"
-#include "placer/evaluator.h"
 #include "search/registry.h"
 
 namespace emplace {
@@ -29,11 +28,12 @@ class Placer {
  public:
   virtual ~Placer() = default;
 
-  // A valid placement (check_placement) of problem's ops. Respects memory where the method can;
-  // where the result may not fit, a note says so. Same problem, options and rng: same result.
-  virtual PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                            Rng rng) = 0;
+  // A valid placement (check_placement) of the context's problem. Respects memory where the method
+  // can; where the result may not fit, a note says so. Same problem, options and rng: same result.
+  virtual PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) = 0;
 };
+
+using PlacerRegistry = Registry<Placer>;
 
 }  // namespace emplace
 
@@ -42,5 +42,5 @@ class Placer {
 #define EMPLACE_PLACER(key_, Class, ...)                        \
   void register_##key_(PlacerRegistry& registry);               \
   void register_##key_(PlacerRegistry& registry) {              \
-    registry.add<Class>(PlacerInfo{.key = #key_, __VA_ARGS__}); \
+    registry.add<Class>(MethodInfo{.key = #key_, __VA_ARGS__}); \
   }

@@ -6,20 +6,19 @@
 
 namespace emplace {
 
-RunResult run_placer(const PlacerRegistry& registry, Evaluator& evaluator, const PlacerRun& run,
+RunResult run_placer(const PlacerRegistry& registry, PlaceContext& context, const PlacerRun& run,
                      const Budget& budget) {
-  const Problem& problem = evaluator.problem();
   const std::unique_ptr<Placer> placer = registry.make(run.placer);
   RunResult result{.run = run, .result = {}, .evaluation = {}, .bound = {}};
   const double start = budget.elapsed_seconds();
   with_context("placer '" + run.placer.key + "'", [&] {
-    result.result = placer->place(problem, evaluator, budget, Rng(run.seed));
-    check_placement(problem, result.result.placement);
+    result.result = placer->place(context, budget, Rng(run.seed));
+    check_placement(context.problem(), result.result.placement);
   });
   result.seconds = budget.elapsed_seconds() - start;
-  result.evaluations = evaluator.evaluations();
-  result.bound = evaluator.incumbent().bound();
-  return with_scheduler(result, run.scheduler, evaluator);
+  result.evaluations = context.evaluations();
+  result.bound = context.incumbent().bound();
+  return with_scheduler(result, run.scheduler, context.evaluator());
 }
 
 RunResult with_scheduler(const RunResult& base, const std::string& scheduler,

@@ -9,10 +9,11 @@
 #include "sim/throughput.h"
 #include "sim/timeline.h"
 
+#include "placer/context.h"
+#include "placer/placer.h"
+
 #include "bound/lower_bound.h"
 #include "search/budget.h"
-#include "placer/evaluator.h"
-#include "placer/placer.h"
 #include "search/registry.h"
 
 namespace emplace {
@@ -21,7 +22,7 @@ namespace emplace {
 inline constexpr std::string_view kOwnSchedule = "own";
 
 struct PlacerRun {
-  PlacerSpec placer;
+  MethodSpec placer;
   std::string scheduler{kOwnSchedule};  // or a key of placer/scheduler.h
   std::uint64_t seed = 1;
 };
@@ -35,10 +36,10 @@ struct RunResult {
   double seconds = 0;
 };
 
-// One run with an evaluator of its own, which says what is wanted: the objective and the starts.
+// One run with a context of its own, which says what is wanted: the objective and the starts.
 // Throws an Error when the spec is wrong, or when the placer's answer needs a link that the cluster
 // does not have.
-RunResult run_placer(const PlacerRegistry& registry, Evaluator& evaluator, const PlacerRun& run,
+RunResult run_placer(const PlacerRegistry& registry, PlaceContext& context, const PlacerRun& run,
                      const Budget& budget);
 
 // The same placement in the order of another scheduler.

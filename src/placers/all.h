@@ -1,7 +1,7 @@
 // Every placer of src/placers. The list is generated at configure time.
 #pragma once
 
-#include "search/registry.h"
+#include "placer/placer.h"
 
 namespace emplace {
 

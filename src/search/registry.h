@@ -1,64 +1,85 @@
-// The placers that exist, by key. Filled by a generated list (cmake/placers.cmake), so nothing is
-// lost in a static library and nothing depends on the order of initialisation.
+// Methods that exist, by key: placers, ways to partition. Filled by generated lists
+// (cmake/methods.cmake), so nothing is lost in a static library and nothing depends on the order of
+// initialisation.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "base/error.h"
 #include "base/options.h"
+
+#include "search/method_spec.h"
 
 namespace emplace {
 
-class Placer;
-
-struct PlacerInfo {
+struct MethodInfo {
   std::string key;
-  std::string family;     // heuristic, partition, search, exact, learned
+  std::string family;     // of placers: heuristic, partition, search, exact, learned
   std::string summary;    // one line
   std::string reference;  // the paper
   bool randomized = false;
+  bool learns = false;  // has learning curves and checkpoints
   std::vector<OptionInfo> options = {};
 };
 
-// "heft(insertion=false)" taken apart.
-struct PlacerSpec {
-  std::string key;
-  OptionValues options;
-
-  // Throws an Error that shows where the text stops making sense.
-  static PlacerSpec parse(std::string_view text);
-  std::string to_string() const;
-
-  friend bool operator==(const PlacerSpec& a, const PlacerSpec& b) = default;
-};
-
-class PlacerRegistry {
+template <class Method>
+class Registry {
  public:
+  // `what` names a method in errors: "placer".
+  explicit Registry(std::string what) : what_(std::move(what)) {}
+
+  // `Class` has `Options` and a static `schema()`.
   template <class Class>
-  void add(PlacerInfo info) {
+  void add(MethodInfo info) {
     info.options = Class::schema().describe();
-    entries_.push_back({std::move(info), [](const OptionValues& values) -> std::unique_ptr<Placer> {
+    entries_.push_back({std::move(info), [](const OptionValues& values) -> std::unique_ptr<Method> {
                           return std::make_unique<Class>(Class::schema().read(values));
                         }});
   }
 
   // In the order of family and key.
-  std::vector<const PlacerInfo*> list() const;
-  // Throws an Error with the nearest known key when there is no such placer.
-  const PlacerInfo& info(std::string_view key) const;
+  std::vector<const MethodInfo*> list() const {
+    std::vector<const MethodInfo*> result;
+    for (const Entry& entry : entries_) result.push_back(&entry.info);
+    std::sort(result.begin(), result.end(), [](const MethodInfo* a, const MethodInfo* b) {
+      return std::tie(a->family, a->key) < std::tie(b->family, b->key);
+    });
+    return result;
+  }
+
+  // Throws an Error with the nearest known key when there is no such method.
+  const MethodInfo& info(std::string_view key) const { return find(key).info; }
+
   // Throws an Error when the key or an option is unknown, or a value out of its range.
-  std::unique_ptr<Placer> make(const PlacerSpec& spec) const;
+  std::unique_ptr<Method> make(const MethodSpec& spec) const {
+    const Entry& entry = find(spec.key);
+    return with_context(what_ + " '" + spec.key + "'", [&] { return entry.make(spec.options); });
+  }
 
  private:
   struct Entry {
-    PlacerInfo info;
-    std::function<std::unique_ptr<Placer>(const OptionValues&)> make;
+    MethodInfo info;
+    std::function<std::unique_ptr<Method>(const OptionValues&)> make;
   };
-  const Entry& find(std::string_view key) const;
 
+  const Entry& find(std::string_view key) const {
+    std::vector<std::string> known;
+    for (const Entry& entry : entries_) {
+      if (entry.info.key == key) return entry;
+      known.push_back(entry.info.key);
+    }
+    std::sort(known.begin(), known.end());
+    fail_option("unknown {} '{}'{}; expected one of: {}", what_, key, suggestion(key, known),
+                fmt::join(known, ", "));
+  }
+
+  std::string what_;
   std::vector<Entry> entries_;
 };
 

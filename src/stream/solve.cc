@@ -11,9 +11,9 @@
 
 #include "base/check.h"
 
-#include "bound/lower_bound.h"
-
 #include "placer/memory.h"
+
+#include "bound/lower_bound.h"
 #include "stream/bound.h"
 #include "stream/model.h"
 #include "stream/search.h"
@@ -50,13 +50,13 @@ std::vector<std::vector<DeviceId>> by_item(const Problem& problem,
 
 class StreamSolver {
  public:
-  StreamSolver(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng rng)
-      : problem_(problem),
-        evaluator_(evaluator),
-        incumbent_(evaluator.incumbent()),
+  StreamSolver(PlaceContext& context, const StreamPeriod& objective, const Budget& budget, Rng rng)
+      : problem_(context.problem()),
+        evaluator_(context.evaluator()),
+        incumbent_(context.incumbent()),
         budget_(budget.or_default()),
-        model_(problem, evaluator.objective().overlap),
-        search_(model_, rng.next(), by_item(problem, evaluator.starts()),
+        model_(problem_, objective.overlap),
+        search_(model_, rng.next(), by_item(problem_, context.starts()),
                 [this](const StreamSolution& solution) { offer(solution); }),
         bounder_(model_) {
     raise();
@@ -198,10 +198,9 @@ class StreamSolver {
 
 }  // namespace
 
-PlaceResult solve_stream(const Problem& problem, Evaluator& evaluator, const Budget& budget,
+PlaceResult solve_stream(PlaceContext& context, const StreamPeriod& objective, const Budget& budget,
                          Rng rng) {
-  EMPLACE_CHECK(evaluator.objective().throughput());
-  return StreamSolver(problem, evaluator, budget, rng).run();
+  return StreamSolver(context, objective, budget, rng).run();
 }
 
 }  // namespace emplace

@@ -4,22 +4,20 @@
 
 #include "base/rng.h"
 
-#include "cost/problem.h"
+#include "placer/context.h"
+#include "placer/placer.h"
 
 #include "search/budget.h"
-#include "placer/evaluator.h"
-#include "placer/placer.h"
 
 namespace emplace {
 
-// Under the evaluator's objective, which must be throughput. Begins from the evaluator's starts,
-// tells its incumbent of every improvement of answer and bound, and returns the incumbent's best;
-// a note says where it does not fit. Ends when that is proven to be the best, or when the budget is
-// spent, of which an evaluation is one move proposed or one round of pricing. Under an evaluation
-// budget the answer depends on the seed alone.
+// Begins from the context's starts, tells its incumbent of every improvement of answer and bound,
+// and returns the incumbent's best; a note says where it does not fit. Ends when that is proven to
+// be the best, or when the budget is spent, of which an evaluation is one move proposed or one
+// round of pricing. Under an evaluation budget the answer depends on the seed alone.
 //
 // Throws an Error where no set of mutually linked devices can hold everything.
-PlaceResult solve_stream(const Problem& problem, Evaluator& evaluator, const Budget& budget,
+PlaceResult solve_stream(PlaceContext& context, const StreamPeriod& objective, const Budget& budget,
                          Rng rng);
 
 }  // namespace emplace

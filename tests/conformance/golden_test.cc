@@ -30,7 +30,7 @@ const std::filesystem::path& golden_folder() {
 
 std::vector<std::string> placer_keys() {
   std::vector<std::string> keys;
-  for (const PlacerInfo* info : all_placers().list()) keys.push_back(info->key);
+  for (const MethodInfo* info : all_placers().list()) keys.push_back(info->key);
   return keys;
 }
 

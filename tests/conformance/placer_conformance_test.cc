@@ -22,7 +22,7 @@ constexpr std::int64_t kEvaluations = 60;
 
 std::vector<std::string> placer_keys() {
   std::vector<std::string> keys;
-  for (const PlacerInfo* info : all_placers().list()) keys.push_back(info->key);
+  for (const MethodInfo* info : all_placers().list()) keys.push_back(info->key);
   return keys;
 }
 
@@ -43,7 +43,7 @@ bool every_pair_is_linked(const Cluster& cluster) {
 
 // Smaller networks than people use, where a placer has one: what is promised does not depend on
 // their size, and hundreds of them are made here.
-OptionValues small_networks(const PlacerInfo& info) {
+OptionValues small_networks(const MethodInfo& info) {
   static const std::map<std::string, std::string> kSmall{
       {"width", "8"},    {"encoder_width", "8"}, {"sage_width", "8"}, {"hidden", "8"},
       {"pretrain", "3"}, {"epochs", "2"},        {"rounds", "2"},     {"heads", "2"}};
@@ -59,7 +59,7 @@ OptionValues small_networks(const PlacerInfo& info) {
 
 class PlacerConformance : public testing::TestWithParam<std::string> {
  protected:
-  const PlacerInfo& info() const { return all_placers().info(GetParam()); }
+  const MethodInfo& info() const { return all_placers().info(GetParam()); }
 
   PlaceResult place(const std::shared_ptr<const Problem>& problem, const Budget& budget,
                     std::uint64_t seed = 1) const {
@@ -234,13 +234,13 @@ TEST_P(PlacerConformance, describes_itself) {
 }
 
 TEST_P(PlacerConformance, places_alike_with_its_options_left_out_and_with_their_defaults) {
-  PlacerSpec spec{GetParam(), {}};
+  MethodSpec spec{GetParam(), {}};
   for (const OptionInfo& option : info().options) {
     ASSERT_NO_THROW(all_placers().make({GetParam(), {{option.name, option.default_value}}}))
         << option.name << "=" << option.default_value;
     spec.options.emplace_back(option.name, option.default_value);
   }
-  EXPECT_EQ(PlacerSpec::parse(spec.to_string()).options, spec.options);
+  EXPECT_EQ(MethodSpec::parse(spec.to_string()).options, spec.options);
   const auto& problem = tiny_case("training_step_on_three_unequal").problem;
   Evaluator evaluator(problem);
   const PlaceResult spelled_out =

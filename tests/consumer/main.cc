@@ -21,7 +21,7 @@ int main() {
                                std::make_shared<const Cluster>(preset_cluster("2xp100")));
   Evaluator evaluator(problem);
   const RunResult result =
-      run_placer(all_placers(), evaluator, {PlacerSpec::parse("heft")}, Budget{});
+      run_placer(all_placers(), evaluator, {MethodSpec::parse("heft")}, Budget{});
   std::printf("%zu placers; step %lld ns\n", all_placers().list().size(),
               static_cast<long long>(result.evaluation.step));
   return result.evaluation.fits() && !all_placers().list().empty() ? 0 : 1;

@@ -37,7 +37,7 @@ TEST(Docs, table_of_the_zoo_is_up_to_date) {
 
 TEST(Docs, readme_lists_every_placer) {
   const std::string readme = read("README.md");
-  for (const PlacerInfo* info : all_placers().list())
+  for (const MethodInfo* info : all_placers().list())
     EXPECT_THAT(readme, HasSubstr("`" + info->key + "`"));
 }
 

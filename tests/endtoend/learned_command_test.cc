@@ -118,7 +118,7 @@ class LearnedCommand : public ::testing::Test {
 };
 
 // With small networks, and rounds short enough for several of them in what these tests evaluate.
-std::string small(const PlacerInfo& info) {
+std::string small(const MethodInfo& info) {
   const std::map<std::string, std::string> sizes{
       {"width", "8"},   {"hidden", "8"}, {"groups", "12"},   {"encoder_width", "8"}, {"units", "6"},
       {"workers", "2"}, {"refit", "40"}, {"pretrain", "20"}, {"samples", "10"}};
@@ -132,7 +132,7 @@ std::string small(const PlacerInfo& info) {
 
 std::vector<std::string> learned_keys() {
   std::vector<std::string> keys;
-  for (const PlacerInfo* info : learned_placers()) keys.push_back(info->key);
+  for (const MethodInfo* info : learned_placers()) keys.push_back(info->key);
   return keys;
 }
 
@@ -205,7 +205,7 @@ TEST_F(LearnedCommand, foreign_checkpoints_are_refused) {
   }
   expect_refused("-p 'post(learner=pg)' --evaluations 60 --resume --checkpoint state", {"state"});
   expect_refused("-p 'post(groups=7)' --evaluations 60 --resume --checkpoint state", {"state"});
-  for (const PlacerInfo* info : learned_placers()) {
+  for (const MethodInfo* info : learned_placers()) {
     if (info->key == "post") continue;
     expect_refused("-p " + info->key + " --evaluations 60 --resume --checkpoint state",
                    {"state: a checkpoint of post", info->key});

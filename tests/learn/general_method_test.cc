@@ -70,7 +70,7 @@ RunResult place(const std::shared_ptr<const Problem>& problem, const std::string
                 std::uint64_t seed = 1, std::int64_t evaluations = 2000) {
   Evaluator evaluator(problem);
   RunResult result =
-      run_placer(all_placers(), evaluator, {.placer = PlacerSpec::parse(spec), .seed = seed},
+      run_placer(all_placers(), evaluator, {.placer = MethodSpec::parse(spec), .seed = seed},
                  limited_to(evaluations));
   check_placement(*problem, result.result.placement);
   return result;
@@ -145,7 +145,7 @@ std::string checkpoint_of(const std::shared_ptr<const Problem>& problem, const s
   evaluator.training().save = [&](std::string_view bytes) { saved = bytes; };
   evaluator.training().resume = resume;
   evaluator.training().resume_name = "checkpoint";
-  run_placer(all_placers(), evaluator, {.placer = PlacerSpec::parse(spec), .seed = 5},
+  run_placer(all_placers(), evaluator, {.placer = MethodSpec::parse(spec), .seed = 5},
              limited_to(evaluations));
   return saved;
 }

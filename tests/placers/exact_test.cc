@@ -17,12 +17,12 @@
 #include "placer/run.h"
 
 #include "placers/all.h"
+
+#include "io/readers.h"
 #include "lp/integer_program.h"
 #include "stream/assignment_program.h"
 #include "stream/ideals.h"
 #include "stream/split_units.h"
-
-#include "io/readers.h"
 #include "support/random_problem.h"
 #include "support/reference_simulator.h"
 #include "support/timed_graph.h"
@@ -116,7 +116,7 @@ PlaceResult place(const std::string& placer, Evaluator& evaluator, std::int64_t 
   Budget budget;
   budget.evaluations = evaluations;
   return all_placers()
-      .make(PlacerSpec::parse(placer))
+      .make(MethodSpec::parse(placer))
       ->place(evaluator.problem(), evaluator, budget, Rng(seed));
 }
 

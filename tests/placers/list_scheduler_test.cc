@@ -10,12 +10,12 @@
 
 #include "graph/graph_builder.h"
 
+#include "placer/linked_devices.h"
 #include "placer/placer.h"
 
 #include "placers/all.h"
 #include "placers/common/favourite_children.h"
 #include "placers/common/gap_timeline.h"
-#include "placer/linked_devices.h"
 #include "placers/common/list_schedule.h"
 #include "placers/common/task_graph.h"
 
@@ -74,7 +74,7 @@ ClusterSpec fast_devices(int count, std::int64_t bandwidth, Bytes memory = 1'000
 PlaceResult place(const std::string& placer, const std::shared_ptr<const Problem>& problem) {
   Evaluator evaluator(problem);
   PlaceResult result =
-      all_placers().make(PlacerSpec::parse(placer))->place(*problem, evaluator, Budget(), Rng(1));
+      all_placers().make(MethodSpec::parse(placer))->place(*problem, evaluator, Budget(), Rng(1));
   check_placement(*problem, result.placement);
   return result;
 }

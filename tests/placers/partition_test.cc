@@ -99,7 +99,7 @@ PlaceResult place(const std::string& placer, const std::shared_ptr<const Problem
                   std::uint64_t seed = 1) {
   Evaluator evaluator(problem);
   PlaceResult result = all_placers()
-                           .make(PlacerSpec::parse(placer))
+                           .make(MethodSpec::parse(placer))
                            ->place(*problem, evaluator, Budget(), Rng(seed));
   check_placement(*problem, result.placement);
   return result;

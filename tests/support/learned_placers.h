@@ -7,9 +7,9 @@
 
 namespace emplace {
 
-inline std::vector<const PlacerInfo*> learned_placers() {
-  std::vector<const PlacerInfo*> learned;
-  for (const PlacerInfo* info : all_placers().list()) {
+inline std::vector<const MethodInfo*> learned_placers() {
+  std::vector<const MethodInfo*> learned;
+  for (const MethodInfo* info : all_placers().list()) {
     if (info->family == "learned") learned.push_back(info);
   }
   return learned;

@@ -40,7 +40,7 @@ class GeneralMethod final : public Method {
 
   // The number of devices that did best is the one that is learned on.
   void prepare(Environment& environment, Rng& rng) override {
-    const Incumbent& incumbent = environment.evaluator().incumbent();
+    const Incumbent& incumbent = environment.context().incumbent();
     const Relief relief(environment.problem());
     const Rounding rounding(environment.problem());
     std::optional<Evaluation> best;

@@ -13,12 +13,11 @@
 
 #include "sim/placement.h"
 
-#include "search/learning_hooks.h"
-
-#include "learn/train/environment.h"
 #include "learn/nn/module.h"
 #include "learn/nn/torch.h"
+#include "learn/train/environment.h"
 #include "learn/units/unit_graph.h"
+#include "search/learning.h"
 
 namespace emplace::learn {
 

@@ -144,7 +144,7 @@ void Relief::operator()(Placement placement, std::span<const DeviceId> used, int
     if (environment.spent() || environment.affordable(2) < 2) return;
     const Outcome outcome = environment.evaluate({placement}).get().front();
     if (!outcome.valid || outcome.fits()) return;
-    environment.evaluator().evaluate(placement, {}, peaks);
+    environment.context().evaluator().evaluate(placement, {}, peaks);
     Moves moves(units_, kept_, places_, used, peaks, units_.contract(placement));
     if (!moves.move()) return;
     placement = moves.placement();

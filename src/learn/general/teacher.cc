@@ -45,12 +45,11 @@ class Teacher {
       Desk& desk = desks_[i];
       desk.exercise = std::move(exercises[i]);
       Rng weights = rng.split(1);  // the same for all
-      desk.pupil = make_pupil(settings.kind, desk.exercise.evaluator->problem(), settings.network,
+      desk.pupil = make_pupil(settings.kind, desk.exercise.context->problem(), settings.network,
                               settings.device, weights);
       Budget own = budget;
       own.threads = 1;
-      desk.environment =
-          std::make_unique<Environment>(*desk.exercise.evaluator, own, settings.kind);
+      desk.environment = std::make_unique<Environment>(*desk.exercise.context, own, settings.kind);
     });
     if (!begin_from.empty()) {
       const PolicyFile file(begin_from, "the policy to begin from");
@@ -100,7 +99,7 @@ class Teacher {
 
   std::int64_t evaluations() const {
     std::int64_t sum = 0;
-    for (const Desk& desk : desks_) sum += desk.exercise.evaluator->evaluations();
+    for (const Desk& desk : desks_) sum += desk.exercise.context->evaluations();
     return sum;
   }
   // Whether the budget, which is for all of them together, has a round left for these.

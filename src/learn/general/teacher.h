@@ -13,18 +13,18 @@
 
 #include "sim/placement.h"
 
-#include "search/budget.h"
-#include "placer/evaluator.h"
+#include "placer/context.h"
 
 #include "learn/general/network.h"
 #include "learn/nn/optimizer_settings.h"
+#include "search/budget.h"
 
 namespace emplace::learn {
 
 // One of the problems, and where its answer begins, for imitation.
 struct Exercise {
   std::string name;
-  std::shared_ptr<Evaluator> evaluator;
+  std::shared_ptr<PlaceContext> context;
   std::optional<Placement> example = std::nullopt;
   double reference_seconds = 0;  // what times are told in multiples of
 };

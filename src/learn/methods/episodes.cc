@@ -117,7 +117,7 @@ std::vector<DeviceId> Episodes::first_devices(Environment& environment, Rng& rng
       break;
     case EpisodeStart::kGiven:
       if (!given_.empty()) return now(given_);
-      const std::vector<Solution>& starts = environment.evaluator().starts();
+      const std::vector<Solution>& starts = environment.context().starts();
       if (!starts.empty()) return policy_.units().contract(starts.front().placement);
       break;
   }

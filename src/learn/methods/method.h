@@ -8,10 +8,9 @@
 
 #include "sim/placement.h"
 
-#include "search/learning_hooks.h"
-
-#include "learn/train/environment.h"
 #include "learn/parts.h"
+#include "learn/train/environment.h"
+#include "search/learning.h"
 
 namespace emplace::learn {
 

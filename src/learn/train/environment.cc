@@ -21,22 +21,22 @@ bool every_pair_is_linked(const Cluster& cluster) {
 
 }  // namespace
 
-Environment::Environment(Evaluator& evaluator, const Budget& budget, std::string origin)
-    : evaluator_(evaluator),
+Environment::Environment(PlaceContext& context, const Budget& budget, std::string origin)
+    : context_(context),
       budget_(budget),
       origin_(std::move(origin)),
-      all_linked_(every_pair_is_linked(evaluator.problem().cluster())) {}
+      all_linked_(every_pair_is_linked(context.problem().cluster())) {}
 
 std::int64_t Environment::affordable(std::int64_t wanted) const {
   if (!budget_.evaluations) return wanted;
-  return std::clamp<std::int64_t>(*budget_.evaluations - evaluator_.evaluations(), 0, wanted);
+  return std::clamp<std::int64_t>(*budget_.evaluations - context_.evaluations(), 0, wanted);
 }
 
 std::future<std::vector<Outcome>> Environment::evaluate(std::vector<Placement> placements) {
   return begin<Outcome>(
       std::move(placements),
       [this](const Placement& placement) {
-        return evaluate_one(placement, [&] { return evaluator_.evaluate(placement); });
+        return evaluate_one(placement, [&] { return context_.evaluator().evaluate(placement); });
       },
       [](const Outcome& outcome) { return outcome; });
 }
@@ -48,8 +48,9 @@ std::future<std::vector<OutcomeWithStarts>> Environment::evaluate_with_starts(
       [this](const Placement& placement) {
         OutcomeWithStarts result;
         result.starts.assign(problem().num_ops(), 0);
-        result.outcome = evaluate_one(
-            placement, [&] { return evaluator_.evaluate_with_starts(placement, result.starts); });
+        result.outcome = evaluate_one(placement, [&] {
+          return context_.evaluator().evaluate_with_starts(placement, result.starts);
+        });
         return result;
       },
       [](const OutcomeWithStarts& result) { return result.outcome; });
@@ -80,9 +81,9 @@ std::future<std::vector<Result>> Environment::begin(std::vector<Placement> place
 void Environment::offer(Placement& placement, const Outcome& outcome) {
   if (!outcome.valid) return;
   const Evaluation value{outcome.step, outcome.overflow};
-  const std::optional<Evaluation> best = evaluator_.incumbent().value();
+  const std::optional<Evaluation> best = context_.incumbent().value();
   if (best && !(value < *best)) return;
-  evaluator_.incumbent().offer({std::move(placement), {}, value, origin_});
+  context_.incumbent().offer({std::move(placement), {}, value, origin_});
 }
 
 template <class ValueOf>
@@ -96,7 +97,7 @@ Outcome Environment::evaluate_one(const Placement& placement, const ValueOf& val
     outcome.overflow = value.overflow;
   } catch (const Error&) {
     outcome.valid = false;
-    evaluator_.count(1);
+    context_.evaluator().count(1);
   }
   evaluation_nanoseconds_ +=
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin)

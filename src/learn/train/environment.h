@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "placer/context.h"
+
 #include "search/budget.h"
-#include "placer/evaluator.h"
 
 namespace emplace::learn {
 
@@ -29,14 +30,14 @@ struct OutcomeWithStarts {
 class Environment {
  public:
   // `origin` is what the incumbent is told.
-  Environment(Evaluator& evaluator, const Budget& budget, std::string origin);
+  Environment(PlaceContext& context, const Budget& budget, std::string origin);
 
-  const Problem& problem() const { return evaluator_.problem(); }
-  Evaluator& evaluator() { return evaluator_; }
+  const Problem& problem() const { return context_.problem(); }
+  PlaceContext& context() { return context_; }
   const Budget& budget() const { return budget_; }
   // How many more placements may be evaluated, at most `wanted`.
   std::int64_t affordable(std::int64_t wanted) const;
-  bool spent() const { return budget_.spent(evaluator_.evaluations()); }
+  bool spent() const { return budget_.spent(context_.evaluations()); }
 
   // Begins at once. The outcomes are in the order of the placements; the incumbent hears of them
   // when they are asked for.
@@ -57,7 +58,7 @@ class Environment {
   Outcome evaluate_one(const Placement& placement, const ValueOf& value_of);
   void offer(Placement& placement, const Outcome& outcome);
 
-  Evaluator& evaluator_;
+  PlaceContext& context_;
   Budget budget_;
   std::string origin_;
   bool all_linked_;

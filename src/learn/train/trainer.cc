@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-#include "learn/train/state.h"
 #include "learn/nn/torch.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 namespace {
@@ -46,10 +46,10 @@ class Trainer {
         began_with_(numbers(rng)),
         rng_(rng),
         settings_(settings),
-        training_(environment.evaluator().training()) {}
+        learning_(environment.context().learning()) {}
 
   void run() {
-    if (training_.resume.empty()) {
+    if (learning_.resume.empty()) {
       method_.prepare(environment_, rng_);
       if (settings_.begin_from) method_.imitate(*settings_.begin_from, environment_, rng_);
       // Cut short, it is not what a run that goes on begins with: there is nothing to save.
@@ -58,16 +58,16 @@ class Trainer {
       load();
     }
     while (!environment_.spent() && !method_.done() &&
-           !environment_.evaluator().incumbent().optimal()) {
+           !environment_.context().incumbent().optimal()) {
       const Rng before = rng_;
-      const std::int64_t evaluations = environment_.evaluator().evaluations();
+      const std::int64_t evaluations = environment_.context().evaluations();
       if (!round()) {
         // What a shorter last round did is not what a longer run would do: it does not count.
         rng_ = before;
         save(evaluations);
         return;
       }
-      if (seconds_since_save() >= training_.save_seconds) save();
+      if (seconds_since_save() >= learning_.save_seconds) save();
     }
     save();
   }
@@ -81,12 +81,12 @@ class Trainer {
     point.learned = method_.round(environment_, rng_, point);
     point.round = rounds_ + 1;
     if (point.learned) ++rounds_;
-    point.evaluations = environment_.evaluator().evaluations();
+    point.evaluations = environment_.context().evaluations();
     point.seconds = seconds();
     point.evaluation_seconds = environment_.take_evaluation_seconds();
-    const auto best = environment_.evaluator().incumbent().value();
+    const auto best = environment_.context().incumbent().value();
     if (best && best->fits()) point.best = best->step;
-    if (training_.on_round) training_.on_round(point);
+    if (learning_.on_round) learning_.on_round(point);
     return point.learned;
   }
 
@@ -102,20 +102,21 @@ class Trainer {
   // What must be the same for a checkpoint to make sense.
   std::string subject() const {
     const Problem& problem = environment_.problem();
-    const Objective& objective = environment_.evaluator().objective();
-    const char* goal = !objective.throughput()               ? "the step"
-                       : objective.overlap == Overlap::kFull ? "the period"
-                                                             : "the period without overlap";
+    const char* goal = environment_.context().objective().match(
+        [](const StepTime&) { return "the step"; },
+        [](const StreamPeriod& stream) {
+          return stream.overlap == Overlap::kFull ? "the period" : "the period without overlap";
+        });
     return fmt::format("{} for {} of {}: {} ops in {} groups on {} devices, costs {:016x}",
                        settings_.key, goal, problem.graph().name(), problem.num_ops(),
                        problem.num_groups(), problem.num_devices(), fingerprint(problem));
   }
 
-  void save() { save(environment_.evaluator().evaluations()); }
+  void save() { save(environment_.context().evaluations()); }
 
   // After so many evaluations.
   void save(std::int64_t evaluations) {
-    if (!training_.save) return;
+    if (!learning_.save) return;
     StateWriter state;
     state.put("subject", subject());
     state.put("began_with", began_with_);
@@ -123,46 +124,46 @@ class Trainer {
     state.put("round", rounds_);
     state.put("evaluations", evaluations);
     state.put("seconds", seconds());
-    const std::optional<Solution> best = environment_.evaluator().incumbent().best();
+    const std::optional<Solution> best = environment_.context().incumbent().best();
     std::vector<std::int64_t> devices;
     if (best) devices.assign(best->placement.begin(), best->placement.end());
     state.put("best", devices);
     state.put("best_priorities", best ? best->schedule.priorities : std::vector<std::int64_t>{});
     method_.save(state);
-    training_.save(state.bytes());
+    learning_.save(state.bytes());
     saved_at_ = Clock::now();
   }
 
   void load() {
-    const StateReader state(training_.resume, training_.resume_name);
+    const StateReader state(learning_.resume, learning_.resume_name);
     const std::string saved = state.text("subject");
     if (saved != subject()) {
-      fail_input("{}: a checkpoint of {}; expected one of {}", training_.resume_name, saved,
+      fail_input("{}: a checkpoint of {}; expected one of {}", learning_.resume_name, saved,
                  subject());
     }
     if (state.integers("began_with") != began_with_) {
-      fail_input("{}: a checkpoint of a run with another seed", training_.resume_name);
+      fail_input("{}: a checkpoint of a run with another seed", learning_.resume_name);
     }
     const std::vector<std::int64_t> words = state.integers("rng");
     Rng::State rng_state{};
-    if (words.size() != rng_state.size()) fail_input("{}: 'rng' is wrong", training_.resume_name);
+    if (words.size() != rng_state.size()) fail_input("{}: 'rng' is wrong", learning_.resume_name);
     std::copy(words.begin(), words.end(), rng_state.begin());
     rng_ = Rng(rng_state);
     rounds_ = state.integer("round");
     seconds_before_ = state.real("seconds");
-    Evaluator& evaluator = environment_.evaluator();
+    PlaceContext& context = environment_.context();
     const std::vector<std::int64_t> devices = state.integers("best");
     if (!devices.empty()) {
       Solution best{Placement(devices.begin(), devices.end()),
                     Schedule{state.integers("best_priorities")},
                     {},
                     settings_.key};
-      with_context(training_.resume_name,
+      with_context(learning_.resume_name,
                    [&] { check_placement(environment_.problem(), best.placement); });
-      best.value = evaluator.evaluate(best.placement, best.schedule);
-      evaluator.incumbent().offer(std::move(best));
+      best.value = context.evaluator().evaluate(best.placement, best.schedule);
+      context.incumbent().offer(std::move(best));
     }
-    evaluator.count(state.integer("evaluations") - evaluator.evaluations());
+    context.evaluator().count(state.integer("evaluations") - context.evaluations());
     method_.load(state);
   }
 
@@ -171,7 +172,7 @@ class Trainer {
   std::vector<std::int64_t> began_with_;  // stands for the seed
   Rng rng_;
   const TrainerSettings& settings_;
-  const Training& training_;
+  const Learning& learning_;
   std::int64_t rounds_ = 0;
   double seconds_before_ = 0;
   Clock::time_point saved_at_ = Clock::now();

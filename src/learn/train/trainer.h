@@ -8,8 +8,8 @@
 
 #include "sim/placement.h"
 
-#include "learn/train/environment.h"
 #include "learn/methods/method.h"
+#include "learn/train/environment.h"
 
 namespace emplace::learn {
 
@@ -18,7 +18,7 @@ struct TrainerSettings {
   std::optional<Placement> begin_from = {};  // a placement to imitate first
 };
 
-// The evaluator's training() says where curves and checkpoints go. Whatever was evaluated has been
+// The context's learning() says where curves and checkpoints go. Whatever was evaluated has been
 // offered to the incumbent.
 void train(Method& method, Environment& environment, Rng rng, const TrainerSettings& settings);
 

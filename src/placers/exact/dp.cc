@@ -9,11 +9,12 @@
 #include <numeric>
 #include <optional>
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/greedy.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
+
 #include "stream/contiguous_split.h"
 #include "stream/fill.h"
 #include "stream/split_units.h"
@@ -45,8 +46,7 @@ class Dp final : public Placer {
   }
   explicit Dp(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -179,13 +179,13 @@ void Splitting::add_notes(PlaceResult& result) const {
 // Offers what it is given, and keeps the best.
 class Best {
  public:
-  Best(const Problem& problem, Evaluator& evaluator) : problem_(problem), evaluator_(evaluator) {}
+  Best(const Problem& problem, PlaceContext& context) : problem_(problem), context_(context) {}
 
   Evaluation offer(const std::vector<DeviceId>& device_of_group) {
     Placement placement = expand_groups(problem_, device_of_group);
     check_placement(problem_, placement);
-    const Evaluation value = evaluator_.evaluate(placement);
-    evaluator_.incumbent().offer({placement, {}, value, "dp"});
+    const Evaluation value = context_.evaluator().evaluate(placement);
+    context_.incumbent().offer({placement, {}, value, "dp"});
     if (!best_ || value < *best_) {
       best_ = value;
       placement_ = std::move(placement);
@@ -198,15 +198,16 @@ class Best {
 
  private:
   const Problem& problem_;
-  Evaluator& evaluator_;
+  PlaceContext& context_;
   std::optional<Evaluation> best_;
   Placement placement_;
 };
 
-PlaceResult place_stream(const Problem& problem, Evaluator& evaluator,
-                         const std::vector<DeviceId>& devices, Splitting& splitting, Rng rng) {
-  const StreamModel model(problem, evaluator.objective().overlap);
-  Best best(problem, evaluator);
+PlaceResult place_stream(const Problem& problem, PlaceContext& context,
+                         const StreamPeriod& objective, const std::vector<DeviceId>& devices,
+                         Splitting& splitting, Rng rng) {
+  const StreamModel model(problem, objective.overlap);
+  Best best(problem, context);
   bool optimal = false;
   std::vector<SplitEstimate> estimates{SplitEstimate::kLeast};
   if (!least_is_exact(model)) estimates.push_back(SplitEstimate::kTypical);
@@ -233,7 +234,7 @@ PlaceResult place_stream(const Problem& problem, Evaluator& evaluator,
   } else {
     splitting.add_notes(result);
   }
-  note_shortage(problem, evaluator, result);
+  note_shortage(problem, context.evaluator(), result);
   return result;
 }
 
@@ -258,11 +259,11 @@ std::vector<DeviceId> fill_by_room(const Problem& problem, MemoryLedger& ledger)
   });
 }
 
-PlaceResult place_step(const Problem& problem, Evaluator& evaluator, const Budget& budget,
+PlaceResult place_step(const Problem& problem, PlaceContext& context, const Budget& budget,
                        const std::vector<DeviceId>& devices, Splitting& splitting) {
   const StreamModel model(problem, Overlap::kNone);
   const SplitProblem items = make_split_problem(model, devices, SplitEstimate::kTypical);
-  return fit_memory(problem, evaluator, budget, [&](MemoryLedger& ledger) {
+  return fit_memory(problem, context.evaluator(), budget, [&](MemoryLedger& ledger) {
     SplitProblem sized = items;
     for (SplitClass& one : sized.classes) one.capacity = ledger.capacity(one.devices[0]);
     for (GroupId group = 0; group < problem.num_groups(); ++group) {
@@ -270,10 +271,10 @@ PlaceResult place_step(const Problem& problem, Evaluator& evaluator, const Budge
       sized.temp[group] = 0;
     }
     splitting.set_problem(sized);
-    Best best(problem, evaluator);
+    Best best(problem, context);
     Nanoseconds below = kNever;
     for (const std::size_t count : device_counts(devices.size())) {
-      if (best.value() && budget.spent(evaluator.evaluations())) break;
+      if (best.value() && budget.spent(context.evaluations())) break;
       const auto split = splitting.split(count, below);
       if (!split) continue;
       best.offer(splitting.device_of_group(*split));
@@ -287,14 +288,21 @@ PlaceResult place_step(const Problem& problem, Evaluator& evaluator, const Budge
   });
 }
 
-PlaceResult Dp::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng rng) {
+PlaceResult Dp::place(PlaceContext& context, const Budget& budget, Rng rng) {
+  const Problem& problem = context.problem();
   const std::vector<DeviceId> devices = mutually_linked_devices(problem);
-  const bool throughput = evaluator.objective().throughput();
-  Splitting splitting(problem, options_, throughput ? kMostStreamParts : kMostStepParts, budget,
-                      rng.split(0));
-  PlaceResult result = throughput
-                           ? place_stream(problem, evaluator, devices, splitting, rng.split(1))
-                           : place_step(problem, evaluator, budget, devices, splitting);
+  const auto split_into = [&](std::int64_t most_parts) {
+    return Splitting(problem, options_, most_parts, budget, rng.split(0));
+  };
+  PlaceResult result = context.objective().match(
+      [&](const StepTime&) {
+        Splitting splitting = split_into(kMostStepParts);
+        return place_step(problem, context, budget, devices, splitting);
+      },
+      [&](const StreamPeriod& stream) {
+        Splitting splitting = split_into(kMostStreamParts);
+        return place_stream(problem, context, stream, devices, splitting, rng.split(1));
+      });
   if (devices.size() < problem.num_devices()) {
     result.notes.push_back(unlinked_note(problem, devices));
   }

@@ -10,14 +10,15 @@
 #include <numeric>
 #include <optional>
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/choices.h"
 #include "placers/common/earliest_task.h"
-#include "placer/linked_devices.h"
 #include "placers/common/list_schedule.h"
-#include "placer/memory.h"
 #include "placers/common/schedule_tasks.h"
+
 #include "stream/assignment_program.h"
 #include "stream/chain.h"
 #include "stream/coarsen.h"
@@ -52,8 +53,7 @@ class Ip final : public Placer {
   }
   explicit Ip(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -62,24 +62,24 @@ class Ip final : public Placer {
 // What is left of the budget, for the solver: a node counts as an evaluation.
 class Allowance {
  public:
-  Allowance(Evaluator& evaluator, const Budget& budget) : evaluator_(evaluator), budget_(budget) {}
+  Allowance(PlaceContext& context, const Budget& budget) : context_(context), budget_(budget) {}
 
-  bool spent() const { return budget_.spent(evaluator_.evaluations()); }
+  bool spent() const { return budget_.spent(context_.evaluations()); }
   template <class Limits>
   void apply(Limits& limits) const {
     if (budget_.evaluations) {
-      limits.nodes = std::max<std::int64_t>(0, *budget_.evaluations - evaluator_.evaluations());
+      limits.nodes = std::max<std::int64_t>(0, *budget_.evaluations - context_.evaluations());
     }
     if (budget_.seconds) {
       limits.seconds = std::max(0.0, *budget_.seconds - budget_.elapsed_seconds());
     }
     limits.stop = [this](std::int64_t nodes) {
-      return budget_.spent(evaluator_.evaluations() + nodes) || evaluator_.incumbent().optimal();
+      return budget_.spent(context_.evaluations() + nodes) || context_.incumbent().optimal();
     };
   }
 
  private:
-  Evaluator& evaluator_;
+  PlaceContext& context_;
   const Budget& budget_;
 };
 
@@ -92,14 +92,14 @@ std::vector<DeviceId> groups_of(const Problem& problem, const Placement& placeme
 }
 
 // Tells the incumbent, and whether it fits.
-bool offer(Evaluator& evaluator, Placement placement, Schedule schedule = {}) {
-  const Evaluation value = evaluator.evaluate(placement, schedule);
-  evaluator.incumbent().offer({std::move(placement), std::move(schedule), value, "ip"});
+bool offer(PlaceContext& context, Placement placement, Schedule schedule = {}) {
+  const Evaluation value = context.evaluator().evaluate(placement, schedule);
+  context.incumbent().offer({std::move(placement), std::move(schedule), value, "ip"});
   return value.fits();
 }
 
-const Solution* best_start(const Evaluator& evaluator) {
-  const auto& starts = evaluator.starts();
+const Solution* best_start(const PlaceContext& context) {
+  const auto& starts = context.starts();
   if (starts.empty()) return nullptr;
   return &*std::min_element(starts.begin(), starts.end(),
                             [](const Solution& a, const Solution& b) { return a.value < b.value; });
@@ -107,10 +107,10 @@ const Solution* best_start(const Evaluator& evaluator) {
 
 // Valid, and offered.
 std::vector<DeviceId> start_stream(const StreamModel& model, const StreamLevel& level,
-                                   Evaluator& evaluator, Rng& rng) {
+                                   PlaceContext& context, Rng& rng) {
   const Problem& problem = model.problem();
-  if (const Solution* start = best_start(evaluator)) {
-    evaluator.incumbent().offer(*start);
+  if (const Solution* start = best_start(context)) {
+    context.incumbent().offer(*start);
     return groups_of(problem, start->placement);
   }
   const std::vector<DeviceId> devices = mutually_linked_devices(problem);
@@ -127,7 +127,7 @@ std::vector<DeviceId> start_stream(const StreamModel& model, const StreamLevel& 
     return Evaluation{.step = state.period(), .overflow = state.overflow()};
   };
   if (value(cut) < value(filled)) best = std::move(split);
-  offer(evaluator, expand_groups(problem, best));
+  offer(context, expand_groups(problem, best));
   return best;
 }
 
@@ -136,11 +136,12 @@ std::string clusters_note(std::size_t clusters) {
                      clusters);
 }
 
-std::vector<std::string> solve_stream(const Problem& problem, Evaluator& evaluator,
-                                      const Allowance& allowance, std::uint32_t items, Rng rng) {
-  const StreamModel model(problem, evaluator.objective().overlap);
+std::vector<std::string> solve_stream(const Problem& problem, PlaceContext& context,
+                                      const StreamPeriod& objective, const Allowance& allowance,
+                                      std::uint32_t items, Rng rng) {
+  const StreamModel model(problem, objective.overlap);
   const StreamLevel finest(model);
-  const std::vector<DeviceId> start = start_stream(model, finest, evaluator, rng);
+  const std::vector<DeviceId> start = start_stream(model, finest, context, rng);
   if (allowance.spent() || problem.num_groups() == 0) return {};
   // What the start has apart is not merged, so that the program can begin from it.
   const bool exact = finest.num_items() <= items;
@@ -164,28 +165,28 @@ std::vector<std::string> solve_stream(const Problem& problem, Evaluator& evaluat
     }
     Placement placement = expand_groups(problem, device_of);
     check_placement(problem, placement);
-    offer(evaluator, std::move(placement));
+    offer(context, std::move(placement));
   };
   const AssignmentProgram::Result result = program.solve(limits);
-  evaluator.count(result.nodes);
+  context.evaluator().count(result.nodes);
   if (exact) {
-    evaluator.incumbent().raise({result.lower_bound, "integer program"});
+    context.incumbent().raise({result.lower_bound, "integer program"});
     if (result.finished) notes.push_back("the integer program was solved to the end");
   }
   return notes;
 }
 
 // Everything on one device, or the earliest task first, whichever is better. Offered.
-std::vector<DeviceId> start_step(const Problem& problem, Evaluator& evaluator,
+std::vector<DeviceId> start_step(const Problem& problem, PlaceContext& context,
                                  const Budget& budget) {
-  if (const Solution* start = best_start(evaluator)) {
-    evaluator.incumbent().offer(*start);
+  if (const Solution* start = best_start(context)) {
+    context.incumbent().offer(*start);
     return groups_of(problem, start->placement);
   }
   PlaceResult listed = place_by_list(
-      problem, evaluator, budget, {}, false,
+      problem, context.evaluator(), budget, {}, false,
       [](ListSchedule& schedule) { return EarliestTaskFirst(schedule, nullptr).run(); });
-  offer(evaluator, std::move(listed.placement));
+  offer(context, std::move(listed.placement));
   const std::vector<DeviceId> devices = mutually_linked_devices(problem);
   const DeviceChoices choices(problem, devices);
   std::optional<DeviceId> fastest;
@@ -198,15 +199,15 @@ std::vector<DeviceId> start_step(const Problem& problem, Evaluator& evaluator,
     if (problem.allowed(group, *fastest)) continue;
     together[group] = fastest_for(problem, group, choices.of(group));
   }
-  offer(evaluator, expand_groups(problem, together));
-  return groups_of(problem, evaluator.incumbent().best()->placement);
+  offer(context, expand_groups(problem, together));
+  return groups_of(problem, context.incumbent().best()->placement);
 }
 
 class StepSolver {
  public:
-  StepSolver(const Problem& problem, Evaluator& evaluator, const Allowance& allowance,
+  StepSolver(const Problem& problem, PlaceContext& context, const Allowance& allowance,
              StepTasks step)
-      : problem_(problem), evaluator_(evaluator), allowance_(allowance), step_(std::move(step)) {}
+      : problem_(problem), context_(context), allowance_(allowance), step_(std::move(step)) {}
 
   bool too_large() const {
     const std::size_t pairs =
@@ -224,7 +225,7 @@ class StepSolver {
       device = device_of_group[group];
       if (std::find(allowed.begin(), allowed.end(), device) == allowed.end()) device = allowed[0];
     }
-    const auto known = evaluator_.incumbent().value();
+    const auto known = context_.incumbent().value();
     const Nanoseconds upper = known->fits() ? known->step : problem_.horizon();
     const ScheduleProgram program(step_.tasks, std::move(start), upper);
     if (program.num_columns() > kMostColumns) return false;
@@ -232,9 +233,9 @@ class StepSolver {
     allowance_.apply(limits);
     limits.on_solution = [&](const ScheduleProgram::Schedule& schedule) { look_at(schedule); };
     const ScheduleProgram::Result result = program.solve(limits);
-    evaluator_.count(result.nodes);
+    context_.evaluator().count(result.nodes);
     if (bounds && step_.exact) {
-      evaluator_.incumbent().raise({result.lower_bound, "integer program"});
+      context_.incumbent().raise({result.lower_bound, "integer program"});
     }
     return result.finished;
   }
@@ -274,28 +275,28 @@ class StepSolver {
     for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = -static_cast<std::int64_t>(i);
     Schedule own;
     for (const std::uint32_t task : step_.task_of_op) own.priorities.push_back(rank[task]);
-    const bool fits = offer(evaluator_, placement);
-    const bool fits_in_order = offer(evaluator_, placement, std::move(own));
+    const bool fits = offer(context_, placement);
+    const bool fits_in_order = offer(context_, placement, std::move(own));
     overflowed_ = overflowed_ || !fits || !fits_in_order;
   }
 
   const Problem& problem_;
-  Evaluator& evaluator_;
+  PlaceContext& context_;
   const Allowance& allowance_;
   StepTasks step_;
   bool overflowed_ = false;
 };
 
-std::vector<std::string> solve_step(const Problem& problem, Evaluator& evaluator,
+std::vector<std::string> solve_step(const Problem& problem, PlaceContext& context,
                                     const Budget& budget, const Allowance& allowance,
                                     std::uint32_t most) {
-  const std::vector<DeviceId> start = start_step(problem, evaluator, budget);
+  const std::vector<DeviceId> start = start_step(problem, context, budget);
   if (allowance.spent() || problem.num_ops() == 0) return {};
   if (problem.num_devices() > kMostStepDevices) return {kTooLarge};
   std::uint32_t timed = 0;
   for (OpId op = 0; op < problem.num_ops(); ++op) timed += problem.mean_duration(op) > 0 ? 1 : 0;
   const bool exact = timed <= most && problem.num_ops() <= kMostOpsPerTimed * most;
-  StepSolver solver(problem, evaluator, allowance,
+  StepSolver solver(problem, context, allowance,
                     exact ? tasks_of_ops(problem) : tasks_of_clusters(problem, most));
   if (solver.too_large()) return {kTooLarge};
   std::vector<std::string> notes;
@@ -304,25 +305,28 @@ std::vector<std::string> solve_step(const Problem& problem, Evaluator& evaluator
   if (exact && finished) notes.push_back("the integer program was solved to the end");
   // What ops hold for a while counts nothing so far. With an estimate of it more will fit.
   if (solver.overflowed() && !allowance.spent()) {
-    const MemoryModel model(problem, evaluator);
+    const MemoryModel model(problem, context.evaluator());
     solver.set_memory(MemoryLedger(problem, model, 1));
     solver.solve(start, false);
   }
   return notes;
 }
 
-PlaceResult Ip::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng rng) {
+PlaceResult Ip::place(PlaceContext& context, const Budget& budget, Rng rng) {
+  const Problem& problem = context.problem();
   const Budget limited = budget.or_default();
-  const Allowance allowance(evaluator, limited);
+  const Allowance allowance(context, limited);
   const auto items = static_cast<std::uint32_t>(options_.items);
   const auto tasks = static_cast<std::uint32_t>(options_.tasks);
-  std::vector<std::string> notes = evaluator.objective().throughput()
-                                       ? solve_stream(problem, evaluator, allowance, items, rng)
-                                       : solve_step(problem, evaluator, limited, allowance, tasks);
-  const Solution best = *evaluator.incumbent().best();
+  std::vector<std::string> notes = context.objective().match(
+      [&](const StepTime&) { return solve_step(problem, context, limited, allowance, tasks); },
+      [&](const StreamPeriod& stream) {
+        return solve_stream(problem, context, stream, allowance, items, rng);
+      });
+  const Solution best = *context.incumbent().best();
   PlaceResult result{
       .placement = best.placement, .schedule = best.schedule, .notes = std::move(notes)};
-  if (!best.value.fits()) note_shortage(problem, evaluator, result);
+  if (!best.value.fits()) note_shortage(problem, context.evaluator(), result);
   return result;
 }
 

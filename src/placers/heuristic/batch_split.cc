@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 #include "placer/ranks.h"
 
 #include "placers/common/choices.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -31,8 +31,7 @@ class BatchSplit final : public Placer {
   }
   explicit BatchSplit(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   std::vector<GroupId> order(const Problem& problem) const;
@@ -74,8 +73,8 @@ std::vector<Nanoseconds> batch_sizes(const Problem& problem, const std::vector<D
   return sizes;
 }
 
-PlaceResult BatchSplit::place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                              Rng) {
+PlaceResult BatchSplit::place(PlaceContext& context, const Budget& budget, Rng) {
+  const Problem& problem = context.problem();
   std::vector<DeviceId> by_speed = mutually_linked_devices(problem);
   const DeviceChoices choices(problem, by_speed);
   const std::vector<double> totals = total_durations(problem);
@@ -84,7 +83,7 @@ PlaceResult BatchSplit::place(const Problem& problem, Evaluator& evaluator, cons
   const std::vector<Nanoseconds> sizes = batch_sizes(problem, by_speed, totals);
   const std::vector<GroupId> groups = order(problem);
 
-  return fit_memory(problem, evaluator, budget, [&](MemoryLedger& ledger) {
+  return fit_memory(problem, context.evaluator(), budget, [&](MemoryLedger& ledger) {
     std::vector<DeviceId> device_of_group(problem.num_groups());
     std::vector<Nanoseconds> load(problem.num_devices(), 0);
     std::size_t batch = 0;

@@ -8,12 +8,12 @@
 // `rest=hash` a random legal one.
 #include <algorithm>
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 #include "placer/ranks.h"
 
 #include "placers/common/choices.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -29,8 +29,7 @@ class CriticalPath final : public Placer {
   }
   explicit CriticalPath(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -51,14 +50,14 @@ std::vector<bool> critical_groups(const Problem& problem) {
   return critical;
 }
 
-PlaceResult CriticalPath::place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                                Rng rng) {
+PlaceResult CriticalPath::place(PlaceContext& context, const Budget& budget, Rng rng) {
+  const Problem& problem = context.problem();
   const DeviceChoices choices(problem, mutually_linked_devices(problem));
   const std::vector<double> totals = total_durations(problem);
   const std::vector<bool> critical = critical_groups(problem);
   const bool by_load = options_.rest == "load";
 
-  return fit_memory(problem, evaluator, budget, [&](MemoryLedger& ledger) {
+  return fit_memory(problem, context.evaluator(), budget, [&](MemoryLedger& ledger) {
     Rng draws = rng;
     std::vector<DeviceId> device_of_group(problem.num_groups());
     std::vector<Nanoseconds> load(problem.num_devices(), 0);

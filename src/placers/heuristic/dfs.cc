@@ -6,11 +6,11 @@
 // first reader first. The factors are those of MITE (mite.cc): traffic is epsilon + the lengths of
 // the transfers to and from neighbours already placed, infinite without a link; a nanosecond is
 // added to the execution time so that it is never 0.
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/choices.h"
 #include "placers/common/greedy.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -26,8 +26,7 @@ class Dfs final : public Placer {
   }
   explicit Dfs(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -66,14 +65,15 @@ std::vector<GroupId> depth_first_order(const Problem& problem) {
   return order;
 }
 
-PlaceResult Dfs::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
+PlaceResult Dfs::place(PlaceContext& context, const Budget& budget, Rng) {
+  const Problem& problem = context.problem();
   const std::vector<GroupId> order = depth_first_order(problem);
   const double epsilon_ns = options_.epsilon_us * 1000;
   const auto score = [&](GroupId group, DeviceId device, Nanoseconds sent) {
     const double execution = static_cast<double>(group_duration(problem, group, device) + 1);
     return (epsilon_ns + static_cast<double>(sent)) * execution;
   };
-  return fit_memory(problem, evaluator, budget, [&](MemoryLedger& ledger) {
+  return fit_memory(problem, context.evaluator(), budget, [&](MemoryLedger& ledger) {
     const auto device_of_group = place_by_score(problem, order, ledger, score);
     return PlaceResult{.placement = expand_groups(problem, device_of_group)};
   });

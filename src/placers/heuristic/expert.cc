@@ -21,12 +21,12 @@
 
 #include "graph/modules.h"
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/blocks.h"
 #include "placers/common/choices.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -64,8 +64,7 @@ class Expert final : public Placer {
   }
   explicit Expert(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Plan prepare(const Problem& problem) const;
@@ -189,10 +188,11 @@ std::vector<DeviceId> construct(const Problem& problem, const Plan& plan,
   return assign_groups(problem, choices, ledger, plan.module, *blocks);
 }
 
-PlaceResult Expert::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
+PlaceResult Expert::place(PlaceContext& context, const Budget& budget, Rng) {
+  const Problem& problem = context.problem();
   const Plan plan = prepare(problem);
   const DeviceChoices choices(problem, plan.devices);
-  return fit_memory(problem, evaluator, budget, [&](MemoryLedger& ledger) {
+  return fit_memory(problem, context.evaluator(), budget, [&](MemoryLedger& ledger) {
     return PlaceResult{.placement =
                            expand_groups(problem, construct(problem, plan, choices, ledger))};
   });

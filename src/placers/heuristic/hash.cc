@@ -2,11 +2,11 @@
 // problem: it's the critical path!" (2017): a random legal device for every group of ops. Legal is
 // a device that the group may use and that has room for it; where there is none, the allowed device
 // with the most room is taken.
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/choices.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -17,10 +17,10 @@ class Hash final : public Placer {
   static OptionSchema<Options> schema() { return {}; }
   explicit Hash(const Options&) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const DeviceChoices choices(problem, mutually_linked_devices(problem));
-    return fit_memory(problem, evaluator, budget, [&](MemoryLedger& ledger) {
+    return fit_memory(problem, context.evaluator(), budget, [&](MemoryLedger& ledger) {
       Rng draws = rng;  // every try draws the same, so that only the room differs
       std::vector<DeviceId> device_of_group(problem.num_groups());
       for (GroupId group = 0; group < problem.num_groups(); ++group) {

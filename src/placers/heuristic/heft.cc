@@ -30,8 +30,7 @@ class Heft final : public Placer {
 
   explicit Heft(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -81,9 +80,10 @@ bool commit_earliest_finish(ListSchedule& schedule, OpId op) {
   return !schedule.stuck();
 }
 
-PlaceResult Heft::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
+PlaceResult Heft::place(PlaceContext& context, const Budget& budget, Rng) {
+  const Problem& problem = context.problem();
   const std::vector<OpId> order = rank_order(problem);
-  return place_by_list(problem, evaluator, budget,
+  return place_by_list(problem, context.evaluator(), budget,
                        {.insertion = options_.insertion, .contention = options_.contention}, true,
                        [&](ListSchedule& schedule) {
                          return std::all_of(order.begin(), order.end(), [&](OpId op) {

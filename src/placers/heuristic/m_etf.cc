@@ -23,10 +23,11 @@ class MEtf final : public Placer {
 
   explicit MEtf(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng) override {
+    const Problem& problem = context.problem();
     return place_by_list(
-        problem, evaluator, budget, {.insertion = false, .contention = options_.contention}, true,
+        problem, context.evaluator(), budget,
+        {.insertion = false, .contention = options_.contention}, true,
         [](ListSchedule& schedule) { return EarliestTaskFirst(schedule, nullptr).run(); });
   }
 

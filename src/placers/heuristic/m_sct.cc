@@ -33,21 +33,22 @@ class MSct final : public Placer {
 
   explicit MSct(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
 };
 
-PlaceResult MSct::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
+PlaceResult MSct::place(PlaceContext& context, const Budget& budget, Rng) {
+  const Problem& problem = context.problem();
   FavouriteOptions favourite{.threshold = options_.threshold, .iterations = options_.iterations};
   if (budget.seconds) {
     favourite.seconds = std::max(0.01, *budget.seconds - budget.elapsed_seconds());
   }
   const FavouriteResult found = find_favourite_children(problem, floating_ops(problem), favourite);
   PlaceResult result = place_by_list(
-      problem, evaluator, budget, {.insertion = false, .contention = options_.contention}, true,
+      problem, context.evaluator(), budget, {.insertion = false, .contention = options_.contention},
+      true,
       [&](ListSchedule& schedule) { return EarliestTaskFirst(schedule, &found.favourites).run(); });
   if (!found.optimal) {
     result.notes.push_back(

@@ -18,8 +18,7 @@ class MTopo final : public Placer {
 
   explicit MTopo(const Options&) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 };
 
 // Fills the devices in their order.
@@ -82,14 +81,16 @@ class Filler {
   DeviceId filling_ = 0;
 };
 
-PlaceResult MTopo::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
-  return place_by_list(problem, evaluator, budget, {}, false, [&](ListSchedule& schedule) {
-    Filler filler(schedule);
-    for (OpId op = 0; op < problem.num_ops(); ++op) {
-      if (!schedule.floats(op) && !filler.place(op)) return false;
-    }
-    return true;
-  });
+PlaceResult MTopo::place(PlaceContext& context, const Budget& budget, Rng) {
+  const Problem& problem = context.problem();
+  return place_by_list(problem, context.evaluator(), budget, {}, false,
+                       [&](ListSchedule& schedule) {
+                         Filler filler(schedule);
+                         for (OpId op = 0; op < problem.num_ops(); ++op) {
+                           if (!schedule.floats(op) && !filler.place(op)) return false;
+                         }
+                         return true;
+                       });
 }
 
 }  // namespace

@@ -15,13 +15,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 #include "placer/ranks.h"
 
 #include "placers/common/choices.h"
 #include "placers/common/greedy.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -37,8 +37,7 @@ class Mite final : public Placer {
   }
   explicit Mite(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -84,9 +83,10 @@ double memory_factor(const MemoryLedger& ledger, GroupId group, DeviceId device,
          static_cast<double>(capacity);
 }
 
-PlaceResult Mite::place(const Problem& problem, Evaluator& evaluator, const Budget& budget, Rng) {
+PlaceResult Mite::place(PlaceContext& context, const Budget& budget, Rng) {
+  const Problem& problem = context.problem();
   const Factors factors = prepare(problem, options_.epsilon_us);
-  return fit_memory(problem, evaluator, budget, [&](MemoryLedger& ledger) {
+  return fit_memory(problem, context.evaluator(), budget, [&](MemoryLedger& ledger) {
     Bytes whole = 1;
     for (GroupId group = 0; group < problem.num_groups(); ++group) whole += ledger.need(group);
     const auto score = [&](GroupId group, DeviceId device, Nanoseconds sent) {

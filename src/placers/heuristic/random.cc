@@ -1,9 +1,9 @@
 // A uniformly random device for every group of ops, memory or not: what every search must beat.
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/choices.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -14,14 +14,15 @@ class Random final : public Placer {
   static OptionSchema<Options> schema() { return {}; }
   explicit Random(const Options&) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget&, Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget&, Rng rng) override {
+    const Problem& problem = context.problem();
     const DeviceChoices choices(problem, mutually_linked_devices(problem));
     std::vector<DeviceId> device_of_group(problem.num_groups());
     for (GroupId group = 0; group < problem.num_groups(); ++group) {
       device_of_group[group] = rng.pick(choices.of(group));
     }
     PlaceResult result{.placement = expand_groups(problem, device_of_group)};
-    note_shortage(problem, evaluator, result);
+    note_shortage(problem, context.evaluator(), result);
     return result;
   }
 };

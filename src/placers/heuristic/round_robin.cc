@@ -2,11 +2,11 @@
 // it may use. Looks at neither time nor memory.
 #include <algorithm>
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/choices.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -22,7 +22,8 @@ class RoundRobin final : public Placer {
   }
   explicit RoundRobin(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget&, Rng) override {
+  PlaceResult place(PlaceContext& context, const Budget&, Rng) override {
+    const Problem& problem = context.problem();
     const std::vector<DeviceId> devices = mutually_linked_devices(problem);
     const DeviceChoices choices(problem, devices);
     std::vector<DeviceId> device_of_group(problem.num_groups());
@@ -33,7 +34,7 @@ class RoundRobin final : public Placer {
       device_of_group[group] = next == choice.end() ? choice.front() : *next;
     }
     PlaceResult result{.placement = expand_groups(problem, device_of_group)};
-    note_shortage(problem, evaluator, result);
+    note_shortage(problem, context.evaluator(), result);
     return result;
   }
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "placer/linked_devices.h"
+#include "placer/memory.h"
 #include "placer/placer.h"
 
 #include "placers/common/choices.h"
-#include "placer/linked_devices.h"
-#include "placer/memory.h"
 
 namespace emplace {
 namespace {
@@ -31,8 +31,7 @@ class Single final : public Placer {
   }
   explicit Single(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng) override;
 
  private:
   std::vector<DeviceId> candidates(const Problem& problem, const DeviceChoices& choices,
@@ -88,7 +87,8 @@ std::vector<DeviceId> Single::candidates(const Problem& problem, const DeviceCho
   return order;
 }
 
-PlaceResult Single::place(const Problem& problem, Evaluator& evaluator, const Budget&, Rng) {
+PlaceResult Single::place(PlaceContext& context, const Budget&, Rng) {
+  const Problem& problem = context.problem();
   const std::vector<DeviceId> devices = mutually_linked_devices(problem);
   const DeviceChoices choices(problem, devices);
   std::optional<Evaluation> best;
@@ -101,14 +101,14 @@ PlaceResult Single::place(const Problem& problem, Evaluator& evaluator, const Bu
     largest_tried = memory;
     Placement tried = expand_groups(problem, gather(problem, choices, device));
     check_placement(problem, tried);
-    const Evaluation evaluation = evaluator.evaluate(tried);
+    const Evaluation evaluation = context.evaluator().evaluate(tried);
     if (best && !(evaluation < *best)) continue;
     best = evaluation;
     placement = std::move(tried);
     if (evaluation.fits()) break;
   }
   PlaceResult result{.placement = std::move(placement)};
-  if (!best->fits()) note_shortage(problem, evaluator, result);
+  if (!best->fits()) note_shortage(problem, context.evaluator(), result);
   return result;
 }
 

@@ -18,8 +18,8 @@ class ColocRl final : public Placer {
   }
   explicit ColocRl(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const auto make = [&](const std::string& device, Rng& weights) {
       const learn::ReinforceSettings reinforce{
           .batch = options_.samples,
@@ -29,7 +29,7 @@ class ColocRl final : public Placer {
       return learn_sequences(problem, options_, learn::reinforce(problem, reinforce), device,
                              weights);
     };
-    return place_by_learning("colocrl", evaluator, budget, rng, options_, make);
+    return place_by_learning("colocrl", context, budget, rng, options_, make);
   }
 
  private:

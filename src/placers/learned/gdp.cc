@@ -7,9 +7,9 @@
 // learned where no sample fits; here it costs more the more is missing.
 #include "placers/learned/support/learned.h"
 
-#include "learn/units/groupings.h"
 #include "learn/learners/ppo.h"
 #include "learn/policies/segment_attention.h"
+#include "learn/units/groupings.h"
 
 namespace emplace {
 namespace {
@@ -77,8 +77,8 @@ class Gdp final : public Placer {
     }
   }
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const auto make = [&](const std::string& device, Rng& weights) {
       return learn::sample_and_learn(
           learn::segment_attention_policy(learn::group_by_colocation(problem), network(), device,
@@ -87,7 +87,7 @@ class Gdp final : public Placer {
           {.imitation = {.learning_rate = 3e-3},
            .restart_entropy = options_.restarts ? kFrozenEntropy : 0});
     };
-    return place_by_learning("gdp", evaluator, budget, rng, options_,
+    return place_by_learning("gdp", context, budget, rng, options_,
                              with_policy("gdp", problem, options_, make));
   }
 

@@ -2,10 +2,10 @@
 // moving baseline (Mirhoseini et al., ICLR 2018). One grouping and four placements of it a round.
 #include "placers/learned/support/learned.h"
 
-#include "learn/units/groupings.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
 #include "learn/policies/grouper_placer.h"
+#include "learn/units/groupings.h"
 
 namespace emplace {
 namespace {
@@ -56,12 +56,12 @@ class Hdp final : public Placer {
   }
   explicit Hdp(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const auto make = [&](const std::string& device, Rng& weights) {
       return learn::sample_and_learn(policy(problem, device, weights), learner(problem));
     };
-    return place_by_learning("hdp", evaluator, budget, rng, options_, make);
+    return place_by_learning("hdp", context, budget, rng, options_, make);
   }
 
  private:

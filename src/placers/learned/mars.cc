@@ -7,11 +7,11 @@
 
 #include "placers/learned/support/learned.h"
 
-#include "learn/units/groupings.h"
 #include "learn/learners/ppo.h"
 #include "learn/policies/grouper_placer.h"
 #include "learn/policies/segment_attention.h"
 #include "learn/policies/segment_seq2seq.h"
+#include "learn/units/groupings.h"
 
 namespace emplace {
 namespace {
@@ -69,15 +69,15 @@ class Mars final : public Placer {
   }
   explicit Mars(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const auto make = [&](const std::string& device, Rng& weights) {
       return learn::sample_and_learn(
           policy(problem, device, weights), learner(problem),
           {.imitation = {.learning_rate = 3e-3},
            .restart_entropy = options_.restarts ? kFrozenEntropy / problem.num_groups() : 0});
     };
-    return place_by_learning("mars", evaluator, budget, rng, options_,
+    return place_by_learning("mars", context, budget, rng, options_,
                              with_policy("mars", problem, options_, make));
   }
 

@@ -1,8 +1,8 @@
 // Placeto: a graph network looks at a whole placement and moves one unit after the other.
 #include "placers/learned/support/learned.h"
 
-#include "learn/units/groupings.h"
 #include "learn/methods/episodes.h"
+#include "learn/units/groupings.h"
 
 namespace emplace {
 namespace {
@@ -74,12 +74,12 @@ class Placeto final : public Placer {
   }
   explicit Placeto(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const auto make = [&](const std::string& device, Rng& weights) {
       return learn::placeto_episodes(grouping(problem), settings(), device, weights);
     };
-    return place_by_learning("placeto", evaluator, budget, rng, options_,
+    return place_by_learning("placeto", context, budget, rng, options_,
                              with_policy("placeto", problem, options_, make));
   }
 

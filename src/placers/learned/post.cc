@@ -4,11 +4,11 @@
 
 #include "placers/learned/support/learned.h"
 
-#include "learn/units/groupings.h"
 #include "learn/learners/cross_entropy.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
 #include "learn/policies/table.h"
+#include "learn/units/groupings.h"
 
 namespace emplace {
 namespace {
@@ -49,8 +49,8 @@ class Post final : public Placer {
   }
   explicit Post(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const auto make = [&](const std::string& device, Rng&) {
       const learn::ColocationRules rules{.most_units = options_.groups};
       return learn::sample_and_learn(
@@ -58,7 +58,7 @@ class Post final : public Placer {
           {.imitation = {.learning_rate = 0.1},
            .restart_entropy = options_.restarts ? frozen_entropy(problem) : 0});
     };
-    return place_by_learning("post", evaluator, budget, rng, options_, make);
+    return place_by_learning("post", context, budget, rng, options_, make);
   }
 
  private:

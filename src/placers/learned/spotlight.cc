@@ -27,12 +27,12 @@ class Spotlight final : public Placer {
   }
   explicit Spotlight(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    const Problem& problem = context.problem();
     const auto make = [&](const std::string& device, Rng& weights) {
       return learn_sequences(problem, options_, learner(problem), device, weights);
     };
-    return place_by_learning("spotlight", evaluator, budget, rng, options_, make);
+    return place_by_learning("spotlight", context, budget, rng, options_, make);
   }
 
  private:

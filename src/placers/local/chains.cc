@@ -60,34 +60,34 @@ std::int64_t turn_length(const Problem& problem, const Budget& budget, std::int6
 
 }  // namespace
 
-void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, Evaluator& evaluator,
+void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, PlaceContext& context,
                 const Budget& budget) {
-  Incumbent& incumbent = evaluator.incumbent();
+  Incumbent& incumbent = context.incumbent();
   std::optional<Solution> best = incumbent.best();
   EMPLACE_CHECK(best.has_value());
   Budget clock = budget;
   clock.evaluations.reset();
-  const std::int64_t before = evaluator.evaluations();
+  const std::int64_t before = context.evaluations();
   const Progress progress(budget, before);
-  const std::int64_t length = turn_length(evaluator.problem(), budget, before, chains.size());
+  const std::int64_t length = turn_length(context.problem(), budget, before, chains.size());
   std::vector<Chain*> active;
-  while (!budget.spent(evaluator.evaluations()) && !incumbent.optimal()) {
+  while (!budget.spent(context.evaluations()) && !incumbent.optimal()) {
     active.clear();
     for (const auto& chain : chains) {
       if (!chain->finished()) active.push_back(chain.get());
     }
     if (budget.evaluations) {
       const std::int64_t turns =
-          (*budget.evaluations - evaluator.evaluations() + length - 1) / length;
+          (*budget.evaluations - context.evaluations() + length - 1) / length;
       active.resize(std::min(active.size(), static_cast<std::size_t>(turns)));
     }
     if (active.empty()) return;
     Turn turn{.evaluations = length,
-              .progress = progress.at(evaluator.evaluations()),
+              .progress = progress.at(context.evaluations()),
               .best = &*best,
               .clock = &clock};
     if (budget.evaluations) {
-      const std::int64_t left = *budget.evaluations - evaluator.evaluations();
+      const std::int64_t left = *budget.evaluations - context.evaluations();
       turn.evaluations = std::min(length, left / static_cast<std::int64_t>(active.size()));
       turn.evaluations = std::max<std::int64_t>(1, turn.evaluations);
     }
@@ -102,14 +102,14 @@ void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, Evaluator& ev
   }
 }
 
-PlaceResult search_by_chains(Evaluator& evaluator, const Budget& budget, std::size_t count,
+PlaceResult search_by_chains(PlaceContext& context, const Budget& budget, std::size_t count,
                              const MakeChain& make) {
-  if (!worth_searching(evaluator, budget)) return end_search(evaluator);
-  const CoarseGraph graph = build_coarse_graph(evaluator.problem());
+  if (!worth_searching(context, budget)) return end_search(context);
+  const CoarseGraph graph = build_coarse_graph(context.problem());
   std::vector<std::unique_ptr<Chain>> chains;
   for (std::size_t i = 0; i < count; ++i) chains.push_back(make(graph, i));
-  run_chains(chains, evaluator, budget);
-  return end_search(evaluator);
+  run_chains(chains, context, budget);
+  return end_search(context);
 }
 
 std::size_t chain_count(const Problem& problem, std::int64_t wanted) {

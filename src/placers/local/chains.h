@@ -8,11 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "search/budget.h"
-#include "placer/evaluator.h"
+#include "placer/context.h"
 #include "placer/placer.h"
 
 #include "placers/common/coarse_graph.h"
+
+#include "search/budget.h"
 
 namespace emplace {
 
@@ -27,7 +28,7 @@ class Chain {
  public:
   virtual ~Chain() = default;
 
-  // Goes on from where it stopped, counting what it evaluates with the evaluator.
+  // Goes on from where it stopped, counting what it evaluates with the context.
   virtual void advance(const Turn& turn) = 0;
   // Whether it will not go on.
   virtual bool finished() const = 0;
@@ -37,13 +38,13 @@ class Chain {
 
 // Until the budget is spent, the incumbent is proven optimal, or all chains have finished. The
 // incumbent must have a solution, and hears of all that is better.
-void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, Evaluator& evaluator,
+void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, PlaceContext& context,
                 const Budget& budget);
 
 // The rest of a search when its starts are known: makes `count` chains, each by `make` from the
 // problem's graph and its number, runs them, and returns the incumbent's best.
 using MakeChain = std::function<std::unique_ptr<Chain>(const CoarseGraph& graph, std::size_t i)>;
-PlaceResult search_by_chains(Evaluator& evaluator, const Budget& budget, std::size_t count,
+PlaceResult search_by_chains(PlaceContext& context, const Budget& budget, std::size_t count,
                              const MakeChain& make);
 
 // As many as wanted, unless the graph is so large that their memory would be too.

@@ -78,16 +78,16 @@ struct Task {
 
 class LatencySearch {
  public:
-  LatencySearch(Evaluator& evaluator, const Budget& budget, Rng rng,
+  LatencySearch(PlaceContext& context, const Budget& budget, Rng rng,
                 const std::vector<Solution>& starts)
-      : evaluator_(evaluator),
-        problem_(evaluator.problem()),
+      : context_(context),
+        problem_(context.problem()),
         budget_(budget),
         rng_(rng),
         starts_(starts),
         graph_(build_coarse_graph(problem_)),
         begin_seconds_(budget.elapsed_seconds()),
-        begin_evaluations_(evaluator.evaluations()),
+        begin_evaluations_(context.evaluations()),
         last_improvement_(begin_evaluations_) {
     EMPLACE_CHECK(!starts.empty());
     std::size_t count =
@@ -97,17 +97,17 @@ class LatencySearch {
     count = std::clamp<std::size_t>(kMostOpsOfIslands / std::max<OpId>(1, problem_.num_ops()), 1,
                                     count);
     for (std::size_t i = 0; i < count; ++i) {
-      walks_.push_back(std::make_unique<Walk>(evaluator, graph_, "auto", rng_.split(i)));
+      walks_.push_back(std::make_unique<Walk>(context.evaluator(), graph_, "auto", rng_.split(i)));
     }
     const double before = budget.elapsed_seconds();
-    evaluator.evaluate(starts.front().placement, starts.front().schedule);
+    context.evaluator().evaluate(starts.front().placement, starts.front().schedule);
     seconds_per_try_ = std::max(1e-7, budget.elapsed_seconds() - before);
   }
 
   void run() {
     if (!starts_.front().value.fits()) come_to_fit();
-    for (std::int64_t before = -1; !finished() && before != evaluator_.evaluations();) {
-      before = evaluator_.evaluations();
+    for (std::int64_t before = -1; !finished() && before != context_.evaluations();) {
+      before = context_.evaluations();
       if (pool_.empty() || share_done() < 0.6 * kTournamentShare) {
         hold_tournament();
       } else {
@@ -118,8 +118,8 @@ class LatencySearch {
 
  private:
   bool finished() const {
-    return evaluator_.incumbent().optimal() || budget_.spent(evaluator_.evaluations()) ||
-           evaluator_.evaluations() - last_improvement_ > kPatience * graph_.size();
+    return context_.incumbent().optimal() || budget_.spent(context_.evaluations()) ||
+           context_.evaluations() - last_improvement_ > kPatience * graph_.size();
   }
   // Of what the search was given.
   double share_done() const {
@@ -128,7 +128,7 @@ class LatencySearch {
       done = (budget_.elapsed_seconds() - begin_seconds_) / (*budget_.seconds - begin_seconds_);
     }
     if (budget_.evaluations) {
-      done = std::max(done, static_cast<double>(evaluator_.evaluations() - begin_evaluations_) /
+      done = std::max(done, static_cast<double>(context_.evaluations() - begin_evaluations_) /
                                 static_cast<double>(*budget_.evaluations - begin_evaluations_));
     }
     return done;
@@ -239,12 +239,12 @@ class LatencySearch {
 
   void run_tasks(std::vector<Task>& tasks) {
     const std::int64_t left =
-        budget_.evaluations ? *budget_.evaluations - evaluator_.evaluations() : 0;
+        budget_.evaluations ? *budget_.evaluations - context_.evaluations() : 0;
     const std::int64_t allowance =
         std::max<std::int64_t>(1, left / static_cast<std::int64_t>(tasks.size()));
     parallel_for(tasks.size(), budget_.threads,
                  [&](std::size_t i) { run_task(tasks[i], *walks_[i], allowance); });
-    for (const Task& task : tasks) evaluator_.incumbent().offer(task.solution);
+    for (const Task& task : tasks) context_.incumbent().offer(task.solution);
   }
 
   // `allowance` counts under an evaluation budget only.
@@ -275,7 +275,7 @@ class LatencySearch {
       task.parts = parts_of(task.solution);
       // Of equal ones the first is kept, so they must come in order where the answer has to depend
       // on the generator alone.
-      if (!budget_.evaluations) evaluator_.incumbent().offer(task.solution);
+      if (!budget_.evaluations) context_.incumbent().offer(task.solution);
     }
   }
 
@@ -311,7 +311,7 @@ class LatencySearch {
 
   void add_to_pool(const Solution& solution) {
     if (pool_.empty() || solution.value < pool_.front().value) {
-      last_improvement_ = evaluator_.evaluations();
+      last_improvement_ = context_.evaluations();
     }
     for (const Solution& member : pool_) {
       if (member.value == solution.value) return;
@@ -322,7 +322,7 @@ class LatencySearch {
     if (pool_.size() > kPoolSize) pool_.pop_back();
   }
 
-  Evaluator& evaluator_;
+  PlaceContext& context_;
   const Problem& problem_;
   const Budget& budget_;
   Rng rng_;
@@ -339,9 +339,9 @@ class LatencySearch {
 
 }  // namespace
 
-void search_latency(Evaluator& evaluator, const Budget& budget, Rng rng,
+void search_latency(PlaceContext& context, const Budget& budget, Rng rng,
                     const std::vector<Solution>& starts) {
-  LatencySearch(evaluator, budget, rng, starts).run();
+  LatencySearch(context, budget, rng, starts).run();
 }
 
 }  // namespace emplace

@@ -6,8 +6,9 @@
 
 #include "base/rng.h"
 
+#include "placer/context.h"
+
 #include "search/budget.h"
-#include "placer/evaluator.h"
 
 namespace emplace {
 
@@ -15,7 +16,7 @@ namespace emplace {
 // incumbent is optimal. Everything better than the incumbent is offered to it. Needs a budget.
 // Under an evaluation budget the answer depends on the generator alone, not on the number of
 // threads.
-void search_latency(Evaluator& evaluator, const Budget& budget, Rng rng,
+void search_latency(PlaceContext& context, const Budget& budget, Rng rng,
                     const std::vector<Solution>& starts);
 
 }  // namespace emplace

@@ -3,8 +3,9 @@
 
 #include "base/rng.h"
 
+#include "placer/context.h"
+
 #include "search/budget.h"
-#include "placer/evaluator.h"
 
 namespace emplace {
 

@@ -45,11 +45,11 @@ struct Task {
   std::int64_t evaluations = 0;
 };
 
-std::vector<Task> make_tasks(std::span<const std::string> placers, const Evaluator& evaluator,
+std::vector<Task> make_tasks(std::span<const std::string> placers, const PlaceContext& context,
                              const Rng& rng) {
   std::vector<Task> tasks;
-  if (!evaluator.objective().throughput()) {
-    for (const Solution& start : evaluator.starts()) tasks.push_back({start.origin, start});
+  if (context.objective().order_matters()) {
+    for (const Solution& start : context.starts()) tasks.push_back({start.origin, start});
   }
   for (const std::string& key : placers) {
     tasks.push_back({key, std::nullopt, rng.split(tasks.size())});
@@ -72,18 +72,17 @@ Budget share_of(const Budget& budget, std::int64_t evaluations_so_far) {
   return share;
 }
 
-// Has an evaluator of its own, so that what it spends does not depend on who runs beside it.
+// Has a context of its own, so that what it spends does not depend on who runs beside it.
 void run(Task& task, const Evaluator& shared, const Budget& budget) {
-  Evaluator evaluator(shared.simulator(), shared.objective());
-  const Problem& problem = evaluator.problem();
+  PlaceContext context(shared.simulator(), shared.objective());
+  Evaluator& evaluator = context.evaluator();
   try {
     if (task.given) {
       task.found = with_best_order(evaluator, budget, *std::move(task.given));
     } else {
-      PlaceResult placed = all_placers()
-                               .make(PlacerSpec::parse(task.origin))
-                               ->place(problem, evaluator, budget, task.rng);
-      check_placement(problem, placed.placement);
+      PlaceResult placed =
+          all_placers().make(MethodSpec::parse(task.origin))->place(context, budget, task.rng);
+      check_placement(context.problem(), placed.placement);
       task.found = with_best_order(
           evaluator, budget,
           {.placement = std::move(placed.placement), .schedule = std::move(placed.schedule)});
@@ -116,7 +115,7 @@ std::vector<Solution> best_first(std::vector<Solution> found) {
 Solution with_best_order(Evaluator& evaluator, const Budget& budget, Solution solution) {
   const Problem& problem = evaluator.problem();
   solution.value = evaluator.evaluate(solution.placement, solution.schedule);
-  if (evaluator.objective().throughput()) return solution;
+  if (!evaluator.objective().order_matters()) return solution;
   for (const SchedulerInfo& scheduler : schedulers()) {
     if (budget.spent(evaluator.evaluations())) break;
     Schedule schedule = make_schedule(problem, solution.placement, scheduler.key);
@@ -129,37 +128,37 @@ Solution with_best_order(Evaluator& evaluator, const Budget& budget, Solution so
   return solution;
 }
 
-std::vector<Solution> starts_of(std::span<const std::string> placers, Evaluator& evaluator,
+std::vector<Solution> starts_of(std::span<const std::string> placers, PlaceContext& context,
                                 const Budget& budget, Rng rng) {
-  const Budget share = share_of(budget, evaluator.evaluations());
+  const Budget share = share_of(budget, context.evaluations());
   Budget clock = share;
   clock.evaluations.reset();
-  std::vector<Solution> found = evaluator.starts();
-  for (const Solution& start : found) evaluator.incumbent().offer(start);
+  std::vector<Solution> found = context.starts();
+  for (const Solution& start : found) context.incumbent().offer(start);
 
   std::exception_ptr first_error = nullptr;
-  std::vector<Task> tasks = make_tasks(placers, evaluator, rng);
+  std::vector<Task> tasks = make_tasks(placers, context, rng);
   for (std::size_t next = 0; next < tasks.size();) {
-    const bool spent = share.spent(evaluator.evaluations());
-    if ((spent || evaluator.incumbent().optimal()) && !found.empty()) break;
+    const bool spent = share.spent(context.evaluations());
+    if ((spent || context.incumbent().optimal()) && !found.empty()) break;
     const std::size_t count = spent ? 1 : std::min(kRound, tasks.size() - next);
     Budget allowance = share;
     allowance.threads = 1;
     if (share.evaluations) {
       const std::int64_t left =
-          std::max<std::int64_t>(0, *share.evaluations - evaluator.evaluations());
+          std::max<std::int64_t>(0, *share.evaluations - context.evaluations());
       allowance.evaluations = left / static_cast<std::int64_t>(count);
     }
     parallel_for(count, budget.threads, [&](std::size_t i) {
       if (i > 0 && clock.spent(0)) return;
-      run(tasks[next + i], evaluator, allowance);
+      run(tasks[next + i], context.evaluator(), allowance);
     });
     for (std::size_t i = 0; i < count; ++i) {
       Task& task = tasks[next + i];
-      evaluator.count(task.evaluations);
+      context.evaluator().count(task.evaluations);
       if (task.error && !first_error) first_error = task.error;
       if (!task.found) continue;
-      evaluator.incumbent().offer(*task.found);
+      context.incumbent().offer(*task.found);
       found.push_back(*std::move(task.found));
     }
     next += count;
@@ -168,15 +167,15 @@ std::vector<Solution> starts_of(std::span<const std::string> placers, Evaluator&
   return best_first(std::move(found));
 }
 
-std::vector<Solution> classical_starts(Evaluator& evaluator, const Budget& budget, Rng rng,
+std::vector<Solution> classical_starts(PlaceContext& context, const Budget& budget, Rng rng,
                                        std::size_t at_most, const std::vector<std::string>& more) {
   std::vector<std::string> placers = more;
   for (const Classical& classical : kClassical) {
-    if (evaluator.problem().num_ops() <= classical.most_ops) placers.emplace_back(classical.key);
+    if (context.problem().num_ops() <= classical.most_ops) placers.emplace_back(classical.key);
   }
-  std::vector<Solution> starts = starts_of(placers, evaluator, budget, rng);
+  std::vector<Solution> starts = starts_of(placers, context, budget, rng);
   for (std::size_t i = starts.size(); i-- > 1 && starts.size() > at_most;) {
-    if (!holds(evaluator.starts(), starts[i])) {
+    if (!holds(context.starts(), starts[i])) {
       starts.erase(starts.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }

@@ -4,10 +4,8 @@
 
 namespace emplace {
 
-StreamWalker::StreamWalker(Evaluator& evaluator)
-    : evaluator_(evaluator),
-      model_(evaluator.problem(), evaluator.objective().overlap),
-      level_(model_) {}
+StreamWalker::StreamWalker(Evaluator& evaluator, const StreamPeriod& objective)
+    : evaluator_(evaluator), model_(evaluator.problem(), objective.overlap), level_(model_) {}
 
 Evaluation StreamWalker::start(const Placement& placement, const Schedule&) {
   const Problem& problem = evaluator_.problem();

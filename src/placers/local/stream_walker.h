@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "placers/local/walker.h"
+
 #include "stream/level.h"
 #include "stream/model.h"
 #include "stream/state.h"
@@ -13,7 +14,7 @@ namespace emplace {
 
 class StreamWalker final : public Walker {
  public:
-  explicit StreamWalker(Evaluator& evaluator);
+  StreamWalker(Evaluator& evaluator, const StreamPeriod& objective);
 
   Evaluation start(const Placement& placement, const Schedule& schedule) override;
   const Placement& placement() const override { return placement_; }

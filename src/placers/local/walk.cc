@@ -56,7 +56,7 @@ void Walk::start_over(const Solution& solution) {
 }
 
 void Walk::reorder() {
-  if (evaluator_.objective().throughput() || clock_->spent(0)) return;
+  if (!evaluator_.objective().order_matters() || clock_->spent(0)) return;
   Solution ordered = here();
   pay(kOrders);
   if (improve_order(evaluator_, *clock_, ordered, kOrders, rng_)) go_to(ordered);
@@ -181,15 +181,15 @@ void Walk::focus() {
   if (!moved_since_focus_) return;
   moved_since_focus_ = false;
   pay(1);
-  if (evaluator_.objective().throughput()) {
-    evaluator_.evaluate(placement(), ReadyOrder(), peaks_);
-  } else {
-    evaluator_.count(1);
-    const Timeline timeline = evaluator_.simulator()->run(placement(), schedule_);
-    peaks_.clear();
-    for (const DeviceUse& device : timeline.devices) peaks_.push_back(device.peak);
-    spots_ = find_hot_spots(evaluator_.problem(), placement(), timeline);
-  }
+  evaluator_.objective().match(
+      [&](const StepTime&) {
+        evaluator_.count(1);
+        const Timeline timeline = evaluator_.simulator()->run(placement(), schedule_);
+        peaks_.clear();
+        for (const DeviceUse& device : timeline.devices) peaks_.push_back(device.peak);
+        spots_ = find_hot_spots(evaluator_.problem(), placement(), timeline);
+      },
+      [&](const StreamPeriod&) { evaluator_.evaluate(placement(), ReadyOrder(), peaks_); });
   neighbourhood_.set_focus(spots_, peaks_);
 }
 

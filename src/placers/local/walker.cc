@@ -6,8 +6,12 @@
 namespace emplace {
 
 std::unique_ptr<Walker> Walker::make(Evaluator& evaluator) {
-  if (evaluator.objective().throughput()) return std::make_unique<StreamWalker>(evaluator);
-  return std::make_unique<LatencyWalker>(evaluator);
+  using Made = std::unique_ptr<Walker>;
+  return evaluator.objective().match(
+      [&](const StepTime&) -> Made { return std::make_unique<LatencyWalker>(evaluator); },
+      [&](const StreamPeriod& stream) -> Made {
+        return std::make_unique<StreamWalker>(evaluator, stream);
+      });
 }
 
 }  // namespace emplace

@@ -12,10 +12,10 @@
 
 #include <metis.h>
 
+#include "placer/linked_devices.h"
 #include "placer/placer.h"
 
 #include "placers/common/coarse_graph.h"
-#include "placer/linked_devices.h"
 
 namespace emplace {
 namespace {
@@ -39,8 +39,7 @@ class Metis final : public Placer {
 
   explicit Metis(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -271,14 +270,15 @@ Weighted weigh(const CoarseGraph& graph, const std::vector<std::vector<std::int3
   return result;
 }
 
-PlaceResult Metis::place(const Problem& problem, Evaluator& evaluator, const Budget&, Rng rng) {
+PlaceResult Metis::place(PlaceContext& context, const Budget&, Rng rng) {
+  const Problem& problem = context.problem();
   const CoarseGraph graph = build_coarse_graph(problem);
   const std::vector<DeviceId> linked = mutually_linked_devices(problem);
   const std::vector<DeviceId> devices = at_most(problem, partition_devices(problem, graph, linked),
                                                 std::max<std::size_t>(graph.size(), 1));
   if (devices.size() <= 1) {
     const std::vector<std::int32_t> one_part(graph.size(), 0);
-    return place_parts(problem, evaluator, graph, one_part, devices, linked);
+    return place_parts(problem, context.evaluator(), graph, one_part, devices, linked);
   }
   std::vector<std::vector<std::int32_t>> weights{balanced_weights(graph.durations, devices.size())};
   std::vector<std::vector<double>> shares{speed_shares(problem, devices)};
@@ -291,7 +291,7 @@ PlaceResult Metis::place(const Problem& problem, Evaluator& evaluator, const Bud
   const bool kway = options_.method == "kway";
   const bool at_once = kway && !partition.too_coarse_for_kway();
   const auto parts = at_once ? partition.cut_at_once() : partition.cut_in_two_repeatedly();
-  PlaceResult result = place_parts(problem, evaluator, graph, parts, devices, linked);
+  PlaceResult result = place_parts(problem, context.evaluator(), graph, parts, devices, linked);
   if (kway && !at_once) {
     result.notes.push_back(
         "some groups are large beside a device's share of the work, so that the graph was cut in "

@@ -3,10 +3,10 @@
 // reinforcement learning", ICML 2017.
 #include <algorithm>
 
+#include "placer/linked_devices.h"
 #include "placer/placer.h"
 
 #include "placers/common/coarse_graph.h"
-#include "placer/linked_devices.h"
 #include "placers/common/scotch_map.h"
 
 namespace emplace {
@@ -25,8 +25,7 @@ class MinCut final : public Placer {
 
   explicit MinCut(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -41,14 +40,15 @@ std::vector<DeviceId> without_cpus(const Cluster& cluster, const std::vector<Dev
   return result.empty() ? devices : result;
 }
 
-PlaceResult MinCut::place(const Problem& problem, Evaluator& evaluator, const Budget&, Rng rng) {
+PlaceResult MinCut::place(PlaceContext& context, const Budget&, Rng rng) {
+  const Problem& problem = context.problem();
   const CoarseGraph graph = build_coarse_graph(problem);
   const std::vector<DeviceId> linked = mutually_linked_devices(problem);
   const std::vector<DeviceId> devices =
       partition_devices(problem, graph, without_cpus(problem.cluster(), linked));
   const ScotchTarget target{.shares = speed_shares(problem, devices), .distances = {}};
   const auto parts = scotch_map(graph, target, options_.imbalance, rng);
-  return place_parts(problem, evaluator, graph, parts, devices, linked);
+  return place_parts(problem, context.evaluator(), graph, parts, devices, linked);
 }
 
 }  // namespace

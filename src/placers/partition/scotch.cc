@@ -4,10 +4,10 @@
 // memory nor the order of ops.
 #include <algorithm>
 
+#include "placer/linked_devices.h"
 #include "placer/placer.h"
 
 #include "placers/common/coarse_graph.h"
-#include "placer/linked_devices.h"
 #include "placers/common/scotch_map.h"
 
 namespace emplace {
@@ -26,8 +26,7 @@ class Scotch final : public Placer {
 
   explicit Scotch(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -51,14 +50,15 @@ std::vector<double> byte_costs(const Cluster& cluster, const std::vector<DeviceI
   return costs;
 }
 
-PlaceResult Scotch::place(const Problem& problem, Evaluator& evaluator, const Budget&, Rng rng) {
+PlaceResult Scotch::place(PlaceContext& context, const Budget&, Rng rng) {
+  const Problem& problem = context.problem();
   const CoarseGraph graph = build_coarse_graph(problem);
   const std::vector<DeviceId> linked = mutually_linked_devices(problem);
   const std::vector<DeviceId> devices = partition_devices(problem, graph, linked);
   const ScotchTarget target{.shares = speed_shares(problem, devices),
                             .distances = byte_costs(problem.cluster(), devices)};
   const auto parts = scotch_map(graph, target, options_.imbalance, rng);
-  return place_parts(problem, evaluator, graph, parts, devices, linked);
+  return place_parts(problem, context.evaluator(), graph, parts, devices, linked);
 }
 
 }  // namespace

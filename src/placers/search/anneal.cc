@@ -39,8 +39,7 @@ class Anneal final : public Placer {
   }
   explicit Anneal(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -89,15 +88,15 @@ class AnnealChain final : public Chain {
   std::optional<std::size_t> scale_;
 };
 
-PlaceResult Anneal::place(const Problem& problem, Evaluator& evaluator, const Budget& given,
-                          Rng rng) {
+PlaceResult Anneal::place(PlaceContext& context, const Budget& given, Rng rng) {
+  const Problem& problem = context.problem();
   const Budget budget = given.or_default();
-  begin_search(evaluator);
+  begin_search(context);
   const std::size_t count = chain_count(problem, options_.chains);
-  const std::vector<Solution> starts = classical_starts(evaluator, budget, rng.split(0), count);
-  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
-    return std::make_unique<AnnealChain>(evaluator, graph, starts[i % starts.size()], options_,
-                                         rng.split(1 + i));
+  const std::vector<Solution> starts = classical_starts(context, budget, rng.split(0), count);
+  return search_by_chains(context, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
+    return std::make_unique<AnnealChain>(context.evaluator(), graph, starts[i % starts.size()],
+                                         options_, rng.split(1 + i));
   });
 }
 

@@ -11,6 +11,8 @@
 #include "placers/local/latency_search.h"
 #include "placers/local/nested.h"
 #include "placers/local/starts.h"
+
+#include "bound/lower_bound.h"
 #include "stream/solve.h"
 
 namespace emplace {
@@ -45,54 +47,56 @@ class Auto final : public Placer {
     more_starts_.push_back(options.policy + "(policy=shipped)");
   }
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& given,
-                    Rng rng) override {
+  PlaceResult place(PlaceContext& context, const Budget& given, Rng rng) override {
     const Budget budget = given.or_default();
-    if (evaluator.objective().throughput()) {
-      return solve_stream(problem, evaluator, budget, rng.split(0));
-    }
-    place_step(evaluator, budget, rng);
-    return end_search(evaluator);
+    return context.objective().match(
+        [&](const StepTime&) {
+          place_step(context, budget, rng);
+          return end_search(context);
+        },
+        [&](const StreamPeriod& stream) {
+          return solve_stream(context, stream, budget, rng.split(0));
+        });
   }
 
  private:
-  void place_step(Evaluator& evaluator, const Budget& budget, const Rng& rng) const {
-    begin_search(evaluator);
+  void place_step(PlaceContext& context, const Budget& budget, const Rng& rng) const {
+    begin_search(context);
     const std::array<std::string, 1> one_device{"single"};
-    starts_of(one_device, evaluator, budget, rng.split(0));
-    raise_bound(evaluator, budget, kEarlyBoundShare);
-    if (!worth_searching(evaluator, budget)) return;
+    starts_of(one_device, context, budget, rng.split(0));
+    raise_bound(context, budget, kEarlyBoundShare);
+    if (!worth_searching(context, budget)) return;
     const std::vector<Solution> starts =
-        classical_starts(evaluator, budget, rng.split(1), kStarts, more_starts_);
-    raise_bound(evaluator, budget, kBoundShare);
-    if (!worth_searching(evaluator, budget)) return;
+        classical_starts(context, budget, rng.split(1), kStarts, more_starts_);
+    raise_bound(context, budget, kBoundShare);
+    if (!worth_searching(context, budget)) return;
     const double polish_share =
-        evaluator.problem().num_groups() > kLarge ? kPolishShareOfLarge : kPolishShare;
-    search_latency(evaluator, without_share(budget, evaluator, kBoundShare + polish_share),
+        context.problem().num_groups() > kLarge ? kPolishShareOfLarge : kPolishShare;
+    search_latency(context, without_share(budget, context, kBoundShare + polish_share),
                    rng.split(2), starts);
     // What annealing leaves behind, large neighbourhoods find.
-    polish_best(evaluator, without_share(budget, evaluator, kBoundShare), rng.split(3));
-    raise_bound(evaluator, budget, 1);
+    polish_best(context, without_share(budget, context, kBoundShare), rng.split(3));
+    raise_bound(context, budget, 1);
   }
 
   // With at most this share of the whole budget, and of what is left.
-  static void raise_bound(Evaluator& evaluator, const Budget& budget, double share) {
-    const std::optional<Evaluation> best = evaluator.incumbent().value();
-    if (!best || !best->fits() || !worth_searching(evaluator, budget)) return;
+  static void raise_bound(PlaceContext& context, const Budget& budget, double share) {
+    const std::optional<Evaluation> best = context.incumbent().value();
+    if (!best || !best->fits() || !worth_searching(context, budget)) return;
     Budget own = budget;
     if (own.seconds) {
       *own.seconds = std::min(*budget.seconds, budget.elapsed_seconds() + share * *budget.seconds);
     }
     if (own.evaluations) {
-      const std::int64_t left = *budget.evaluations - evaluator.evaluations();
+      const std::int64_t left = *budget.evaluations - context.evaluations();
       own.evaluations = std::min(
           left, static_cast<std::int64_t>(share * static_cast<double>(*budget.evaluations)));
       const double most = budget.elapsed_seconds() + kBoundSeconds;
       own.seconds = own.seconds ? std::min(*own.seconds, most) : most;
     }
-    evaluator.incumbent().raise(
-        improve_bound(evaluator.problem(), best->step, own,
-                      [&](const LowerBound& bound) { evaluator.incumbent().raise(bound); }));
+    context.incumbent().raise(
+        improve_bound(context.problem(), best->step, own,
+                      [&](const LowerBound& bound) { context.incumbent().raise(bound); }));
   }
 
   std::vector<std::string> more_starts_;

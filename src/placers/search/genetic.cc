@@ -24,12 +24,12 @@
 #include "base/parallel.h"
 #include "base/wide.h"
 
+#include "placer/linked_devices.h"
 #include "placer/placer.h"
 #include "placer/scheduler.h"
 
 #include "placers/common/choices.h"
 #include "placers/common/coarse_graph.h"
-#include "placer/linked_devices.h"
 #include "placers/local/clusters.h"
 #include "placers/local/frame.h"
 #include "placers/local/starts.h"
@@ -57,7 +57,7 @@ class Code {
   Code(const Evaluator& evaluator, const std::vector<std::uint32_t>& device_of_group,
        std::uint32_t units, Rng rng)
       : problem_(evaluator.problem()),
-        ordered_(!evaluator.objective().throughput()),
+        ordered_(evaluator.objective().order_matters()),
         graph_(build_coarse_graph(problem_)),
         clusters_(cluster_groups(graph_, device_of_group, units, rng)),
         choices_(problem_, mutually_linked_devices(problem_)) {}
@@ -171,8 +171,7 @@ class Genetic final : public Placer {
   }
   explicit Genetic(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -180,9 +179,9 @@ class Genetic final : public Placer {
 
 class Evolution {
  public:
-  Evolution(const Code& code, const Genetic::Options& options, Evaluator& evaluator,
+  Evolution(const Code& code, const Genetic::Options& options, PlaceContext& context,
             const Budget& budget, Rng rng)
-      : code_(code), options_(options), evaluator_(evaluator), budget_(budget), rng_(rng) {
+      : code_(code), options_(options), context_(context), budget_(budget), rng_(rng) {
     const auto length = static_cast<std::int64_t>(code.length());
     size_ =
         static_cast<std::size_t>(std::min(options.population, std::max(kLeastPopulation, length)));
@@ -195,7 +194,7 @@ class Evolution {
       if (population_.size() < size_) population_.push_back({code_.encode(start, rng_)});
     }
     while (population_.size() < size_) population_.push_back({random()});
-    while (evaluate() && !evaluator_.incumbent().optimal()) next_generation();
+    while (evaluate() && !context_.incumbent().optimal()) next_generation();
   }
 
  private:
@@ -222,7 +221,7 @@ class Evolution {
 
   const Code& code_;
   const Genetic::Options& options_;
-  Evaluator& evaluator_;
+  PlaceContext& context_;
   const Budget& budget_;
   Budget clock_;
   Rng rng_;
@@ -240,28 +239,29 @@ bool Evolution::evaluate() {
   }
   if (budget_.evaluations) {
     const std::int64_t left =
-        std::max<std::int64_t>(0, *budget_.evaluations - evaluator_.evaluations());
+        std::max<std::int64_t>(0, *budget_.evaluations - context_.evaluations());
     waiting.resize(std::min(waiting.size(), static_cast<std::size_t>(left)));
   }
   parallel_for(waiting.size(), budget_.threads, [&](std::size_t i) {
     if (clock_.spent(0)) return;
     const Placement placement = code_.placement(waiting[i]->keys);
-    waiting[i]->value = evaluator_.evaluate(placement, code_.schedule(waiting[i]->keys, placement));
+    waiting[i]->value =
+        context_.evaluator().evaluate(placement, code_.schedule(waiting[i]->keys, placement));
   });
   std::erase_if(population_, [](const Individual& individual) { return !individual.value; });
   std::stable_sort(population_.begin(), population_.end(),
                    [](const Individual& a, const Individual& b) { return *a.value < *b.value; });
   if (population_.empty()) return false;
   const Individual& first = population_.front();
-  if (*first.value < evaluator_.incumbent().value()) {
+  if (*first.value < context_.incumbent().value()) {
     Placement placement = code_.placement(first.keys);
     Schedule schedule = code_.schedule(first.keys, placement);
-    evaluator_.incumbent().offer(
+    context_.incumbent().offer(
         {std::move(placement), std::move(schedule), *first.value, "genetic"});
   }
   fruitless_ = !best_ || *first.value < *best_ ? 0 : fruitless_ + 1;
   best_ = first.value;
-  return !budget_.spent(evaluator_.evaluations());
+  return !budget_.spent(context_.evaluations());
 }
 
 void Evolution::next_generation() {
@@ -286,17 +286,16 @@ void Evolution::next_generation() {
   population_ = std::move(next);
 }
 
-PlaceResult Genetic::place(const Problem& problem, Evaluator& evaluator, const Budget& given,
-                           Rng rng) {
+PlaceResult Genetic::place(PlaceContext& context, const Budget& given, Rng rng) {
+  const Problem& problem = context.problem();
   const Budget budget = given.or_default();
-  begin_search(evaluator);
-  const std::vector<Solution> starts =
-      classical_starts(evaluator, budget, rng.split(0), kMostStarts);
-  if (!worth_searching(evaluator, budget)) return end_search(evaluator);
-  const Code code(evaluator, devices_of_groups(problem, starts.front().placement),
+  begin_search(context);
+  const std::vector<Solution> starts = classical_starts(context, budget, rng.split(0), kMostStarts);
+  if (!worth_searching(context, budget)) return end_search(context);
+  const Code code(context.evaluator(), devices_of_groups(problem, starts.front().placement),
                   static_cast<std::uint32_t>(options_.units), rng.split(1));
-  Evolution(code, options_, evaluator, budget, rng.split(2)).run(starts);
-  return end_search(evaluator);
+  Evolution(code, options_, context, budget, rng.split(2)).run(starts);
+  return end_search(context);
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ class HillClimb final : public Placer {
   }
   explicit HillClimb(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -128,16 +127,15 @@ class Climb final : public Chain {
   std::int64_t vain_ = 0;
 };
 
-PlaceResult HillClimb::place(const Problem& problem, Evaluator& evaluator, const Budget& given,
-                             Rng rng) {
+PlaceResult HillClimb::place(PlaceContext& context, const Budget& given, Rng rng) {
+  const Problem& problem = context.problem();
   const Budget budget = given.or_default();
-  begin_search(evaluator);
-  const std::vector<Solution> starts =
-      classical_starts(evaluator, budget, rng.split(0), kMostStarts);
+  begin_search(context);
+  const std::vector<Solution> starts = classical_starts(context, budget, rng.split(0), kMostStarts);
   const std::size_t count = chain_count(problem, options_.chains);
-  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
+  return search_by_chains(context, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
     const Plan plan{.first = i, .stride = count, .kicks = options_.kicks};
-    return std::make_unique<Climb>(evaluator, graph, starts, plan, rng.split(1 + i));
+    return std::make_unique<Climb>(context.evaluator(), graph, starts, plan, rng.split(1 + i));
   });
 }
 

@@ -105,8 +105,7 @@ class Lns final : public Placer {
   }
   explicit Lns(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -367,16 +366,17 @@ std::vector<Subproblem::Unit> LnsChain::free_units(const Clusters& clusters) con
   return units;
 }
 
-PlaceResult Lns::place(const Problem& problem, Evaluator& evaluator, const Budget& given, Rng rng) {
+PlaceResult Lns::place(PlaceContext& context, const Budget& given, Rng rng) {
+  const Problem& problem = context.problem();
   const Budget budget = given.or_default();
-  begin_search(evaluator);
+  begin_search(context);
   const std::size_t count = chain_count(problem, options_.chains);
-  const bool given_only = !options_.classical && !evaluator.starts().empty();
+  const bool given_only = !options_.classical && !context.starts().empty();
   const std::vector<Solution> starts =
-      given_only ? evaluator.starts() : classical_starts(evaluator, budget, rng.split(0), count);
-  evaluator.incumbent().offer(starts.front());
-  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
-    return std::make_unique<LnsChain>(evaluator, graph, starts[i % starts.size()],
+      given_only ? context.starts() : classical_starts(context, budget, rng.split(0), count);
+  context.incumbent().offer(starts.front());
+  return search_by_chains(context, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
+    return std::make_unique<LnsChain>(context.evaluator(), graph, starts[i % starts.size()],
                                       rng.split(1 + i));
   });
 }

@@ -34,8 +34,7 @@ class Mcmc final : public Placer {
   }
   explicit Mcmc(const Options& options) : options_(options) {}
 
-  PlaceResult place(const Problem& problem, Evaluator& evaluator, const Budget& budget,
-                    Rng rng) override;
+  PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override;
 
  private:
   Options options_;
@@ -79,15 +78,16 @@ class McmcChain final : public Chain {
   std::int64_t next_order_ = 16;
 };
 
-PlaceResult Mcmc::place(const Problem& problem, Evaluator& evaluator, const Budget& given,
-                        Rng rng) {
+PlaceResult Mcmc::place(PlaceContext& context, const Budget& given, Rng rng) {
+  const Problem& problem = context.problem();
   const Budget budget = given.or_default();
-  begin_search(evaluator);
+  begin_search(context);
   const std::vector<std::string> placers{"expert", "random"};
-  const std::vector<Solution> starts = starts_of(placers, evaluator, budget, rng.split(0));
+  const std::vector<Solution> starts = starts_of(placers, context, budget, rng.split(0));
   const std::size_t count = chain_count(problem, static_cast<std::int64_t>(starts.size()));
-  return search_by_chains(evaluator, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
-    return std::make_unique<McmcChain>(evaluator, graph, starts[i], options_, rng.split(1 + i));
+  return search_by_chains(context, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
+    return std::make_unique<McmcChain>(context.evaluator(), graph, starts[i], options_,
+                                       rng.split(1 + i));
   });
 }
 

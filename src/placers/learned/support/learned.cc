@@ -11,9 +11,9 @@
 #include "placers/local/starts.h"
 
 #include "learn/blas.h"
-#include "learn/nn/device.h"
 #include "learn/general/general_method.h"
 #include "learn/general/shipped.h"
+#include "learn/nn/device.h"
 #include "learn/train/trainer.h"
 
 namespace emplace {
@@ -23,21 +23,21 @@ namespace {
 constexpr double kWarmStartShare = 0.2;
 constexpr double kPolishShare = 0.2;
 
-std::optional<Placement> warm_start(const std::string& source, Evaluator& evaluator,
+std::optional<Placement> warm_start(const std::string& source, PlaceContext& context,
                                     const Budget& budget, const Rng& rng) {
   if (source == "none") return {};
   if (source == "given") {
-    if (evaluator.starts().empty()) {
+    if (context.starts().empty()) {
       fail_option("warm_start=given needs a placement to begin from, and there is none");
     }
-    return evaluator.starts().front().placement;
+    return context.starts().front().placement;
   }
   if (source == "auto") {
-    run_nested("auto", {}, evaluator, without_share(budget, evaluator, 1 - kWarmStartShare), rng);
-    return evaluator.incumbent().best()->placement;
+    run_nested("auto", {}, context, without_share(budget, context, 1 - kWarmStartShare), rng);
+    return context.incumbent().best()->placement;
   }
   const std::array<std::string, 1> placers{source};
-  const std::vector<Solution> found = starts_of(placers, evaluator, budget, rng);
+  const std::vector<Solution> found = starts_of(placers, context, budget, rng);
   return found.front().placement;
 }
 
@@ -58,32 +58,32 @@ MakeMethod with_policy(const std::string& kind, const Problem& problem,
   };
 }
 
-PlaceResult place_by_learning(const std::string& key, Evaluator& evaluator, const Budget& given,
+PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& given,
                               Rng rng, const LearnedOptions& options, const MakeMethod& make) {
-  learn::require_device(evaluator.training().device);
+  learn::require_device(context.learning().device);
   learn::prepare_tensor_operations();
   const Budget budget = given.or_default();
-  begin_search(evaluator);
-  for (const Solution& start : evaluator.starts()) evaluator.incumbent().offer(start);
-  const bool resumes = !evaluator.training().resume.empty();
-  if (resumes || worth_searching(evaluator, budget)) {
+  begin_search(context);
+  for (const Solution& start : context.starts()) context.incumbent().offer(start);
+  const bool resumes = !context.learning().resume.empty();
+  if (resumes || worth_searching(context, budget)) {
     learn::TrainerSettings settings{.key = key};
     if (!resumes) {
-      settings.begin_from = warm_start(options.warm_start, evaluator, budget, rng.split(1));
+      settings.begin_from = warm_start(options.warm_start, context, budget, rng.split(1));
     }
     Rng weights = rng.split(2);
-    const learn::MethodPtr method = make(evaluator.training().device, weights);
+    const learn::MethodPtr method = make(context.learning().device, weights);
     const double kept = options.polish ? kPolishShare : 0;
-    learn::Environment environment(evaluator, without_share(budget, evaluator, kept), key);
+    learn::Environment environment(context, without_share(budget, context, kept), key);
     learn::train(*method, environment, rng.split(3), settings);
   }
-  if (!evaluator.incumbent().best()) {
+  if (!context.incumbent().best()) {
     // Nothing that was sampled can run, for want of links, or there was nothing to choose.
     const std::array<std::string, 1> one_device{"single"};
-    starts_of(one_device, evaluator, budget, rng.split(4));
+    starts_of(one_device, context, budget, rng.split(4));
   }
-  if (options.polish) polish_best(evaluator, budget, rng.split(5));
-  return end_search(evaluator);
+  if (options.polish) polish_best(context, budget, rng.split(5));
+  return end_search(context);
 }
 
 }  // namespace emplace

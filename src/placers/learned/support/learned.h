@@ -57,7 +57,7 @@ using MakeMethod = std::function<learn::MethodPtr(const std::string& device, Rng
 MakeMethod with_policy(const std::string& kind, const Problem& problem,
                        const GeneralOptions& options, MakeMethod make);
 
-PlaceResult place_by_learning(const std::string& key, Evaluator& evaluator, const Budget& budget,
+PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& budget,
                               Rng rng, const LearnedOptions& options, const MakeMethod& make);
 
 }  // namespace emplace

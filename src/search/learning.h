@@ -34,7 +34,7 @@ struct TrainingPoint {
 
 // Where a learning placer computes, and where it keeps what it must not lose. Nothing here changes
 // what is found on one device.
-struct Training {
+struct Learning {
   std::string device = "cpu";  // or cuda:0
   std::function<void(const TrainingPoint&)> on_round = {};
   // Takes a checkpoint's bytes to a safe place: every `save_seconds`, and at the end.

@@ -1,0 +1,51 @@
+// What a placer is given: how to value placements of the problem, answers to begin from, where to
+// put what it finds, and, for placers that learn, where they compute and keep what they learned.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/placement.h"
+
+#include "search/context.h"
+#include "search/learning.h"
+
+#include "placer/evaluator.h"
+
+namespace emplace {
+
+struct Solution {
+  Placement placement;
+  Schedule schedule = {};
+  Evaluation value = {};
+  std::string origin = {};  // what found it
+};
+
+using Incumbent = BasicIncumbent<Solution>;
+
+class PlaceContext : public SearchContext<Solution> {
+ public:
+  // `starts` are answers to begin from, where a placer can: valid placements of the problem.
+  explicit PlaceContext(std::shared_ptr<const Simulator> simulator, Objective objective = {},
+                        std::vector<Solution> starts = {});
+  explicit PlaceContext(std::shared_ptr<const Problem> problem, Objective objective = {},
+                        std::vector<Solution> starts = {});
+
+  Evaluator& evaluator() { return *evaluator_; }
+  const Evaluator& evaluator() const { return *evaluator_; }
+  // To be set before a placer that learns runs.
+  Learning& learning() { return learning_; }
+
+  const Problem& problem() const { return evaluator_->problem(); }
+  const Objective& objective() const { return evaluator_->objective(); }
+  std::int64_t evaluations() const { return evaluator_->evaluations(); }
+
+ private:
+  PlaceContext(std::unique_ptr<Evaluator> evaluator, std::vector<Solution> starts);
+
+  std::unique_ptr<Evaluator> evaluator_;
+  Learning learning_;
+};
+
+}  // namespace emplace
