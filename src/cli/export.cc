@@ -45,10 +45,10 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Session&) {
+void add_export(Command& root, Session&) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *app.add_subcommand(
-      "export", "Write a placement as a timeline, a picture or a placement file");
+  Command command =
+      root.command("export", "Write a placement as a timeline, a picture or a placement file");
   arguments->problem.add_to(command);
   arguments->saved.add_to(command);
   command
@@ -63,7 +63,7 @@ void add_export(CLI::App& app, Session&) {
   command.footer(
       "Example: emplace export model.json.gz placement.json --cluster 4xp100 --format trace -o "
       "trace.json");
-  command.callback([arguments] { run(*arguments); });
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace emplace::cli

@@ -15,7 +15,6 @@
 #include "base/units.h"
 
 #include "tensor/methods/methods.h"
-#include "selection/solve.h"
 
 #include "cli/command.h"
 #include "cli/partition_model.h"
@@ -23,6 +22,7 @@
 #include "io/file.h"
 #include "io/readers.h"
 #include "io/writers.h"
+#include "selection/solve.h"
 
 namespace emplace::cli {
 namespace {
@@ -167,10 +167,10 @@ void partition(const Arguments& arguments, Session& session) {
 
 }  // namespace
 
-void add_partition(CLI::App& app, Session& session) {
+void add_partition(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *app.add_subcommand(
-      "partition", "Divide every tensor and operator of a model among the devices");
+  Command command =
+      root.command("partition", "Divide every tensor and operator of a model among the devices");
   arguments->model.problem.add_to(command, /*model_required=*/false);
   std::vector<std::string> methods;
   for (const PartitionMethod& method : partition_methods()) methods.emplace_back(method.name);
@@ -223,7 +223,7 @@ void add_partition(CLI::App& app, Session& session) {
       "Ctrl-C ends the search, and the best found so far is the answer.\n"
       "Example: emplace partition zoo:stacked-rnn --cluster 8xv100-nvlink -o plan.json\n"
       "Example: emplace partition --iopddl problem.json.gz --time 60s -o strategies.json");
-  command.callback([arguments, &session] { partition(*arguments, session); });
+  command.run([arguments, &session] { partition(*arguments, session); });
 }
 
 }  // namespace emplace::cli

@@ -178,10 +178,10 @@ void train(Arguments arguments, Session& session) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Session& session) {
+void add_train(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   learn::TeacherSettings& teacher = arguments->teacher;
-  CLI::App& command = *app.add_subcommand("train", "Train one policy on many graphs and clusters");
+  Command command = root.command("train", "Train one policy on many graphs and clusters");
   command.add_option("--policy", teacher.kind, "Whose policy")
       ->check(CLI::IsMember(learn::general_kinds()))
       ->capture_default_str();
@@ -254,7 +254,7 @@ void add_train(CLI::App& app, Session& session) {
       "--memory 0.4,0.8 --steps 200 -o ptb.policy\n"
       "Then:    emplace place family:ptb:seed=99 --cluster 4xp100 --placer "
       "\"gdp(policy=ptb.policy)\"");
-  command.callback([arguments, &session] { train(*arguments, session); });
+  command.run([arguments, &session] { train(*arguments, session); });
 }
 
 }  // namespace emplace::cli

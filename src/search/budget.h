@@ -25,6 +25,13 @@ class Budget {
     return limited;
   }
 
+  // The same, from now on.
+  Budget restarted() const {
+    Budget fresh = *this;
+    fresh.start_ = std::chrono::steady_clock::now();
+    return fresh;
+  }
+
   double elapsed_seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }

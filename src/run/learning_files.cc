@@ -1,4 +1,4 @@
-#include "cli/learning.h"
+#include "run/learning_files.h"
 
 #include <algorithm>
 #include <cctype>
@@ -13,14 +13,14 @@
 
 #include "io/file.h"
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 // The first of the options that was given, as it was written; empty where none was.
-std::string first_given(const LearningArguments& arguments) {
-  if (!arguments.checkpoint.empty()) return "--checkpoint " + arguments.checkpoint;
-  if (!arguments.curves.empty()) return "--curves " + arguments.curves;
-  return arguments.device.empty() ? std::string() : "--device " + arguments.device;
+std::string first_given(const LearningSettings& settings) {
+  if (!settings.checkpoint.empty()) return "checkpoint " + settings.checkpoint;
+  if (!settings.curves.empty()) return "curves " + settings.curves;
+  return settings.device.empty() ? std::string() : "device " + settings.device;
 }
 
 // Whether a run learns something of its own, rather than giving another order of ops to what the
@@ -66,56 +66,26 @@ void require_new(const std::string& path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::is_directory(status)) {
-    fail_option("--checkpoint {}: is a directory; expected a file's name", path);
+    fail_option("checkpoint {}: is a directory; expected a file's name", path);
   }
   if (!std::filesystem::is_regular_file(status)) return;
-  fail_option("--checkpoint {}: exists; give --resume to go on from it, or another name", path);
+  fail_option("checkpoint {}: exists; resume it, or give another name", path);
 }
 
 }  // namespace
 
-void LearningArguments::add_to(CLI::App& command, bool several_runs) {
-  command
-      .add_option("--device", device,
-                  "Where learned placers compute: cpu, or a GPU such as cuda:0. Default: cpu")
-      ->type_name("DEVICE");
-  command
-      .add_option("--curves", curves,
-                  several_runs
-                      ? "Write learned placers' curves here, a folder each: for TensorBoard, and "
-                        "as a table"
-                      : "Write a learned placer's curves here, several placers' in a folder each: "
-                        "for TensorBoard, and as a table")
-      ->type_name("FOLDER");
-  if (several_runs) return;
-  CLI::Option* file =
-      command
-          .add_option("--checkpoint", checkpoint,
-                      "Keep the state of a learned placer here, to go on from with --resume")
-          ->type_name("FILE");
-  command.add_option("--checkpoint-every", checkpoint_every, "How often, e.g. 5m. Default: 30s")
-      ->needs(file)
-      ->type_name("DURATION");
-  command
-      .add_flag("--resume", resume,
-                "Go on from the checkpoint: --evaluations counts those before it too, --time does "
-                "not")
-      ->needs(file);
-}
-
-void LearningArguments::check(const std::vector<PlacerRun>& runs, const Stages& stages) const {
+void LearningSettings::check(const std::vector<PlacerRun>& runs, std::size_t problems) const {
   const std::string given = first_given(*this);
   if (given.empty()) return;
   if (std::none_of(runs.begin(), runs.end(), learns)) {
-    fail_option("{} is for placers that learn, and '{}' is none of them (see: emplace list)", given,
+    fail_option("{} is for placers that learn, and '{}' is none of them", given,
                 runs.front().placer.key);
   }
   require_folder(checkpoint);
   require_folder(without_slashes_at_the_end(curves));
   if (checkpoint.empty() && curves.empty()) return;
-  if (stages.list().size() > 1) {
-    fail_option("{} is for one run: with --devices, every set of devices has one of its own",
-                given);
+  if (problems > 1) {
+    fail_option("{} is for one run: every set of devices that is tried has one of its own", given);
   }
   if (!checkpoint.empty() && num_trainings(runs) > 1) {
     fail_option("{} is for one run, and these are {}", given, num_trainings(runs));
@@ -123,10 +93,10 @@ void LearningArguments::check(const std::vector<PlacerRun>& runs, const Stages& 
 }
 
 bool learns(const PlacerRun& run) {
-  return all_placers().info(run.placer.key).family == "learned";
+  return all_placers().info(run.placer.key).learns;
 }
 
-std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningArguments& arguments,
+std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSettings& settings,
                                                                 const std::vector<PlacerRun>& runs,
                                                                 bool always_apart) {
   const bool apart = always_apart || num_trainings(runs) > 1;
@@ -134,7 +104,7 @@ std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningAr
   std::set<std::string> taken;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!trains(runs, i)) continue;
-    LearningArguments own = arguments;
+    LearningSettings own = settings;
     if (apart && !own.curves.empty()) {
       own.curves =
           without_slashes_at_the_end(own.curves) + "/" + free_name(folder_name(runs[i]), taken);
@@ -144,37 +114,30 @@ std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningAr
   return files;
 }
 
-LearningFiles::LearningFiles(LearningArguments arguments)
-    : arguments_(std::move(arguments)), save_seconds_(Training{}.save_seconds) {
-  if (!arguments_.checkpoint_every.empty()) {
-    const auto every = parse_seconds(arguments_.checkpoint_every);
-    if (!every) {
-      fail_option("--checkpoint-every {}: expected a duration such as 30s or 5m",
-                  arguments_.checkpoint_every);
-    }
-    save_seconds_ = *every;
-  }
-  if (arguments_.resume) {
-    resumed_ = read_file(arguments_.checkpoint);
-    if (resumed_.empty()) fail_input("{}: is empty; expected a checkpoint", arguments_.checkpoint);
+LearningFiles::LearningFiles(LearningSettings settings)
+    : settings_(std::move(settings)),
+      save_seconds_(settings_.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
+  if (settings_.resume) {
+    resumed_ = read_file(settings_.checkpoint);
+    if (resumed_.empty()) fail_input("{}: is empty; expected a checkpoint", settings_.checkpoint);
   } else {
-    require_new(arguments_.checkpoint);
+    require_new(settings_.checkpoint);
   }
-  if (!arguments_.checkpoint.empty()) require_writable(arguments_.checkpoint);
-  if (arguments_.curves.empty()) return;
-  curves_.emplace(arguments_.curves,
-                  arguments_.resume ? TrainingCurves::Begin::kGoOn : TrainingCurves::Begin::kAnew);
+  if (!settings_.checkpoint.empty()) require_writable(settings_.checkpoint);
+  if (settings_.curves.empty()) return;
+  curves_.emplace(settings_.curves,
+                  settings_.resume ? TrainingCurves::Begin::kGoOn : TrainingCurves::Begin::kAnew);
 }
 
-void LearningFiles::attach(Training& training, std::function<void(const TrainingPoint&)> listener) {
-  if (!arguments_.device.empty()) training.device = arguments_.device;
-  training.resume = resumed_;
-  training.resume_name = arguments_.checkpoint;
-  training.save_seconds = save_seconds_;
-  if (!arguments_.checkpoint.empty()) {
-    training.save = [this](std::string_view bytes) { save(bytes); };
+void LearningFiles::attach(Learning& learning, std::function<void(const TrainingPoint&)> listener) {
+  if (!settings_.device.empty()) learning.device = settings_.device;
+  learning.resume = resumed_;
+  learning.resume_name = settings_.checkpoint;
+  learning.save_seconds = save_seconds_;
+  if (!settings_.checkpoint.empty()) {
+    learning.save = [this](std::string_view bytes) { save(bytes); };
   }
-  training.on_round = [this, listener = std::move(listener)](const TrainingPoint& point) {
+  learning.on_round = [this, listener = std::move(listener)](const TrainingPoint& point) {
     listener(point);
     add(point);
   };
@@ -188,7 +151,7 @@ const std::optional<std::string>& LearningFiles::failure() const {
 void LearningFiles::save(std::string_view bytes) {
   checkpoint_failure_.reset();
   try {
-    write_file(arguments_.checkpoint, bytes);
+    write_file(settings_.checkpoint, bytes);
   } catch (const Error& error) {
     checkpoint_failure_ = error.what();
   }
@@ -204,4 +167,4 @@ void LearningFiles::add(const TrainingPoint& point) {
   }
 }
 
-}  // namespace emplace::cli
+}  // namespace emplace

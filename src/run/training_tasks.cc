@@ -1,5 +1,3 @@
-#include "cli/exercises.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -12,6 +10,7 @@
 
 #include "sim/simulator.h"
 
+#include "cli/exercises.h"
 #include "io/readers.h"
 #include "zoo/registry.h"
 

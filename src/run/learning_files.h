@@ -1,5 +1,4 @@
-// What placers that learn are told beside the budget: where to compute, where curves and
-// checkpoints go.
+// Where placers that learn compute, and where their curves and checkpoints go.
 #pragma once
 
 #include <functional>
@@ -10,25 +9,21 @@
 
 #include "placer/run.h"
 
-#include "cli/command.h"
-#include "cli/stages.h"
 #include "io/training_curves.h"
 #include "search/learning.h"
 
-namespace emplace::cli {
+namespace emplace {
 
-// --device, --curves; --checkpoint, --checkpoint-every, --resume.
-struct LearningArguments {
-  std::string device;
-  std::string curves;
-  std::string checkpoint;
-  std::string checkpoint_every;
-  bool resume = false;
+struct LearningSettings {
+  std::string device = {};      // cpu, or cuda:0; empty: cpu
+  std::string curves = {};      // a folder; empty: none are kept
+  std::string checkpoint = {};  // a file; empty: none is written
+  std::optional<double> checkpoint_seconds = {};
+  bool resume = false;  // go on from the checkpoint
 
-  // Checkpoints are for commands of which one run learns.
-  void add_to(CLI::App& command, bool several_runs);
-  // Throws an Error when something is given that these runs have no use for.
-  void check(const std::vector<PlacerRun>& runs, const Stages& stages) const;
+  // Throws an Error when something is asked for that these runs have no use for. `problems` is how
+  // many problems each of them runs on.
+  void check(const std::vector<PlacerRun>& runs, std::size_t problems) const;
 };
 
 bool learns(const PlacerRun& run);
@@ -37,12 +32,12 @@ bool learns(const PlacerRun& run);
 class LearningFiles {
  public:
   // Throws an Error when a file or folder cannot be used, or there is no checkpoint to resume.
-  explicit LearningFiles(LearningArguments arguments);
+  explicit LearningFiles(LearningSettings settings);
   LearningFiles(const LearningFiles&) = delete;
   LearningFiles& operator=(const LearningFiles&) = delete;
 
   // Must outlive the run.
-  void attach(Training& training, std::function<void(const TrainingPoint&)> listener);
+  void attach(Learning& learning, std::function<void(const TrainingPoint&)> listener);
   // After the run: what could not be written at last; nothing where all was.
   const std::optional<std::string>& failure() const;
 
@@ -50,7 +45,7 @@ class LearningFiles {
   void save(std::string_view bytes);
   void add(const TrainingPoint& point);
 
-  LearningArguments arguments_;
+  LearningSettings settings_;
   double save_seconds_ = 0;
   std::string resumed_;
   std::optional<TrainingCurves> curves_;
@@ -61,8 +56,8 @@ class LearningFiles {
 // By run; none for those that learn nothing of their own. To be called before the first run, since
 // what cannot be used is an Error then. Where several learn, or always if so wished, the curves of
 // each have a folder of their own in the one that was given.
-std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningArguments& arguments,
+std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSettings& settings,
                                                                 const std::vector<PlacerRun>& runs,
                                                                 bool always_apart);
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -1,11 +1,11 @@
-#include "cli/table.h"
+#include "report/table.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 // Characters, not bytes, of UTF-8.
@@ -60,4 +60,4 @@ std::string bar(double share, int width) {
          std::string(kParts[static_cast<std::size_t>(eighths % 8)]);
 }
 
-}  // namespace emplace::cli
+}  // namespace emplace

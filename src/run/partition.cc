@@ -1,5 +1,3 @@
-#include "cli/partition_model.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -20,6 +18,7 @@
 #include "tensor/methods/methods.h"
 #include "tensor/topology.h"
 
+#include "cli/partition_model.h"
 #include "cli/progress.h"
 #include "cli/prose.h"
 #include "cli/report.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace emplace::cli {
+namespace emplace {
 
 // "a", "a and b", "a, b and c".
 std::string join_words(const std::vector<std::string>& items);
@@ -12,4 +12,4 @@ std::string join_words(const std::vector<std::string>& items);
 // As lines: indented, and broken where it is too long for one.
 std::string wrapped(const std::string& text);
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -1,4 +1,5 @@
-// What the progress line tells of runs, looked at by its thread.
+// How far a portfolio's runs have come, for whoever shows progress: written by the runs, read by
+// another thread.
 #pragma once
 
 #include <mutex>
@@ -7,18 +8,17 @@
 
 #include "placer/run.h"
 
-#include "cli/stages.h"
 #include "search/learning.h"
 
-namespace emplace::cli {
+namespace emplace {
 
-class Board {
+class RunStatus {
  public:
-  Board(std::size_t runs, const Stages& stages);
+  RunStatus(std::size_t runs, bool only_problem, Nanoseconds bound);
 
-  void begin(std::size_t number, const PlacerRun& run, const Evaluator& evaluator,
+  void begin(std::size_t number, const PlacerRun& run, const PlaceContext& context,
              const Budget& budget);
-  // Before the evaluator goes.
+  // Before the context goes.
   void end();
   void note(const Evaluation& value);
   // A bound that holds for all that is wanted.
@@ -26,6 +26,7 @@ class Board {
   // A round of the run that has begun.
   void learned(const TrainingPoint& point);
 
+  // In one line.
   std::string line();
 
  private:
@@ -34,10 +35,10 @@ class Board {
   std::string pace() const;
 
   std::size_t runs_;
-  bool only_stage_;
+  bool only_problem_;
   std::mutex mutex_;
   std::string title_;
-  const Evaluator* evaluator_ = nullptr;
+  const PlaceContext* context_ = nullptr;
   Budget budget_;
   std::optional<Evaluation> best_;
   Nanoseconds bound_ = 0;
@@ -48,4 +49,4 @@ class Board {
   double first_seconds_ = 0;
 };
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace emplace::cli {
+namespace emplace {
 
 class Table {
  public:
@@ -27,4 +27,4 @@ class Table {
 // `share` (0 to 1) of `width` as a bar of eighth blocks.
 std::string bar(double share, int width);
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -1,8 +1,8 @@
-#include "cli/prose.h"
+#include "report/prose.h"
 
 #include <fmt/format.h>
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 // A space where a line may end: not between a number and its unit, nor within a range.
@@ -40,4 +40,4 @@ std::string wrapped(const std::string& text) {
   return result + line + "\n";
 }
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/explanation.h"
+#include "report/explanation.h"
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -24,10 +24,10 @@ const char* name_of(Kind kind) {
   return "";
 }
 
-Json transfer_fields(const Outcome& outcome, std::uint32_t index) {
-  const Graph& graph = outcome.problem().graph();
-  const Cluster& cluster = outcome.problem().cluster();
-  const Transfer& transfer = outcome.timeline.transfers[index];
+Json transfer_fields(const Assessment& assessment, std::uint32_t index) {
+  const Graph& graph = assessment.problem().graph();
+  const Cluster& cluster = assessment.problem().cluster();
+  const Transfer& transfer = assessment.timeline.transfers[index];
   return {{"producer", graph.op_name(graph.producer(transfer.tensor))},
           {"from", cluster.device(transfer.from).name},
           {"to", cluster.device(transfer.to).name},
@@ -35,16 +35,16 @@ Json transfer_fields(const Outcome& outcome, std::uint32_t index) {
           {"bytes", graph.bytes(transfer.tensor)}};
 }
 
-Json segment_to_json(const ChainSegment& segment, const Outcome& outcome) {
-  const Graph& graph = outcome.problem().graph();
-  const Cluster& cluster = outcome.problem().cluster();
+Json segment_to_json(const ChainSegment& segment, const Assessment& assessment) {
+  const Graph& graph = assessment.problem().graph();
+  const Cluster& cluster = assessment.problem().cluster();
   Json json{{"kind", name_of(segment.kind)},
             {"start_ns", segment.start},
             {"length_ns", segment.length()},
             {"op", graph.op_name(segment.op)},
-            {"device", cluster.device(outcome.placement[segment.op]).name}};
+            {"device", cluster.device(assessment.placement[segment.op]).name}};
   if (segment.transfer != ChainSegment::kNone) {
-    json["transfer"] = transfer_fields(outcome, segment.transfer);
+    json["transfer"] = transfer_fields(assessment, segment.transfer);
   }
   if (segment.kind == Kind::kDeviceWait || segment.kind == Kind::kChannelWait) {
     json["ahead"] = segment.ahead;
@@ -54,13 +54,13 @@ Json segment_to_json(const ChainSegment& segment, const Outcome& outcome) {
   if (segment.kind == Kind::kDeviceWait) {
     json["longest_ahead"] = graph.op_name(segment.longest_ahead);
   } else {
-    json["longest_ahead"] = transfer_fields(outcome, segment.longest_ahead);
+    json["longest_ahead"] = transfer_fields(assessment, segment.longest_ahead);
   }
   return json;
 }
 
 // Its totals and its longest segments, in the order of time.
-Json chain_to_json(const CriticalChain& chain, const Outcome& outcome) {
+Json chain_to_json(const CriticalChain& chain, const Assessment& assessment) {
   constexpr std::size_t kShown = 20;
   std::vector<const ChainSegment*> longest;
   for (const ChainSegment& segment : chain.segments) longest.push_back(&segment);
@@ -76,7 +76,7 @@ Json chain_to_json(const CriticalChain& chain, const Outcome& outcome) {
             {"segments", chain.segments.size()},
             {"longest", Json::array()}};
   for (const ChainSegment* segment : longest) {
-    json["longest"].push_back(segment_to_json(*segment, outcome));
+    json["longest"].push_back(segment_to_json(*segment, assessment));
   }
   return json;
 }
@@ -103,10 +103,10 @@ Json contents_to_json(const Explanation& explanation, const Cluster& cluster) {
 
 }  // namespace
 
-Json to_json(const Explanation& explanation, const Outcome& outcome) {
-  const Cluster& cluster = outcome.problem().cluster();
-  const char* time = outcome.throughput ? "period_ns" : "step_ns";
-  Json json{{"chain", chain_to_json(explanation.chain, outcome)}, {"loads", Json::array()}};
+Json to_json(const Explanation& explanation, const Assessment& assessment) {
+  const Cluster& cluster = assessment.problem().cluster();
+  const char* time = assessment.throughput ? "period_ns" : "step_ns";
+  Json json{{"chain", chain_to_json(explanation.chain, assessment)}, {"loads", Json::array()}};
   constexpr std::size_t kLoads = 2;
   for (std::size_t i = 0; i < std::min(kLoads, explanation.loads.size()); ++i) {
     const Load& load = explanation.loads[i];
@@ -115,7 +115,7 @@ Json to_json(const Explanation& explanation, const Outcome& outcome) {
                              {"load_ns", load.time}});
   }
   json["contents"] = contents_to_json(explanation, cluster);
-  const auto one_device = [&](const std::optional<OneDevice>& one) -> Json {
+  const auto one_device = [&](const std::optional<SingleDevice>& one) -> Json {
     if (!one) return nullptr;
     return {{"device", cluster.device(one->device).name},
             {time, one->value.step},
@@ -132,4 +132,4 @@ Json to_json(const Explanation& explanation, const Outcome& outcome) {
   return json;
 }
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -6,11 +6,11 @@
 
 #include "base/units.h"
 
-#include "cli/explanation.h"
-#include "cli/prose.h"
-#include "cli/shortfall.h"
+#include "report/explanation.h"
+#include "report/prose.h"
+#include "report/shortfall.h"
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 using Kind = ChainSegment::Kind;
@@ -29,19 +29,19 @@ std::string_view distinct_end(std::string_view first, std::string_view last) {
 
 class Writer {
  public:
-  Writer(const Explanation& explanation, const Outcome& outcome)
-      : e_(explanation),
-        o_(outcome),
-        graph_(outcome.problem().graph()),
-        cluster_(outcome.problem().cluster()) {}
+  Writer(const Explanation& explanation, const Assessment& assessment)
+      : explanation_(explanation),
+        assessment_(assessment),
+        graph_(assessment.problem().graph()),
+        cluster_(assessment.problem().cluster()) {}
 
   std::string write() {
-    if (!o_.fits()) {
+    if (!assessment_.fits()) {
       begin("What is short");
-      text_ += describe_shortfall(o_) + advise_on_shortfall(e_, o_);
+      text_ += describe_shortfall(assessment_) + advise_on_shortfall(explanation_, assessment_);
     }
-    begin(o_.throughput ? "What sets the period" : "What limits the step");
-    if (o_.throughput) {
+    begin(assessment_.throughput ? "What sets the period" : "What limits the step");
+    if (assessment_.throughput) {
       write_loads();
     } else {
       write_chain();
@@ -64,7 +64,7 @@ class Writer {
   const std::string& device(DeviceId id) const { return cluster_.device(id).name; }
 
   std::string op(OpId id) const {
-    const std::string& module = e_.modules.names[e_.modules.of_op[id]];
+    const std::string& module = explanation_.modules.names[explanation_.modules.of_op[id]];
     std::string name(graph_.op_name(id));
     if (module.empty() || name.find(module) != std::string::npos) return name;
     return fmt::format("{} of {}", name, module);
@@ -73,7 +73,7 @@ class Writer {
   // ---- what limits
 
   void write_chain() {
-    const CriticalChain& chain = e_.chain;
+    const CriticalChain& chain = explanation_.chain;
     std::vector<std::pair<Nanoseconds, std::string>> parts{
         {chain.compute, "computing"},
         {chain.transfer, "in transfers"},
@@ -84,25 +84,25 @@ class Writer {
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> said;
     for (const auto& [time, what] : parts) {
-      if (200 * time < o_.timeline.step || time == 0) continue;
-      said.push_back(
-          fmt::format("{} {} ({})", percent(time, o_.timeline.step), what, format_time(time)));
+      if (200 * time < assessment_.timeline.step || time == 0) continue;
+      said.push_back(fmt::format("{} {} ({})", percent(time, assessment_.timeline.step), what,
+                                 format_time(time)));
     }
     if (said.empty()) return line("nothing in it takes time");
     line("the chain of ops that ends last: {}", join_words(said));
-    if (!o_.optimal()) write_verdict();
+    if (!assessment_.optimal()) write_verdict();
     write_largest(Kind::kCompute, "longest ops on the chain");
     write_largest(Kind::kTransfer, "longest transfers on it");
-    if (e_.used.size() > 1) write_waits();
+    if (explanation_.used.size() > 1) write_waits();
   }
 
   // What would make it faster, in one sentence.
   void write_verdict() {
-    const Nanoseconds step = o_.timeline.step;
-    const Load busiest = *std::find_if(e_.loads.begin(), e_.loads.end(),
+    const Nanoseconds step = assessment_.timeline.step;
+    const Load busiest = *std::find_if(explanation_.loads.begin(), explanation_.loads.end(),
                                        [](const Load& load) { return load.is_device; });
-    const CriticalChain& chain = e_.chain;
-    if (e_.used.size() == 1) {
+    const CriticalChain& chain = explanation_.chain;
+    if (explanation_.used.size() == 1) {
       if (!split_is_faster()) line("one device does everything, so its own speed is the limit");
     } else if (10 * busiest.time >= 9 * step) {
       line("{} works {} of the step: little but moving work from it could help", busiest.name,
@@ -114,18 +114,18 @@ class Writer {
       line("these ops need each other's results, so more devices would not make them faster");
     } else {
       Nanoseconds busy = 0;
-      for (const DeviceUse& use : o_.timeline.devices) busy += use.busy;
+      for (const DeviceUse& use : assessment_.timeline.devices) busy += use.busy;
       line("on average {:.1f} of {} devices work at a time; {}, the busiest, works {} of the step",
-           static_cast<double>(busy) / static_cast<double>(step), e_.used.size(), busiest.name,
-           percent(busiest.time, step));
+           static_cast<double>(busy) / static_cast<double>(step), explanation_.used.size(),
+           busiest.name, percent(busiest.time, step));
     }
   }
 
   void write_largest(Kind kind, const std::string& title) {
     constexpr std::size_t kShown = 3;
     std::vector<const ChainSegment*> found;
-    for (const ChainSegment& segment : e_.chain.segments) {
-      if (segment.kind == kind && 100 * segment.length() >= o_.timeline.step) {
+    for (const ChainSegment& segment : explanation_.chain.segments) {
+      if (segment.kind == kind && 100 * segment.length() >= assessment_.timeline.step) {
         found.push_back(&segment);
       }
     }
@@ -140,11 +140,11 @@ class Writer {
   }
 
   std::string op_part(const ChainSegment& segment) const {
-    return fmt::format("{} on {} ({})", op(segment.op), device(o_.placement[segment.op]),
+    return fmt::format("{} on {} ({})", op(segment.op), device(assessment_.placement[segment.op]),
                        format_time(segment.length()));
   }
   std::string transfer_part(const ChainSegment& segment) const {
-    const Transfer& transfer = o_.timeline.transfers[segment.transfer];
+    const Transfer& transfer = assessment_.timeline.transfers[segment.transfer];
     return fmt::format("{} from {} to {} ({}, {})", op(graph_.producer(transfer.tensor)),
                        device(transfer.from), device(transfer.to),
                        format_bytes(graph_.bytes(transfer.tensor)), format_time(segment.length()));
@@ -154,17 +154,17 @@ class Writer {
   void write_waits() {
     constexpr std::size_t kShown = 4;
     std::map<std::string, Nanoseconds> waits;
-    for (const ChainSegment& segment : e_.chain.segments) {
+    for (const ChainSegment& segment : explanation_.chain.segments) {
       if (segment.kind == Kind::kDeviceWait) {
-        waits[device(o_.placement[segment.op])] += segment.length();
+        waits[device(assessment_.placement[segment.op])] += segment.length();
       } else if (segment.kind == Kind::kChannelWait) {
-        const ChannelId channel = o_.timeline.transfers[segment.transfer].channel;
+        const ChannelId channel = assessment_.timeline.transfers[segment.transfer].channel;
         waits["channel " + cluster_.channel_name(channel)] += segment.length();
       }
     }
     std::vector<std::pair<Nanoseconds, std::string>> longest;
     for (const auto& [name, time] : waits) {
-      if (20 * time >= o_.timeline.step) longest.emplace_back(time, name);
+      if (20 * time >= assessment_.timeline.step) longest.emplace_back(time, name);
     }
     std::stable_sort(longest.begin(), longest.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -177,20 +177,20 @@ class Writer {
   }
 
   void write_loads() {
-    const std::vector<Load>& all = e_.loads;
+    const std::vector<Load>& all = explanation_.loads;
     line("{} {} sets it: {} of work a step", all[0].is_device ? "device" : "channel", all[0].name,
          format_time(all[0].time));
     if (all.size() > 1 && all[1].time > 0) {
       line("next is {} {} with {} ({} of the period)", all[1].is_device ? "device" : "channel",
-           all[1].name, format_time(all[1].time), percent(all[1].time, o_.time()));
+           all[1].name, format_time(all[1].time), percent(all[1].time, assessment_.time()));
     }
   }
 
   void write_full_devices() {
     std::vector<std::string> full;
-    for (const DeviceId id : e_.used) {
+    for (const DeviceId id : explanation_.used) {
       const Bytes capacity = cluster_.device(id).memory;
-      const Bytes used = o_.used(id);
+      const Bytes used = assessment_.used(id);
       if (capacity == kUnlimited || used > capacity || used < capacity / 10 * 9) continue;
       full.push_back(
           fmt::format("{} ({} of {})", device(id), format_bytes(used), format_bytes(capacity)));
@@ -211,15 +211,18 @@ class Writer {
     for (DeviceId id = 0; id < cluster_.num_devices(); ++id) {
       width = std::max(width, device(id).size());
     }
-    for (std::size_t i = 0; i < std::min(kShown, e_.used.size()); ++i) {
-      const DeviceContents& held = e_.contents[e_.used[i]];
-      line("{:<{}}  {}: {:.0f} % of the work, {} of parameters and state", device(e_.used[i]),
-           width, modules(held), 100 * held.work, format_bytes(held.resident));
+    for (std::size_t i = 0; i < std::min(kShown, explanation_.used.size()); ++i) {
+      const DeviceContents& held = explanation_.contents[explanation_.used[i]];
+      line("{:<{}}  {}: {:.0f} % of the work, {} of parameters and state",
+           device(explanation_.used[i]), width, modules(held), 100 * held.work,
+           format_bytes(held.resident));
     }
-    if (e_.used.size() > kShown) line("and {} more devices", e_.used.size() - kShown);
+    if (explanation_.used.size() > kShown)
+      line("and {} more devices", explanation_.used.size() - kShown);
     std::vector<std::string> unused;
     for (DeviceId id = 0; id < cluster_.num_devices(); ++id) {
-      if (!std::binary_search(e_.used.begin(), e_.used.end(), id)) unused.push_back(device(id));
+      if (!std::binary_search(explanation_.used.begin(), explanation_.used.end(), id))
+        unused.push_back(device(id));
     }
     if (unused.size() > kShown) {
       line("{} devices are not used", unused.size());
@@ -265,18 +268,18 @@ class Writer {
   // ---- one device
 
   void write_one_device() {
-    if (e_.used.size() == 1) return write_split();
-    if (!e_.fastest_device) return line("not every op may be on the same device");
-    const OneDevice& fastest = *e_.fastest_device;
+    if (explanation_.used.size() == 1) return write_split();
+    if (!explanation_.fastest_device) return line("not every op may be on the same device");
+    const SingleDevice& fastest = *explanation_.fastest_device;
     if (!fastest.value.fits()) {
       const Bytes capacity = cluster_.device(fastest.device).memory;
       line("{} would need {} of its {}, {} more; with that memory it {}", device(fastest.device),
            format_bytes(fastest.used), format_bytes(capacity),
            format_bytes(fastest.used - capacity), compared(fastest.value.step));
     }
-    if (e_.fitting_device) {
-      line("{} alone {}", device(e_.fitting_device->device),
-           compared(e_.fitting_device->value.step));
+    if (explanation_.fitting_device) {
+      line("{} alone {}", device(explanation_.fitting_device->device),
+           compared(explanation_.fitting_device->value.step));
     } else {
       line("no device holds all of it");
     }
@@ -286,32 +289,33 @@ class Writer {
     const auto ratio = [](Nanoseconds a, Nanoseconds b) {
       return static_cast<double>(a) / static_cast<double>(std::max<Nanoseconds>(1, b));
     };
-    if (time >= o_.time()) {
+    if (time >= assessment_.time()) {
       return fmt::format("would take {}, {:.2f} times as long", format_time(time),
-                         ratio(time, o_.time()));
+                         ratio(time, assessment_.time()));
     }
     return fmt::format("would be faster: {}, {:.2f} times as fast", format_time(time),
-                       ratio(o_.time(), time));
+                       ratio(assessment_.time(), time));
   }
 
   void write_split() {
-    if (!e_.best_split) return line("this is one device");
+    if (!explanation_.best_split) return line("this is one device");
     if (split_is_faster()) {
-      return line(
-          "this is one device, but a split fits and is faster: {} takes {}; try --placer {}",
-          e_.best_split->placer, format_time(e_.best_split->value.step), e_.best_split->placer);
+      return line("this is one device, but a split fits and is faster: {} takes {}",
+                  explanation_.best_split->placer,
+                  format_time(explanation_.best_split->value.step));
     }
     line("this is one device; the best split that was tried, by {}, takes {}{}",
-         e_.best_split->placer, format_time(e_.best_split->value.step),
-         e_.best_split->value.fits() ? "" : " and does not fit");
+         explanation_.best_split->placer, format_time(explanation_.best_split->value.step),
+         explanation_.best_split->value.fits() ? "" : " and does not fit");
   }
 
   bool split_is_faster() const {
-    return e_.best_split && e_.best_split->value.fits() && e_.best_split->value.step < o_.time();
+    return explanation_.best_split && explanation_.best_split->value.fits() &&
+           explanation_.best_split->value.step < assessment_.time();
   }
 
-  const Explanation& e_;
-  const Outcome& o_;
+  const Explanation& explanation_;
+  const Assessment& assessment_;
   const Graph& graph_;
   const Cluster& cluster_;
   std::string text_;
@@ -319,8 +323,8 @@ class Writer {
 
 }  // namespace
 
-std::string to_text(const Explanation& explanation, const Outcome& outcome) {
-  return Writer(explanation, outcome).write();
+std::string to_text(const Explanation& explanation, const Assessment& assessment) {
+  return Writer(explanation, assessment).write();
 }
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -1,4 +1,4 @@
-#include "cli/shortfall.h"
+#include "report/shortfall.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +8,15 @@
 
 #include "base/units.h"
 
-#include "cli/explanation.h"
-#include "cli/prose.h"
+#include "report/explanation.h"
+#include "report/prose.h"
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 // How many devices of the short ones' kind would hold what those of that kind hold now.
-std::string advise_on_count(const Outcome& outcome) {
-  const Cluster& cluster = outcome.problem().cluster();
+std::string advise_on_count(const Assessment& assessment) {
+  const Cluster& cluster = assessment.problem().cluster();
   struct Kind {
     Bytes used = 0;
     std::int64_t count = 0;
@@ -26,9 +26,9 @@ std::string advise_on_count(const Outcome& outcome) {
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
     const Device& device = cluster.device(id);
     Kind& kind = kinds[device.kind];
-    kind.used += outcome.used(id);
+    kind.used += assessment.used(id);
     kind.count += 1;
-    if (outcome.used(id) > device.memory) kind.capacity = std::min(kind.capacity, device.memory);
+    if (assessment.used(id) > device.memory) kind.capacity = std::min(kind.capacity, device.memory);
   }
   std::string text;
   for (const auto& [name, kind] : kinds) {
@@ -43,20 +43,20 @@ std::string advise_on_count(const Outcome& outcome) {
 
 }  // namespace
 
-std::string describe_shortfall(const Outcome& outcome) {
+std::string describe_shortfall(const Assessment& assessment) {
   std::string text;
-  for (DeviceId id = 0; id < outcome.problem().num_devices(); ++id) {
-    const Device& device = outcome.problem().cluster().device(id);
-    if (outcome.used(id) <= device.memory) continue;
+  for (DeviceId id = 0; id < assessment.problem().num_devices(); ++id) {
+    const Device& device = assessment.problem().cluster().device(id);
+    if (assessment.used(id) <= device.memory) continue;
     text += fmt::format(" does not fit: '{}' needs {} of its {}, {} short\n", device.name,
-                        format_bytes(outcome.used(id)), format_bytes(device.memory),
-                        format_bytes(outcome.used(id) - device.memory));
+                        format_bytes(assessment.used(id)), format_bytes(device.memory),
+                        format_bytes(assessment.used(id) - device.memory));
   }
   return text;
 }
 
-std::string advise_on_shortfall(const Explanation& explanation, const Outcome& outcome) {
-  const Cluster& cluster = outcome.problem().cluster();
+std::string advise_on_shortfall(const Explanation& explanation, const Assessment& assessment) {
+  const Cluster& cluster = assessment.problem().cluster();
   Bytes needed = 0;
   Bytes there = 0;
   double factor = 1;
@@ -64,7 +64,7 @@ std::string advise_on_shortfall(const Explanation& explanation, const Outcome& o
   bool tensors = true;
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
     const Bytes capacity = cluster.device(id).memory;
-    const Bytes used = outcome.used(id);
+    const Bytes used = assessment.used(id);
     needed += used;
     there = capacity == kUnlimited || there == kUnlimited ? kUnlimited : there + capacity;
     if (used <= capacity) continue;
@@ -81,13 +81,14 @@ std::string advise_on_shortfall(const Explanation& explanation, const Outcome& o
     text += wrapped(fmt::format("it would fit with {:.2f} times the memory on every device",
                                 std::ceil(factor * 100) / 100));
   }
-  text += advise_on_count(outcome);
+  text += advise_on_count(assessment);
   if (!tensors) return text;
   return text +
          wrapped(fmt::format(
              "what is short is room for tensors, not parameters: a smaller batch{} would help",
-             explanation.could_recompute ? ", or --recompute MODULE, which trades time for memory,"
-                                         : ""));
+             explanation.could_recompute
+                 ? ", or recomputing activations, which trades time for memory,"
+                 : ""));
 }
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -1,19 +1,18 @@
-#include "cli/report.h"
+#include "report/assessment_report.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
 
-#include "base/check.h"
 #include "base/units.h"
 
-#include "cli/explanation.h"
-#include "cli/table.h"
 #include "io/file.h"
 #include "io/writers.h"
+#include "report/explanation.h"
+#include "report/table.h"
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -29,13 +28,13 @@ std::string percent(double share) {
   return fmt::format("{:.0f} %", share * 100);
 }
 
-std::string device_table(const Outcome& outcome) {
-  const Problem& problem = outcome.problem();
+std::string device_table(const Assessment& assessment) {
+  const Problem& problem = assessment.problem();
   std::vector<std::int64_t> ops(problem.num_devices(), 0);
   for (OpId op = 0; op < problem.num_ops(); ++op) {
-    if (problem.duration(op, outcome.placement[op]) > 0) ++ops[outcome.placement[op]];
+    if (problem.duration(op, assessment.placement[op]) > 0) ++ops[assessment.placement[op]];
   }
-  const Nanoseconds whole = outcome.time();
+  const Nanoseconds whole = assessment.time();
   Table table({{"device"},
                {"ops", Align::kRight},
                {"busy", Align::kRight},
@@ -46,9 +45,8 @@ std::string device_table(const Outcome& outcome) {
                {""}});
   for (DeviceId id = 0; id < problem.num_devices(); ++id) {
     const Device& device = problem.cluster().device(id);
-    const Nanoseconds busy = outcome.throughput ? outcome.throughput->device_loads[id]
-                                                : outcome.timeline.devices[id].busy;
-    const Bytes used = outcome.used(id);
+    const Nanoseconds busy = assessment.busy(id);
+    const Bytes used = assessment.used(id);
     const double share = device.memory == kUnlimited ? 0 : ratio(used, device.memory);
     table.add({device.name, format_count(ops[id]), format_time(busy),
                bar(ratio(busy, whole), kBarWidth), percent(ratio(busy, whole)), format_bytes(used),
@@ -59,9 +57,9 @@ std::string device_table(const Outcome& outcome) {
   return table.to_string();
 }
 
-std::string channel_table(const Outcome& outcome) {
+std::string channel_table(const Assessment& assessment) {
   constexpr std::size_t kShown = 4;
-  const Timeline& timeline = outcome.timeline;
+  const Timeline& timeline = assessment.timeline;
   std::vector<ChannelId> busiest(timeline.channels.size());
   std::iota(busiest.begin(), busiest.end(), ChannelId{0});
   std::stable_sort(busiest.begin(), busiest.end(), [&](ChannelId a, ChannelId b) {
@@ -75,10 +73,10 @@ std::string channel_table(const Outcome& outcome) {
                {"busy", Align::kRight},
                {""},
                {"", Align::kRight}});
-  const Nanoseconds whole = outcome.time();
+  const Nanoseconds whole = assessment.time();
   for (std::size_t i = 0; i < std::min(kShown, busiest.size()); ++i) {
     const ChannelUse& use = timeline.channels[busiest[i]];
-    table.add({outcome.problem().cluster().channel_name(busiest[i]), format_count(use.transfers),
+    table.add({assessment.problem().cluster().channel_name(busiest[i]), format_count(use.transfers),
                format_bytes(use.bytes), format_time(use.busy),
                bar(ratio(use.busy, whole), kBarWidth), percent(ratio(use.busy, whole))});
   }
@@ -99,74 +97,34 @@ std::string describe_costs(const Problem& problem) {
 
 }  // namespace
 
-bool Outcome::fits() const {
-  for (DeviceId device = 0; device < problem().num_devices(); ++device) {
-    if (used(device) > problem().cluster().device(device).memory) return false;
-  }
-  return true;
-}
-
-double Outcome::ratio_to_bound() const {
-  if (time() == bound.step) return 1;
-  return static_cast<double>(time()) / static_cast<double>(std::max<Nanoseconds>(1, bound.step));
-}
-
-Bytes Outcome::used(DeviceId device) const {
-  return throughput ? throughput->memory[device] : timeline.devices[device].peak;
-}
-
-Assessor::Assessor(std::shared_ptr<const Simulator> simulator, const ObjectiveArguments& objective,
-                   const LowerBound& proven)
-    : simulator_(std::move(simulator)), objective_(objective) {
-  const Problem& problem = simulator_->problem();
-  if (objective_.throughput()) {
-    bound_of_all_ = bound_of_fitting_ = period_lower_bound(problem);
-  } else {
-    bound_of_all_ = lower_bound(problem, false);
-    bound_of_fitting_ = lower_bound(problem, true);
-  }
-  if (proven.step > bound_of_fitting_.step) bound_of_fitting_ = proven;
-}
-
-Outcome Assessor::assess(Placement placement, Schedule schedule) const {
-  Outcome outcome{simulator_, std::move(placement), std::move(schedule), {}, {}};
-  outcome.timeline = simulator_->run(outcome.placement, outcome.schedule);
-  if (objective_.throughput()) {
-    outcome.throughput =
-        throughput(outcome.problem(), outcome.placement, objective_.overlap_kind());
-  }
-  outcome.bound = outcome.fits() ? bound_of_fitting_ : bound_of_all_;
-  EMPLACE_CHECK(outcome.bound.step <= outcome.time());
-  return outcome;
-}
-
-std::string to_json(const Outcome& outcome, const RunResult* run, const Explanation* explanation) {
-  const Cluster& cluster = outcome.problem().cluster();
+std::string to_json(const Assessment& assessment, const RunResult* run,
+                    const Explanation* explanation) {
+  const Cluster& cluster = assessment.problem().cluster();
   Json json;
-  json["step_ns"] = outcome.timeline.step;
-  json["fits"] = outcome.fits();
-  json["lower_bound_ns"] = outcome.bound.step;
-  json["lower_bound_reason"] = outcome.bound.reason;
-  json["optimal"] = outcome.optimal();
-  json["gap"] = outcome.fits() ? Json(outcome.ratio_to_bound() - 1) : Json();
-  if (outcome.throughput) json["period_ns"] = outcome.throughput->period;
+  json["step_ns"] = assessment.timeline.step;
+  json["fits"] = assessment.fits();
+  json["lower_bound_ns"] = assessment.bound.step;
+  json["lower_bound_reason"] = assessment.bound.reason;
+  json["optimal"] = assessment.optimal();
+  json["gap"] = assessment.fits() ? Json(assessment.ratio_to_bound() - 1) : Json();
+  if (assessment.throughput) json["period_ns"] = assessment.throughput->period;
   json["devices"] = Json::array();
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
     Json device{{"name", cluster.device(id).name},
-                {"busy_ns", outcome.timeline.devices[id].busy},
-                {"peak_bytes", outcome.used(id)},
+                {"busy_ns", assessment.timeline.devices[id].busy},
+                {"peak_bytes", assessment.used(id)},
                 {"capacity_bytes", cluster.device(id).memory}};
     if (cluster.device(id).memory == kUnlimited) device["capacity_bytes"] = nullptr;
     json["devices"].push_back(std::move(device));
   }
   json["channels"] = Json::array();
   for (ChannelId id = 0; id < cluster.num_channels(); ++id) {
-    const ChannelUse& use = outcome.timeline.channels[id];
+    const ChannelUse& use = assessment.timeline.channels[id];
     json["channels"].push_back(
         {{"name", cluster.channel_name(id)}, {"busy_ns", use.busy}, {"bytes", use.bytes}});
   }
-  json["transfers"] = outcome.timeline.num_transfers;
-  json["transfer_bytes"] = outcome.timeline.transfer_bytes;
+  json["transfers"] = assessment.timeline.num_transfers;
+  json["transfer_bytes"] = assessment.timeline.transfer_bytes;
   if (run != nullptr) {
     json["placer"] = run->run.placer.to_string();
     json["scheduler"] = run->run.scheduler;
@@ -174,30 +132,31 @@ std::string to_json(const Outcome& outcome, const RunResult* run, const Explanat
     json["evaluations"] = run->evaluations;
     json["seconds"] = run->seconds;
   }
-  if (explanation != nullptr) json["explanation"] = to_json(*explanation, outcome);
+  if (explanation != nullptr) json["explanation"] = to_json(*explanation, assessment);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string to_text(const Outcome& outcome) {
-  std::string text = fmt::format("step time {}\n", format_time(outcome.timeline.step));
-  if (outcome.throughput) {
-    text += fmt::format("period    {} per step of a stream\n", format_time(outcome.time()));
+std::string to_text(const Assessment& assessment) {
+  std::string text = fmt::format("step time {}\n", format_time(assessment.timeline.step));
+  if (assessment.throughput) {
+    text += fmt::format("period    {} per step of a stream\n", format_time(assessment.time()));
   }
-  const std::string limit = outcome.most_devices == 0 ? ""
-                            : outcome.most_devices == 1
+  const std::string limit = assessment.most_devices == 0 ? ""
+                            : assessment.most_devices == 1
                                 ? " on one device"
-                                : fmt::format(" on at most {} devices", outcome.most_devices);
-  if (outcome.optimal()) {
+                                : fmt::format(" on at most {} devices", assessment.most_devices);
+  if (assessment.optimal()) {
     text += fmt::format("proven optimal: no placement{} that fits beats {} ({})\n", limit,
-                        format_time(outcome.bound.step), outcome.bound.reason);
-  } else if (outcome.fits()) {
+                        format_time(assessment.bound.step), assessment.bound.reason);
+  } else if (assessment.fits()) {
     text += fmt::format(
         "no placement{} that fits beats {} ({}), so at most {:.2f} times as fast is possible\n",
-        limit, format_time(outcome.bound.step), outcome.bound.reason, outcome.ratio_to_bound());
+        limit, format_time(assessment.bound.step), assessment.bound.reason,
+        assessment.ratio_to_bound());
   } else {
     text += "it does not fit in memory: see below\n";
   }
-  return text + "\n" + device_table(outcome) + "\n" + channel_table(outcome);
+  return text + "\n" + device_table(assessment) + "\n" + channel_table(assessment);
 }
 
 std::string describe_problem(const Problem& problem) {
@@ -210,21 +169,28 @@ std::string describe_problem(const Problem& problem) {
                      describe_costs(problem));
 }
 
-void write_placement(const std::string& path, const Outcome& outcome, const RunResult& run) {
+std::string placement_json(const Assessment& assessment, const RunResult& run) {
   PlacementFile file{
-      outcome.problem().graph().name(),
-      outcome.problem().cluster().name(),
+      assessment.problem().graph().name(),
+      assessment.problem().cluster().name(),
       run.run.placer.to_string(),
       run.run.seed,
-      outcome.placement,
-      outcome.schedule,
-      PlacementFile::Predicted{outcome.timeline.step, outcome.fits(), outcome.bound.step}};
-  if (outcome.throughput) file.predicted->period = outcome.throughput->period;
-  write_file(path, write_placement_json(outcome.problem(), file));
+      assessment.placement,
+      assessment.schedule,
+      PlacementFile::Predicted{assessment.timeline.step, assessment.fits(), assessment.bound.step}};
+  if (assessment.throughput) file.predicted->period = assessment.throughput->period;
+  return write_placement_json(assessment.problem(), file);
 }
 
-void write_trace(const std::string& path, const Outcome& outcome) {
-  write_file(path, write_trace_json(outcome.problem(), outcome.placement, outcome.timeline));
+std::string trace_json(const Assessment& assessment) {
+  return write_trace_json(assessment.problem(), assessment.placement, assessment.timeline);
 }
 
-}  // namespace emplace::cli
+std::string why_nothing_fits_json(const std::string& reason) {
+  Json json;
+  json["fits"] = false;
+  json["reason"] = reason;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace emplace

@@ -13,16 +13,10 @@
 
 #include "placer/run.h"
 
-#include "cli/report.h"
+#include "run/assessment.h"
+#include "run/single_device.h"
 
-namespace emplace::cli {
-
-// Everything on one device.
-struct OneDevice {
-  DeviceId device = kNoDevice;
-  Evaluation value;
-  Bytes used = 0;  // of its memory
-};
+namespace emplace {
 
 // The best of more than one device that was tried.
 struct Split {
@@ -44,20 +38,20 @@ struct Explanation {
   std::vector<DeviceContents> contents;  // by device
   std::vector<DeviceId> used;            // devices that hold ops
   // The fastest device that all ops may share; and, where it is too small, the fastest that is not.
-  std::optional<OneDevice> fastest_device;
-  std::optional<OneDevice> fitting_device;
+  std::optional<SingleDevice> fastest_device;
+  std::optional<SingleDevice> fitting_device;
   std::optional<Split> best_split;
-  bool could_recompute = false;  // a training step, with --recompute to be had
+  bool could_recompute = false;  // a training step, of which parts could be computed twice
 };
 
-// `tried` are the results that the outcome was chosen from, or none. Where that is one device and
-// no split was tried, some are.
-Explanation explain(const Outcome& outcome, const ObjectiveArguments& objective,
-                    const ProblemArguments& problem, const std::vector<RunResult>& tried = {});
+// Runs no placer: `tried` are the results that the placement was chosen from, and others to compare
+// it with. `could_recompute`: whether recomputing activations can still be asked for.
+Explanation explain(const Assessment& assessment, const std::vector<RunResult>& tried = {},
+                    bool could_recompute = false);
 
 // A screen of plain text.
-std::string to_text(const Explanation& explanation, const Outcome& outcome);
+std::string to_text(const Explanation& explanation, const Assessment& assessment);
 // The object `explanation` of docs/formats.md.
-nlohmann::ordered_json to_json(const Explanation& explanation, const Outcome& outcome);
+nlohmann::ordered_json to_json(const Explanation& explanation, const Assessment& assessment);
 
-}  // namespace emplace::cli
+}  // namespace emplace
