@@ -422,14 +422,14 @@ class Pricing {
 
 }  // namespace
 
-Nanoseconds balance_bound(const Problem& problem, const std::function<bool()>& go_on,
+Nanoseconds balance_bound(const Problem& problem, Nanoseconds simple,
+                          const std::function<bool()>& go_on,
                           const std::function<void(Nanoseconds)>& on_improvement) {
   constexpr int kSteps = 600;
   constexpr int kPatience = 15;
   auto classes = classes_of_devices(problem, kMostClasses);
   if (classes.empty()) return 0;
   Balance balance(problem, std::move(classes));
-  const Nanoseconds simple = lower_bound(problem).step;
   Pricing pricing(balance, simple);
   Pricing best_pricing = pricing;
   Nanoseconds best = 0;

@@ -1,3 +1,14 @@
+// Makes the relaxed problem. Invariant: whatever schedule the problem allows, the same starts and
+// ends are one of the dag, with no time, transfer or gap longer than in the problem. So a bound for
+// the dag is one for the problem; it is not tight, as channels are never busy here and links are as
+// good as the best between two classes.
+//
+// Nodes are ops that take time on some device, and those that join several. An op that takes none
+// anywhere is passed over: with nothing before it, it is over at once; with one node before it in
+// its own group, it ends with that node; and where nothing after it takes time, it adds nothing to
+// the step. Of several tensors from one node the largest counts, since all of them must arrive.
+// Devices are put into classes whose members run every op equally fast; with more than four classes
+// all become one, as fast for each op as the fastest. O(ops * devices + edges log edges). Ours.
 #include "bound/dag.h"
 
 #include <algorithm>

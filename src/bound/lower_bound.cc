@@ -1,3 +1,13 @@
+// Every bound here is a number that no placement's step is below, and the largest counts. The quick
+// ones come from earliest starts and latest ends (ends.h): the longest path with its transfers, and
+// the work that lies between the starts and ends of all ops, shared by all devices. `Improvement`
+// adds, from cheap to costly and as long as the budget lasts: refuting step times by what must then
+// share a device (refute.h), earliest starts raised by what ancestors nearby or all of them cost
+// (starts.h, ends.h), and work, memory and traffic weighed together (balance.h). Each holds by
+// itself, so stopping anywhere leaves a valid bound; none is tight in general.
+//
+// The quick bounds take O((ops + edges) * classes^2 + ops log ops). So does a round of refuting or
+// sweeping, and where ancestors are looked at, up to 64 of them for each op and class.
 #include "bound/lower_bound.h"
 
 #include <algorithm>
@@ -121,10 +131,11 @@ class Improvement {
 
   void run() {
     ends_.propagate();
-    raise(first_bound(problem_, needs_, ends_));
+    const LowerBound first = first_bound(problem_, needs_, ends_);
+    raise(first);
     refute(0);
     sweep({.ancestors = kAncestors});
-    balance();
+    balance(first.step);
     refute(kAncestors / 2);
     for (const std::size_t stride : {512, 64, 8, 1}) {
       if (stride == 1 || ends_.dag().size() > stride)
@@ -157,11 +168,11 @@ class Improvement {
     raise(quick_bound(ends_));
   }
 
-  void balance() {
+  void balance(Nanoseconds simple) {
     if (!go_on()) return;
     ++rounds_;
     balance_bound(
-        problem_, [&] { return go_on(); },
+        problem_, simple, [&] { return go_on(); },
         [&](Nanoseconds step) {
           raise({step, "work within memory"});
         });
