@@ -75,7 +75,7 @@ class Solver {
   SelectionResult run() {
     const ReducedProblem& reduced = reduction_.problem();
     incumbent_.set_nodes_left(reduced.num_nodes());
-    if (reduced.infeasible) return hopeless();
+    if (reduced.infeasible) return infeasible_result();
     tables_ = std::make_unique<CostTables>(reduced);
     incumbent_.raise_bound(reduced.constant);
     if (!eliminate() && !branch()) search();
@@ -116,7 +116,8 @@ class Solver {
     search.run(options_.seconds, std::max(1, options_.threads), options_.seed);
   }
 
-  SelectionResult hopeless() {
+  // No choice is feasible: the cheapest strategy of each node.
+  SelectionResult infeasible_result() {
     SelectionResult result;
     for (std::int32_t i = 0; i < problem_.num_nodes(); ++i) {
       const auto costs = problem_.costs(i);

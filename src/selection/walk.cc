@@ -1,3 +1,15 @@
+// One step frees some nodes (a run in the order of the file, a connected set, or what is alive
+// together with a seed) and finds their best choice by elimination (region.h), the others fixed and
+// usage paid for at prices. With prices that part is an unlimited problem, which elimination solves
+// exactly, within tables of the drawn size: nodes that would make them larger stay fixed. If the
+// choice uses too much somewhere, the prices rise there and it is solved again, up to five times.
+// So the value of every choice is exact, and a step never makes a feasible choice infeasible, nor
+// worse, outside of jumps; the walk as a whole proves nothing.
+//
+// Sizes of neighbourhoods are drawn in proportion to what they gained per second of late. After 80
+// steps without a gain the walk jumps: it exceeds the limits for a while at a low price, or takes a
+// worse choice found with prices far off. Large-neighbourhood search: Shaw, CP 1998. Time decides
+// what is drawn, so that runs differ.
 #include "selection/walk.h"
 
 #include <algorithm>

@@ -1,3 +1,19 @@
+// Costs are sums over accesses (an op and one tensor that it reads or writes), and an access
+// depends on the cuts of these two only: so the choice of cuts is a selection problem with a node
+// for each op and tensor and an edge for each access. Invariant: for cuts of all classes, the cost
+// of the selection problem is that of moving, by `Traffic`, of the whole graph, plus what the
+// caller adds. Exact with respect to that; the time of the lowered graph is another matter
+// (evaluate.h).
+//
+// Classes (coarsen.h) are decided together and so counted once, times their number of ops. A table
+// has an entry for each way to cut the op and each way to cut the tensor: what every worker needs
+// of the tensor against what it has, or what it makes against what it is to keep, partial results
+// reduced first. Weights are updated in place, so an update whose piece is not the kept one is
+// forbidden. Tables are shared by all ops of one signature with tensors of one element size, as
+// they depend on nothing else.
+//
+// O(ways of op * ways of tensor * workers) for each different table, which is most of the work.
+// After Tofu (Wang, Huang, Li, EuroSys 2019) and Alpa's tables (Zheng et al., OSDI 2022).
 #include "tensor/partition_problem.h"
 
 #include <algorithm>

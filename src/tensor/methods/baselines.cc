@@ -1,4 +1,8 @@
 // What plans are compared with.
+//
+// Rules of others, as their papers give them, so that figures can be compared; none searches for
+// the least time. Ops that a rule leaves open are divided in the best way for the tensors that it
+// decided. At most one look at every way of every op for each way of a tensor.
 #include <algorithm>
 #include <numeric>
 #include <optional>

@@ -2,6 +2,11 @@
 // to weigh them all, so the ones that are weighed grow around the best known: those that plans at
 // hand use and whatever differs from them on one level. Where all of them are few, all are weighed,
 // and the result is the best there is.
+//
+// Each round is a selection problem (partition_problem.h), solved as well as the time allows; the
+// answer's ways and their neighbours are the next round's, until one brings nothing better, eight
+// at most. Exact only where all ways were weighed and the solver finished. A round costs what its
+// tables do: (ways of an op) * (ways of a tensor) for each access.
 #include <algorithm>
 #include <chrono>
 #include <set>
