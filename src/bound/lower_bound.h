@@ -11,8 +11,7 @@
 
 #include "sim/objective.h"
 
-#include "search/budget.h"
-#include "search/lower_bound.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

@@ -12,7 +12,7 @@
 #include "cli/command_line.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace::cli {
 

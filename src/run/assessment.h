@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 
+#include <emplace/search.h>
+
 #include "sim/objective.h"
 #include "sim/simulator.h"
 #include "sim/throughput.h"
 #include "sim/timeline.h"
-
-#include "search/lower_bound.h"
 
 namespace emplace {
 

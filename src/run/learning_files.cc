@@ -74,20 +74,21 @@ void require_new(const std::string& path) {
 
 }  // namespace
 
-void LearningSettings::check(const std::vector<PlacerRun>& runs, std::size_t problems) const {
-  const std::string given = first_given(*this);
+void check_learning(const LearningSettings& settings, const std::vector<PlacerRun>& runs,
+                    std::size_t problems) {
+  const std::string given = first_given(settings);
   if (given.empty()) return;
   if (std::none_of(runs.begin(), runs.end(), learns)) {
     fail_option("{} is for placers that learn, and '{}' is none of them", given,
                 runs.front().placer.key);
   }
-  require_folder(checkpoint);
-  require_folder(without_slashes_at_the_end(curves));
-  if (checkpoint.empty() && curves.empty()) return;
+  require_folder(settings.checkpoint);
+  require_folder(without_slashes_at_the_end(settings.curves));
+  if (settings.checkpoint.empty() && settings.curves.empty()) return;
   if (problems > 1) {
     fail_option("{} is for one run: every set of devices that is tried has one of its own", given);
   }
-  if (!checkpoint.empty() && num_trainings(runs) > 1) {
+  if (!settings.checkpoint.empty() && num_trainings(runs) > 1) {
     fail_option("{} is for one run, and these are {}", given, num_trainings(runs));
   }
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/place.h>
+
 #include "placer/run.h"
 
 #include "io/training_curves.h"
@@ -14,17 +16,10 @@
 
 namespace emplace {
 
-struct LearningSettings {
-  std::string device = {};      // cpu, or cuda:0; empty: cpu
-  std::string curves = {};      // a folder; empty: none are kept
-  std::string checkpoint = {};  // a file; empty: none is written
-  std::optional<double> checkpoint_seconds = {};
-  bool resume = false;  // go on from the checkpoint
-
-  // Throws an Error when something is asked for that these runs have no use for. `problems` is how
-  // many problems each of them runs on.
-  void check(const std::vector<PlacerRun>& runs, std::size_t problems) const;
-};
+// Throws an Error when something is asked for that these runs have no use for. `problems` is how
+// many problems each of them runs on.
+void check_learning(const LearningSettings& settings, const std::vector<PlacerRun>& runs,
+                    std::size_t problems);
 
 bool learns(const PlacerRun& run);
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 #include "tensor/evaluate.h"
 #include "tensor/topology.h"
@@ -40,18 +40,18 @@ struct WayToRun {
 
 struct PartitionAnswer {
   std::string method;
-  std::shared_ptr<const Problem> whole;   // as it was given
-  std::shared_ptr<const Graph> graph;     // of the operators that are divided
+  std::shared_ptr<const Problem> whole;  // as it was given
+  std::shared_ptr<const Graph> graph;    // of the operators that are divided
   std::shared_ptr<const PartitionInput> input;
   WorkerDevices workers;
   Plan plan;
   PlanOutcome outcome;
   WayToRun chosen;
-  std::vector<WayToRun> others;           // other methods
-  std::optional<WayToRun> one_device;     // the best; nothing where no device may run every op
+  std::vector<WayToRun> others;        // other methods
+  std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;
-  WayToRun placed;                        // whole ops, by `auto`
-  std::vector<std::string> undivided;     // operators that every worker computes whole
+  WayToRun placed;                     // whole ops, by `auto`
+  std::vector<std::string> undivided;  // operators that every worker computes whole
 
   const Cluster& cluster() const { return whole->cluster(); }
 };

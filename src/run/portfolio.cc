@@ -58,7 +58,7 @@ class Portfolio::Runner {
         objective_(problems.objective()),
         budget_(request_.budget.or_default()),
         status_(runs_.size(), problems.list().size() == 1, problems.bound().step) {
-    request_.learning.check(runs_, problems.list().size());
+    check_learning(request_.learning, runs_, problems.list().size());
     files_ = open_learning_files(request_.learning, runs_, request_.time_for == TimeFor::kEachRun);
   }
 

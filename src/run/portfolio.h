@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "placer/run.h"
 
 #include "run/assessment.h"
 #include "run/learning_files.h"
 #include "run/run_status.h"
 #include "run/subset_problems.h"
-#include "search/budget.h"
 
 namespace emplace {
 

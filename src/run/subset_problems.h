@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "sim/objective.h"
 #include "sim/simulator.h"
 
 #include "placer/context.h"
 
 #include "run/subset_problem.h"
-#include "search/lower_bound.h"
 
 namespace emplace {
 

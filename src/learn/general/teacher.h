@@ -17,7 +17,7 @@
 
 #include "learn/general/network.h"
 #include "learn/nn/optimizer_settings.h"
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace::learn {
 
