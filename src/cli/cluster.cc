@@ -8,8 +8,8 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
+#include "io/cluster_yaml_writer.h"
 #include "io/readers.h"
-#include "io/writers.h"
 
 namespace emplace::cli {
 namespace {

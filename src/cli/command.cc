@@ -115,7 +115,7 @@ void ProblemArguments::add_to(CLI::App& command, bool model_required) {
   training.add_to(command);
 }
 
-LoadedProblem ProblemArguments::load() const {
+Model ProblemArguments::read() const {
   ReadOptions options;
   for (const std::string& dim : dims) {
     const std::size_t equals = dim.find('=');
@@ -124,13 +124,17 @@ LoadedProblem ProblemArguments::load() const {
     options.dims[dim.substr(0, equals)] =
         read_integer("--dim " + dim.substr(0, equals), dim.substr(equals + 1), 1, kLargest);
   }
+  return training.read(model, std::move(options));
+}
+
+LoadedProblem ProblemArguments::load() const {
   const auto mode = parse_cost_mode(cost);
   if (!mode) fail_option("--cost {}: expected measured, analytic or auto", cost);
-  const Model read = training.read(model, std::move(options));
-  if (cluster.empty() && read.cluster == nullptr) {
+  const Model from = read();
+  if (cluster.empty() && from.cluster == nullptr) {
     fail_option("--cluster is missing: expected a cluster file or a preset such as 4xp100");
   }
-  auto machines = cluster.empty() ? read.cluster : read_cluster(cluster);
+  auto machines = cluster.empty() ? from.cluster : read_cluster(cluster);
   if (!kinds.empty()) machines = with_kinds(*machines, kinds);
   CompileOptions compiling{.cost = *mode, .fuse = fuse};
   for (const std::string& rule : pins) {
@@ -139,7 +143,7 @@ LoadedProblem ProblemArguments::load() const {
   for (const std::string& rule : forbidden) {
     compiling.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kForbid, rule));
   }
-  auto problem = with_context(model, [&] { return compile(read.graph, machines, compiling); });
+  auto problem = with_context(model, [&] { return compile(from.graph, machines, compiling); });
   return {std::move(problem), std::move(compiling)};
 }
 

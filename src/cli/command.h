@@ -15,9 +15,8 @@
 
 #include "sim/objective.h"
 
-#include "search/budget.h"
-
 #include "io/readers.h"
+#include "search/budget.h"
 
 namespace emplace::cli {
 
@@ -78,6 +77,8 @@ struct ProblemArguments {
   TrainingArguments training;
 
   void add_to(CLI::App& command, bool model_required = true);
+  // The model alone.
+  Model read() const;
   LoadedProblem load() const;
   // Whether --recompute could still be given.
   bool could_recompute() const;

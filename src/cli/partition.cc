@@ -15,14 +15,13 @@
 #include "base/units.h"
 
 #include "tensor/methods/methods.h"
-#include "selection/solve.h"
 
 #include "cli/command.h"
 #include "cli/partition_model.h"
 #include "cli/progress.h"
 #include "io/file.h"
-#include "io/readers.h"
-#include "io/writers.h"
+#include "io/iopddl.h"
+#include "selection/solve.h"
 
 namespace emplace::cli {
 namespace {

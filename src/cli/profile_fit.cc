@@ -17,9 +17,9 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
+#include "io/cluster_yaml_writer.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "io/writers.h"
 
 namespace emplace::cli {
 namespace {

@@ -11,7 +11,8 @@
 #include "cli/explanation.h"
 #include "cli/table.h"
 #include "io/file.h"
-#include "io/writers.h"
+#include "io/placement_file.h"
+#include "io/trace_json.h"
 
 namespace emplace::cli {
 namespace {

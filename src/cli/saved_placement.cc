@@ -10,9 +10,9 @@
 
 namespace emplace::cli {
 
-void SavedPlacementArguments::add_to(CLI::App& command) {
+void SavedPlacementArguments::add_to(CLI::App& command, bool required) {
   command.add_option("placement,--placement", path, "Placement file")
-      ->required()
+      ->required(required)
       ->type_name("PLACEMENT");
   command
       .add_option("--scheduler,--schedule", scheduler,

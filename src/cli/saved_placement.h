@@ -13,7 +13,7 @@ struct SavedPlacementArguments {
   std::string scheduler;
 
   // The file as a second positional argument or as --placement.
-  void add_to(CLI::App& command);
+  void add_to(CLI::App& command, bool required = true);
   PlacementFile load(const Problem& problem) const;
 };
 

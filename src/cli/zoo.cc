@@ -14,7 +14,8 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "io/file.h"
-#include "io/writers.h"
+#include "io/graph_json_writer.h"
+#include "io/onnx_writer.h"
 #include "zoo/registry.h"
 
 namespace emplace::cli {

@@ -13,7 +13,6 @@
 #include "cluster/device_kinds.h"
 
 #include "io/readers.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -1,4 +1,6 @@
 // ONNX models out: a node for each op, checked against the operator's schema.
+#include "io/onnx_writer.h"
+
 #include <algorithm>
 #include <climits>
 
@@ -13,7 +15,6 @@
 #include "io/onnx_functions.h"
 #include "io/onnx_node.h"
 #include "io/onnx_value.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -14,9 +14,9 @@
 #include "graph/graph_builder.h"
 
 #include "io/file.h"
+#include "io/graph_json_writer.h"
 #include "io/readers.h"
 #include "io/same_graph.h"
-#include "io/writers.h"
 #include "support/random_problem.h"
 #include "zoo/registry.h"
 
