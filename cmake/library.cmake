@@ -27,9 +27,10 @@ target_include_directories(emplace PUBLIC
 target_link_libraries(emplace
   PUBLIC fmt::fmt Threads::Threads
   PRIVATE simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB
-          onnx onnx_proto protobuf::libprotobuf
+          onnx onnx_proto protobuf::libprotobuf PkgConfig::ISAL
           emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb
           $<BUILD_INTERFACE:emplace_warnings>)
+include(cmake/event_proto.cmake)
 if(EMPLACE_LEARN)
   include(cmake/learn.cmake)
 endif()
