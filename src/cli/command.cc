@@ -96,8 +96,9 @@ ProblemRequest ProblemArguments::make() const {
   return made;
 }
 
-void SavedPlacementArguments::add_to(Command command) {
-  command.text("placement,--placement", path, "Placement file").required().type("PLACEMENT");
+void SavedPlacementArguments::add_to(Command command, bool required) {
+  Option file = command.text("placement,--placement", path, "Placement file").type("PLACEMENT");
+  if (required) file.required();
   command
       .text("--scheduler,--schedule", scheduler,
             "Order of ready ops: given (the file's priorities), fifo, pct, msr; default: given "

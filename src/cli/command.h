@@ -62,7 +62,7 @@ struct SavedPlacementArguments {
   std::string path;
   std::string scheduler;
 
-  void add_to(Command command);
+  void add_to(Command command, bool required = true);
   // Warns where the file was made for another graph.
   PlacementFile load(const Problem& problem) const;
 };

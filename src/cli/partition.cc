@@ -21,7 +21,6 @@
 #include "cli/progress.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "io/writers.h"
 #include "selection/solve.h"
 
 namespace emplace::cli {

@@ -18,7 +18,7 @@
 #include "cli/command.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "io/writers.h"
+#include "io/cluster_yaml_writer.h"
 #include "report/table.h"
 
 namespace emplace::cli {

@@ -15,7 +15,7 @@
 #include "cli/progress.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "io/writers.h"
+#include "io/iopddl.h"
 #include "selection/solve.h"
 
 namespace emplace::cli {

@@ -13,7 +13,8 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "io/file.h"
-#include "io/writers.h"
+#include "io/graph_json_writer.h"
+#include "io/onnx_writer.h"
 #include "report/table.h"
 #include "zoo/registry.h"
 

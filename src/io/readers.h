@@ -13,8 +13,6 @@
 
 namespace emplace {
 
-class SelectionProblem;  // selection/selection_problem.h
-
 struct ReadOptions {
   std::map<std::string, std::int64_t, std::less<>> dims = {};  // ONNX: symbolic dimensions
   // A file's forward graph becomes its training step; a zoo model is built with training=true.
@@ -38,15 +36,11 @@ Model read_model(const std::string& path_or_name, const ReadOptions& options = {
 // A file, or a preset's name (cluster/presets.h).
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset);
 
-// A problem of the contest IOPDDL, also gzipped.
-SelectionProblem read_iopddl(const std::string& path);
-
 // The formats one by one, from a file's (uncompressed) bytes.
 Graph read_graph_json(const std::string& text);
 Graph read_onnx(const std::string& bytes, const ReadOptions& options, const std::string& name);
 Graph read_pipedream(const std::string& text, const std::string& name);
 Model read_dnn_partitioning(const std::string& text, const std::string& name);
 Cluster read_cluster_yaml(const std::string& text);
-SelectionProblem read_iopddl_json(const std::string& text);
 
 }  // namespace emplace

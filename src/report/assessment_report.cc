@@ -8,7 +8,8 @@
 #include "base/units.h"
 
 #include "io/file.h"
-#include "io/writers.h"
+#include "io/placement_file.h"
+#include "io/trace_json.h"
 #include "report/explanation.h"
 #include "report/table.h"
 

@@ -24,7 +24,10 @@
 #include "cli/report.h"
 #include "cli/table.h"
 #include "io/file.h"
-#include "io/writers.h"
+#include "io/graph_json_writer.h"
+#include "io/partition_json.h"
+#include "io/placement_file.h"
+#include "io/trace_json.h"
 
 namespace emplace::cli {
 namespace {

@@ -65,10 +65,14 @@ bool ProblemRequest::could_recompute() const {
   return training.recompute.empty() && (training.training || zoo::is_zoo_name(model));
 }
 
-LoadedProblem load_problem(const ProblemRequest& request) {
+Model load_model(const ProblemRequest& request) {
   ReadOptions options;
   options.dims = request.dims;
-  const Model read = load_model(request.model, request.training, std::move(options));
+  return load_model(request.model, request.training, std::move(options));
+}
+
+LoadedProblem load_problem(const ProblemRequest& request) {
+  const Model read = load_model(request);
   if (request.cluster.empty() && read.cluster == nullptr) {
     fail_option("the cluster is missing: expected a cluster file or a preset such as 4xp100");
   }

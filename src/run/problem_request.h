@@ -40,6 +40,8 @@ struct ProblemRequest {
 Model load_model(const std::string& model, const TrainingRequest& training,
                  ReadOptions options = {});
 
+Model load_model(const ProblemRequest& request);
+
 // Throws an Error that names the file or setting that is wrong.
 LoadedProblem load_problem(const ProblemRequest& request);
 

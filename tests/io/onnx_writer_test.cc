@@ -1,4 +1,6 @@
 // ONNX out: valid to libonnx, and read back as what it was.
+#include "io/onnx_writer.h"
+
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -19,7 +21,6 @@
 #include "io/onnx_models.h"
 #include "io/readers.h"
 #include "io/same_graph.h"
-#include "io/writers.h"
 #include "zoo/layers.h"
 #include "zoo/registry.h"
 
