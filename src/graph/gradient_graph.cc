@@ -11,17 +11,6 @@
 namespace emplace {
 namespace {
 
-// Whether a name that the backward pass gives might be that of a forward op.
-bool may_clash(const Graph& graph) {
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    const std::string_view name = graph.op_name(op);
-    for (const std::string_view part : {"/grad", "/recompute", "/update", "/moment"}) {
-      if (name.find(part) != std::string_view::npos) return true;
-    }
-  }
-  return false;
-}
-
 struct UpdateRule {
   std::string_view type;
   std::vector<std::string_view> state;
@@ -46,7 +35,6 @@ GradientGraph::GradientGraph(const Graph& forward, const TrainingOptions& option
                              const std::vector<Reserve>& reserves)
     : forward_(forward),
       builder_(forward.name(), forward.source()),
-      names_may_clash_(may_clash(forward)),
       gradients_(forward.num_tensors(), kNoTensor),
       sums_(forward.num_ops(), 0),
       segment_of_(find_segments(forward, options.recompute)) {
@@ -93,7 +81,7 @@ void GradientGraph::copy_forward(const TrainingOptions& options,
 }
 
 std::string GradientGraph::free_name(std::string name) const {
-  while (names_may_clash_ && forward_.find_op(name)) name += '+';
+  while (builder_.has_op(name)) name += '+';
   return name;
 }
 
