@@ -1,4 +1,10 @@
-// The figures of the fabrics, with their sources, are repeated for people in docs/clusters.md.
+// Clusters by name: reads the grammar of presets.h and writes the links as rules of a cluster file.
+//
+// Later rules win, so they go from general to special: PCIe between all devices, at the speed of
+// the slower end; the channels of hosts; what a fabric joins. The first rule is for every pair, so
+// presets are fully linked. The figures of the fabrics, with their sources, are repeated for people
+// in docs/clusters.md. One rule for a pair of kinds, but for a DGX-1's mesh, which has one for each
+// edge.
 #include "cluster/presets.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Compiles a graph on a cluster: groups and their devices, durations, means, resident bytes,
+// horizon.
+//
+// Durations are kept in columns. Devices share one where kind and slowdown are equal and no source
+// of costs tells them apart, so many like devices cost no more than one. A time is an exact decimal
+// of microseconds until it is multiplied by the slowdown and rounded, half up, to nanoseconds, so
+// the same figures give the same problem everywhere. Everything that could overflow later is
+// refused here: tensors have less than 2^50 bytes in all, and the horizon, the sum of all that can
+// happen one after another, is below 2^62, so simulators add without checks. O(columns * ops +
+// devices^2 + edges).
 #include "cost/problem.h"
 
 #include <algorithm>

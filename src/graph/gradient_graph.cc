@@ -1,3 +1,13 @@
+// Grows the training graph: a copy of the forward graph, then gradient ops, recomputed activations,
+// sums and updates.
+//
+// Invariants: forward tensors keep their numbers, reserves follow them, then comes everything new,
+// and ops are added in topological order. gradients_[t] is the sum of what was given for t so far;
+// a sum is added as soon as its second term is there, and all terms are there before the op that
+// produces t is turned back, because ops are turned back in reverse order (graph/training.cc). A
+// new name is compared with those of all ops of both passes, so none is used twice. An activation
+// that is to be computed again is copied when the first gradient op reads it, once, and the copy
+// waits for the gradient that arrives there. Linear in ops and edges.
 #include "graph/gradient_graph.h"
 
 #include <algorithm>
