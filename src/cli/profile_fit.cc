@@ -120,8 +120,8 @@ void write_kind(const std::string& path, const DeviceKind& kind) {
   ClusterSpec spec;
   spec.name = fmt::format("one {}, as measured", kind.name);
   spec.kinds = {kind};
-  const bool cpu = kind.name.starts_with("cpu");
-  spec.devices = {{.name = cpu ? "cpu0" : "gpu0", .kind = kind.name, .memory = kind.memory}};
+  spec.devices = {
+      {.name = kind.is_cpu() ? "cpu0" : "gpu0", .kind = kind.name, .memory = kind.memory}};
   write_file(path, write_cluster_yaml(spec));
 }
 

@@ -24,7 +24,7 @@ struct DeviceRule {
 
   // "encoder.*=gpu0" or "encoder.*=gpu0,gpu1". Throws an Error when it is not like that.
   static DeviceRule parse(Kind kind, const std::string& text);
-  // As it was written on the command line: --pin "encoder.*=gpu0".
+  // For messages: pin "encoder.*=gpu0".
   std::string to_string() const;
 };
 

@@ -88,12 +88,12 @@ std::string channel_table(const Assessment& assessment) {
 }
 
 std::string describe_costs(const Problem& problem) {
-  const CostOrigin& origin = problem.cost_origin();
-  if (origin.analytic_ops == 0) return "op times all measured";
-  if (origin.measured_ops == 0)
+  const CostOrigin measured = problem.cost_origin(kMeasuredCosts);
+  if (problem.cost_origin(kAnalyticCosts).ops == 0) return "op times all measured";
+  if (measured.ops == 0)
     return "op times estimated by the analytic model (none measured for these devices)";
   return fmt::format("op times {:.1f} % measured, the rest estimated by the analytic model",
-                     100 * origin.measured_share);
+                     100 * measured.share);
 }
 
 }  // namespace

@@ -32,15 +32,6 @@ Budget evaluations(std::int64_t count) {
   return budget;
 }
 
-bool every_pair_is_linked(const Cluster& cluster) {
-  for (DeviceId from = 0; from < cluster.num_devices(); ++from) {
-    for (DeviceId to = 0; to < cluster.num_devices(); ++to) {
-      if (from != to && cluster.link(from, to) == nullptr) return false;
-    }
-  }
-  return true;
-}
-
 // Smaller networks than people use, where a placer has one: what is promised does not depend on
 // their size, and hundreds of them are made here.
 OptionValues small_networks(const MethodInfo& info) {
@@ -118,7 +109,7 @@ TEST_P(PlacerConformance, places_random_problems_with_pins_shards_views_and_litt
   for (std::uint64_t i = 0; i < 120; ++i) {
     Rng rng = Rng(1234).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
-    if (!every_pair_is_linked(problem->cluster())) continue;
+    if (!problem->cluster().fully_linked()) continue;
     const PlaceResult result = place(problem, evaluations(kEvaluations), i);
     const std::string name = fmt::format("random {}\n{}", i, describe(*problem, {}, {}));
     expect_valid(*problem, result, name);
@@ -133,7 +124,7 @@ TEST_P(PlacerConformance, never_sends_a_tensor_where_there_is_no_link) {
   for (std::uint64_t i = 0; i < 1500 && tried < 60; ++i) {
     Rng rng = Rng(4321).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
-    if (every_pair_is_linked(problem->cluster())) continue;
+    if (problem->cluster().fully_linked()) continue;
     ++tried;
     const PlaceResult result = place(problem, evaluations(kEvaluations), i);
     expect_valid(*problem, result, fmt::format("random {}\n{}", i, describe(*problem, {}, {})));

@@ -14,8 +14,6 @@
 #include <array>
 #include <numeric>
 
-#include "placer/linked_devices.h"
-
 namespace emplace {
 namespace {
 
@@ -31,7 +29,7 @@ constexpr std::array<double, Neighbourhood::kNumKinds> kShare = {0.03, 0.10, 0.1
 Neighbourhood::Neighbourhood(const Problem& problem, const CoarseGraph& graph)
     : problem_(problem),
       graph_(graph),
-      all_linked_(fully_linked(problem.cluster())),
+      all_linked_(problem.cluster().fully_linked()),
       clusters_(single_groups(graph.size())) {
   heavy_.resize(graph.size());
   std::iota(heavy_.begin(), heavy_.end(), GroupId{0});
