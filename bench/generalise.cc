@@ -22,7 +22,7 @@
 
 #include "placers/all.h"
 
-#include "cli/exercises.h"
+#include "run/training_tasks.h"
 #include "learn/blas.h"
 #include "support/trials.h"
 

@@ -19,7 +19,7 @@
 
 #include "placers/all.h"
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "io/readers.h"
 #include "support/trials.h"
 #include "support/workloads.h"
@@ -28,7 +28,7 @@ namespace {
 
 using namespace emplace;
 using namespace emplace::bench;
-using cli::Table;
+using Table;
 
 struct Settings {
   std::vector<std::int64_t> ops{25'000, 100'000, 400'000, 1'000'000};

@@ -24,7 +24,7 @@
 #include "placers/all.h"
 
 #include "bound/lower_bound.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "io/file.h"
 #include "io/readers.h"
 #include "support/prototype.h"
@@ -35,7 +35,7 @@ namespace {
 
 using namespace emplace;
 using namespace emplace::bench;
-using cli::Table;
+using Table;
 using Json = nlohmann::ordered_json;
 
 struct Settings {

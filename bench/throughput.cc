@@ -75,7 +75,7 @@ struct Run {
 Run solve(const std::shared_ptr<const Problem>& problem, const Setting& setting,
           std::uint64_t seed) {
   Evaluator evaluator(problem,
-                      {Goal::kThroughput, setting.overlap ? Overlap::kFull : Overlap::kNone});
+                      StreamPeriod{setting.overlap ? Overlap::kFull : Overlap::kNone});
   Budget budget;
   budget.seconds = setting.seconds;
   budget.threads = setting.threads;

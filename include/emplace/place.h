@@ -13,9 +13,6 @@
 
 namespace emplace {
 
-struct Assessment;
-struct RunResult;
-
 // For placers that learn.
 struct LearningSettings {
   std::string device = {};      // where networks compute: cpu, or cuda:0; empty: cpu
@@ -55,7 +52,7 @@ class Answer {
   Bytes used(DeviceId device) const;
 
   // How it was found.
-  const std::string& placer() const;
+  std::string placer() const;
   std::uint64_t seed() const;
   std::int64_t evaluations() const;
   double search_seconds() const;

@@ -2,7 +2,9 @@
 // Built once by `compile`, checked once, never changed, shared by all threads.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,21 @@ namespace emplace {
 class Problem;
 class CostSource;
 
-// Where the times of ops come from.
+// Where the times of ops come from. A problem is compiled from an ordered list of sources: an op's
+// time on a device is that of the first source that knows one.
+using CostSources = std::vector<std::shared_ptr<const CostSource>>;
+
+// The times that the graph has for the device, its kind, or any.
+std::shared_ptr<const CostSource> measured_costs();
+// The cost model's estimate (docs/cost-model.md).
+std::shared_ptr<const CostSource> analytic_costs();
+// Your own: microseconds of an op on a device (by name and kind), nothing where you do not know.
+// It is called for every op and device, from one thread.
+using CostFunction = std::function<std::optional<double>(
+    const Graph& graph, OpId op, const std::string& device, const std::string& kind)>;
+std::shared_ptr<const CostSource> costs_from(const std::string& name, CostFunction function);
+
+// The lists that users choose from.
 enum class CostMode {
   kAuto,      // measured where the graph has a time for the device, analytic elsewhere
   kMeasured,  // measured only; an op without a time is an error
@@ -34,20 +50,22 @@ struct DeviceRule {
 
   // "encoder.*=gpu0" or "encoder.*=gpu0,gpu1". Throws an Error when it is not like that.
   static DeviceRule parse(Kind kind, const std::string& text);
+  // For messages: pin "encoder.*=gpu0".
   std::string to_string() const;
 };
 
 struct CompileOptions {
-  CostMode cost = CostMode::kAuto;
+  CostMode cost = CostMode::kAuto;     // stands for a list of sources, unless `sources` has one
   bool fuse = false;                   // elementwise chains are one kernel each
   std::vector<DeviceRule> rules = {};  // beside what the graph says of its ops' devices
+  CostSources sources = {};            // the caller's own, in the order in which they are asked
 };
 
 // Throws an Error when an op or a rule names an unknown device, no device may run a group of ops,
-// or a time is missing (CostMode::kMeasured) or overflows.
+// no source knows a time, or one is negative or overflows.
 std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
                                        std::shared_ptr<const Cluster> cluster,
-                                       const CompileOptions& options);
+                                       const CompileOptions& options = {});
 
 const Graph& graph_of(const Problem& problem);
 const Cluster& cluster_of(const Problem& problem);

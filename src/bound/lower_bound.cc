@@ -106,16 +106,6 @@ LowerBound step_bound(const Problem& problem, const OptionalNeeds& needs) {
   return first_bound(problem, needs, ends);
 }
 
-// Whether no bound depends on the needs.
-bool allow_every_device(const Problem& problem, const MemoryNeeds& needs) {
-  for (GroupId group = 0; group < problem.num_groups(); ++group) {
-    for (const DeviceId device : problem.allowed_devices(group)) {
-      if (!needs.possible(problem, group, device)) return false;
-    }
-  }
-  return true;
-}
-
 class Improvement {
  public:
   Improvement(const Problem& problem, Nanoseconds upper, const Budget& budget,
@@ -236,17 +226,6 @@ LowerBound lower_bound(const Problem& problem, bool fitting_only) {
   OptionalNeeds needs;
   if (fitting_only) needs = memory_needs(problem, MemoryRule::kStep);
   return step_bound(problem, needs);
-}
-
-QuickBounds quick_bounds(const Problem& problem, const Objective& objective) {
-  if (objective.throughput()) {
-    const LowerBound bound = period_lower_bound(problem);
-    return {bound, bound};
-  }
-  const MemoryNeeds needs = memory_needs(problem, MemoryRule::kStep);
-  const LowerBound fitting = step_bound(problem, needs);
-  if (allow_every_device(problem, needs)) return {fitting, fitting};
-  return {fitting, step_bound(problem, std::nullopt)};
 }
 
 LowerBound improve_bound(const Problem& problem, Nanoseconds upper, const Budget& budget,

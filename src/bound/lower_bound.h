@@ -5,13 +5,13 @@
 #include <optional>
 #include <string>
 
+#include <emplace/search.h>
+
 #include "base/units.h"
 
 #include "cost/problem.h"
 
 #include "sim/objective.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 
@@ -20,17 +20,6 @@ namespace emplace {
 // With `fitting_only`, of every placement that fits: devices too small for an op's inputs and
 // outputs then do not count for it. Nearly linear in the size of the graph.
 LowerBound lower_bound(const Problem& problem, bool fitting_only = true);
-
-// Both forms of the quick bound, for whoever asks more than once: computed together and kept.
-struct QuickBounds {
-  LowerBound fitting;  // of placements that fit
-  LowerBound any;      // of all placements
-};
-
-// What `lower_bound` says of the step, with and without `fitting_only`, or `period_lower_bound` of
-// a stream (twice, as it takes no account of memory). Where memory keeps no op from any device,
-// this takes hardly longer than one of the two.
-QuickBounds quick_bounds(const Problem& problem, const Objective& objective);
 
 // `lower_bound` for placements that fit, and better the longer it may work. `upper` is a step time
 // that is of no more interest, such as that of a known placement: the result is `upper` when it is

@@ -126,15 +126,15 @@ void SubsetArguments::add_to(Command command) {
       .type("FILE");
 }
 
-SubsetProblems SubsetArguments::make(const LoadedProblem& loaded,
+SubsetProblems SubsetArguments::make(const std::shared_ptr<const Problem>& problem,
                                      const Objective& objective) const {
   std::vector<Solution> solutions;
   for (const std::string& path : starts) {
     PlacementFile file =
-        SavedPlacementArguments{.path = path, .scheduler = {}}.load(*loaded.problem);
+        SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
     solutions.push_back({std::move(file.placement), std::move(file.schedule), {}, path});
   }
-  return {loaded, objective, devices, std::move(solutions)};
+  return {problem, objective, devices, std::move(solutions)};
 }
 
 void LearningArguments::add_to(Command command, bool several_runs) {

@@ -73,7 +73,7 @@ struct SubsetArguments {
   std::vector<std::string> starts;
 
   void add_to(Command command);
-  SubsetProblems make(const LoadedProblem& loaded, const Objective& objective) const;
+  SubsetProblems make(const std::shared_ptr<const Problem>& problem, const Objective& objective) const;
 };
 
 // --device, --curves; --checkpoint, --checkpoint-every, --resume.

@@ -25,8 +25,8 @@ struct Arguments {
 };
 
 void compare_placers(const Arguments& arguments, Session& session) {
-  const LoadedProblem loaded = load_problem(arguments.problem.make());
-  const SubsetProblems problems = arguments.subsets.make(loaded, arguments.objective.make());
+  const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
+  const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
   if (refuse_hopeless(problems, false, session)) return;
   const bool best_orders = arguments.schedulers == "best";
@@ -49,7 +49,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
     fmt::print("{}", to_json(comparison));
     return;
   }
-  fmt::print("{}\n{}\n{}", describe_problem(*loaded.problem), headline(comparison),
+  fmt::print("{}\n{}\n{}", describe_problem(*problem), headline(comparison),
              to_table(comparison, arguments.seeds > 1));
   if (comparison.done < asked) {
     fmt::print("\n{} of {} runs gave a result.\n", comparison.done, asked);

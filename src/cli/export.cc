@@ -27,7 +27,7 @@ std::string exported(const Arguments& arguments) {
   if (!exporter.needs_placement) {
     return exporter.write({.graph = *load_model(request).graph});
   }
-  const auto problem = load_problem(request).problem;
+  const auto problem = load_problem(request);
   return exporter.write(
       {.graph = problem->graph(), .problem = problem, .placed = arguments.saved.load(*problem)});
 }

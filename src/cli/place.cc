@@ -65,8 +65,8 @@ Explanation explain_answer(const Assessment& answer, std::vector<RunResult> trie
 
 void place(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
-  const LoadedProblem loaded = load_problem(request);
-  const SubsetProblems problems = arguments.subsets.make(loaded, arguments.objective.make());
+  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
   if (refuse_hopeless(problems, arguments.json, session)) return;
   const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
@@ -86,7 +86,7 @@ void place(const Arguments& arguments, Session& session) {
     return;
   }
   fmt::print(
-      "{}\nplaced by {} with {} order{}\n{}{}", describe_problem(*loaded.problem),
+      "{}\nplaced by {} with {} order{}\n{}{}", describe_problem(*problem),
       best.run.placer.to_string(), best.run.scheduler,
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
       to_text(answer), to_text(explanation, answer));

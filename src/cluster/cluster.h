@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <emplace/cluster.h>
+
 #include "base/decimal.h"
 #include "base/ids.h"
 #include "base/units.h"
@@ -40,17 +42,6 @@ struct Device {
   Nanoseconds gap = 0;
   Decimal slowdown{1, 0};
   bool free_communication = false;
-};
-
-// A rule of the cluster file. `from` and `to` are a device name, a kind, or "*"; later rules win.
-struct LinkRule {
-  std::string from = "*";
-  std::string to = "*";
-  std::int64_t bandwidth = 0;  // bytes per second
-  Nanoseconds latency = 0;
-  Nanoseconds hold = 0;
-  std::string channel = "pair";  // pair, out, in, or a name
-  bool multicast = false;
 };
 
 struct ClusterSpec {

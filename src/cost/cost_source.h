@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <emplace/problem.h>
+
 #include "base/decimal.h"
 #include "base/ids.h"
 
@@ -42,23 +44,8 @@ class CostSource {
   virtual bool tells_apart(const Graph&, const Device&) const { return true; }
 };
 
-using CostSources = std::vector<std::shared_ptr<const CostSource>>;
-
 inline constexpr std::string_view kMeasuredCosts = "measured";
 inline constexpr std::string_view kAnalyticCosts = "analytic";
-
-// The times that the graph has for the device, its kind, or any (measured_time_us).
-std::shared_ptr<const CostSource> measured_costs();
-// The device's curves (analytic_time_us). Knows every op that is allowed, or throws an Error that
-// says what the kind lacks.
-std::shared_ptr<const CostSource> analytic_costs();
-
-// The lists that users choose from.
-enum class CostMode {
-  kAuto,      // measured where the graph has a time for the device, analytic elsewhere
-  kMeasured,  // measured only; an op without a time is an error
-  kAnalytic,  // analytic only
-};
 
 std::optional<CostMode> parse_cost_mode(std::string_view name);
 CostSources cost_sources(CostMode mode);

@@ -61,6 +61,7 @@ class ProblemCompiler {
         problem_(new Problem) {
     problem_->graph_ = std::move(graph);
     problem_->cluster_ = std::move(cluster);
+    problem_->options_ = options;
     for (const auto& source : sources_) {
       EMPLACE_CHECK(source != nullptr);
       problem_->origins_.push_back({.source = std::string(source->name())});
@@ -363,11 +364,6 @@ std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
                                        const CompileOptions& options) {
   EMPLACE_CHECK(graph != nullptr && cluster != nullptr);
   return ProblemCompiler(std::move(graph), std::move(cluster), options).compile();
-}
-
-std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                       std::shared_ptr<const Cluster> cluster, CostMode mode) {
-  return compile(std::move(graph), std::move(cluster), CompileOptions{.cost = mode});
 }
 
 }  // namespace emplace

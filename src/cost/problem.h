@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <emplace/problem.h>
+
 #include "base/ids.h"
 #include "base/units.h"
 
@@ -67,6 +69,9 @@ class Problem {
   // Of one source; nothing of one that was not asked.
   CostOrigin cost_origin(std::string_view source) const;
 
+  // How it was compiled.
+  const CompileOptions& compile_options() const { return options_; }
+
   // Every step of every placement ends before this.
   Nanoseconds horizon() const { return horizon_; }
 
@@ -87,25 +92,16 @@ class Problem {
   std::vector<Bytes> resident_;
   std::vector<Bytes> group_resident_;
   std::vector<CostOrigin> origins_;
+  CompileOptions options_;
   double mean_ns_per_byte_ = 0;
   double mean_latency_ns_ = 0;
   Nanoseconds horizon_ = 0;
 };
 
-struct CompileOptions {
-  CostMode cost = CostMode::kAuto;     // stands for a list of sources, unless `sources` has one
-  bool fuse = false;                   // elementwise chains are one kernel each (cost/fusion.h)
-  std::vector<DeviceRule> rules = {};  // beside what the graph says of its ops' devices
-  CostSources sources = {};            // the caller's own, in the order in which they are asked
-};
-
-// Throws an Error when an op or a rule names an unknown device, no device may run a group, or no
-// source knows a time, or one is negative or overflows.
-std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                       std::shared_ptr<const Cluster> cluster,
-                                       const CompileOptions& options);
-std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                       std::shared_ptr<const Cluster> cluster,
-                                       CostMode mode = CostMode::kAuto);
+inline std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                              std::shared_ptr<const Cluster> cluster,
+                                              CostMode mode) {
+  return compile(std::move(graph), std::move(cluster), CompileOptions{.cost = mode});
+}
 
 }  // namespace emplace

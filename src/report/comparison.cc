@@ -1,7 +1,6 @@
 #include "report/comparison.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/core.h>
@@ -41,14 +40,6 @@ ComparisonRow make_row(const RunResult& result, const Assessment& assessment) {
     row.short_by += std::max<Bytes>(0, used - capacity);
   }
   return row;
-}
-
-// Of the results, best first, each placer's and seed's first.
-void keep_best_orders(std::vector<RunResult>& results) {
-  std::set<std::pair<std::string, std::uint64_t>> seen;
-  std::erase_if(results, [&](const RunResult& result) {
-    return !seen.emplace(result.run.placer.to_string(), result.run.seed).second;
-  });
 }
 
 std::string memory_cell(const ComparisonRow& row) {

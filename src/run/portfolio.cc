@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/core.h>
@@ -233,6 +234,13 @@ LowerBound PortfolioResult::proven_bound() const {
     if (result.bound.step > highest.step) highest = result.bound;
   }
   return highest;
+}
+
+void keep_best_orders(std::vector<RunResult>& results) {
+  std::set<std::pair<std::string, std::uint64_t>> seen;
+  std::erase_if(results, [&](const RunResult& result) {
+    return !seen.emplace(result.run.placer.to_string(), result.run.seed).second;
+  });
 }
 
 Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result) {

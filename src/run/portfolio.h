@@ -63,6 +63,9 @@ class Portfolio {
   std::unique_ptr<Runner> runner_;
 };
 
+// Of results, best first, each placer's and seed's first alone: its best order of ops.
+void keep_best_orders(std::vector<RunResult>& results);
+
 // The best result, assessed against the best bound that is known.
 Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result);
 Assessment assess(const Assessor& assessor, const SubsetProblems& problems,

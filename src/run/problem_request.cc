@@ -71,17 +71,16 @@ Model load_model(const ProblemRequest& request) {
   return load_model(request.model, request.training, std::move(options));
 }
 
-LoadedProblem load_problem(const ProblemRequest& request) {
+std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
   const Model read = load_model(request);
   if (request.cluster.empty() && read.cluster == nullptr) {
     fail_option("the cluster is missing: expected a cluster file or a preset such as 4xp100");
   }
   auto machines = request.cluster.empty() ? read.cluster : read_cluster(request.cluster);
   if (!request.kinds.empty()) machines = with_kinds(*machines, request.kinds);
-  CompileOptions compiling{.cost = request.cost, .fuse = request.fuse, .rules = request.rules};
-  auto problem =
-      with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
-  return {std::move(problem), std::move(compiling)};
+  const CompileOptions compiling{
+      .cost = request.cost, .fuse = request.fuse, .rules = request.rules};
+  return with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
 }
 
 PlacementFile load_placement(const std::string& path, const Problem& problem,

@@ -43,7 +43,7 @@ Model load_model(const std::string& model, const TrainingRequest& training,
 Model load_model(const ProblemRequest& request);
 
 // Throws an Error that names the file or setting that is wrong.
-LoadedProblem load_problem(const ProblemRequest& request);
+std::shared_ptr<const Problem> load_problem(const ProblemRequest& request);
 
 // A placement file, in the order of ops that it gives, or in that of a scheduler: given (the file's
 // priorities), fifo, pct, msr; empty: given where the file has priorities, else fifo.

@@ -21,22 +21,22 @@ std::optional<std::string> why_hopeless(const Problem& problem, const Objective&
 
 }  // namespace
 
-SubsetProblems::SubsetProblems(const LoadedProblem& loaded, const Objective& objective,
-                               int most_devices, std::vector<Solution> starts)
-    : whole_(std::make_shared<const Simulator>(loaded.problem)),
+SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
+                               const Objective& objective, int most_devices,
+                               std::vector<Solution> starts)
+    : whole_(std::make_shared<const Simulator>(problem)),
       objective_(objective),
       most_devices_(most_devices) {
-  const Problem& problem = *loaded.problem;
-  problem.cluster().require_linked();
+  problem->cluster().require_linked();
   value_starts(std::move(starts));
-  if (most_devices > 0 && most_devices < problem.num_devices()) {
-    split(loaded, static_cast<DeviceId>(most_devices));
+  if (most_devices > 0 && most_devices < problem->num_devices()) {
+    split(problem, static_cast<DeviceId>(most_devices));
     return;
   }
   DeviceSet all;
-  for (DeviceId device = 0; device < problem.num_devices(); ++device) all.push_back(device);
-  why_nothing_fits_ = why_hopeless(problem, objective_);
-  LowerBound bound = why_nothing_fits_ ? LowerBound{} : lower_bound(problem, objective_);
+  for (DeviceId device = 0; device < problem->num_devices(); ++device) all.push_back(device);
+  why_nothing_fits_ = why_hopeless(*problem, objective_);
+  LowerBound bound = why_nothing_fits_ ? LowerBound{} : lower_bound(*problem, objective_);
   subsets_.push_back({whole_, std::move(all), starts_, std::move(bound)});
 }
 
@@ -49,20 +49,19 @@ LowerBound SubsetProblems::bound() const {
   return lowest;
 }
 
-void SubsetProblems::split(const LoadedProblem& loaded, DeviceId count) {
-  const Problem& problem = *loaded.problem;
+void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, DeviceId count) {
   DeviceSubsets chosen = with_context(fmt::format("at most {} devices", count),
-                                      [&] { return device_subsets(problem, count); });
+                                      [&] { return device_subsets(*problem, count); });
   complete_ = chosen.complete;
   if (!starts_.empty()) {
     const DeviceSet used =
-        grown_to(problem, used_devices(problem, starts_.front().placement), count);
+        grown_to(*problem, used_devices(*problem, starts_.front().placement), count);
     std::erase(chosen.sets, used);
     chosen.sets.insert(chosen.sets.begin(), used);
   }
   std::vector<SubsetProblem> hopeless;
   for (const DeviceSet& devices : chosen.sets) {
-    const auto own = compile_on(loaded.problem, loaded.options, devices);
+    const auto own = compile_on(problem, devices);
     SubsetProblem subset{
         std::make_shared<const Simulator>(own), devices, {}, lower_bound(*own, objective_)};
     for (const Solution& start : starts_) {

@@ -18,12 +18,6 @@
 
 namespace emplace {
 
-// A problem, and how it was compiled.
-struct LoadedProblem {
-  std::shared_ptr<const Problem> problem;
-  CompileOptions options;
-};
-
 struct SubsetProblem {
   std::shared_ptr<const Simulator> simulator;
   DeviceSet devices;             // their numbers in the whole problem
@@ -35,8 +29,8 @@ class SubsetProblems {
  public:
   // At most `most_devices` may be used; 0: all. Throws an Error when a start uses more, or when no
   // so many devices may run every op.
-  SubsetProblems(const LoadedProblem& loaded, const Objective& objective, int most_devices = 0,
-                 std::vector<Solution> starts = {});
+  SubsetProblems(const std::shared_ptr<const Problem>& problem, const Objective& objective,
+                 int most_devices = 0, std::vector<Solution> starts = {});
 
   const std::shared_ptr<const Simulator>& whole() const { return whole_; }
   const std::vector<SubsetProblem>& list() const { return subsets_; }
@@ -53,7 +47,7 @@ class SubsetProblems {
 
  private:
   void value_starts(std::vector<Solution> starts);
-  void split(const LoadedProblem& loaded, DeviceId count);
+  void split(const std::shared_ptr<const Problem>& problem, DeviceId count);
 
   std::shared_ptr<const Simulator> whole_;
   Objective objective_;

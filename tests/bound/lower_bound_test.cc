@@ -66,30 +66,6 @@ TEST(LowerBound, is_below_the_best_of_all_placements_of_small_problems) {
   EXPECT_GT(compared, 3000);
 }
 
-void expect_equal(const LowerBound& a, const LowerBound& b) {
-  EXPECT_EQ(a.step, b.step);
-  EXPECT_EQ(a.reason, b.reason);
-}
-
-TEST(QuickBounds, are_what_the_bounds_say_one_by_one) {
-  int memory_matters = 0;
-  int memory_does_not = 0;
-  for (std::uint64_t i = 0; i < 3000; ++i) {
-    SCOPED_TRACE(i);
-    Rng rng = Rng(47).split(i);
-    const auto problem = random_problem(rng, {.max_ops = 1 + i / 60, .max_devices = 8});
-    const QuickBounds step = quick_bounds(*problem, {});
-    expect_equal(step.fitting, lower_bound(*problem, true));
-    expect_equal(step.any, lower_bound(*problem, false));
-    ++(step.fitting.step > step.any.step ? memory_matters : memory_does_not);
-    const QuickBounds stream = quick_bounds(*problem, {.goal = Goal::kThroughput});
-    expect_equal(stream.fitting, period_lower_bound(*problem));
-    expect_equal(stream.any, period_lower_bound(*problem));
-  }
-  EXPECT_GT(memory_matters, 100);
-  EXPECT_GT(memory_does_not, 100);
-}
-
 TEST(WhyNothingFits, speaks_only_where_no_placement_of_a_small_problem_fits) {
   int spoke = 0;
   int missed = 0;

@@ -34,7 +34,7 @@ namespace {
 constexpr const char* kBestOfSplits = "no split into consecutive parts has a lower period";
 
 Objective stream(Overlap overlap) {
-  return {Goal::kThroughput, overlap};
+  return StreamPeriod{overlap};
 }
 
 // Calls visit(placement) for every valid placement.

@@ -123,10 +123,10 @@ TEST_P(Search, finds_the_shortest_step_where_no_classical_placer_does) {
 }
 
 TEST_P(Search, finds_the_shortest_period_where_no_classical_placer_does) {
-  constexpr Objective kFull{.goal = Goal::kThroughput};
+  constexpr Objective kFull{StreamPeriod{}};
   static const std::vector<Hard> full = hard_problems(kFull);
   expect_optima(GetParam(), kFull, full);
-  constexpr Objective kNone{.goal = Goal::kThroughput, .overlap = Overlap::kNone};
+  constexpr Objective kNone{StreamPeriod{Overlap::kNone}};
   static const std::vector<Hard> none = hard_problems(kNone);
   expect_optima(GetParam(), kNone, none);
 }
@@ -156,7 +156,7 @@ TEST_P(Search, gives_the_same_answer_on_one_thread_and_on_three) {
   for (std::uint64_t i = 0; i < 12; ++i) {
     Rng rng = Rng(6).split(i);
     const auto problem = random_problem(rng, {.max_ops = 40});
-    const Objective objective{.goal = i % 2 == 0 ? Goal::kLatency : Goal::kThroughput};
+    const Objective objective= i % 2 == 0 ? Objective(StepTime{}) : Objective(StreamPeriod{});
     Evaluator one(problem, objective);
     Evaluator three(problem, objective);
     const PlaceResult a = place(GetParam(), one, evaluations(400, 1), i);

@@ -39,7 +39,7 @@ struct Solved {
 
 Solved solve(const std::shared_ptr<const Problem>& problem, Overlap overlap, const Budget& budget,
              std::uint64_t seed = 1, std::vector<Solution> starts = {}) {
-  Evaluator evaluator(problem, {Goal::kThroughput, overlap}, std::move(starts));
+  Evaluator evaluator(problem, StreamPeriod{overlap}, std::move(starts));
   Solved solved{.result = solve_stream(*problem, evaluator, budget, Rng(seed)), .value = {}};
   const std::optional<Evaluation> value =
       value_of_stream(*problem, solved.result.placement, overlap);
