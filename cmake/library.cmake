@@ -3,7 +3,7 @@ file(GLOB library_sources CONFIGURE_DEPENDS
      src/base/*.cc src/graph/*.cc src/cluster/*.cc src/lp/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc
      src/search/*.cc src/bound/*.cc src/placer/*.cc src/stream/*.cc src/selection/*.cc
      src/placers/common/*.cc src/placers/local/*.cc src/tensor/*.cc src/tensor/*/*.cc
-     src/io/*.cc src/run/*.cc src/report/*.cc)
+     src/io/*.cc src/run/*.cc src/report/*.cc src/learn/backend_loader.cc)
 if(EMPLACE_LEARN)
   file(GLOB learned_support CONFIGURE_DEPENDS src/placers/learned/support/*.cc)
   list(APPEND library_sources ${learned_support})
@@ -20,7 +20,11 @@ if(EMPLACE_DEVELOPER)
   endif()
 endif()
 
-add_library(emplace STATIC ${library_sources} ${placer_sources} ${placer_registration})
+add_library(emplace SHARED ${library_sources} ${placer_sources} ${placer_registration})
+# Calls within the library need not go through tables that others could change.
+target_compile_options(emplace PRIVATE -fno-semantic-interposition)
+set_target_properties(emplace PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+                      BUILD_RPATH $ORIGIN INSTALL_RPATH $ORIGIN)
 target_include_directories(emplace PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/emplace>)
@@ -28,7 +32,7 @@ target_link_libraries(emplace
   PUBLIC fmt::fmt Threads::Threads
   PRIVATE simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB
           onnx onnx_proto protobuf::libprotobuf
-          emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb
+          emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb ${CMAKE_DL_LIBS}
           $<BUILD_INTERFACE:emplace_warnings>)
 if(EMPLACE_LEARN)
   include(cmake/learn.cmake)
