@@ -1,12 +1,21 @@
-# src/learn and src/exec: the rooms that see libtorch, behind one precompiled header.
-file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS src/learn/*.cc src/exec/*.cc)
-add_library(emplace_learn OBJECT ${learn_sources})
-target_include_directories(emplace_learn PRIVATE src)
+# libemplace_torch: src/learn, the room that sees libtorch, behind one precompiled header. libemplace
+# loads it when something learns for the first time (src/learn/backend_loader.cc).
+file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS src/learn/*.cc)
+list(FILTER learn_sources EXCLUDE REGEX "/backend_loader\\.cc$")
+add_library(emplace_torch SHARED ${learn_sources})
 # libtorch may bring headers of another fmt, which its include path puts first: nothing of fmt is linked here.
-target_link_libraries(emplace_learn PRIVATE ${TORCH_LIBRARIES} fmt::fmt-header-only emplace_warnings)
-target_precompile_headers(emplace_learn PRIVATE src/learn/nn/torch.h)
-target_sources(emplace PRIVATE $<TARGET_OBJECTS:emplace_learn>)
-foreach(library IN LISTS TORCH_LIBRARIES CMAKE_DL_LIBS)
-  target_link_libraries(emplace PRIVATE $<LINK_ONLY:${library}>)
-endforeach()
+target_include_directories(emplace_torch PRIVATE src)
+target_link_libraries(emplace_torch PUBLIC emplace PRIVATE ${TORCH_LIBRARIES} ${CMAKE_DL_LIBS}
+                      fmt::fmt-header-only $<BUILD_INTERFACE:emplace_warnings>)
+target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition)
+target_precompile_headers(emplace_torch PRIVATE src/learn/nn/torch.h)
+set_target_properties(emplace_torch PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+                      INSTALL_RPATH $ORIGIN)
 include(cmake/policies.cmake)
+
+# The operators' kernels, which so far only tests run.
+file(GLOB exec_sources CONFIGURE_DEPENDS src/exec/*.cc)
+add_library(emplace_exec OBJECT EXCLUDE_FROM_ALL ${exec_sources})
+target_include_directories(emplace_exec PRIVATE src include)
+target_link_libraries(emplace_exec PRIVATE ${TORCH_LIBRARIES} fmt::fmt-header-only emplace_warnings)
+target_precompile_headers(emplace_exec PRIVATE src/learn/nn/torch.h)

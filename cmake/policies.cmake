@@ -1,4 +1,4 @@
-# policies/KIND.policy become part of the library: one generated file that the assembler includes their bytes in.
+# policies/KIND.policy become part of libemplace_torch: one generated file that the assembler includes their bytes in.
 file(GLOB policy_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/policies/*.policy)
 list(LENGTH policy_files policy_count)
 set(policy_bytes "")
@@ -18,4 +18,4 @@ set(policy_source ${CMAKE_CURRENT_BINARY_DIR}/generated/shipped_policies.cc)
 configure_file(cmake/shipped_policies.cc.in ${policy_source} @ONLY)
 set_source_files_properties(${policy_source} PROPERTIES OBJECT_DEPENDS "${policy_files}"
                             SKIP_PRECOMPILE_HEADERS ON)
-target_sources(emplace_learn PRIVATE ${policy_source})
+target_sources(emplace_torch PRIVATE ${policy_source})

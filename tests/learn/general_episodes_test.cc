@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "learn/features/device_view.h"
-#include "learn/general/episode_pupil.h"
+#include "learn/general/episode_agent.h"
 #include "learn/general/general_episode_policy.h"
 #include "learn/general/kinds.h"
 #include "learn/units/groupings.h"
@@ -72,16 +72,16 @@ struct World {
   Runtimes runtimes;
 };
 
-PupilPtr pupil_on(const Problem& problem) {
+GeneralAgentPtr agent_on(const Problem& problem) {
   Rng rng(1);
-  return make_pupil("placeto", problem, kSmall, "cpu", rng);
+  return make_agent("placeto", problem, kSmall, "cpu", rng);
 }
 
 TEST(GeneralEpisodes, have_the_same_parameters_whatever_the_graph_and_the_devices) {
   const auto shapes = [](const Problem& problem) {
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> result;
-    const PupilPtr pupil = pupil_on(problem);
-    for (const auto& [name, tensor] : pupil->parameters().named()) {
+    const GeneralAgentPtr agent = agent_on(problem);
+    for (const auto& [name, tensor] : agent->parameters().named()) {
       result.emplace_back(name, tensor.sizes().vec());
     }
     return result;
@@ -128,22 +128,22 @@ TEST(GeneralEpisodes, score_decisions_again_as_when_they_were_made) {
   }
 }
 
-TEST(GeneralEpisodes, gradient_is_that_of_the_lessons) {
+TEST(GeneralEpisodes, gradient_is_that_of_the_decisions) {
   World world(fork_and_join(3));
   const std::vector<Trajectory> trajectories = world.play(2);
   StepBaseline baseline(1);
-  const std::vector<Lesson> lessons =
-      lessons_of(trajectories, EpisodeReward::kImprovement, baseline);
+  const std::vector<WeightedDecision> decisions =
+      weighted_decisions(trajectories, EpisodeReward::kImprovement, baseline);
   const auto loss = [&] {
     const torch::NoGradGuard no_gradients;
     double sum = 0;
-    for (const Lesson& lesson : lessons) {
-      sum -= lesson.advantage *
-             world.policy.log_probs({&lesson.state, 1})[0][lesson.device].item<double>();
+    for (const WeightedDecision& decision : decisions) {
+      sum -= decision.advantage *
+             world.policy.log_probs({&decision.state, 1})[0][decision.device].item<double>();
     }
     return sum;
   };
-  const std::vector<torch::Tensor> gradient = gradient_of(world.policy, lessons, 0, 1).by_parameter;
+  const std::vector<torch::Tensor> gradient = gradient_of(world.policy, decisions, 0, 1).by_parameter;
   double square = 0;
   for (const torch::Tensor& part : gradient) square += part.pow(2).sum().item<double>();
   ASSERT_GT(square, 0);
@@ -183,10 +183,10 @@ TEST(GeneralEpisodes, propose_the_same_whatever_the_chance) {
   const auto proposed = [&](std::uint64_t seed) {
     Evaluator evaluator(problem);
     Environment environment(evaluator, Budget{}, "test");
-    const PupilPtr pupil = pupil_on(*problem);
-    pupil->use(std::vector<DeviceId>{0, 2});
+    const GeneralAgentPtr agent = agent_on(*problem);
+    agent->use(std::vector<DeviceId>{0, 2});
     Rng rng(seed);
-    pupil->propose(1, environment, rng);
+    agent->propose(1, environment, rng);
     EXPECT_LE(evaluator.evaluations(), 9);
     return evaluator.incumbent().best()->placement;
   };
@@ -199,34 +199,34 @@ TEST(GeneralEpisodes, have_nothing_to_decide_on_one_device) {
   const auto problem = fork_and_join(3);
   Evaluator evaluator(problem);
   Environment environment(evaluator, Budget{}, "test");
-  const PupilPtr pupil = pupil_on(*problem);
-  pupil->use(std::vector<DeviceId>{1});
+  const GeneralAgentPtr agent = agent_on(*problem);
+  agent->use(std::vector<DeviceId>{1});
   Rng rng(1);
   TrainingPoint point;
-  EXPECT_TRUE(pupil->explore(environment, rng, point));
-  for (const torch::Tensor& part : pupil->gradient()) {
+  EXPECT_TRUE(agent->explore(environment, rng, point));
+  for (const torch::Tensor& part : agent->gradient()) {
     EXPECT_EQ(part.abs().sum().item<float>(), 0);
   }
-  pupil->propose(1, environment, rng);
+  agent->propose(1, environment, rng);
   EXPECT_EQ(evaluator.incumbent().best()->placement, Placement(problem->num_ops(), 1));
 }
 
 // What follows from three rounds, perhaps with a checkpoint before the last.
 std::vector<torch::Tensor> last_gradient(const Problem& problem, Environment& environment,
                                          bool interrupted) {
-  PupilPtr pupil = pupil_on(problem);
+  GeneralAgentPtr agent = agent_on(problem);
   Rng rng(7);
   for (int round = 0; round < 3; ++round) {
     if (round == 2 && interrupted) {
       StateWriter state;
-      pupil->save(state);
-      pupil = pupil_on(problem);
-      pupil->load(StateReader(state.bytes(), "checkpoint"));
+      agent->save(state);
+      agent = agent_on(problem);
+      agent->load(StateReader(state.bytes(), "checkpoint"));
     }
     TrainingPoint point;
-    pupil->explore(environment, rng, point);
+    agent->explore(environment, rng, point);
   }
-  return pupil->gradient();
+  return agent->gradient();
 }
 
 TEST(GeneralEpisodes, go_on_from_a_checkpoint_as_if_never_stopped) {
@@ -244,11 +244,11 @@ TEST(GeneralEpisodes, obey_the_budget) {
   Budget budget;
   budget.evaluations = 10;
   Environment environment(evaluator, budget, "test");
-  const PupilPtr pupil = pupil_on(*problem);
+  const GeneralAgentPtr agent = agent_on(*problem);
   Rng rng(1);
   TrainingPoint point;
-  EXPECT_FALSE(pupil->explore(environment, rng, point));
-  pupil->propose(3, environment, rng);
+  EXPECT_FALSE(agent->explore(environment, rng, point));
+  agent->propose(3, environment, rng);
   EXPECT_LE(evaluator.evaluations(), 10);
 }
 
@@ -256,7 +256,7 @@ TEST(GeneralEpisodes, imitation_makes_a_placement_likely) {
   const auto problem = fork_and_join(3);
   Evaluator evaluator(problem);
   Environment environment(evaluator, Budget{}, "test");
-  const PupilPtr pupil = pupil_on(*problem);
+  const GeneralAgentPtr agent = agent_on(*problem);
   Placement goal(problem->num_ops(), 2);
   goal[0] = goal[1] = 0;  // nothing like slices
   goal[3] = 1;
@@ -265,8 +265,8 @@ TEST(GeneralEpisodes, imitation_makes_a_placement_likely) {
   double first = 0;
   double last = 0;
   for (int step = 0; step < 60; ++step) {
-    Imitation imitation = pupil->imitate(goal, environment, rng);
-    optimizer.step(pupil->parameters().tensors(), std::move(imitation.gradient));
+    Imitation imitation = agent->imitate(goal, environment, rng);
+    optimizer.step(agent->parameters().tensors(), std::move(imitation.gradient));
     if (step == 0) first = imitation.likelihood;
     last = imitation.likelihood;
   }
@@ -278,15 +278,15 @@ TEST(GeneralEpisodes, learn_from_what_they_explore) {
   const auto problem = chain(2, 6);  // what is exchanged takes half as long as the ops
   Evaluator evaluator(problem);
   Environment environment(evaluator, Budget{}, "test");
-  const PupilPtr pupil = pupil_on(*problem);
+  const GeneralAgentPtr agent = agent_on(*problem);
   Optimizer optimizer({.learning_rate = 0.01, .clip_norm = 1});
   Rng rng(4);
   std::vector<double> costs;
   for (int round = 0; round < 80; ++round) {
     TrainingPoint point;
-    ASSERT_TRUE(pupil->explore(environment, rng, point));
+    ASSERT_TRUE(agent->explore(environment, rng, point));
     costs.push_back(point.mean_cost);
-    optimizer.step(pupil->parameters().tensors(), pupil->gradient());
+    optimizer.step(agent->parameters().tensors(), agent->gradient());
   }
   const auto mean = [](auto first, auto end) {
     return std::accumulate(first, end, 0.0) / static_cast<double>(end - first);

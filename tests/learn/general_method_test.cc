@@ -17,7 +17,7 @@
 
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
-#include "learn/general/pupil.h"
+#include "learn/general/agent.h"
 #include "learn/general/shipped.h"
 #include "learn/train/state.h"
 #include "support/timed_graph.h"
@@ -168,10 +168,10 @@ TEST_P(TrainedPolicy, goes_on_from_a_checkpoint_as_if_never_stopped) {
   }
   Rng rng(1);
   const PolicyFile file(shipped_policy(GetParam()), "shipped");
-  const PupilPtr pupil = make_pupil(GetParam(), *problem, file.network(), "cpu", rng);
+  const GeneralAgentPtr agent = make_agent(GetParam(), *problem, file.network(), "cpu", rng);
   bool learned = false;
-  file.load_into(pupil->parameters());
-  for (const auto& [name, tensor] : pupil->parameters().named()) {
+  file.load_into(agent->parameters());
+  for (const auto& [name, tensor] : agent->parameters().named()) {
     EXPECT_TRUE(parts.tensor("policy." + name).equal(whole.tensor("policy." + name))) << name;
     learned = learned || !whole.tensor("policy." + name).equal(tensor);
   }

@@ -5,7 +5,7 @@
 #include "learn/encoders/deep_graph_infomax.h"
 #include "learn/encoders/gcn.h"
 #include "learn/general/kinds.h"
-#include "learn/general/pupil.h"
+#include "learn/general/agent.h"
 #include "learn/general/sequence_policy.h"
 #include "learn/nn/gradients.h"
 #include "learn/units/groupings.h"
@@ -170,11 +170,11 @@ TEST(GeneralSequencePolicy, encoder_learns_without_placements) {
   }
 }
 
-TEST(GeneralSequencePolicy, is_a_kind_of_pupil) {
+TEST(GeneralSequencePolicy, is_a_kind_of_agent) {
   const auto problem = chain_of(5, 2);
   Rng rng(14);
-  const PupilPtr pupil = make_pupil("mars", *problem, {.width = 4}, "cpu", rng);
-  EXPECT_FALSE(pupil->encoder_gradient(rng).empty());
+  const GeneralAgentPtr agent = make_agent("mars", *problem, {.width = 4}, "cpu", rng);
+  EXPECT_FALSE(agent->encoder_gradient(rng).empty());
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ struct Enumeration {
   }
 
   Samples samples;
-  std::vector<Outcome> outcomes;
+  std::vector<SampleOutcome> outcomes;
   std::vector<double> cost_of;
 };
 
@@ -181,8 +181,8 @@ void expect_gradient(Policy& policy, const Problem& problem, Learner& learner,
   const Enumeration all(policy, problem, cost);
   Rng rng(11);
   const Samples samples = policy.sample(learner.batch(), rng);
-  std::promise<std::vector<Outcome>> promise;
-  std::vector<Outcome> outcomes;
+  std::promise<std::vector<SampleOutcome>> promise;
+  std::vector<SampleOutcome> outcomes;
   Evaluator evaluator(std::make_shared<const Simulator>(
       std::shared_ptr<const Problem>(std::shared_ptr<void>(), &problem)));
   for (std::int64_t i = 0; i < samples.size(); ++i) {

@@ -9,7 +9,7 @@
 
 #include "learn/general/general_method.h"
 #include "learn/general/kinds.h"
-#include "learn/general/pupil.h"
+#include "learn/general/agent.h"
 #include "learn/general/shipped.h"
 #include "learn/nn/module.h"
 #include "support/timed_graph.h"
@@ -53,11 +53,11 @@ std::shared_ptr<const Problem> two_ops() {
   return compile_timed(graph.build(), gpu_cluster(2));
 }
 
-// Of a pupil of this kind and width, which the file says is of another.
+// Of a agent of this kind and width, which the file says is of another.
 std::string policy_of(const std::string& kind, std::int64_t width, std::int64_t said) {
   Rng rng(1);
-  const PupilPtr pupil = make_pupil(kind, *two_ops(), {.width = width}, "cpu", rng);
-  return policy_bytes(kind, {.width = said}, pupil->parameters(), "");
+  const GeneralAgentPtr agent = make_agent(kind, *two_ops(), {.width = width}, "cpu", rng);
+  return policy_bytes(kind, {.width = said}, agent->parameters(), "");
 }
 
 std::string error_of_method(const std::string& kind, const std::string& policy) {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "learn/nn/device_scores.h"
 #include "learn/encoders/graph_sage.h"
+#include "learn/nn/device_scores.h"
 #include "learn/policies/independent.h"
 #include "learn/policies/segment_attention_net.h"
 

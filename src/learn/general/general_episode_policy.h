@@ -1,7 +1,7 @@
 // Placeto's policy for any graph and any devices. A unit's row says what it is and what the device
-// is that it is on (learn/features/device_view.h); messages and pools as in learn/encoders/message_passing.h
-// make a vector of the unit whose turn it is, which is scored on every device
-// (learn/nn/device_scores.h) by what is known of the two as things stand.
+// is that it is on (learn/features/device_view.h); messages and pools as in
+// learn/encoders/message_passing.h make a vector of the unit whose turn it is, which is scored on
+// every device (learn/nn/device_scores.h) by what is known of the two as things stand.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 #include "base/csr.h"
 #include "base/rng.h"
 
-#include "learn/nn/device_scores.h"
-#include "learn/features/device_view.h"
 #include "learn/encoders/message_passing.h"
+#include "learn/features/device_view.h"
 #include "learn/general/network.h"
 #include "learn/general/state_columns.h"
 #include "learn/methods/move_policy.h"
+#include "learn/nn/device_scores.h"
 
 namespace emplace::learn {
 

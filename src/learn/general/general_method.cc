@@ -6,10 +6,10 @@
 #include "base/error.h"
 
 #include "learn/features/device_view.h"
+#include "learn/general/agent.h"
 #include "learn/general/kinds.h"
+#include "learn/general/memory_repair.h"
 #include "learn/general/policy_file.h"
-#include "learn/general/pupil.h"
-#include "learn/general/relief.h"
 #include "learn/general/rounding.h"
 #include "learn/methods/method.h"
 #include "learn/nn/optimizer.h"
@@ -33,27 +33,27 @@ std::vector<std::size_t> numbers_of_devices(std::size_t all) {
 
 class GeneralMethod final : public Method {
  public:
-  GeneralMethod(PupilPtr pupil, const GeneralMethodSettings& settings)
-      : pupil_(std::move(pupil)),
+  GeneralMethod(GeneralAgentPtr agent, const GeneralMethodSettings& settings)
+      : agent_(std::move(agent)),
         settings_(settings),
-        optimizer_({.learning_rate = pupil_->learning_rate(), .clip_norm = 1}) {}
+        optimizer_({.learning_rate = agent_->learning_rate(), .clip_norm = 1}) {}
 
   // The number of devices that did best is the one that is learned on.
   void prepare(Environment& environment, Rng& rng) override {
     const Incumbent& incumbent = environment.context().incumbent();
-    const Relief relief(environment.problem());
+    const MemoryRepair repair(environment.problem());
     const Rounding rounding(environment.problem());
     std::optional<Evaluation> best;
     for (const std::size_t count : numbers_of_devices(environment.problem().num_devices())) {
       if (environment.spent()) break;
-      const std::vector<DeviceId> devices = pupil_->views().fastest(count);
-      pupil_->use(devices);
+      const std::vector<DeviceId> devices = agent_->views().fastest(count);
+      agent_->use(devices);
       const std::optional<Placement> likeliest =
-          pupil_->propose(count > 1 ? settings_.proposals : 1, environment, rng);
+          agent_->propose(count > 1 ? settings_.proposals : 1, environment, rng);
       if (!likeliest) break;
-      relief(*likeliest, devices, kTries, environment);
+      repair(*likeliest, devices, kTries, environment);
       for (Placement& cut : rounding(*likeliest)) {
-        relief(std::move(cut), devices, kTries, environment);
+        repair(std::move(cut), devices, kTries, environment);
       }
       const std::optional<Evaluation> now = incumbent.value();
       if (now && (!best || *now < *best)) {
@@ -61,28 +61,28 @@ class GeneralMethod final : public Method {
         devices_ = devices;
       }
     }
-    if (devices_.empty()) devices_ = pupil_->views().fastest(environment.problem().num_devices());
-    pupil_->use(devices_);
+    if (devices_.empty()) devices_ = agent_->views().fastest(environment.problem().num_devices());
+    agent_->use(devices_);
   }
 
   void imitate(const Placement& placement, Environment& environment, Rng& rng) override {
-    devices_ = pupil_->views().fastest(environment.problem().num_devices());
-    pupil_->use(devices_);
+    devices_ = agent_->views().fastest(environment.problem().num_devices());
+    agent_->use(devices_);
     Optimizer optimizer({.learning_rate = kImitation.learning_rate, .clip_norm = 1});
     for (std::int64_t step = 0; step < kImitation.steps && !environment.spent(); ++step) {
-      Imitation imitation = pupil_->imitate(placement, environment, rng);
+      Imitation imitation = agent_->imitate(placement, environment, rng);
       if (imitation.likelihood >= kImitation.likelihood) break;
-      optimizer.step(pupil_->parameters().tensors(), std::move(imitation.gradient));
+      optimizer.step(agent_->parameters().tensors(), std::move(imitation.gradient));
     }
   }
 
-  std::int64_t round_size() const override { return pupil_->round_size(); }
+  std::int64_t round_size() const override { return agent_->round_size(); }
   bool done() const override { return rounds_ >= settings_.rounds; }
 
   bool round(Environment& environment, Rng& rng, TrainingPoint& point) override {
-    if (!pupil_->explore(environment, rng, point)) return false;
-    for (std::int64_t epoch = 0; epoch < pupil_->epochs(); ++epoch) {
-      point.gradient_norm = optimizer_.step(pupil_->parameters().tensors(), pupil_->gradient());
+    if (!agent_->explore(environment, rng, point)) return false;
+    for (std::int64_t epoch = 0; epoch < agent_->epochs(); ++epoch) {
+      point.gradient_norm = optimizer_.step(agent_->parameters().tensors(), agent_->gradient());
     }
     ++rounds_;
     return true;
@@ -91,28 +91,28 @@ class GeneralMethod final : public Method {
   void save(StateWriter& state) const override {
     state.put("rounds", rounds_);
     state.put("devices", std::vector<std::int64_t>(devices_.begin(), devices_.end()));
-    for (const auto& [name, tensor] : pupil_->parameters().named()) {
+    for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.put("policy." + name, tensor);
     }
     optimizer_.save(state, "optimizer");
-    pupil_->save(state);
+    agent_->save(state);
   }
   void load(const StateReader& state) override {
     rounds_ = state.integer("rounds");
     const std::vector<std::int64_t> devices = state.integers("devices");
     devices_.assign(devices.begin(), devices.end());
-    pupil_->use(devices_);
-    for (const auto& [name, tensor] : pupil_->parameters().named()) {
+    agent_->use(devices_);
+    for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.load("policy." + name, tensor);
     }
-    optimizer_.load(state, "optimizer", pupil_->parameters().device());
-    pupil_->load(state);
+    optimizer_.load(state, "optimizer", agent_->parameters().device());
+    agent_->load(state);
   }
 
  private:
   static constexpr ImitationSettings kImitation{.learning_rate = 3e-3};
 
-  PupilPtr pupil_;
+  GeneralAgentPtr agent_;
   GeneralMethodSettings settings_;
   Optimizer optimizer_;
   std::vector<DeviceId> devices_;
@@ -128,9 +128,9 @@ MethodPtr general_method(const Problem& problem, const std::string& policy,
   if (file.kind() != settings.kind) {
     fail_input("{}: a policy of {}; expected one of {}", policy_name, file.kind(), settings.kind);
   }
-  PupilPtr pupil = make_pupil(settings.kind, problem, file.network(), device, rng);
-  file.load_into(pupil->parameters());
-  return std::make_shared<GeneralMethod>(std::move(pupil), settings);
+  GeneralAgentPtr agent = make_agent(settings.kind, problem, file.network(), device, rng);
+  file.load_into(agent->parameters());
+  return std::make_shared<GeneralMethod>(std::move(agent), settings);
 }
 
 }  // namespace emplace::learn

@@ -1,4 +1,5 @@
-// A policy (learn/policies/policy.h) whose parameters mean the same on every graph and for all devices.
+// A policy (learn/policies/policy.h) whose parameters mean the same on every graph and for all
+// devices.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@ class GeneralPolicy : public Policy {
   virtual void use(const DeviceView& view) = 0;
   // Every decision as it is likeliest, given those before it: one sample.
   virtual Samples likeliest() = 0;
-  // See Pupil::encoder_gradient.
+  // See GeneralAgent::encoder_gradient.
   virtual std::vector<torch::Tensor> encoder_gradient(Rng& /*rng*/) { return {}; }
 
   // What it is made of refers to its units.

@@ -1,12 +1,10 @@
 #include "learn/general/kinds.h"
 
-#include <map>
-
 #include "base/check.h"
 
 #include "learn/general/attention_policy.h"
-#include "learn/general/episode_pupil.h"
-#include "learn/general/policy_pupil.h"
+#include "learn/general/episode_agent.h"
+#include "learn/general/policy_agent.h"
 #include "learn/general/sequence_policy.h"
 #include "learn/units/groupings.h"
 
@@ -23,54 +21,35 @@ const PpoSettings kPractice{.batch = 16,
                             .entropy_weight = 0.001,
                             .clip = 0.2};
 
-PupilPtr make_gdp(const Problem& problem, const GeneralNetwork& network, const std::string& device,
-                  Rng& rng) {
-  return policy_pupil(problem,
+GeneralAgentPtr make_gdp(const Problem& problem, const GeneralNetwork& network,
+                         const std::string& device, Rng& rng) {
+  return policy_agent(problem,
                       general_attention_policy(group_by_colocation(problem), network, device, rng),
                       kPractice);
 }
 
-PupilPtr make_mars(const Problem& problem, const GeneralNetwork& network, const std::string& device,
-                   Rng& rng) {
-  return policy_pupil(problem,
+GeneralAgentPtr make_mars(const Problem& problem, const GeneralNetwork& network,
+                          const std::string& device, Rng& rng) {
+  return policy_agent(problem,
                       general_sequence_policy(group_by_colocation(problem), network, device, rng),
                       kPractice);
 }
 
-PupilPtr make_placeto(const Problem& problem, const GeneralNetwork& network,
-                      const std::string& device, Rng& rng) {
+GeneralAgentPtr make_placeto(const Problem& problem, const GeneralNetwork& network,
+                             const std::string& device, Rng& rng) {
   constexpr std::int64_t kUnits = 100;
-  return episode_pupil(group_to_size(problem, kUnits), network, {.runtime = {.logarithm = true}},
+  return episode_agent(group_to_size(problem, kUnits), network, {.runtime = {.logarithm = true}},
                        device, rng);
-}
-
-using MakePupil = PupilPtr (*)(const Problem&, const GeneralNetwork&, const std::string&, Rng&);
-
-const std::map<std::string, MakePupil>& makers() {
-  static const std::map<std::string, MakePupil> table{
-      {"gdp", make_gdp},
-      {"mars", make_mars},
-      {"placeto", make_placeto},
-  };
-  return table;
 }
 
 }  // namespace
 
-const std::vector<std::string>& general_kinds() {
-  static const std::vector<std::string> kinds = [] {
-    std::vector<std::string> names;
-    for (const auto& [name, make] : makers()) names.push_back(name);
-    return names;
-  }();
-  return kinds;
-}
-
-PupilPtr make_pupil(const std::string& kind, const Problem& problem, const GeneralNetwork& network,
-                    const std::string& device, Rng& rng) {
-  const auto found = makers().find(kind);
-  EMPLACE_CHECK(found != makers().end());
-  return found->second(problem, network, device, rng);
+GeneralAgentPtr make_agent(const std::string& kind, const Problem& problem,
+                           const GeneralNetwork& network, const std::string& device, Rng& rng) {
+  if (kind == "gdp") return make_gdp(problem, network, device, rng);
+  if (kind == "mars") return make_mars(problem, network, device, rng);
+  EMPLACE_CHECK(kind == "placeto");
+  return make_placeto(problem, network, device, rng);
 }
 
 }  // namespace emplace::learn

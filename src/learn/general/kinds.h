@@ -1,9 +1,8 @@
-// The kinds of general policies, by name.
+// General policies by kind.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/rng.h"
 
@@ -13,15 +12,12 @@
 
 namespace emplace::learn {
 
-class Pupil;
-using PupilPtr = std::shared_ptr<Pupil>;
+class GeneralAgent;
+using GeneralAgentPtr = std::shared_ptr<GeneralAgent>;
 
-// gdp, mars, placeto.
-const std::vector<std::string>& general_kinds();
-
-// `device` is libtorch's. The random numbers are for first weights; pupils of one kind and network
-// have the same parameters, whatever the problem.
-PupilPtr make_pupil(const std::string& kind, const Problem& problem, const GeneralNetwork& network,
-                    const std::string& device, Rng& rng);
+// `kind` is one of general_kinds(), `device` libtorch's. The random numbers are for first weights;
+// agents of one kind and network have the same parameters, whatever the problem.
+GeneralAgentPtr make_agent(const std::string& kind, const Problem& problem,
+                           const GeneralNetwork& network, const std::string& device, Rng& rng);
 
 }  // namespace emplace::learn

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "learn/nn/device_scores.h"
 #include "learn/encoders/deep_graph_infomax.h"
 #include "learn/encoders/gcn.h"
+#include "learn/nn/device_scores.h"
 #include "learn/nn/gradients.h"
 #include "learn/policies/segment_seq2seq_net.h"
 #include "learn/policies/unit_sequence.h"

@@ -1,8 +1,8 @@
 // Mars's policy for any graph and any devices: graph convolutions, then segments of the units to
 // devices by an LSTM with attention, as in learn/policies/segment_seq2seq.h, over features that
 // mean the same everywhere. The decoder sees the previous device by its columns, and scores its
-// unit on every device (learn/nn/device_scores.h); to stay on the previous device has a score of its
-// own, by the graph's columns.
+// unit on every device (learn/nn/device_scores.h); to stay on the previous device has a score of
+// its own, by the graph's columns.
 #pragma once
 
 #include <string>

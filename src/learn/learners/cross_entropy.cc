@@ -73,12 +73,12 @@ class CrossEntropy final : public Learner {
   }
 
  private:
-  void remember(const Samples& samples, const std::vector<Outcome>& outcomes,
+  void remember(const Samples& samples, const std::vector<SampleOutcome>& outcomes,
                 UpdateReport& report) {
     EMPLACE_CHECK(samples.context.empty());  // elites are scored again without
     actions_.push_back(samples.actions);
     double sum = 0;
-    for (const Outcome& outcome : outcomes) {
+    for (const SampleOutcome& outcome : outcomes) {
       values_.push_back(costs_(outcome));
       sum += values_.back();
     }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/parallel.h"
+#include "learn/nn/single_thread.h"
 
 namespace emplace::learn {
 
-const std::vector<Outcome>& PendingOutcomes::get() {
+const std::vector<SampleOutcome>& PendingOutcomes::get() {
   if (outcomes_.valid()) {
     const auto begin = std::chrono::steady_clock::now();
     values_ = outcomes_.get();
@@ -22,7 +22,7 @@ Gradient gradient_of(Policy& policy, const Samples& samples, int threads, const 
   const std::vector<torch::Tensor> parameters = policy.parameters().tensors();
   std::vector<std::vector<torch::Tensor>> gradients(static_cast<std::size_t>(shards));
   std::vector<double> entropies(static_cast<std::size_t>(shards));
-  parallel_for(static_cast<std::size_t>(shards), threads, [&](std::size_t i) {
+  parallel_for_tensors(static_cast<std::size_t>(shards), threads, [&](std::size_t i) {
     Shard shard;
     shard.index = static_cast<std::int64_t>(i);
     shard.first = shard.index * samples.size() / shards;

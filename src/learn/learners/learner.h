@@ -6,9 +6,9 @@
 #include <future>
 #include <vector>
 
+#include "learn/policies/policy.h"
 #include "learn/train/costs.h"
 #include "learn/train/environment.h"
-#include "learn/policies/policy.h"
 #include "learn/train/state.h"
 
 namespace emplace::learn {
@@ -25,16 +25,16 @@ struct UpdateReport {
 // Outcomes that may not be there yet.
 class PendingOutcomes {
  public:
-  explicit PendingOutcomes(std::future<std::vector<Outcome>> outcomes)
+  explicit PendingOutcomes(std::future<std::vector<SampleOutcome>> outcomes)
       : outcomes_(std::move(outcomes)) {}
 
   // Waits where it must.
-  const std::vector<Outcome>& get();
+  const std::vector<SampleOutcome>& get();
   double waited_seconds() const { return waited_seconds_; }
 
  private:
-  std::future<std::vector<Outcome>> outcomes_;
-  std::vector<Outcome> values_;
+  std::future<std::vector<SampleOutcome>> outcomes_;
+  std::vector<SampleOutcome> values_;
   double waited_seconds_ = 0;
 };
 

@@ -79,9 +79,9 @@ class Ppo final : public Learner {
   }
 
  private:
-  torch::Tensor weigh(const std::vector<Outcome>& outcomes, UpdateReport& report) const {
+  torch::Tensor weigh(const std::vector<SampleOutcome>& outcomes, UpdateReport& report) const {
     std::vector<double> costs;
-    for (const Outcome& outcome : outcomes) costs.push_back(costs_(outcome));
+    for (const SampleOutcome& outcome : outcomes) costs.push_back(costs_(outcome));
     const auto count = static_cast<double>(costs.size());
     for (const double cost : costs) report.mean_cost += cost / count;
     report.baseline = baseline_.value(report.mean_cost);

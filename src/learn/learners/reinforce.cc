@@ -63,12 +63,12 @@ class Reinforce final : public Learner {
   }
 
  private:
-  torch::Tensor weigh(const std::vector<Outcome>& outcomes, UpdateReport& report,
+  torch::Tensor weigh(const std::vector<SampleOutcome>& outcomes, UpdateReport& report,
                       std::int64_t& counted) const {
     const bool mask =
         settings_.cost.shortage == Shortage::kSignal && updates_ >= settings_.mask_failures_after;
     std::vector<double> costs;
-    for (const Outcome& outcome : outcomes) {
+    for (const SampleOutcome& outcome : outcomes) {
       costs.push_back(costs_(outcome));
       if (mask && !outcome.fits()) continue;
       report.mean_cost += costs.back();

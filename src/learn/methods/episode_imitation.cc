@@ -42,15 +42,15 @@ std::vector<DeviceId> towards(const std::vector<DeviceId>& goal, std::vector<Dev
   return devices;
 }
 
-LessonGradient imitation_gradient(const MovePolicy& policy, const std::vector<DeviceId>& goal,
-                                  const std::vector<std::vector<DeviceId>>& from,
-                                  Environment& environment, Rng& rng) {
+DecisionGradient imitation_gradient(const MovePolicy& policy, const std::vector<DeviceId>& goal,
+                                    const std::vector<std::vector<DeviceId>>& from,
+                                    Environment& environment, Rng& rng) {
   const std::vector<PlacementState> states = states_of(policy, from, environment, rng);
-  std::vector<Lesson> lessons;
+  std::vector<WeightedDecision> decisions;
   for (const PlacementState& state : states) {
-    lessons.push_back({&state, goal[state.current], 1.0 / static_cast<double>(states.size())});
+    decisions.push_back({&state, goal[state.current], 1.0 / static_cast<double>(states.size())});
   }
-  return gradient_of(policy, lessons, 0, environment.budget().threads);
+  return gradient_of(policy, decisions, 0, environment.budget().threads);
 }
 
 }  // namespace emplace::learn

@@ -5,8 +5,8 @@
 
 #include "base/rng.h"
 
-#include "learn/train/environment.h"
 #include "learn/methods/move_policy.h"
+#include "learn/train/environment.h"
 
 namespace emplace::learn {
 
@@ -17,8 +17,8 @@ std::vector<DeviceId> towards(const std::vector<DeviceId>& goal, std::vector<Dev
 
 // Of how unlikely the goal's devices are, for units whose turn it is in these placements: the mean
 // over some of them. Evaluates each placement.
-LessonGradient imitation_gradient(const MovePolicy& policy, const std::vector<DeviceId>& goal,
-                                  const std::vector<std::vector<DeviceId>>& from,
-                                  Environment& environment, Rng& rng);
+DecisionGradient imitation_gradient(const MovePolicy& policy, const std::vector<DeviceId>& goal,
+                                    const std::vector<std::vector<DeviceId>>& from,
+                                    Environment& environment, Rng& rng);
 
 }  // namespace emplace::learn

@@ -22,7 +22,7 @@ Runtimes::Runtimes(const Problem& problem, const RuntimeSettings& settings)
   capacity_ = std::max(1.0, static_cast<double>(smallest));
 }
 
-double Runtimes::operator()(const Outcome& outcome) const {
+double Runtimes::operator()(const SampleOutcome& outcome) const {
   const double time = static_cast<double>(outcome.step) / serial_;
   const double missing = static_cast<double>(outcome.overflow) / capacity_;
   const double penalised =

@@ -32,7 +32,7 @@ class Runtimes {
   Runtimes(const Problem& problem, const RuntimeSettings& settings);
 
   // What is not valid counts as the cap.
-  double operator()(const Outcome& outcome) const;
+  double operator()(const SampleOutcome& outcome) const;
 
  private:
   RuntimeSettings settings_;

@@ -59,7 +59,7 @@ class EpisodeRun {
   struct Worker {
     Trajectory* trajectory;
     PlacementState state = {};
-    Outcome outcome = {};
+    SampleOutcome outcome = {};
     bool moved = true;  // since it was evaluated
   };
   struct Half {
@@ -105,7 +105,7 @@ class EpisodeRun {
   }
 
   void note(Worker& worker) {
-    const Outcome& outcome = worker.outcome;
+    const SampleOutcome& outcome = worker.outcome;
     const double runtime = runtimes_(outcome);
     worker.trajectory->runtimes.push_back(runtime);
     states_ += 1;
@@ -173,8 +173,8 @@ EpisodeReport play_episode(const MovePolicy& policy, const Runtimes& runtimes,
   return EpisodeRun(policy, runtimes, environment, rng, trajectories).play();
 }
 
-std::vector<Lesson> lessons_of(std::span<const Trajectory> trajectories, EpisodeReward reward,
-                               StepBaseline& baseline) {
+std::vector<WeightedDecision> weighted_decisions(std::span<const Trajectory> trajectories,
+                                                 EpisodeReward reward, StepBaseline& baseline) {
   const auto workers = static_cast<double>(trajectories.size());
   std::vector<std::vector<double>> returns;
   std::vector<double> mean(trajectories.front().decisions.size(), 0);
@@ -184,14 +184,14 @@ std::vector<Lesson> lessons_of(std::span<const Trajectory> trajectories, Episode
   }
   baseline.add(std::move(mean));
   const std::vector<double> expected = baseline.values();
-  std::vector<Lesson> lessons;
+  std::vector<WeightedDecision> decisions;
   for (std::size_t w = 0; w < trajectories.size(); ++w) {
     for (std::size_t t = 0; t < expected.size(); ++t) {
       const Decision& decision = trajectories[w].decisions[t];
-      lessons.push_back({&decision.state, decision.device, returns[w][t] - expected[t]});
+      decisions.push_back({&decision.state, decision.device, returns[w][t] - expected[t]});
     }
   }
-  return lessons;
+  return decisions;
 }
 
 }  // namespace emplace::learn

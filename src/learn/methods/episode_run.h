@@ -9,9 +9,9 @@
 
 #include "base/rng.h"
 
-#include "learn/train/environment.h"
 #include "learn/methods/episode_rewards.h"
 #include "learn/methods/move_policy.h"
+#include "learn/train/environment.h"
 
 namespace emplace::learn {
 
@@ -47,7 +47,7 @@ EpisodeReport play_episode(const MovePolicy& policy, const Runtimes& runtimes,
 
 // Of whole trajectories: each decision, and how much more came after it than the baseline expects.
 // The baseline hears of them first. They point to the trajectories' states.
-std::vector<Lesson> lessons_of(std::span<const Trajectory> trajectories, EpisodeReward reward,
-                               StepBaseline& baseline);
+std::vector<WeightedDecision> weighted_decisions(std::span<const Trajectory> trajectories,
+                                                 EpisodeReward reward, StepBaseline& baseline);
 
 }  // namespace emplace::learn

@@ -172,8 +172,9 @@ void Episodes::learn(const std::vector<Trajectory>& trajectories, int threads,
   for (const Trajectory& trajectory : trajectories) {
     point.mean_cost += trajectory.runtimes.back() / static_cast<double>(trajectories.size());
   }
-  const std::vector<Lesson> lessons = lessons_of(trajectories, settings_.reward, baseline_);
-  LessonGradient gradient = gradient_of(policy_, lessons, entropy_weight(), threads);
+  const std::vector<WeightedDecision> decisions =
+      weighted_decisions(trajectories, settings_.reward, baseline_);
+  DecisionGradient gradient = gradient_of(policy_, decisions, entropy_weight(), threads);
   point.gradient_norm =
       optimizer_.step(policy_.parameters().tensors(), std::move(gradient.by_parameter));
   point.entropy = gradient.entropy;
@@ -193,7 +194,7 @@ void Episodes::imitate(const Placement& placement, Environment& environment, Rng
     for (std::int64_t i = 0; i < count; ++i) {
       from.push_back(towards(goal, random_devices(policy_, rng), rng));
     }
-    LessonGradient gradient = imitation_gradient(policy_, goal, from, environment, rng);
+    DecisionGradient gradient = imitation_gradient(policy_, goal, from, environment, rng);
     if (std::exp(gradient.log_likelihood) >= settings_.imitation.likelihood) break;
     optimizer.step(policy_.parameters().tensors(), std::move(gradient.by_parameter));
   }

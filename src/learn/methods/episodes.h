@@ -10,8 +10,8 @@
 #include "base/rng.h"
 
 #include "learn/encoders/message_passing_settings.h"
-#include "learn/methods/method.h"
 #include "learn/methods/episode_rewards.h"
+#include "learn/methods/method.h"
 #include "learn/parts.h"
 #include "learn/units/unit_graph.h"
 

@@ -11,9 +11,9 @@
 #include "learn/learners/baseline.h"
 #include "learn/nn/module.h"
 #include "learn/nn/optimizer.h"
+#include "learn/nn/torch.h"
 #include "learn/policies/grouper.h"
 #include "learn/train/state.h"
-#include "learn/nn/torch.h"
 #include "learn/units/unit_graph.h"
 
 namespace emplace::learn {

@@ -100,10 +100,10 @@ class SampleAndLearn final : public Method {
 
 }  // namespace
 
-void describe(const std::vector<Outcome>& outcomes, TrainingPoint& point) {
+void describe(const std::vector<SampleOutcome>& outcomes, TrainingPoint& point) {
   std::int64_t fitting = 0;
   std::int64_t valid = 0;
-  for (const Outcome& outcome : outcomes) {
+  for (const SampleOutcome& outcome : outcomes) {
     if (!outcome.valid) continue;
     ++valid;
     point.mean_seconds += static_cast<double>(outcome.step) * 1e-9;

@@ -41,7 +41,7 @@ class Method {
 };
 
 // Fills in what the outcomes of a round say.
-void describe(const std::vector<Outcome>& outcomes, TrainingPoint& point);
+void describe(const std::vector<SampleOutcome>& outcomes, TrainingPoint& point);
 
 struct ImitationSettings {
   std::int64_t steps = 200;  // at most

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
+#include "learn/nn/single_thread.h"
 
 namespace emplace::learn {
 namespace {
@@ -12,17 +12,18 @@ constexpr std::size_t kRowsOfPiece = 1024;
 // Inside the logarithm of the entropy, as published.
 constexpr double kEntropyFloor = 1e-3;
 
-LessonGradient gradient_of_piece(const MovePolicy& policy, std::span<const Lesson> lessons,
-                                 double entropy_weight) {
+DecisionGradient gradient_of_piece(const MovePolicy& policy,
+                                   std::span<const WeightedDecision> decisions,
+                                   double entropy_weight) {
   const torch::Device device = policy.parameters().device();
   std::vector<const PlacementState*> states;
   std::vector<std::int64_t> actions;
   torch::Tensor advantages =
-      torch::empty({static_cast<std::int64_t>(lessons.size())}, torch::kFloat32);
-  for (std::size_t i = 0; i < lessons.size(); ++i) {
-    states.push_back(lessons[i].state);
-    actions.push_back(lessons[i].device);
-    advantages.data_ptr<float>()[i] = static_cast<float>(lessons[i].advantage);
+      torch::empty({static_cast<std::int64_t>(decisions.size())}, torch::kFloat32);
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    states.push_back(decisions[i].state);
+    actions.push_back(decisions[i].device);
+    advantages.data_ptr<float>()[i] = static_cast<float>(decisions[i].advantage);
   }
   const torch::Tensor log_probs = policy.log_probs(states);
   const torch::Tensor chosen = log_prob_of(log_probs, to_tensor(actions, device));
@@ -46,26 +47,26 @@ std::vector<DeviceId> random_devices(const MovePolicy& policy, Rng& rng) {
   return devices;
 }
 
-LessonGradient gradient_of(const MovePolicy& policy, std::span<const Lesson> lessons,
-                           double entropy_weight, int threads) {
+DecisionGradient gradient_of(const MovePolicy& policy, std::span<const WeightedDecision> decisions,
+                             double entropy_weight, int threads) {
   const std::size_t size =
       std::max<std::size_t>(1, kRowsOfPiece / std::max<std::size_t>(1, policy.units().size()));
-  std::vector<LessonGradient> pieces((lessons.size() + size - 1) / size);
-  parallel_for(pieces.size(), threads, [&](std::size_t i) {
+  std::vector<DecisionGradient> pieces((decisions.size() + size - 1) / size);
+  parallel_for_tensors(pieces.size(), threads, [&](std::size_t i) {
     const std::size_t first = i * size;
     pieces[i] = gradient_of_piece(
-        policy, lessons.subspan(first, std::min(size, lessons.size() - first)), entropy_weight);
+        policy, decisions.subspan(first, std::min(size, decisions.size() - first)), entropy_weight);
   });
-  LessonGradient sum;
+  DecisionGradient sum;
   for (const torch::Tensor& parameter : policy.parameters().tensors()) {
     sum.by_parameter.push_back(torch::zeros_like(parameter));
   }
-  for (const LessonGradient& piece : pieces) {
+  for (const DecisionGradient& piece : pieces) {
     for (std::size_t p = 0; p < sum.by_parameter.size(); ++p) {
       if (piece.by_parameter[p].defined()) sum.by_parameter[p].add_(piece.by_parameter[p]);
     }
-    sum.log_likelihood += piece.log_likelihood / static_cast<double>(lessons.size());
-    sum.entropy += piece.entropy / static_cast<double>(lessons.size());
+    sum.log_likelihood += piece.log_likelihood / static_cast<double>(decisions.size());
+    sum.entropy += piece.entropy / static_cast<double>(decisions.size());
   }
   return sum;
 }

@@ -39,22 +39,22 @@ struct Decision {
 };
 
 // A decision and by how much it should become more likely.
-struct Lesson {
+struct WeightedDecision {
   const PlacementState* state = nullptr;
   DeviceId device = 0;
   double advantage = 0;
 };
 
-struct LessonGradient {
+struct DecisionGradient {
   std::vector<torch::Tensor> by_parameter;
-  double log_likelihood = 0;  // mean over the lessons
+  double log_likelihood = 0;  // mean over the decisions
   double entropy = 0;         // likewise
 };
 
-// Of the sum over all lessons of -advantage * log p(device) - entropy_weight * entropy. Works
-// through the lessons in pieces, so that memory does not grow with their number; the pieces, and so
-// the result, do not depend on `threads`.
-LessonGradient gradient_of(const MovePolicy& policy, std::span<const Lesson> lessons,
-                           double entropy_weight, int threads);
+// Of the sum over all decisions of -advantage * log p(device) - entropy_weight * entropy. Works
+// through the decisions in pieces, so that memory does not grow with their number; the pieces, and
+// so the result, do not depend on `threads`.
+DecisionGradient gradient_of(const MovePolicy& policy, std::span<const WeightedDecision> decisions,
+                             double entropy_weight, int threads);
 
 }  // namespace emplace::learn

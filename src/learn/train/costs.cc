@@ -18,7 +18,7 @@ Costs::Costs(const Problem& problem, const CostSettings& settings) : settings_(s
   }
 }
 
-double Costs::operator()(const Outcome& outcome) const {
+double Costs::operator()(const SampleOutcome& outcome) const {
   const double seconds = static_cast<double>(outcome.step) * 1e-9;
   if (outcome.fits()) return scaled(seconds);
   if (settings_.shortage == Shortage::kSignal) return failing();

@@ -35,7 +35,7 @@ class Costs {
  public:
   Costs(const Problem& problem, const CostSettings& settings);
 
-  double operator()(const Outcome& outcome) const;
+  double operator()(const SampleOutcome& outcome) const;
   // Of what does not fit under kSignal, and the value that baselines begin with.
   double failing() const;
   const CostSettings& settings() const { return settings_; }

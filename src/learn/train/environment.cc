@@ -20,13 +20,13 @@ std::int64_t Environment::affordable(std::int64_t wanted) const {
   return std::clamp<std::int64_t>(*budget_.evaluations - context_.evaluations(), 0, wanted);
 }
 
-std::future<std::vector<Outcome>> Environment::evaluate(std::vector<Placement> placements) {
-  return begin<Outcome>(
+std::future<std::vector<SampleOutcome>> Environment::evaluate(std::vector<Placement> placements) {
+  return begin<SampleOutcome>(
       std::move(placements),
       [this](const Placement& placement) {
         return evaluate_one(placement, [&] { return context_.evaluator().evaluate(placement); });
       },
-      [](const Outcome& outcome) { return outcome; });
+      [](const SampleOutcome& outcome) { return outcome; });
 }
 
 std::future<std::vector<OutcomeWithStarts>> Environment::evaluate_with_starts(
@@ -66,7 +66,7 @@ std::future<std::vector<Result>> Environment::begin(std::vector<Placement> place
                     });
 }
 
-void Environment::offer(Placement& placement, const Outcome& outcome) {
+void Environment::offer(Placement& placement, const SampleOutcome& outcome) {
   if (!outcome.valid) return;
   const Evaluation value{outcome.step, outcome.overflow};
   const std::optional<Evaluation> best = context_.incumbent().value();
@@ -75,9 +75,9 @@ void Environment::offer(Placement& placement, const Outcome& outcome) {
 }
 
 template <class ValueOf>
-Outcome Environment::evaluate_one(const Placement& placement, const ValueOf& value_of) {
+SampleOutcome Environment::evaluate_one(const Placement& placement, const ValueOf& value_of) {
   const auto begin = std::chrono::steady_clock::now();
-  Outcome outcome;
+  SampleOutcome outcome;
   try {
     if (!all_linked_) check_placement(problem(), placement);
     const Evaluation value = value_of();

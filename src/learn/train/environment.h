@@ -14,7 +14,7 @@
 namespace emplace::learn {
 
 // What came of a sampled placement.
-struct Outcome {
+struct SampleOutcome {
   Nanoseconds step = 0;
   Bytes overflow = 0;
   bool valid = true;  // needs no link that does not exist
@@ -23,7 +23,7 @@ struct Outcome {
 };
 
 struct OutcomeWithStarts {
-  Outcome outcome = {};
+  SampleOutcome outcome = {};
   std::vector<Nanoseconds> starts = {};  // by op; 0 where the placement is not valid
 };
 
@@ -41,7 +41,7 @@ class Environment {
 
   // Begins at once. The outcomes are in the order of the placements; the incumbent hears of them
   // when they are asked for.
-  std::future<std::vector<Outcome>> evaluate(std::vector<Placement> placements);
+  std::future<std::vector<SampleOutcome>> evaluate(std::vector<Placement> placements);
   // The same, with the time at which each op starts in a step.
   std::future<std::vector<OutcomeWithStarts>> evaluate_with_starts(
       std::vector<Placement> placements);
@@ -55,8 +55,8 @@ class Environment {
                                          const Evaluate& evaluate, const OutcomeOf& outcome_of);
   // `value_of` asks the evaluator.
   template <class ValueOf>
-  Outcome evaluate_one(const Placement& placement, const ValueOf& value_of);
-  void offer(Placement& placement, const Outcome& outcome);
+  SampleOutcome evaluate_one(const Placement& placement, const ValueOf& value_of);
+  void offer(Placement& placement, const SampleOutcome& outcome);
 
   PlaceContext& context_;
   Budget budget_;

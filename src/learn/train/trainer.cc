@@ -40,18 +40,18 @@ std::uint64_t fingerprint(const Problem& problem) {
 
 class Trainer {
  public:
-  Trainer(Method& method, Environment& environment, Rng rng, const TrainerSettings& settings)
+  Trainer(Method& method, Environment& environment, Rng rng, const LearningRun& asked)
       : method_(method),
         environment_(environment),
         began_with_(numbers(rng)),
         rng_(rng),
-        settings_(settings),
+        asked_(asked),
         learning_(environment.context().learning()) {}
 
   void run() {
     if (learning_.resume.empty()) {
       method_.prepare(environment_, rng_);
-      if (settings_.begin_from) method_.imitate(*settings_.begin_from, environment_, rng_);
+      if (asked_.begin_from) method_.imitate(*asked_.begin_from, environment_, rng_);
       // Cut short, it is not what a run that goes on begins with: there is nothing to save.
       if (environment_.spent()) return;
     } else {
@@ -108,7 +108,7 @@ class Trainer {
           return stream.overlap == Overlap::kFull ? "the period" : "the period without overlap";
         });
     return fmt::format("{} for {} of {}: {} ops in {} groups on {} devices, costs {:016x}",
-                       settings_.key, goal, problem.graph().name(), problem.num_ops(),
+                       asked_.key, goal, problem.graph().name(), problem.num_ops(),
                        problem.num_groups(), problem.num_devices(), fingerprint(problem));
   }
 
@@ -157,7 +157,7 @@ class Trainer {
       Solution best{Placement(devices.begin(), devices.end()),
                     Schedule{state.integers("best_priorities")},
                     {},
-                    settings_.key};
+                    asked_.key};
       with_context(learning_.resume_name,
                    [&] { check_placement(environment_.problem(), best.placement); });
       best.value = context.evaluator().evaluate(best.placement, best.schedule);
@@ -171,7 +171,7 @@ class Trainer {
   Environment& environment_;
   std::vector<std::int64_t> began_with_;  // stands for the seed
   Rng rng_;
-  const TrainerSettings& settings_;
+  const LearningRun& asked_;
   const Learning& learning_;
   std::int64_t rounds_ = 0;
   double seconds_before_ = 0;
@@ -180,8 +180,8 @@ class Trainer {
 
 }  // namespace
 
-void train(Method& method, Environment& environment, Rng rng, const TrainerSettings& settings) {
-  Trainer(method, environment, rng, settings).run();
+void train(Method& method, Environment& environment, Rng rng, const LearningRun& run) {
+  Trainer(method, environment, rng, run).run();
 }
 
 }  // namespace emplace::learn

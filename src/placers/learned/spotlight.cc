@@ -1,61 +1,43 @@
 // Spotlight: ColocRL's network and groups, taught by PPO with an adaptive KL penalty.
 #include "placers/learned/support/sequence_options.h"
 
-#include "learn/learners/ppo.h"
-#include "learn/learners/reinforce.h"
-
 namespace emplace {
 namespace {
 
 class Spotlight final : public Placer {
  public:
-  struct Options : SequenceOptions {
-    std::string learner = "ppo";
-    std::int64_t epochs = 4;
-    double kl = 0.01;
-    double penalty = 10;
+  struct Options : SequenceOptions<learn::PpoSettings> {
+    Options() {
+      learner.cost = {.scale = learn::CostScale::kSeconds, .shortage = learn::Shortage::kPenalty};
+      learner.clip = 0;
+      learner.kl_target = 0.01;
+    }
+    bool policy_gradient = false;
   };
   static OptionSchema<Options> schema() {
+    using Learner = learn::PpoSettings;
     return with_sequence_options(
         OptionSchema<Options>{}
-            .choice("learner", &Options::learner, {"ppo", "pg"},
+            .choice("learner", &Options::policy_gradient, {{"ppo", false}, {"pg", true}},
                     "As published, or policy gradient for comparison.")
-            .integer("epochs", &Options::epochs, 1, 1000, "Gradient steps per update.")
-            .real("kl", &Options::kl, 1e-6, 10, "Divergence per decision that an update aims at.")
-            .real("penalty", &Options::penalty, 0, 1e6,
+            .integer("epochs", nested(&Options::learner, &Learner::epochs), 1, 1000,
+                     "Gradient steps per update.")
+            .real("kl", nested(&Options::learner, &Learner::kl_target), 1e-6, 10,
+                  "Divergence per decision that an update aims at.")
+            .real("penalty",
+                  nested(&Options::learner, &Learner::cost, &learn::CostSettings::penalty), 0, 1e6,
                   "Cost of lacking a whole device's memory, in serial step times."));
   }
   explicit Spotlight(const Options& options) : options_(options) {}
 
   PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
-    const Problem& problem = context.problem();
-    const auto make = [&](const std::string& device, Rng& weights) {
-      return learn_sequences(problem, options_, learner(problem), device, weights);
-    };
-    return place_by_learning("spotlight", context, budget, rng, options_, make);
+    learn::LearnerSettings learner = options_.learner;
+    if (options_.policy_gradient) learner = learn::reinforce_as(options_.learner);
+    return place_by_learning("spotlight", context, budget, rng, options_,
+                             sequence_system(options_, learner));
   }
 
  private:
-  learn::LearnerPtr learner(const Problem& problem) const {
-    const learn::CostSettings cost{.scale = learn::CostScale::kSeconds,
-                                   .shortage = learn::Shortage::kPenalty,
-                                   .penalty = options_.penalty};
-    const learn::OptimizerSettings steps{.learning_rate = options_.lr, .clip_norm = options_.clip};
-    if (options_.learner == "pg") {
-      return learn::reinforce(problem, {.batch = options_.samples,
-                                        .optimizer = steps,
-                                        .cost = cost,
-                                        .entropy_weight = options_.entropy});
-    }
-    return learn::ppo(problem, {.batch = options_.samples,
-                                .epochs = options_.epochs,
-                                .optimizer = steps,
-                                .cost = cost,
-                                .entropy_weight = options_.entropy,
-                                .clip = 0,
-                                .kl_target = options_.kl});
-  }
-
   Options options_;
 };
 
@@ -63,6 +45,6 @@ class Spotlight final : public Placer {
 
 EMPLACE_PLACER(spotlight, Spotlight, .family = "learned",
                .summary = "An attentional LSTM over groups taught by PPO with a KL penalty.",
-               .reference = "Gao, Chen, Li, ICML 2018", .randomized = true)
+               .reference = "Gao, Chen, Li, ICML 2018", .randomized = true, .learns = true)
 
 }  // namespace emplace

@@ -4,17 +4,12 @@
 #include <array>
 
 #include "base/error.h"
-#include "base/read_bytes.h"
 
 #include "placers/local/frame.h"
 #include "placers/local/nested.h"
 #include "placers/local/starts.h"
 
-#include "learn/blas.h"
-#include "learn/general/general_method.h"
-#include "learn/general/shipped.h"
-#include "learn/nn/device.h"
-#include "learn/train/trainer.h"
+#include "learn/backend.h"
 
 namespace emplace {
 namespace {
@@ -43,39 +38,31 @@ std::optional<Placement> warm_start(const std::string& source, PlaceContext& con
 
 }  // namespace
 
-MakeMethod with_policy(const std::string& kind, const Problem& problem,
-                       const GeneralOptions& options, MakeMethod make) {
+learn::System with_policy(const std::string& kind, const GeneralOptions& options,
+                          learn::System system) {
   if (options.policy.empty()) {
     if (options.finetune > 0) fail_option("{}: finetune needs a policy to begin from", kind);
-    return make;
+    return system;
   }
-  return [&problem, kind, options](const std::string& device, Rng& rng) {
-    const bool shipped = options.policy == "shipped";
-    const std::string name = shipped ? "the shipped policy" : options.policy;
-    return learn::general_method(
-        problem, shipped ? learn::shipped_policy(kind) : read_bytes(options.policy), name,
-        {.kind = kind, .rounds = options.finetune, .proposals = options.proposals}, device, rng);
-  };
+  return learn::TrainedSystem{.kind = kind,
+                              .policy = options.policy,
+                              .finetune = options.finetune,
+                              .proposals = options.proposals};
 }
 
 PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& given,
-                              Rng rng, const LearnedOptions& options, const MakeMethod& make) {
-  learn::require_device(context.learning().device);
-  learn::prepare_tensor_operations();
+                              Rng rng, const LearnedOptions& options, const learn::System& system) {
+  const learn::Backend& backend = learn::backend("placer '" + key + "'");
+  backend.require_device(context.learning().device);
   const Budget budget = given.or_default();
   begin_search(context);
   for (const Solution& start : context.starts()) context.incumbent().offer(start);
   const bool resumes = !context.learning().resume.empty();
   if (resumes || worth_searching(context, budget)) {
-    learn::TrainerSettings settings{.key = key};
-    if (!resumes) {
-      settings.begin_from = warm_start(options.warm_start, context, budget, rng.split(1));
-    }
-    Rng weights = rng.split(2);
-    const learn::MethodPtr method = make(context.learning().device, weights);
+    learn::LearningRun run{.key = key};
+    if (!resumes) run.begin_from = warm_start(options.warm_start, context, budget, rng.split(1));
     const double kept = options.polish ? kPolishShare : 0;
-    learn::Environment environment(context, without_share(budget, context, kept), key);
-    learn::train(*method, environment, rng.split(3), settings);
+    backend.learn(system, context, without_share(budget, context, kept), run, rng);
   }
   if (!context.incumbent().best()) {
     // Nothing that was sampled can run, for want of links, or there was nothing to choose.

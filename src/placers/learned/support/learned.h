@@ -1,16 +1,16 @@
-// What the learned placers share: a method runs until the budget is spent, perhaps from a given
+// What the learned placers share: a system learns until the budget is spent, perhaps from a given
 // placement, perhaps with a local search on what it found.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/options.h"
 
 #include "placer/placer.h"
 
-#include "learn/methods/method.h"
+#include "learn/system.h"
 
 namespace emplace {
 
@@ -49,15 +49,11 @@ OptionSchema<Options> with_general_options(OptionSchema<Options> schema) {
                    "With a policy: placements for each number of devices that is tried."));
 }
 
-// `make` puts the method together for the torch device that it is given. Its random numbers are for
-// initial weights.
-using MakeMethod = std::function<learn::MethodPtr(const std::string& device, Rng& rng)>;
-
-// `make`, or what the policy that the options name does in its place.
-MakeMethod with_policy(const std::string& kind, const Problem& problem,
-                       const GeneralOptions& options, MakeMethod make);
+// `system`, or in its place the trained policy that the options name.
+learn::System with_policy(const std::string& kind, const GeneralOptions& options,
+                          learn::System system);
 
 PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& budget,
-                              Rng rng, const LearnedOptions& options, const MakeMethod& make);
+                              Rng rng, const LearnedOptions& options, const learn::System& system);
 
 }  // namespace emplace

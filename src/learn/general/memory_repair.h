@@ -12,10 +12,10 @@
 
 namespace emplace::learn {
 
-class Relief {
+class MemoryRepair {
  public:
   // Moves units of several ops, so that a parameter takes along what reads it.
-  explicit Relief(const Problem& problem);
+  explicit MemoryRepair(const Problem& problem);
 
   // Evaluates what it makes, until it fits, nothing moves any more, the budget is spent, or it has
   // tried `tries` times. The incumbent hears of all of it. Only `used` devices are moved to.

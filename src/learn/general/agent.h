@@ -1,5 +1,5 @@
 // A policy at work on one graph and one cluster. Its parameters mean the same on every graph and
-// for any number and kind of devices, so pupils on different problems learn one policy together: by
+// for any number and kind of devices, so agents on different problems learn one policy together: by
 // the sum of their gradients.
 #pragma once
 
@@ -30,9 +30,9 @@ struct Imitation {
   double likelihood = 0;                // of a decision, the geometric mean
 };
 
-class Pupil {
+class GeneralAgent {
  public:
-  virtual ~Pupil() = default;
+  virtual ~GeneralAgent() = default;
 
   virtual Parameters& parameters() = 0;
   virtual const DeviceViews& views() const = 0;
@@ -67,6 +67,6 @@ class Pupil {
   virtual void save(StateWriter& /*state*/) const {}
   virtual void load(const StateReader& /*state*/) {}
 };
-using PupilPtr = std::shared_ptr<Pupil>;
+using GeneralAgentPtr = std::shared_ptr<GeneralAgent>;
 
 }  // namespace emplace::learn

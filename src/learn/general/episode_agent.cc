@@ -1,4 +1,4 @@
-#include "learn/general/episode_pupil.h"
+#include "learn/general/episode_agent.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,9 @@
 namespace emplace::learn {
 namespace {
 
-class EpisodePupil final : public Pupil {
+class EpisodeAgent final : public GeneralAgent {
  public:
-  EpisodePupil(UnitGraph units, const GeneralNetwork& network, const EpisodePupilSettings& settings,
+  EpisodeAgent(UnitGraph units, const GeneralNetwork& network, const EpisodeAgentSettings& settings,
                torch::Device device, Rng& rng)
       : settings_(settings),
         policy_(std::move(units), network, device, rng),
@@ -43,15 +43,15 @@ class EpisodePupil final : public Pupil {
     for (const Trajectory& trajectory : trajectories_) {
       point.mean_cost += trajectory.runtimes.back() / static_cast<double>(trajectories_.size());
     }
-    draw_lessons();
+    weigh_decisions();
     return true;
   }
 
-  // Divided by the number of lessons, so that large graphs do not drown small ones.
+  // Divided by the number of decisions, so that large graphs do not drown small ones.
   std::vector<torch::Tensor> gradient() override {
     std::vector<torch::Tensor> result =
-        gradient_of(policy_, lessons_, settings_.entropy_weight, threads_).by_parameter;
-    const auto count = static_cast<double>(std::max<std::size_t>(1, lessons_.size()));
+        gradient_of(policy_, decisions_, settings_.entropy_weight, threads_).by_parameter;
+    const auto count = static_cast<double>(std::max<std::size_t>(1, decisions_.size()));
     for (torch::Tensor& tensor : result) tensor /= count;
     return result;
   }
@@ -62,7 +62,7 @@ class EpisodePupil final : public Pupil {
                                             towards(goal, policy_.slices(), rng)};
     from.resize(
         static_cast<std::size_t>(environment.affordable(static_cast<std::int64_t>(from.size()))));
-    LessonGradient gradient = imitation_gradient(policy_, goal, from, environment, rng);
+    DecisionGradient gradient = imitation_gradient(policy_, goal, from, environment, rng);
     return {.gradient = std::move(gradient.by_parameter),
             .likelihood = std::exp(gradient.log_likelihood)};
   }
@@ -126,8 +126,8 @@ class EpisodePupil final : public Pupil {
 
   // What there is to gain depends on where an episode begins and on the devices, so each has a
   // baseline of its own.
-  void draw_lessons() {
-    lessons_.clear();
+  void weigh_decisions() {
+    decisions_.clear();
     const std::span<const Trajectory> all = trajectories_;
     const auto split = static_cast<std::size_t>(anywhere());
     for (const auto& part : {all.first(split), all.subspan(split)}) {
@@ -136,25 +136,27 @@ class EpisodePupil final : public Pupil {
                           part.data() == all.data()};
       StepBaseline& baseline =
           baselines_.try_emplace(key, settings_.baseline_episodes).first->second;
-      const std::vector<Lesson> lessons = lessons_of(part, EpisodeReward::kImprovement, baseline);
-      lessons_.insert(lessons_.end(), lessons.begin(), lessons.end());
+      const std::vector<WeightedDecision> decisions =
+          weighted_decisions(part, EpisodeReward::kImprovement, baseline);
+      decisions_.insert(decisions_.end(), decisions.begin(), decisions.end());
     }
   }
 
-  EpisodePupilSettings settings_;
+  EpisodeAgentSettings settings_;
   GeneralEpisodePolicy policy_;
   Runtimes runtimes_;
   std::map<Beginning, StepBaseline> baselines_;
   int threads_ = 1;
   std::vector<Trajectory> trajectories_;
-  std::vector<Lesson> lessons_;  // of these
+  std::vector<WeightedDecision> decisions_;  // of these
 };
 
 }  // namespace
 
-PupilPtr episode_pupil(UnitGraph units, const GeneralNetwork& network,
-                       const EpisodePupilSettings& settings, const std::string& device, Rng& rng) {
-  return std::make_shared<EpisodePupil>(std::move(units), network, settings, torch::Device(device),
+GeneralAgentPtr episode_agent(UnitGraph units, const GeneralNetwork& network,
+                              const EpisodeAgentSettings& settings, const std::string& device,
+                              Rng& rng) {
+  return std::make_shared<EpisodeAgent>(std::move(units), network, settings, torch::Device(device),
                                         rng);
 }
 

@@ -1,4 +1,4 @@
-#include "learn/general/relief.h"
+#include "learn/general/memory_repair.h"
 
 #include <algorithm>
 #include <cmath>
@@ -132,17 +132,17 @@ class Moves {
 
 }  // namespace
 
-Relief::Relief(const Problem& problem)
+MemoryRepair::MemoryRepair(const Problem& problem)
     : units_(group_to_size(problem, num_units(problem))), kept_(kept_bytes(units_)) {
   places_ = coordinates_of(units_, order_along(units_, Line::kModules), kept_).time;
 }
 
-void Relief::operator()(Placement placement, std::span<const DeviceId> used, int tries,
-                        Environment& environment) const {
+void MemoryRepair::operator()(Placement placement, std::span<const DeviceId> used, int tries,
+                              Environment& environment) const {
   std::vector<Bytes> peaks(environment.problem().num_devices());
   for (int attempt = 0; attempt <= tries; ++attempt) {
     if (environment.spent() || environment.affordable(2) < 2) return;
-    const Outcome outcome = environment.evaluate({placement}).get().front();
+    const SampleOutcome outcome = environment.evaluate({placement}).get().front();
     if (!outcome.valid || outcome.fits()) return;
     environment.context().evaluator().evaluate(placement, {}, peaks);
     Moves moves(units_, kept_, places_, used, peaks, units_.contract(placement));

@@ -1,4 +1,4 @@
-#include "learn/general/policy_pupil.h"
+#include "learn/general/policy_agent.h"
 
 #include <cmath>
 #include <optional>
@@ -10,9 +10,9 @@
 namespace emplace::learn {
 namespace {
 
-class PolicyPupil final : public Pupil {
+class PolicyAgent final : public GeneralAgent {
  public:
-  PolicyPupil(const Problem& problem, GeneralPolicyPtr policy, const PpoSettings& settings)
+  PolicyAgent(const Problem& problem, GeneralPolicyPtr policy, const PpoSettings& settings)
       : policy_(std::move(policy)), settings_(settings), costs_(problem, settings.cost) {}
 
   Parameters& parameters() override { return policy_->parameters(); }
@@ -26,11 +26,11 @@ class PolicyPupil final : public Pupil {
     threads_ = environment.budget().threads;
     const std::int64_t count = environment.affordable(settings_.batch);
     samples_ = policy_->sample(count, rng);
-    const std::vector<Outcome> outcomes = evaluate(samples_, environment);
+    const std::vector<SampleOutcome> outcomes = evaluate(samples_, environment);
     describe(outcomes, point);
     if (count < settings_.batch) return false;
     std::vector<double> costs;
-    for (const Outcome& outcome : outcomes) costs.push_back(costs_(outcome));
+    for (const SampleOutcome& outcome : outcomes) costs.push_back(costs_(outcome));
     for (const double cost : costs) point.mean_cost += cost / static_cast<double>(count);
     const torch::Tensor advantages =
         advantages_of(costs, point.mean_cost, settings_.normalize_advantage);
@@ -72,7 +72,7 @@ class PolicyPupil final : public Pupil {
   }
 
  private:
-  std::vector<Outcome> evaluate(const Samples& samples, Environment& environment) const {
+  std::vector<SampleOutcome> evaluate(const Samples& samples, Environment& environment) const {
     std::vector<Placement> placements;
     for (std::int64_t i = 0; i < samples.size(); ++i) {
       placements.push_back(policy_->placement(samples, i));
@@ -90,9 +90,9 @@ class PolicyPupil final : public Pupil {
 
 }  // namespace
 
-PupilPtr policy_pupil(const Problem& problem, GeneralPolicyPtr policy,
-                      const PpoSettings& settings) {
-  return std::make_shared<PolicyPupil>(problem, std::move(policy), settings);
+GeneralAgentPtr policy_agent(const Problem& problem, GeneralPolicyPtr policy,
+                             const PpoSettings& settings) {
+  return std::make_shared<PolicyAgent>(problem, std::move(policy), settings);
 }
 
 }  // namespace emplace::learn

@@ -1,4 +1,4 @@
-#include "learn/general/teacher.h"
+#include "learn/general/multi_graph_trainer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,23 +8,22 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "base/parallel.h"
 
-#include "learn/blas.h"
 #include "learn/features/device_view.h"
+#include "learn/general/agent.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
-#include "learn/general/pupil.h"
 #include "learn/nn/optimizer.h"
+#include "learn/nn/single_thread.h"
 
 namespace emplace::learn {
 namespace {
 
-// One problem, its pupil, and all that has to do with them alone, so that exercises can be worked
+// One problem, its agent, and all that has to do with them alone, so that tasks can be worked
 // on side by side and come out the same.
-struct Desk {
-  Exercise exercise;
-  PupilPtr pupil;
+struct TaskState {
+  TrainingTask task;
+  GeneralAgentPtr agent;
   std::unique_ptr<Environment> environment;
   std::vector<torch::Tensor> gradient;
   TrainingPoint point;
@@ -34,22 +33,22 @@ struct Desk {
   std::size_t num_devices() const { return environment->problem().num_devices(); }
 };
 
-class Teacher {
+class MultiGraphTrainer {
  public:
-  Teacher(std::vector<Exercise> exercises, const TeacherSettings& settings,
-          const std::string& begin_from, std::string card, const Budget& budget, const Rng& rng,
-          const TeacherHooks& hooks)
+  MultiGraphTrainer(std::vector<TrainingTask> tasks, const MultiGraphSettings& settings,
+                    const std::string& begin_from, std::string card, const Budget& budget,
+                    const Rng& rng, const TrainingHooks& hooks)
       : settings_(settings), card_(std::move(card)), budget_(budget), rng_(rng), hooks_(hooks) {
-    desks_.resize(exercises.size());
-    parallel_for(desks_.size(), budget.threads, [&](std::size_t i) {
-      Desk& desk = desks_[i];
-      desk.exercise = std::move(exercises[i]);
+    states_.resize(tasks.size());
+    parallel_for_tensors(states_.size(), budget.threads, [&](std::size_t i) {
+      TaskState& state = states_[i];
+      state.task = std::move(tasks[i]);
       Rng weights = rng.split(1);  // the same for all
-      desk.pupil = make_pupil(settings.kind, desk.exercise.context->problem(), settings.network,
-                              settings.device, weights);
+      state.agent = make_agent(settings.kind, state.task.context->problem(), settings.network,
+                               settings.device, weights);
       Budget own = budget;
       own.threads = 1;
-      desk.environment = std::make_unique<Environment>(*desk.exercise.context, own, settings.kind);
+      state.environment = std::make_unique<Environment>(*state.task.context, own, settings.kind);
     });
     if (!begin_from.empty()) {
       const PolicyFile file(begin_from, "the policy to begin from");
@@ -58,20 +57,22 @@ class Teacher {
     }
   }
 
-  Taught run() {
-    Taught result;
+  TrainedPolicy run() {
+    TrainedPolicy result;
     Rng probe = rng_.split(3);
-    const bool has_encoder = !desks_.front().pupil->encoder_gradient(probe).empty();
-    const bool has_examples = std::any_of(desks_.begin(), desks_.end(), [](const Desk& desk) {
-      return desk.exercise.example.has_value();
-    });
+    const bool has_encoder = !states_.front().agent->encoder_gradient(probe).empty();
+    const bool has_examples =
+        std::any_of(states_.begin(), states_.end(),
+                    [](const TaskState& state) { return state.task.example.has_value(); });
     result.whole =
-        stage("encoder", has_encoder ? settings_.encoder_steps : 0, settings_.imitation_rate, 1,
-              [&](Desk& desk, Rng& rng, bool) { return learn_encoder(desk, rng); }) &&
-        stage("imitation", has_examples ? settings_.imitation_steps : 0, settings_.imitation_rate,
-              1, [&](Desk& desk, Rng& rng, bool) { return imitate(desk, rng); }) &&
-        stage("practice", settings_.steps, settings_.learning_rate, desks_.front().pupil->epochs(),
-              [&](Desk& desk, Rng& rng, bool first) { return practise(desk, rng, first); });
+        run_phase("encoder", has_encoder ? settings_.encoder_steps : 0, settings_.imitation_rate, 1,
+                  [&](TaskState& state, Rng& rng, bool) { return learn_encoder(state, rng); }) &&
+        run_phase("imitation", has_examples ? settings_.imitation_steps : 0,
+                  settings_.imitation_rate, 1,
+                  [&](TaskState& state, Rng& rng, bool) { return imitate(state, rng); }) &&
+        run_phase(
+            "practice", settings_.steps, settings_.learning_rate, states_.front().agent->epochs(),
+            [&](TaskState& state, Rng& rng, bool first) { return practise(state, rng, first); });
     result.policy = bytes();
     result.evaluations = evaluations();
     return result;
@@ -80,8 +81,8 @@ class Teacher {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // The first pupil's parameters are everybody's.
-  Parameters& master() { return desks_.front().pupil->parameters(); }
+  // The first agent's parameters are everybody's.
+  Parameters& master() { return states_.front().agent->parameters(); }
   std::string bytes() {
     return policy_bytes(settings_.kind, settings_.network, master(),
                         card_ + fmt::format("steps taken: {}\n", taken_));
@@ -99,29 +100,29 @@ class Teacher {
 
   std::int64_t evaluations() const {
     std::int64_t sum = 0;
-    for (const Desk& desk : desks_) sum += desk.exercise.context->evaluations();
+    for (const TaskState& state : states_) sum += state.task.context->evaluations();
     return sum;
   }
   // Whether the budget, which is for all of them together, has a round left for these.
   bool affordable(const std::vector<std::size_t>& chosen) const {
     if (!budget_.evaluations) return true;
     std::int64_t needed = evaluations();
-    for (const std::size_t i : chosen) needed += desks_[i].pupil->round_size();
+    for (const std::size_t i : chosen) needed += states_[i].agent->round_size();
     return needed <= *budget_.evaluations;
   }
 
-  bool learn_encoder(Desk& desk, Rng& rng) {
-    desk.gradient = desk.pupil->encoder_gradient(rng);
-    return !desk.gradient.empty();
+  bool learn_encoder(TaskState& state, Rng& rng) {
+    state.gradient = state.agent->encoder_gradient(rng);
+    return !state.gradient.empty();
   }
 
-  bool imitate(Desk& desk, Rng& rng) {
-    if (!desk.exercise.example) return false;
-    const std::vector<DeviceId> used = devices_of(*desk.exercise.example);
-    desk.pupil->use(used);
-    Imitation imitation = desk.pupil->imitate(*desk.exercise.example, *desk.environment, rng);
-    desk.gradient = std::move(imitation.gradient);
-    desk.likelihood = imitation.likelihood;
+  bool imitate(TaskState& state, Rng& rng) {
+    if (!state.task.example) return false;
+    const std::vector<DeviceId> used = devices_of(*state.task.example);
+    state.agent->use(used);
+    Imitation imitation = state.agent->imitate(*state.task.example, *state.environment, rng);
+    state.gradient = std::move(imitation.gradient);
+    state.likelihood = imitation.likelihood;
     return true;
   }
 
@@ -132,25 +133,25 @@ class Teacher {
     return used;
   }
 
-  bool practise(Desk& desk, Rng& rng, bool first) {
+  bool practise(TaskState& state, Rng& rng, bool first) {
     if (first) {
-      const std::size_t all = desk.num_devices();
+      const std::size_t all = state.num_devices();
       const bool fewer = rng.chance(settings_.fewer_devices);
       const std::size_t count = fewer ? 1 + rng.below(all) : all;
-      desk.pupil->use(desk.pupil->views().fastest(count));
-      desk.point = {};
-      desk.learned = desk.pupil->explore(*desk.environment, rng, desk.point);
+      state.agent->use(state.agent->views().fastest(count));
+      state.point = {};
+      state.learned = state.agent->explore(*state.environment, rng, state.point);
     }
-    if (desk.learned) desk.gradient = desk.pupil->gradient();
-    return desk.learned;
+    if (state.learned) state.gradient = state.agent->gradient();
+    return state.learned;
   }
 
-  // Which exercises a step works on: all of them in turn, in a new order each time.
-  std::vector<std::size_t> next_desks(Rng& rng) {
-    const auto wanted = std::min<std::size_t>(
-        desks_.size(), static_cast<std::size_t>(settings_.exercises_per_step));
+  // Which tasks a step works on: all of them in turn, in a new order each time.
+  std::vector<std::size_t> next_tasks(Rng& rng) {
+    const auto wanted =
+        std::min<std::size_t>(states_.size(), static_cast<std::size_t>(settings_.tasks_per_step));
     if (queue_.size() < wanted) {
-      queue_.resize(desks_.size());
+      queue_.resize(states_.size());
       std::iota(queue_.begin(), queue_.end(), std::size_t{0});
       rng.shuffle(queue_);
     }
@@ -160,17 +161,17 @@ class Teacher {
     return result;
   }
 
-  // Whether all steps were taken. `work` leaves a desk's gradient, or says that there is none.
+  // Whether all steps were taken. `work` leaves a task's gradient, or says that there is none.
   template <class Work>
-  bool stage(const std::string& name, std::int64_t steps, double rate, std::int64_t epochs,
-             const Work& work) {
+  bool run_phase(const std::string& name, std::int64_t steps, double rate, std::int64_t epochs,
+                 const Work& work) {
     Optimizer optimizer({.learning_rate = rate,
                          .final_share = 0.1,
                          .decay_steps = steps * epochs,
                          .clip_norm = settings_.clip_norm});
     for (std::int64_t step = 0; step < steps; ++step) {
       if (budget_.spent(0)) return false;
-      const std::vector<std::size_t> chosen = next_desks(rng_);
+      const std::vector<std::size_t> chosen = next_tasks(rng_);
       if (!affordable(chosen)) return false;
       const Rng of_step = rng_.split(2);
       rng_.next();
@@ -192,16 +193,16 @@ class Teacher {
                  Optimizer& optimizer, const Work& work) {
     const std::vector<torch::Tensor> values = master().values();
     std::vector<char> learned(chosen.size());
-    parallel_for(chosen.size(), budget_.threads, [&](std::size_t i) {
-      Desk& desk = desks_[chosen[i]];
-      desk.pupil->parameters().assign(values);
+    parallel_for_tensors(chosen.size(), budget_.threads, [&](std::size_t i) {
+      TaskState& state = states_[chosen[i]];
+      state.agent->parameters().assign(values);
       Rng own = rng.split(chosen[i]);
-      learned[i] = work(desk, own, epoch == 0) ? 1 : 0;
+      learned[i] = work(state, own, epoch == 0) ? 1 : 0;
     });
     std::vector<torch::Tensor> sum;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       if (learned[i] == 0) continue;
-      const std::vector<torch::Tensor>& gradient = desks_[chosen[i]].gradient;
+      const std::vector<torch::Tensor>& gradient = states_[chosen[i]].gradient;
       if (sum.empty()) {
         for (const torch::Tensor& tensor : gradient) sum.push_back(tensor.clone());
       } else {
@@ -216,14 +217,14 @@ class Teacher {
   void report(const std::string& name, std::int64_t step, std::int64_t steps,
               const std::vector<std::size_t>& chosen) const {
     if (!hooks_.on_step) return;
-    LessonReport report{.stage = name, .step = step, .steps = steps};
+    TrainingReport report{.phase = name, .step = step, .steps = steps};
     double logarithms = 0;
     for (const std::size_t i : chosen) {
-      const Desk& desk = desks_[i];
-      report.likelihood += desk.likelihood / static_cast<double>(chosen.size());
-      report.fitting_share += desk.point.fitting_share / static_cast<double>(chosen.size());
-      if (desk.point.mean_seconds > 0) {
-        logarithms += std::log(desk.point.mean_seconds / desk.exercise.reference_seconds);
+      const TaskState& state = states_[i];
+      report.likelihood += state.likelihood / static_cast<double>(chosen.size());
+      report.fitting_share += state.point.fitting_share / static_cast<double>(chosen.size());
+      if (state.point.mean_seconds > 0) {
+        logarithms += std::log(state.point.mean_seconds / state.task.reference_seconds);
       }
     }
     report.relative_time = std::exp(logarithms / static_cast<double>(chosen.size()));
@@ -238,24 +239,23 @@ class Teacher {
     saved_at_ = now;
   }
 
-  const TeacherSettings& settings_;
+  const MultiGraphSettings& settings_;
   std::string card_;
   Budget budget_;
   Rng rng_;
-  const TeacherHooks& hooks_;
-  std::vector<Desk> desks_;
+  const TrainingHooks& hooks_;
+  std::vector<TaskState> states_;
   std::vector<std::size_t> queue_;
-  std::int64_t taken_ = 0;  // steps, of all stages
+  std::int64_t taken_ = 0;  // steps, of all phases
   Clock::time_point saved_at_ = Clock::now();
 };
 
 }  // namespace
 
-Taught teach(std::vector<Exercise> exercises, const TeacherSettings& settings,
-             const std::string& begin_from, const std::string& card, const Budget& budget,
-             const Rng& rng, const TeacherHooks& hooks) {
-  prepare_tensor_operations();
-  return Teacher(std::move(exercises), settings, begin_from, card, budget, rng, hooks).run();
+TrainedPolicy train_on_graphs(std::vector<TrainingTask> tasks, const MultiGraphSettings& settings,
+                              const std::string& begin_from, const std::string& card,
+                              const Budget& budget, const Rng& rng, const TrainingHooks& hooks) {
+  return MultiGraphTrainer(std::move(tasks), settings, begin_from, card, budget, rng, hooks).run();
 }
 
 }  // namespace emplace::learn

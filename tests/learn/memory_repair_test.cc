@@ -1,4 +1,4 @@
-#include "learn/general/relief.h"
+#include "learn/general/memory_repair.h"
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ Relieved relieve(const std::shared_ptr<const Problem>& problem, const Placement&
                  const std::vector<DeviceId>& used, int tries = 16, Budget budget = {}) {
   Evaluator evaluator(problem);
   Environment environment(evaluator, budget, "test");
-  Relief{*problem}(placement, used, tries, environment);
+  MemoryRepair{*problem}(placement, used, tries, environment);
   return {evaluator.incumbent().best().value_or(Solution{}), evaluator.evaluations()};
 }
 
@@ -42,7 +42,7 @@ std::size_t num_on(const Placement& placement, DeviceId device) {
   return static_cast<std::size_t>(std::count(placement.begin(), placement.end(), device));
 }
 
-TEST(Relief, makes_a_placement_fit) {
+TEST(MemoryRepair, makes_a_placement_fit) {
   const auto problem = chain_of_parameters(3, 40'000);
   const Placement crowded(problem->num_ops(), 0);
   ASSERT_FALSE(Evaluator(problem).evaluate(crowded).fits());
@@ -52,7 +52,7 @@ TEST(Relief, makes_a_placement_fit) {
   EXPECT_EQ(relieved.best.value, Evaluator(problem).evaluate(relieved.best.placement));
 }
 
-TEST(Relief, moves_to_no_device_that_is_not_used) {
+TEST(MemoryRepair, moves_to_no_device_that_is_not_used) {
   const auto problem = chain_of_parameters(4, 60'000);
   const Relieved relieved = relieve(problem, Placement(problem->num_ops(), 0), {0, 2});
   EXPECT_TRUE(relieved.best.value.fits());
@@ -61,7 +61,7 @@ TEST(Relief, moves_to_no_device_that_is_not_used) {
   EXPECT_GT(num_on(relieved.best.placement, 2), 0U);
 }
 
-TEST(Relief, leaves_a_placement_that_fits_alone) {
+TEST(MemoryRepair, leaves_a_placement_that_fits_alone) {
   const auto problem = chain_of_parameters(2, 100'000);
   const Placement placement(problem->num_ops(), 1);
   const Relieved relieved = relieve(problem, placement, {0, 1});
@@ -69,7 +69,7 @@ TEST(Relief, leaves_a_placement_that_fits_alone) {
   EXPECT_EQ(relieved.evaluations, 1);
 }
 
-TEST(Relief, gives_up_where_nothing_can_move) {
+TEST(MemoryRepair, gives_up_where_nothing_can_move) {
   const auto problem = chain_of_parameters(2, 60'000);
   const Placement placement(problem->num_ops(), 0);
   const Relieved alone = relieve(problem, placement, {0});
@@ -82,13 +82,13 @@ TEST(Relief, gives_up_where_nothing_can_move) {
   EXPECT_LE(tried.evaluations, 8);
 }
 
-TEST(Relief, moves_only_what_may_be_elsewhere) {
+TEST(MemoryRepair, moves_only_what_may_be_elsewhere) {
   const auto problem = chain_of_parameters(2, 60'000, {"gpu0"});
   const Relieved relieved = relieve(problem, Placement(problem->num_ops(), 0), {0, 1});
   check_placement(*problem, relieved.best.placement);
 }
 
-TEST(Relief, obeys_the_budget) {
+TEST(MemoryRepair, obeys_the_budget) {
   const auto problem = chain_of_parameters(3, 40'000);
   Budget budget;
   budget.evaluations = 1;

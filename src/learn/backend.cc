@@ -1,0 +1,61 @@
+// The other side of learn/backend.h, in the library that links libtorch.
+#include "learn/backend.h"
+
+#include <utility>
+
+#include "learn/general/canonical.h"
+#include "learn/general/multi_graph_trainer.h"
+#include "learn/general/policy_file.h"
+#include "learn/make_method.h"
+#include "learn/nn/device.h"
+#include "learn/nn/single_thread.h"
+#include "learn/train/trainer.h"
+
+namespace emplace::learn {
+namespace {
+
+class TorchBackend final : public Backend {
+ public:
+  void require_device(const std::string& device) const override {
+    const SingleThread single_thread;
+    learn::require_device(device);
+  }
+
+  void learn(const System& system, PlaceContext& context, const Budget& budget,
+             const LearningRun& run, const Rng& rng) const override {
+    const SingleThread single_thread;
+    Rng weights = rng.split(2);
+    const MethodPtr method =
+        make_method(system, context.problem(), context.learning().device, weights);
+    Environment environment(context, budget, run.key);
+    train(*method, environment, rng.split(3), run);
+  }
+
+  TrainedPolicy train_on_graphs(std::vector<TrainingTask> tasks, const MultiGraphSettings& settings,
+                                const std::string& begin_from, const std::string& card,
+                                const Budget& budget, const Rng& rng,
+                                const TrainingHooks& hooks) const override {
+    const SingleThread single_thread;
+    return learn::train_on_graphs(std::move(tasks), settings, begin_from, card, budget, rng, hooks);
+  }
+
+  Placement in_order(const Problem& problem, const Placement& placement) const override {
+    return learn::in_order(problem, placement);
+  }
+
+  PolicyDescription describe_policy(std::string_view bytes,
+                                    const std::string& file_name) const override {
+    const SingleThread single_thread;
+    const PolicyFile file(bytes, file_name);
+    return {.kind = file.kind(), .network = file.network(), .card = file.card()};
+  }
+};
+
+}  // namespace
+}  // namespace emplace::learn
+
+extern "C" const emplace::learn::Backend* emplace_learn_backend();
+extern "C" const emplace::learn::Backend* emplace_learn_backend() {
+  static const emplace::learn::TorchBackend backend;
+  return &backend;
+}

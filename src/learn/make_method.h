@@ -1,0 +1,20 @@
+// From a system as data to the method that runs.
+#pragma once
+
+#include <string>
+
+#include "base/rng.h"
+
+#include "cost/problem.h"
+
+#include "learn/parts.h"
+#include "learn/system.h"
+
+namespace emplace::learn {
+
+// `device` is libtorch's; the random numbers are for first weights. The problem must outlive the
+// method. Throws an Error when a policy file cannot be read or is of another kind.
+MethodPtr make_method(const System& system, const Problem& problem, const std::string& device,
+                      Rng& rng);
+
+}  // namespace emplace::learn
