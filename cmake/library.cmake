@@ -2,13 +2,14 @@
 file(GLOB library_sources CONFIGURE_DEPENDS
      src/base/*.cc src/graph/*.cc src/cluster/*.cc src/lp/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc
      src/search/*.cc src/bound/*.cc src/placer/*.cc src/stream/*.cc src/selection/*.cc
-     src/placers/common/*.cc src/placers/local/*.cc src/tensor/*.cc src/tensor/*/*.cc
+     src/placers/common/*.cc src/placers/local/*.cc src/tensor/*.cc
+     src/tensor/tdl/*.cc src/tensor/operators/*.cc src/tensor/methods/common/*.cc
      src/io/*.cc src/run/*.cc src/report/*.cc)
 if(EMPLACE_LEARN)
   file(GLOB learned_support CONFIGURE_DEPENDS src/placers/learned/support/*.cc)
   list(APPEND library_sources ${learned_support})
 endif()
-include(cmake/placers.cmake)
+include(cmake/methods.cmake)
 
 add_library(emplace_warnings INTERFACE)
 if(EMPLACE_DEVELOPER)
@@ -20,7 +21,7 @@ if(EMPLACE_DEVELOPER)
   endif()
 endif()
 
-add_library(emplace STATIC ${library_sources} ${placer_sources} ${placer_registration})
+add_library(emplace STATIC ${library_sources} ${method_sources})
 target_include_directories(emplace PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/emplace>)
