@@ -12,5 +12,6 @@ add_custom_command(
 add_library(emplace_event_proto OBJECT ${event_sources})
 target_include_directories(emplace_event_proto PRIVATE ${generated})
 target_link_libraries(emplace_event_proto PRIVATE protobuf::libprotobuf)
-target_sources(emplace PRIVATE $<TARGET_OBJECTS:emplace_event_proto>)
-target_include_directories(emplace SYSTEM PRIVATE ${generated})
+target_link_libraries(emplace PRIVATE emplace_event_proto)
+target_include_directories(emplace_other SYSTEM PRIVATE ${generated})
+add_dependencies(emplace_other emplace_event_proto)

@@ -2,7 +2,7 @@
 # What searches spend their time in is compiled for speed, the rest so that it compiles quickly.
 set(fast_rooms sim bound stream selection placers/local placers/common)
 set(other_rooms base graph cluster lp zoo cost search placer tensor tensor/tdl tensor/operators
-                tensor/methods io run report api)
+                tensor/methods/common io run report api)
 
 add_library(emplace_warnings INTERFACE)
 if(EMPLACE_DEVELOPER)
@@ -41,8 +41,8 @@ endif()
 
 add_library(emplace_fast OBJECT ${fast_sources})
 target_compile_options(emplace_fast PRIVATE $<$<CONFIG:Release>:-O3>)
-add_library(emplace_other OBJECT ${other_sources} ${placer_sources} ${placer_registration}
-            ${partition_method_registration})
+add_library(emplace_other OBJECT ${other_sources} ${method_sources})
+target_compile_definitions(emplace_other PRIVATE EMPLACE_VERSION="${PROJECT_VERSION}")
 foreach(part emplace_fast emplace_other)
   target_link_libraries(${part} PRIVATE emplace_private emplace_warnings)
   target_precompile_headers(${part} PRIVATE src/base/precompiled.h)
@@ -63,6 +63,7 @@ add_library(emplace_inside INTERFACE)
 target_link_libraries(emplace_inside INTERFACE emplace fmt::fmt Threads::Threads)
 target_include_directories(emplace_inside INTERFACE ${PROJECT_SOURCE_DIR}/src)
 
+include(cmake/event_proto.cmake)
 if(EMPLACE_LEARN)
   include(cmake/learn.cmake)
 endif()

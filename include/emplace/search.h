@@ -28,9 +28,9 @@ class Budget {
 
   // What a search takes for itself when nobody says how long it may go on.
   static constexpr double kDefaultSeconds = 10;
-  Budget or_default() const {
+  Budget or_default(double own_seconds = kDefaultSeconds) const {
     Budget limited = *this;
-    if (!seconds && !evaluations) limited.seconds = kDefaultSeconds;
+    if (!seconds && !evaluations) limited.seconds = own_seconds;
     return limited;
   }
   // The same, from now on.

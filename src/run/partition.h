@@ -2,30 +2,19 @@
 // its ops whole, and the usual ways to divide it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <emplace/search.h>
+#include <emplace/partition.h>
 
 #include "tensor/evaluate.h"
 #include "tensor/topology.h"
 
-#include "run/problem_request.h"
-
 namespace emplace {
-
-struct PartitionRequest {
-  ProblemRequest problem;  // without rules and fusion, which are for whole ops
-  std::string method = "search";
-  int workers = 0;  // devices that share the work; 0: all that are no CPUs, or all if all are
-  Budget budget = {};
-  std::uint64_t seed = 1;
-  // Told what is being done, from the thread that does it; may be empty.
-  std::function<void(const std::string&)> on_progress = {};
-};
 
 // One way to run the model.
 struct WayToRun {
@@ -47,16 +36,19 @@ struct PartitionAnswer {
   Plan plan;
   PlanOutcome outcome;
   WayToRun chosen;
-  std::vector<WayToRun> others;        // other methods
-  std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
+  std::vector<WayToRun> others;         // what other methods make of it
+  std::optional<WayToRun> one_device;   // the best; nothing where no device may run every op
   std::string one_device_name;
-  WayToRun placed;                     // whole ops, by `auto`
-  std::vector<std::string> undivided;  // operators that every worker computes whole
+  WayToRun placed;                      // whole ops, by `auto`
+  std::vector<std::string> undivided;   // operators that every worker computes whole
 
   const Cluster& cluster() const { return whole->cluster(); }
 };
 
-// Throws an Error when the request is for whole ops, or there are too few devices.
-PartitionAnswer partition(const PartitionRequest& request);
+// `on_phase` is told what is being done, from the thread that does it; may be empty. Throws an Error
+// when the problem has rules or fused ops, which are for whole ops, or too few devices.
+PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
+                               const PartitionOptions& options,
+                               const std::function<void(const std::string&)>& on_phase = {});
 
 }  // namespace emplace

@@ -79,23 +79,23 @@ class Coarsener {
     }
   }
 
-  // Ops of different steps with one name, and ops of one kind that use the same weights.
+  // Ops of different steps with one name, and ops of one signature that use the same weights.
   void tie_steps() {
     std::map<std::pair<std::string, std::uint32_t>, OpId> by_name;
     std::map<std::tuple<TensorId, std::size_t, std::uint32_t>, OpId> by_weights;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.is_source(op) || descriptions_[op] == nullptr) continue;
-      const std::uint32_t kind = descriptions_.kind(op);
+      const std::uint32_t signature = descriptions_.signature(op);
       const std::string name = without_steps(graph_.op_name(op));
       if (name != graph_.op_name(op)) {
-        const auto [at, added] = by_name.try_emplace({name, kind}, op);
+        const auto [at, added] = by_name.try_emplace({name, signature}, op);
         if (!added) tie_ops(at->second, op);
       }
       const auto inputs = graph_.inputs(op);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (graph_.role(graph_.producer(inputs[i])) != OpRole::kParameter) continue;
         if (graph_.phase(op) == Phase::kUpdate || graph_.shape(inputs[i]).size() < 2) continue;
-        const auto [at, added] = by_weights.try_emplace({inputs[i], i, kind}, op);
+        const auto [at, added] = by_weights.try_emplace({inputs[i], i, signature}, op);
         if (!added) tie_ops(at->second, op);
       }
     }

@@ -54,19 +54,18 @@ class PlacerConformance : public testing::TestWithParam<std::string> {
 
   PlaceResult place(const std::shared_ptr<const Problem>& problem, const Budget& budget,
                     std::uint64_t seed = 1) const {
-    Evaluator evaluator(problem);
-    return place(evaluator, budget, seed);
+    PlaceContext context(problem);
+    return place(context, budget, seed);
   }
 
-  PlaceResult place(Evaluator& evaluator, const Budget& budget, std::uint64_t seed) const {
-    const Problem& problem = evaluator.problem();
+  PlaceResult place(PlaceContext& context, const Budget& budget, std::uint64_t seed) const {
     try {
       return all_placers()
           .make({GetParam(), small_networks(info())})
-          ->place(problem, evaluator, budget, Rng(seed));
+          ->place(context, budget, Rng(seed));
     } catch (const std::exception& error) {
       throw std::runtime_error(
-          fmt::format("{}, placing this:\n{}", error.what(), describe(problem, {}, {})));
+          fmt::format("{}, placing this:\n{}", error.what(), describe(context.problem(), {}, {})));
     }
   }
 
@@ -189,11 +188,11 @@ TEST_P(PlacerConformance, stops_when_its_evaluations_are_spent) {
   constexpr std::int64_t kSlack = 32;
   for (const std::int64_t limit : {0, 100}) {
     for (const TinyCase& tiny : tiny_cases()) {
-      Evaluator evaluator(tiny.problem);
+      PlaceContext context(tiny.problem);
       all_placers()
           .make({GetParam(), small_networks(info())})
-          ->place(*tiny.problem, evaluator, evaluations(limit), Rng(1));
-      EXPECT_LE(evaluator.evaluations(), limit + kSlack) << tiny.name;
+          ->place(context, evaluations(limit), Rng(1));
+      EXPECT_LE(context.evaluations(), limit + kSlack) << tiny.name;
     }
   }
 }
@@ -233,13 +232,13 @@ TEST_P(PlacerConformance, places_alike_with_its_options_left_out_and_with_their_
   }
   EXPECT_EQ(MethodSpec::parse(spec.to_string()).options, spec.options);
   const auto& problem = tiny_case("training_step_on_three_unequal").problem;
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   const PlaceResult spelled_out =
-      all_placers().make(spec)->place(*problem, evaluator, evaluations(kEvaluations), Rng(1));
-  Evaluator another(problem);
+      all_placers().make(spec)->place(context, evaluations(kEvaluations), Rng(1));
+  PlaceContext another(problem);
   const PlaceResult left_out = all_placers()
                                    .make({GetParam(), {}})
-                                   ->place(*problem, another, evaluations(kEvaluations), Rng(1));
+                                   ->place(another, evaluations(kEvaluations), Rng(1));
   EXPECT_EQ(spelled_out.placement, left_out.placement);
 }
 

@@ -39,16 +39,16 @@ struct Solved {
 
 Solved solve(const std::shared_ptr<const Problem>& problem, Overlap overlap, const Budget& budget,
              std::uint64_t seed = 1, std::vector<Solution> starts = {}) {
-  Evaluator evaluator(problem, StreamPeriod{overlap}, std::move(starts));
-  Solved solved{.result = solve_stream(*problem, evaluator, budget, Rng(seed)), .value = {}};
+  PlaceContext context(problem, StreamPeriod{overlap}, std::move(starts));
+  Solved solved{.result = solve_stream(context, StreamPeriod{overlap}, budget, Rng(seed)), .value = {}};
   const std::optional<Evaluation> value =
       value_of_stream(*problem, solved.result.placement, overlap);
   EXPECT_TRUE(value.has_value()) << "refused";
   solved.value = value.value_or(Evaluation{});
-  EXPECT_EQ(evaluator.incumbent().value(), value) << "the incumbent has another value";
-  solved.bound = evaluator.incumbent().bound().step;
-  solved.optimal = evaluator.incumbent().optimal();
-  solved.evaluations = evaluator.evaluations();
+  EXPECT_EQ(context.incumbent().value(), value) << "the incumbent has another value";
+  solved.bound = context.incumbent().bound().step;
+  solved.optimal = context.incumbent().optimal();
+  solved.evaluations = context.evaluations();
   return solved;
 }
 

@@ -7,19 +7,18 @@
 // answer's ways and their neighbours are the next round's, until one brings nothing better, eight
 // at most. Exact only where all ways were weighed and the solver finished. A round costs what its
 // tables do: (ways of an op) * (ways of a tensor) for each access.
-#include <algorithm>
-#include <chrono>
-#include <set>
+#include "tensor/methods/common/joint_search.h"
 
-#include "tensor/methods/methods.h"
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "tensor/methods/common/budgets.h"
+
 #include "selection/solve.h"
 
 namespace emplace {
 namespace {
-
-// Of an op, or of a tensor; beyond these, only those near the best known are weighed.
-constexpr std::size_t kFew = 40;
-constexpr int kRounds = 8;
 
 struct Chosen {
   std::vector<Cuts> tensors, ops;
@@ -45,58 +44,56 @@ std::vector<Cuts> near(const std::vector<Cuts>& all, const std::set<Cuts>& chose
 
 class JointSearch {
  public:
-  JointSearch(const PartitionRequest& request, bool reductions, std::optional<Bytes> limit)
-      : request_(request),
-        traffic_(request.workers, request.problem.cluster(), request.devices),
-        problem_(request.input, traffic_),
-        limit_(limit) {
-    const Classes& classes = request.input.classes;
+  JointSearch(const PartitionContext& context, const JointSearchSettings& settings,
+              const Budget& budget, Rng rng)
+      : context_(context),
+        input_(context.input()),
+        settings_(settings),
+        budget_(budget),
+        rng_(rng),
+        traffic_(context.workers(), context.cluster(), context.devices()),
+        problem_(input_, traffic_) {
+    const Classes& classes = input_.classes;
     for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
       all_.tensors.push_back(problem_.ways_of_tensor(tensor, true));
     }
     for (ClassId op = 0; op < classes.num_ops; ++op) {
       all_.ops.push_back(problem_.ways_of_op(op, true));
-      if (!reductions) drop_reductions(op);
+      if (!settings.reductions) drop_reductions(op);
     }
-    if (limit_) find_kept();
+    if (settings.memory_limit) find_kept();
   }
 
   void start_from(const Plan& plan) {
-    const Classes& classes = request_.input.classes;
+    const Classes& classes = input_.classes;
     std::vector<Cuts> tensors, ops;
     for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
-      tensors.push_back(plan.tensors[request_.input.tensor_of_class[tensor]]);
+      tensors.push_back(plan.tensors[input_.tensor_of_class[tensor]]);
     }
     for (ClassId op = 0; op < classes.num_ops; ++op) {
-      ops.push_back(plan.ops[request_.input.op_of_class[op]]);
+      ops.push_back(plan.ops[input_.op_of_class[op]]);
     }
     starts_.push_back({std::move(tensors), std::move(ops)});
   }
 
   Chosen run() {
     Chosen best;
-    for (int round = 0; round < kRounds; ++round) {
+    for (std::int64_t round = 0; round < settings_.rounds; ++round) {
       const Ways ways = ways_near(best);
       const Chosen found = solve(ways, best);
       const bool better = found.feasible != best.feasible ? found.feasible : found.cost < best.cost;
       if (round > 0 && !better) break;
       best = found;
-      if (complete_ || elapsed() > request_.seconds || (request_.cancelled && request_.cancelled()))
-        break;
+      if (complete_ || budget_.spent(context_.evaluations())) break;
     }
     return best;
   }
 
  private:
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  }
-
-  // OptCNN divides a layer by its output alone.
   void drop_reductions(ClassId op) {
-    const OpId first = request_.input.op_of_class[op];
-    const tdl::Description* description = request_.input.descriptions[first];
-    if (description == nullptr || request_.input.graph.phase(first) != Phase::kForward) return;
+    const OpId first = input_.op_of_class[op];
+    const tdl::Description* description = input_.descriptions[first];
+    if (description == nullptr || input_.graph.phase(first) != Phase::kForward) return;
     // A loss is a sum over examples and has no other way.
     const auto reduces = [&](const Cuts& cuts) {
       return std::any_of(cuts.begin(), cuts.end(), [&](std::int8_t cut) {
@@ -111,8 +108,8 @@ class JointSearch {
 
   // Tensors that lie in memory until the backward pass, or longer.
   void find_kept() {
-    const Graph& graph = request_.input.graph;
-    kept_.assign(request_.input.classes.num_tensors, 0);
+    const Graph& graph = input_.graph;
+    kept_.assign(input_.classes.num_tensors, 0);
     for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
       const OpId producer = graph.producer(tensor);
       const OpRole role = graph.role(producer);
@@ -122,19 +119,20 @@ class JointSearch {
                (graph.phase(consumer) == Phase::kBackward &&
                 graph.phase(producer) == Phase::kForward && !graph.is_view(producer));
       }
-      if (kept) ++kept_[request_.input.classes.of_tensor[tensor]];
+      if (kept) ++kept_[input_.classes.of_tensor[tensor]];
     }
   }
 
   Bytes memory(ClassId tensor, const Cuts& cuts) const {
     if (kept_[tensor] == 0) return 0;
-    const TensorId first = request_.input.tensor_of_class[tensor];
-    const Bytes bytes = request_.input.graph.bytes(first);
-    const tdl::Region whole = request_.input.whole(first);
+    const TensorId first = input_.tensor_of_class[tensor];
+    const Bytes bytes = input_.graph.bytes(first);
+    const tdl::Region whole = input_.whole(first);
     const auto elements = static_cast<double>(std::max<tdl::Position>(volume(whole), 1));
     double largest = 0;
-    for (Worker worker = 0; worker < request_.workers.count(); ++worker) {
-      const auto part = static_cast<double>(volume(part_of(whole, cuts, request_.workers, worker)));
+    for (Worker worker = 0; worker < context_.workers().count(); ++worker) {
+      const auto part =
+          static_cast<double>(volume(part_of(whole, cuts, context_.workers(), worker)));
       largest = std::max(largest, part / elements);
     }
     return static_cast<Bytes>(static_cast<double>(bytes) * largest) * kept_[tensor];
@@ -150,13 +148,14 @@ class JointSearch {
   // Everything where that is little, else what is near the best known.
   Ways ways_near(const Chosen& best) {
     complete_ = true;
+    const auto few = static_cast<std::size_t>(settings_.ways);
     Ways ways;
     const auto add = [&](std::vector<Cuts> Chosen::*side, const std::vector<Cuts>& all,
                          std::size_t of) {
-      if (all.size() <= kFew) return all;
+      if (all.size() <= few) return all;
       complete_ = false;
       std::vector<Cuts> some = near(all, known(side, best, of));
-      return some.empty() ? std::vector<Cuts>(all.begin(), all.begin() + kFew) : some;
+      return some.empty() ? std::vector<Cuts>(all.begin(), all.begin() + settings_.ways) : some;
     };
     for (std::size_t i = 0; i < all_.tensors.size(); ++i) {
       ways.tensors.push_back(add(&Chosen::tensors, all_.tensors[i], i));
@@ -170,15 +169,16 @@ class JointSearch {
   Chosen solve(const Ways& ways, const Chosen& best) {
     SelectionProblem selection = problem_.build(
         ways,
-        [&](ClassId op, const Cuts& cuts) { return piece_time(request_, problem_, op, cuts); },
-        limit_ ? PartitionProblem::NodeCost(
-                     [&](ClassId tensor, const Cuts& cuts) { return memory(tensor, cuts); })
-               : PartitionProblem::NodeCost());
-    selection.set_usage_limit(limit_);
-    const SelectionResult result =
-        select_strategies(selection, {.seconds = std::max(0.0, request_.seconds - elapsed()) / 2,
-                                      .cancelled = request_.cancelled,
-                                      .start = indices_in(ways, best)});
+        [&](ClassId op, const Cuts& cuts) { return piece_time(context_, problem_, op, cuts); },
+        settings_.memory_limit ? PartitionProblem::ClassCost([&](ClassId tensor, const Cuts& cuts) {
+          return memory(tensor, cuts);
+        })
+                               : PartitionProblem::ClassCost());
+    selection.set_usage_limit(settings_.memory_limit);
+    // Half of what is left, for another round may follow.
+    const double seconds = seconds_left(budget_).value_or(0) / 2;
+    const SelectionResult result = select_strategies(selection, selection_budget(budget_, seconds),
+                                                     rng_, {.start = indices_in(ways, best)});
     Chosen chosen;
     chosen.cost = result.cost;
     chosen.feasible = result.feasible;
@@ -205,11 +205,13 @@ class JointSearch {
     return result;
   }
 
-  const PartitionRequest& request_;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  const PartitionContext& context_;
+  const PartitionInput& input_;
+  const JointSearchSettings& settings_;
+  const Budget& budget_;
+  Rng rng_;
   Traffic traffic_;
   PartitionProblem problem_;
-  std::optional<Bytes> limit_;
   Ways all_;
   std::vector<Chosen> starts_;
   std::vector<std::int64_t> kept_;  // by class of tensors: how many lie in memory for long
@@ -218,42 +220,35 @@ class JointSearch {
 
 }  // namespace
 
-std::int64_t piece_time(const PartitionRequest& request, PartitionProblem& problem, ClassId op,
+std::int64_t piece_time(const PartitionContext& context, PartitionProblem& problem, ClassId op,
                         const Cuts& cuts) {
-  const OpId first = request.input.op_of_class[op];
-  if (request.input.graph.is_source(first) || request.input.graph.is_view(first)) return 0;
-  const tdl::Description* description = request.input.descriptions[first];
+  const PartitionInput& input = context.input();
+  const OpId first = input.op_of_class[op];
+  if (input.graph.is_source(first) || input.graph.is_view(first)) return 0;
+  const tdl::Description* description = input.descriptions[first];
   double longest = 0;
   const std::vector<tdl::Piece>& pieces = problem.pieces(op, cuts);
-  for (Worker worker = 0; worker < request.workers.count(); ++worker) {
-    const DeviceId device = request.devices[worker];
-    const auto whole = static_cast<double>(request.problem.duration(first, device));
+  for (Worker worker = 0; worker < context.workers().count(); ++worker) {
+    const DeviceId device = context.devices()[worker];
+    const auto whole = static_cast<double>(context.problem().duration(first, device));
     double share = 1;
     for (std::size_t v = 0; description != nullptr && v < pieces[worker].box.size(); ++v) {
       share *= static_cast<double>(pieces[worker].box[v].size()) /
                static_cast<double>(description->variables[v].extent);
     }
-    const double launch =
-        std::min(whole, request.problem.cluster().kind_of(device).launch_us * 1000);
+    const double launch = std::min(whole, context.cluster().kind_of(device).launch_us * 1000);
     longest = std::max(longest, launch + (whole - launch) * share);
   }
   return static_cast<std::int64_t>(longest + 0.5);
 }
 
-Plan optcnn(const PartitionRequest& request) {
-  JointSearch joint(request, false, std::nullopt);
-  joint.start_from(data_parallel(request));
-  joint.start_from(equal_chop(request));
-  const Chosen chosen = joint.run();
-  return expand(request.input, request.workers, "optcnn", chosen.tensors, chosen.ops);
-}
-
-Plan joint_search(const PartitionRequest& request, std::optional<Bytes> memory_limit,
-                  const std::vector<Plan>& starts) {
-  JointSearch joint(request, true, memory_limit);
+Plan joint_search(const PartitionContext& context, std::string method,
+                  const JointSearchSettings& settings, const std::vector<Plan>& starts,
+                  const Budget& budget, Rng rng) {
+  JointSearch joint(context, settings, budget, rng);
   for (const Plan& plan : starts) joint.start_from(plan);
   const Chosen chosen = joint.run();
-  return expand(request.input, request.workers, "joint", chosen.tensors, chosen.ops);
+  return expand(context.input(), context.workers(), std::move(method), chosen.tensors, chosen.ops);
 }
 
 }  // namespace emplace
