@@ -23,7 +23,6 @@
 
 #include "placers/all.h"
 
-#include "learn/blas.h"
 #include "support/claims.h"
 #include "support/learning_runs.h"
 #include "support/verdicts.h"
@@ -229,7 +228,6 @@ void reproduce(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  emplace::learn::prepare_tensor_operations();  // before there are threads
   CLI::App app("The papers' comparisons of learned placers, run again.");
   Settings settings;
   Settings quick;

@@ -1,15 +1,15 @@
 // emplace/partition.h over run and report.
-#include <emplace/partition.h>
+#include "run/partition.h"
 
 #include <mutex>
 #include <utility>
 
-#include "selection/solve.h"
+#include <emplace/partition.h>
 
 #include "io/iopddl.h"
 #include "report/partition_report.h"
-#include "run/partition.h"
 #include "run/ticker.h"
+#include "selection/solve.h"
 
 namespace emplace {
 
@@ -33,10 +33,10 @@ Partition partition(const std::shared_ptr<const Problem>& problem,
 }
 
 Nanoseconds Partition::step() const {
-  return state_->answer.outcome.step;
+  return state_->answer.outcome.value.step;
 }
 bool Partition::fits() const {
-  return state_->answer.outcome.fits;
+  return state_->answer.outcome.value.fits();
 }
 Bytes Partition::moved() const {
   return state_->answer.outcome.moved;
@@ -61,8 +61,8 @@ const std::vector<DeviceId>& Partition::placement() const {
 }
 
 Selection select(const std::string& problem_file, const SelectOptions& options) {
-  SelectionResult found = select_strategies(read_iopddl(problem_file), options.budget,
-                                            Rng(options.seed));
+  SelectionResult found =
+      select_strategies(read_iopddl(problem_file), options.budget, Rng(options.seed));
   return {std::move(found.strategies), found.cost, found.lower_bound, found.feasible, found.proven};
 }
 

@@ -7,8 +7,8 @@
 #include "cluster/presets.h"
 
 #include "cli/command.h"
-#include "io/readers.h"
 #include "io/cluster_yaml_writer.h"
+#include "io/readers.h"
 #include "report/table.h"
 
 namespace emplace::cli {

@@ -130,8 +130,7 @@ SubsetProblems SubsetArguments::make(const std::shared_ptr<const Problem>& probl
                                      const Objective& objective) const {
   std::vector<Solution> solutions;
   for (const std::string& path : starts) {
-    PlacementFile file =
-        SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
+    PlacementFile file = SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
     solutions.push_back({std::move(file.placement), std::move(file.schedule), {}, path});
   }
   return {problem, objective, devices, std::move(solutions)};

@@ -54,8 +54,8 @@ void run(const Arguments& arguments) {
 
 void add_export(Command& root, Session&) {
   auto arguments = std::make_shared<Arguments>();
-  Command command = root.command(
-      "export", "Write a placement or its model in a form that other programs take");
+  Command command =
+      root.command("export", "Write a placement or its model in a form that other programs take");
   arguments->problem.add_to(command);
   arguments->saved.add_to(command, /*required=*/false);
   command.text("-f,--format", arguments->format, format_help()).required().type("FORMAT");

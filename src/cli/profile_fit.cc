@@ -16,9 +16,9 @@
 #include "cost/fit.h"
 
 #include "cli/command.h"
+#include "io/cluster_yaml_writer.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "io/cluster_yaml_writer.h"
 #include "report/table.h"
 
 namespace emplace::cli {

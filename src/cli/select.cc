@@ -9,8 +9,8 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "io/file.h"
-#include "report/selection_report.h"
 #include "io/iopddl.h"
+#include "report/selection_report.h"
 #include "selection/solve.h"
 
 namespace emplace::cli {
@@ -38,12 +38,11 @@ void select_strategies(const Arguments& arguments, Session& session) {
       const std::lock_guard lock(mutex);
       return to_line(last);
     });
-    SelectionResult found =
-        emplace::select_strategies(problem, budget, Rng(arguments.seed),
-                                   {.progress = [&](const SelectionProgress& now) {
-                                     const std::lock_guard lock(mutex);
-                                     last = now;
-                                   }});
+    SelectionResult found = emplace::select_strategies(
+        problem, budget, Rng(arguments.seed), {.progress = [&](const SelectionProgress& now) {
+          const std::lock_guard lock(mutex);
+          last = now;
+        }});
     seconds = budget.elapsed_seconds();
     return found;
   }();

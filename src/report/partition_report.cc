@@ -60,7 +60,7 @@ std::string table_of_ways(const PartitionAnswer& answer) {
 
 std::string table_of_devices(const PartitionAnswer& answer) {
   Table devices({{"device"}, {"memory", Table::Align::kRight}, {"of", Table::Align::kRight}});
-  for (const DeviceId device : answer.workers.devices) {
+  for (const DeviceId device : answer.devices()) {
     devices.add({answer.cluster().device(device).name, format_bytes(answer.chosen.peaks[device]),
                  format_bytes(answer.cluster().device(device).memory)});
   }
@@ -74,7 +74,7 @@ std::string verdict(const PartitionAnswer& answer) {
   const WayToRun& chosen = answer.chosen;
   const WayToRun& placed = answer.placed;
   const auto& one = answer.one_device;
-  const int workers = answer.workers.workers.count();
+  const int workers = answer.workers().count();
   if (one && one->fits && (!chosen.fits || one->step <= chosen.step)) {
     return fmt::format(
         "Partitioning does not pay: the step fits {} alone and takes {} there; in parts on {} "
@@ -99,10 +99,11 @@ std::string verdict(const PartitionAnswer& answer) {
 
 std::string to_text(const PartitionAnswer& answer) {
   std::string text = describe_problem(*answer.whole);
-  text += fmt::format(
-      "\ndivided by {} among {} workers ({}), in {} kinds of ops and {} of tensors\n", answer.method,
-      answer.workers.workers.count(), fmt::join(answer.workers.workers.factors(), " x "),
-      answer.input->classes.num_ops, answer.input->classes.num_tensors);
+  text +=
+      fmt::format("\ndivided by {} among {} workers ({}), in {} kinds of ops and {} of tensors\n",
+                  answer.method, answer.workers().count(),
+                  fmt::join(answer.workers().factors(), " x "), answer.input->classes.num_ops,
+                  answer.input->classes.num_tensors);
   text += table_of_ways(answer) + "\n" + table_of_devices(answer) + "\n" + wrapped(verdict(answer));
   if (answer.undivided.empty()) return text;
   return text + wrapped(fmt::format(
@@ -114,8 +115,8 @@ std::string to_text(const PartitionAnswer& answer) {
 std::string to_json(const PartitionAnswer& answer) {
   Json json = json_of(answer.chosen, answer.cluster());
   json["method"] = answer.method;
-  json["workers"] = answer.workers.workers.count();
-  json["factors"] = answer.workers.workers.factors();
+  json["workers"] = answer.workers().count();
+  json["factors"] = answer.workers().factors();
   for (const WayToRun& way : answer.others) {
     json["compared"].push_back(json_of(way, answer.cluster()));
   }
@@ -127,14 +128,14 @@ std::string to_json(const PartitionAnswer& answer) {
 
 std::string plan_json(const PartitionAnswer& answer) {
   std::vector<std::string> names;
-  for (const DeviceId device : answer.workers.devices) {
+  for (const DeviceId device : answer.devices()) {
     names.push_back(answer.cluster().device(device).name);
   }
   return write_partition_json(*answer.graph, answer.input->descriptions, answer.plan,
                               {.cluster = answer.cluster().name(),
                                .devices = names,
-                               .step = answer.outcome.step,
-                               .fits = answer.outcome.fits,
+                               .step = answer.outcome.value.step,
+                               .fits = answer.outcome.value.fits(),
                                .moved = answer.outcome.moved});
 }
 

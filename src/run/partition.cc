@@ -25,7 +25,8 @@ constexpr double kLongestPlacement = 10;
 
 void check(const Problem& problem) {
   if (!problem.compile_options().rules.empty()) {
-    fail_option("pins and what is forbidden are for whole ops; a partition gives every device a part");
+    fail_option(
+        "pins and what is forbidden are for whole ops; a partition gives every device a part");
   }
   if (problem.compile_options().fuse) {
     fail_option("fusion is for whole ops; partitions are found for the ops as they are");
@@ -44,10 +45,10 @@ WayToRun simulate_whole(const Simulator& simulator, std::string name, const Plac
 
 WayToRun way_of(std::string name, const PlanOutcome& outcome) {
   return {.name = std::move(name),
-          .step = outcome.step,
+          .step = outcome.value.step,
           .peaks = outcome.peaks,
           .moved = outcome.moved,
-          .fits = outcome.fits};
+          .fits = outcome.value.fits()};
 }
 
 // Operators that everybody does whole for want of a description.
@@ -56,7 +57,8 @@ std::vector<std::string> undivided_operators(const Graph& graph, const Partition
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     if (graph.is_source(op) || input.descriptions[op] != nullptr) continue;
     std::string type(graph.type(op));
-    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(std::move(type));
+    if (std::find(types.begin(), types.end(), type) == types.end())
+      types.push_back(std::move(type));
   }
   return types;
 }
@@ -72,8 +74,8 @@ class PartitionFinder {
     answer_.whole = problem;
     answer_.graph = std::make_shared<const Graph>(decompose(problem->graph()));
     divided_ = compile(answer_.graph, cluster_, mode_);
-    answer_.workers = workers_on(*divided_, options.workers);
-    if (answer_.workers.workers.count() < 2) {
+    answer_.on = workers_on(*divided_, options.workers);
+    if (answer_.workers().count() < 2) {
       fail_option("the cluster '{}' has one device; expected two or more to divide tensors among",
                   cluster_->name());
     }
@@ -108,11 +110,11 @@ class PartitionFinder {
   }
 
   Plan run(PartitionMethod& method) const {
-    PartitionContext context(*answer_.input, divided_, answer_.workers, mode_);
+    PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
     return method.find(context, options_.budget.restarted(), Rng(options_.seed));
   }
   PlanOutcome outcome_of(const Plan& plan) const {
-    return evaluate_plan(*answer_.input, plan, cluster_, answer_.workers.devices, mode_);
+    return evaluate_plan(*answer_.input, plan, cluster_, answer_.devices(), mode_);
   }
 
   // The whole model on the best of the workers' devices, and placed op by op.
@@ -120,7 +122,7 @@ class PartitionFinder {
     tell("simulating one device");
     const auto simulator = std::make_shared<const Simulator>(answer_.whole);
     PlaceContext context(simulator);
-    const SingleDevices singles = try_single_devices(context.evaluator(), answer_.workers.devices);
+    const SingleDevices singles = try_single_devices(context.evaluator(), answer_.devices());
     const auto& best = singles.fitting ? singles.fitting : singles.fastest;
     if (best) {
       answer_.one_device_name = cluster_->device(best->device).name;

@@ -32,21 +32,23 @@ struct PartitionAnswer {
   std::shared_ptr<const Problem> whole;  // as it was given
   std::shared_ptr<const Graph> graph;    // of the operators that are divided
   std::shared_ptr<const PartitionInput> input;
-  WorkerDevices workers;
+  std::optional<WorkerDevices> on;  // who shares the work
   Plan plan;
   PlanOutcome outcome;
   WayToRun chosen;
-  std::vector<WayToRun> others;         // what other methods make of it
-  std::optional<WayToRun> one_device;   // the best; nothing where no device may run every op
+  std::vector<WayToRun> others;        // what other methods make of it
+  std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;
-  WayToRun placed;                      // whole ops, by `auto`
-  std::vector<std::string> undivided;   // operators that every worker computes whole
+  WayToRun placed;                     // whole ops, by `auto`
+  std::vector<std::string> undivided;  // operators that every worker computes whole
 
   const Cluster& cluster() const { return whole->cluster(); }
+  const Workers& workers() const { return on->workers; }
+  const std::vector<DeviceId>& devices() const { return on->devices; }  // by worker
 };
 
-// `on_phase` is told what is being done, from the thread that does it; may be empty. Throws an Error
-// when the problem has rules or fused ops, which are for whole ops, or too few devices.
+// `on_phase` is told what is being done, from the thread that does it; may be empty. Throws an
+// Error when the problem has rules or fused ops, which are for whole ops, or too few devices.
 PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
                                const PartitionOptions& options,
                                const std::function<void(const std::string&)>& on_phase = {});

@@ -1,3 +1,5 @@
+#include "run/training_tasks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -10,11 +12,11 @@
 
 #include "sim/simulator.h"
 
-#include "cli/exercises.h"
+#include "io/model_formats.h"
 #include "io/readers.h"
 #include "zoo/registry.h"
 
-namespace emplace::cli {
+namespace emplace {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,18 +82,11 @@ void add_range(const std::string& name, std::vector<std::string>& result) {
   }
 }
 
-bool is_model_file(const fs::path& path) {
-  const std::string name = path.filename().string();
-  for (const char* ending : {".json", ".json.gz", ".onnx", ".onnx.gz"}) {
-    if (name.ends_with(ending)) return true;
-  }
-  return false;
-}
-
 void add_folder(const std::string& folder, std::vector<std::string>& result) {
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_regular_file() && is_model_file(entry.path())) found.push_back(entry.path());
+    if (entry.is_regular_file() && has_model_ending(entry.path().filename().string()))
+      found.push_back(entry.path());
   }
   if (found.empty()) fail_input("{}: has no model file (.json, .onnx, also gzipped)", folder);
   std::sort(found.begin(), found.end());
@@ -126,7 +121,7 @@ std::vector<std::string> list_models(const std::vector<std::string>& texts) {
       }
     }
   }
-  if (result.empty()) fail_option("--graphs: expected at least one graph");
+  if (result.empty()) fail_option("graphs: expected at least one");
   return result;
 }
 
@@ -135,7 +130,7 @@ std::vector<std::string> list_clusters(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     for (const std::string& name : split(text)) result.push_back(name);
   }
-  if (result.empty()) fail_option("--clusters: expected at least one cluster");
+  if (result.empty()) fail_option("clusters: expected at least one");
   return result;
 }
 
@@ -170,4 +165,4 @@ std::vector<NamedProblem> cross(const std::vector<std::string>& models,
   return result;
 }
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -7,7 +7,7 @@
 
 #include "cost/problem.h"
 
-namespace emplace::cli {
+namespace emplace {
 
 // The models that a list names, at commas or spaces: files; every model file of a folder; zoo
 // models; families, "family:ptb:seed=0..31" being 32 graphs. Throws an Error where there is none.
@@ -27,4 +27,4 @@ std::vector<NamedProblem> cross(const std::vector<std::string>& models,
                                 const std::vector<std::string>& clusters,
                                 const std::vector<double>& memory_shares, int threads);
 
-}  // namespace emplace::cli
+}  // namespace emplace

@@ -39,8 +39,7 @@ std::string run_case(const std::string& key, const TinyCase& tiny) {
   Budget budget;
   budget.evaluations = kEvaluations;
   PlaceContext context(tiny.problem);
-  const PlaceResult result =
-      all_placers().make({key, {}})->place(context, budget, Rng(kSeed));
+  const PlaceResult result = all_placers().make({key, {}})->place(context, budget, Rng(kSeed));
   const Timeline timeline = Simulator(tiny.problem).run(result.placement, result.schedule);
   std::string text = fmt::format("case: {}\n", tiny.name);
   text += fmt::format("  step: {} ns\n", timeline.step);

@@ -236,9 +236,8 @@ TEST_P(PlacerConformance, places_alike_with_its_options_left_out_and_with_their_
   const PlaceResult spelled_out =
       all_placers().make(spec)->place(context, evaluations(kEvaluations), Rng(1));
   PlaceContext another(problem);
-  const PlaceResult left_out = all_placers()
-                                   .make({GetParam(), {}})
-                                   ->place(another, evaluations(kEvaluations), Rng(1));
+  const PlaceResult left_out =
+      all_placers().make({GetParam(), {}})->place(another, evaluations(kEvaluations), Rng(1));
   EXPECT_EQ(spelled_out.placement, left_out.placement);
 }
 

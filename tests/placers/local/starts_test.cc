@@ -29,7 +29,8 @@ TEST(ClassicalStarts, are_valid_valued_sorted_and_distinct) {
     EXPECT_EQ(context.incumbent().value(), starts.front().value);
     for (std::size_t a = 0; a < starts.size(); ++a) {
       check_placement(*problem, starts[a].placement);
-      EXPECT_EQ(starts[a].value, context.evaluator().evaluate(starts[a].placement, starts[a].schedule));
+      EXPECT_EQ(starts[a].value,
+                context.evaluator().evaluate(starts[a].placement, starts[a].schedule));
       EXPECT_FALSE(starts[a].origin.empty());
       if (a > 0) {
         EXPECT_FALSE(starts[a].value < starts[a - 1].value);
