@@ -35,7 +35,8 @@ std::string exported(const Arguments& arguments) {
 std::string format_help() {
   std::vector<std::string> formats;
   for (const Exporter& exporter : exporters()) {
-    formats.push_back(fmt::format("{} ({})", exporter.name, exporter.summary));
+    formats.push_back(fmt::format("{} ({}{})", exporter.name, exporter.summary,
+                                  exporter.needs_placement ? "" : "; needs no placement"));
   }
   return fmt::format("{}", fmt::join(formats, ", "));
 }

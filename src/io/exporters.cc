@@ -53,8 +53,8 @@ constexpr std::array<Exporter, 5> kExporters{{
     {"trace", "timeline for Perfetto or chrome://tracing", true, export_trace},
     {"dot", "graph coloured by device, for Graphviz", true, export_dot},
     {"placement", "with what is predicted for this cluster", true, export_placement},
-    {"graph", "the model as graph JSON; needs no placement", false, export_graph},
-    {"onnx", "the model, a forward pass, as ONNX; needs no placement", false, export_onnx},
+    {"graph", "the model as graph JSON", false, export_graph},
+    {"onnx", "the model, a forward pass, as ONNX", false, export_onnx},
 }};
 
 }  // namespace
