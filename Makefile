@@ -1,19 +1,23 @@
 # What people type. Each target does its own set-up first.
-.PHONY: build demo test bench format lint debug clean
+.PHONY: build program demo test bench format lint debug clean
 
-SOURCES := $(shell find src tests bench -name '*.cc' -o -name '*.h')
+SOURCES := $(shell find include src tests bench examples -name '*.cc' -o -name '*.h')
 
 build: build/build.ninja
 	@cmake --build build
+
+# The program without what needs libtorch.
+program: build/build.ninja
+	@cmake --build build --target emplace_cli
 
 build/build.ninja: tools/packages.txt CMakePresets.json
 	@tools/setup.sh
 	@cmake --preset release >/dev/null
 
-demo: build
+demo: program
 	@mkdir -p demo-out
-	@build/emplace compare examples/gnmt4-b256.json.gz --cluster 4xh200 --schedulers best --time 5s \
-	  --output demo-out/placement.json --trace demo-out/timeline.json
+	@build/emplace compare examples/gnmt4-b256.json.gz --cluster 4xh200 --placers heuristic,partition,auto \
+	  --schedulers best --time 15s --output demo-out/placement.json --trace demo-out/timeline.json
 
 test: build
 	@ctest --preset release --parallel 2
@@ -25,6 +29,7 @@ debug:
 	@ctest --preset debug --parallel 2
 
 bench: build
+	@cmake --build build --target bench_all
 	@bench/run.sh
 
 format:

@@ -19,7 +19,7 @@ LAYERS = {
     "io": 9,
     "run": 10,
     "report": 11,
-    "cli": 12,
+    "api": 12, "cli": 12,
 }
 
 # Rooms of one layer that may be used all the same: (path of the user, room).

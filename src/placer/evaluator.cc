@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/throughput.h"
+
 namespace emplace {
 
 class Evaluator::Lease {

@@ -170,7 +170,8 @@ TEST_F(LearnedCommand, a_run_that_is_done_is_not_run_again) {
 TEST_F(LearnedCommand, a_checkpoint_is_not_overwritten_by_another_run) {
   expect_done("-p post --evaluations 40 --checkpoint state");
   const std::string state = folder_.read("state");
-  expect_refused("-p post --evaluations 40 --checkpoint state", {"--checkpoint state", "--resume"});
+  expect_refused("-p post --evaluations 40 --checkpoint state",
+                 {"checkpoint state: exists", "resume it"});
   EXPECT_EQ(folder_.read("state"), state);
 }
 
@@ -213,19 +214,19 @@ TEST_F(LearnedCommand, foreign_checkpoints_are_refused) {
 }
 
 TEST_F(LearnedCommand, options_without_use_are_refused) {
-  expect_refused("-p heft --checkpoint state", {"--checkpoint state", "'heft'"});
-  expect_refused("-p heft --device cpu", {"--device cpu", "placers that learn"});
-  expect_refused("-p auto --curves curves", {"--curves curves", "'auto'"});
-  expect_refused("-p post,'post(groups=9)' --checkpoint state", {"--checkpoint state", "one run"});
+  expect_refused("-p heft --checkpoint state", {"checkpoint state", "'heft'"});
+  expect_refused("-p heft --device cpu", {"device cpu", "placers that learn"});
+  expect_refused("-p auto --curves curves", {"curves curves", "'auto'"});
+  expect_refused("-p post,'post(groups=9)' --checkpoint state", {"checkpoint state", "one run"});
   const CommandResult several = folder_.emplace(
       "place family:ptb:sequence=6 -c 2xa100+cpu --devices 2 -p post --checkpoint state");
   EXPECT_EQ(several.exit_code, 2);
-  EXPECT_THAT(several.err, HasSubstr("--checkpoint state is for one run: with --devices"));
+  EXPECT_THAT(several.err, HasSubstr("checkpoint state is for one run: every set of devices"));
   expect_refused("-p post --resume", {"--checkpoint"});
   expect_refused("-p post --checkpoint state --checkpoint-every often", {"often"});
   expect_refused("-p post --checkpoint none/state", {"none/state", "no folder"});
-  expect_refused("-p post --checkpoint .", {"--checkpoint .", "is a directory"});
-  expect_refused("-p heft,post --checkpoint .", {"--checkpoint .", "is a directory"});
+  expect_refused("-p post --checkpoint .", {"checkpoint .: is a directory"});
+  expect_refused("-p heft,post --checkpoint .", {"checkpoint .: is a directory"});
   expect_refused("-p post --checkpoint /proc/state", {"/proc/state: cannot be written"});
   expect_refused("-p post --curves none/curves", {"none/curves", "no folder"});
   expect_refused("-p post --device gpu", {"'gpu'", "expected cpu"});
@@ -238,7 +239,7 @@ TEST_F(LearnedCommand, a_checkpoint_may_be_that_of_one_of_several_runs) {
   const std::string run = "-p heft,post --evaluations 40 --checkpoint state ";
   expect_done(run);
   ASSERT_TRUE(folder_.has("state"));
-  expect_refused(run, {"--checkpoint state", "--resume"});
+  expect_refused(run, {"checkpoint state: exists", "resume it"});
   expect_done(run + "--resume");
   expect_refused(run + "--resume --seed 9", {"state: a checkpoint", "another seed"});
 }

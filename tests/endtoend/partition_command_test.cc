@@ -1,120 +1,107 @@
-// `emplace partition --iopddl`, as a person runs it; answers are checked by adding up.
-#include <filesystem>
-
-#include <fmt/format.h>
+// `emplace partition MODEL`, as a person runs it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
-#include "support/strategy_checker.h"
 
 namespace emplace {
 namespace {
 
-using testing::check_selection;
-using testing::CheckedSelection;
+using ::testing::AllOf;
 using testing::CommandResult;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
-// The contest's example, whose limit its cheapest selection just fits in.
-constexpr const char* kExample = R"({"problem": {"name": "example",
-  "nodes": {"intervals": [[30, 70], [40, 70], [50, 120], [110, 140], [110, 150]],
-            "costs": [[15], [55, 65], [25, 45, 35], [85, 75], [95]],
-            "usages": [[10], [25, 25], [15, 20, 15], [10, 10], [15]]},
-  "edges": {"nodes": [[0, 1], [0, 2], [1, 3], [2, 4], [3, 4]],
-            "costs": [[30, 40], [50, 10, 40], [90, 10, 20, 80], [60, 20, 30], [70, 60]]},
-  "usage_limit": 50}})";
+constexpr const char* kModel = "zoo:stacked-rnn:layers=2,hidden=256,sequence=3,batch=16";
 
-class PartitionCommand : public ::testing::Test {
- protected:
-  PartitionCommand() { folder_.write("example.json", kExample); }
-
-  CheckedSelection check(const std::string& problem, const Json& solution) const {
-    return check_selection(problem, solution["strategies"].get<std::vector<std::int32_t>>());
-  }
-
-  TemporaryFolder folder_;
-};
-
-TEST_F(PartitionCommand, writes_the_best_selection_of_the_example) {
-  const CommandResult result =
-      folder_.emplace("partition --iopddl example.json --time 5s -o out.json");
+TEST(PartitionCommand, prints_a_comparison_and_a_verdict) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(std::string("partition ") + kModel +
+                                              " --cluster 4xp100 --time 2s -o plan.json");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("no selection costs less"));
-  EXPECT_THAT(result.out, HasSubstr("wrote out.json"));
-  const Json solution = Json::parse(folder_.read("out.json"));
-  EXPECT_EQ(solution["format"], "emplace.strategies/1");
-  const CheckedSelection checked = check(kExample, solution);
-  EXPECT_THAT(checked.error, IsEmpty());
-  EXPECT_TRUE(checked.fits);
-  EXPECT_FALSE(checked.forbidden);
-  EXPECT_TRUE(checked.cost == solution["cost"].get<std::int64_t>());
-  EXPECT_EQ(solution["cost"], 445);  // by trying everything
-  EXPECT_EQ(solution["lower_bound"], solution["cost"]);
+  for (const char* part : {"search", "tofu", "optcnn", "data-parallel", "all-row", "equal-chop",
+                           "spartan", "one device", "placement", "gpu3", "wrote plan.json"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  const Json plan = Json::parse(folder.read("plan.json"));
+  EXPECT_EQ(plan["format"], "emplace.partition/1");
+  EXPECT_EQ(plan["factors"], Json({2, 2}));
+  EXPECT_EQ(plan["devices"].size(), 4U);
+  EXPECT_EQ(plan["tensors"]["layer.0.weight_hh"]["split"].size(), 2U);
+  EXPECT_EQ(plan["ops"]["layer.0.step.0.Gemm"]["strategy"].size(), 2U);
 }
 
-TEST_F(PartitionCommand, json_is_all_that_goes_to_standard_output) {
-  const CommandResult result = folder_.emplace("partition --iopddl example.json --json");
-  EXPECT_EQ(result.exit_code, 0);
-  const Json json = Json::parse(result.out);
-  EXPECT_EQ(json["feasible"], true);
-  EXPECT_EQ(json["proven"], true);
-  EXPECT_EQ(json["peak_usage"], 50);
-}
-
-TEST_F(PartitionCommand, exits_with_1_and_writes_nothing_when_nothing_fits) {
-  Json problem = Json::parse(kExample);
-  problem["problem"]["usage_limit"] = 49;
-  folder_.write("tight.json", problem.dump());
+// Our search is no slower than any other method.
+TEST(PartitionCommand, the_search_is_the_best_of_them) {
+  TemporaryFolder folder;
   const CommandResult result =
-      folder_.emplace("partition --iopddl tight.json --time 1s -o out.json");
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.out, HasSubstr("no selection is feasible"));
-  EXPECT_FALSE(folder_.has("out.json"));
-}
-
-TEST_F(PartitionCommand, exits_with_2_for_bad_input) {
-  folder_.write("bad.json", R"({"problem": {"nodes": {"costs": [[]], "usages": [[]]}}})");
-  const CommandResult bad = folder_.emplace("partition --iopddl bad.json");
-  EXPECT_EQ(bad.exit_code, 2);
-  EXPECT_THAT(bad.err, HasSubstr("bad.json: nodes.costs[0]"));
-  EXPECT_EQ(folder_.emplace("partition --iopddl nowhere.json").exit_code, 2);
-  EXPECT_EQ(folder_.emplace("partition --iopddl example.json --time soon").exit_code, 2);
-  EXPECT_EQ(folder_.emplace("partition --iopddl example.json -o no/such/out.json").exit_code, 2);
-  EXPECT_EQ(folder_.emplace("partition").exit_code, 2);
-}
-
-TEST_F(PartitionCommand, help_shows_an_example) {
-  EXPECT_THAT(folder_.emplace("partition --help").out, HasSubstr("Example: emplace partition"));
-}
-
-// Problems of the contest, where they are at hand.
-class ContestProblem : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(ContestProblem, is_solved_and_checked) {
-  const std::filesystem::path path = std::filesystem::path(EMPLACE_SOURCE_DIR).parent_path() /
-                                     "shared/data/peers/iopddl" /
-                                     fmt::format("asplos-2025-iopddl-{}.json.gz", GetParam());
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
-  const TemporaryFolder folder;
-  const CommandResult result = folder.emplace(
-      fmt::format("partition --iopddl {} --time 4s --threads 2 -o out.json", path.string()));
+      folder.emplace(std::string("partition ") + kModel + " --cluster 4xp100 --time 2s --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json solution = Json::parse(folder.read("out.json"));
-  const CheckedSelection checked = check_selection(
-      testing::read_plain(path.string()), solution["strategies"].get<std::vector<std::int32_t>>());
-  EXPECT_THAT(checked.error, IsEmpty());
-  EXPECT_TRUE(checked.fits);
-  EXPECT_FALSE(checked.forbidden);
-  EXPECT_TRUE(checked.cost == solution["cost"].get<std::int64_t>());
-  EXPECT_LE(solution["lower_bound"].get<std::int64_t>(), solution["cost"].get<std::int64_t>());
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["compared"].size(), 6U);
+  for (const Json& other : json["compared"]) {
+    EXPECT_LE(json["step_ns"].get<std::int64_t>(), other["step_ns"].get<std::int64_t>())
+        << other["how"];
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Peers, ContestProblem, ::testing::Values("B", "G"));
+TEST(PartitionCommand, the_divided_graph_simulates_to_the_same_step) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(
+      std::string("partition ") + kModel +
+      " --method tofu --cluster 4xp100 --graph divided.json.gz --placement where.json --trace "
+      "timeline.json --time 1s --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const CommandResult simulated =
+      folder.emplace("simulate divided.json.gz where.json --cluster 4xp100 --json");
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  EXPECT_EQ(Json::parse(simulated.out)["step_ns"], Json::parse(result.out)["step_ns"]);
+  EXPECT_FALSE(folder.read("timeline.json").empty());
+}
+
+// A tiny model fits one device and is as fast there.
+TEST(PartitionCommand, says_that_it_does_not_pay) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(
+      "partition zoo:stacked-rnn:layers=1,hidden=32,sequence=2,batch=4 --cluster 4xp100 --time 1s");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Partitioning does not pay: the step fits gpu0 alone"));
+}
+
+TEST(PartitionCommand, says_what_is_short_where_nothing_fits) {
+  TemporaryFolder folder;
+  folder.write("small.yaml", R"(format: emplace.cluster/1
+name: small
+devices: [{name: gpu, kind: p100, memory: 1MiB, count: 2}]
+links: [{bandwidth: 10GB/s}]
+)");
+  const CommandResult result =
+      folder.emplace(std::string("partition ") + kModel + " --cluster small.yaml --time 1s");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Nothing fits"));
+}
+
+TEST(PartitionCommand, refuses_what_it_cannot_do) {
+  TemporaryFolder folder;
+  const auto error = [&](const std::string& arguments) {
+    const CommandResult result = folder.emplace("partition " + arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.out, IsEmpty());
+    return result.err;
+  };
+  const std::string model(kModel);
+  EXPECT_THAT(error(""), HasSubstr("model is required"));
+  EXPECT_THAT(
+      error(model + " --cluster 4xp100 --method toffu"),
+      AllOf(HasSubstr("unknown partitioning method 'toffu'"), HasSubstr("did you mean 'tofu'")));
+  EXPECT_THAT(error(model + " --cluster 1xp100"), HasSubstr("has one device"));
+  EXPECT_THAT(error(model + " --cluster 2xp100 --workers 4"), HasSubstr("4 workers"));
+  EXPECT_THAT(error(model + " --cluster 2xp100 --pin \"a=gpu0\""),
+              HasSubstr("pins and what is forbidden are for whole ops"));
+}
 
 }  // namespace
 }  // namespace emplace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
+#include "support/learned_placers.h"
 
 namespace emplace {
 namespace {
@@ -92,8 +93,11 @@ TEST_F(PlaceCommand, bad_rules_are_refused) {
 }
 
 TEST_F(PlaceCommand, no_more_devices_are_used_than_asked_for) {
-  for (const std::string placer :
-       {"single,expert,scotch,dp,lns,post", "round_robin", "hash", "metis", "heft"}) {
+  const std::string several = "single,expert,scotch,dp,lns";
+  const std::string learned = learned_placers().empty() ? "" : ",post";
+  for (const std::string& placer :
+       {several + learned, std::string("round_robin"), std::string("hash"), std::string("metis"),
+        std::string("heft")}) {
     const Json one = place("--devices 1 --evaluations 100 -p " + placer);
     EXPECT_EQ(one["step_ns"], 210000) << placer << ": a fast device with everything";
     EXPECT_EQ(one["optimal"], true) << "nothing on one device is faster";
@@ -113,7 +117,8 @@ TEST_F(PlaceCommand, no_more_devices_are_used_than_asked_for) {
 }
 
 TEST_F(PlaceCommand, device_caps_that_cannot_be_kept_are_refused) {
-  expect_refused("--devices 1 --pin left=d0 --pin right=d1", {"--devices 1", "may run every op"});
+  expect_refused("--devices 1 --pin left=d0 --pin right=d1",
+                 {"at most 1 devices", "may run every op"});
   EXPECT_EQ(run("place fork.json -c four.yaml --devices 0").exit_code, 2);
   EXPECT_EQ(run("place fork.json -c four.yaml --devices many").exit_code, 2);
 }
@@ -224,7 +229,7 @@ TEST_F(PlaceCommand, says_what_would_make_it_fit) {
   EXPECT_THAT(result.out, HasSubstr("does not fit: 'd0'"));
   EXPECT_THAT(result.out, HasSubstr("it would fit with 1.21 times the memory"));
   EXPECT_THAT(result.out, HasSubstr("a smaller batch would help"));
-  EXPECT_THAT(result.out, Not(HasSubstr("--recompute")));
+  EXPECT_THAT(result.out, Not(HasSubstr("recomputing")));
 }
 
 TEST_F(PlaceCommand, an_interrupted_search_still_writes_the_best) {

@@ -130,7 +130,7 @@ TEST_F(ProfileFit, kinds_of_the_file_replace_those_of_a_preset) {
   const CommandResult other =
       folder_.emplace("place two.json --cluster 1xp100 --kinds h200.yaml --placer single");
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.err, HasSubstr("--kinds h200.yaml: has no kind"));
+  EXPECT_THAT(other.err, HasSubstr("h200.yaml: has no kind"));
 }
 
 TEST_F(ProfileFit, mistakes_are_named) {

@@ -16,8 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TemporaryFolder;
 
-constexpr const char* kSmall =
-    " --clusters 2xp100 --policy gdp --width 8 --layers 1 --steps 2 --exercises-per-step 2 ";
+constexpr const char* kSmall = " --clusters 2xp100 --policy gdp --width 8 --layers 1 --steps 2 ";
 constexpr const char* kGraphs = " --graphs family:ptb:sequence=2,seed=0..1 ";
 
 constexpr const char* kChain = R"({
@@ -58,13 +57,13 @@ class TrainCommand : public ::testing::Test {
 TEST_F(TrainCommand, writes_a_policy_that_places) {
   const std::string said =
       done(std::string(kSmall) + kGraphs + "--imitate expert --imitation-steps 1 -o my.policy");
-  EXPECT_THAT(said, AllOf(HasSubstr("2 exercises"), HasSubstr("wrote the policy to my.policy")));
+  EXPECT_THAT(said, AllOf(HasSubstr("2 tasks"), HasSubstr("wrote the policy to my.policy")));
   ASSERT_TRUE(folder_.has("my.policy"));
   EXPECT_EQ(folder_.num_files(), 1U);
   EXPECT_THAT(done("--describe my.policy"),
               AllOf(HasSubstr("policy: gdp"), HasSubstr("width 8, layers 1"),
                     HasSubstr("family:ptb:sequence=2,seed=0..1"), HasSubstr("2xp100"),
-                    HasSubstr("exercises: 2\n"), HasSubstr("1 of imitation of expert"),
+                    HasSubstr("tasks: 2\n"), HasSubstr("1 of imitation of expert"),
                     HasSubstr("2 of practice"), HasSubstr("seed: 1\n")));
   const CommandResult placed = folder_.emplace(
       "place family:ptb:sequence=2,seed=9 -c 4xp100 -p 'gdp(policy=my.policy)' -o placed.json");
@@ -93,7 +92,7 @@ TEST_F(TrainCommand, goes_on_from_a_policy) {
 TEST_F(TrainCommand, multiplies_graphs_clusters_and_memory) {
   EXPECT_THAT(done("--graphs family:ptb:sequence=2,seed=0..1 --clusters 2xp100,4xp100 "
                    "--memory 0.5,0.9 --width 8 --steps 0 -o my.policy"),
-              HasSubstr("8 exercises, 0 placements"));
+              HasSubstr("8 tasks, 0 placements"));
 }
 
 TEST_F(TrainCommand, reads_the_model_files_of_a_folder) {
@@ -103,12 +102,12 @@ TEST_F(TrainCommand, reads_the_model_files_of_a_folder) {
     folder_.write("graphs/" + name, kChain);
   }
   EXPECT_THAT(done(std::string(kSmall) + "--graphs graphs,family:ptb:sequence=2 -o my.policy"),
-              HasSubstr("3 exercises"));
+              HasSubstr("3 tasks"));
 }
 
 TEST_F(TrainCommand, says_what_is_missing) {
   expect_refused(std::string(kSmall) + kGraphs, "--output");
-  expect_refused(std::string(kSmall) + "-o my.policy", "--graphs");
+  expect_refused(std::string(kSmall) + "-o my.policy", "graphs and clusters are missing");
 }
 
 TEST_F(TrainCommand, refuses_graphs_and_clusters_that_there_are_not) {

@@ -99,7 +99,7 @@ TEST_F(ZooCommand, export_writes_valid_onnx_of_the_forward_pass) {
   run("zoo export resnet-50:training=false -o s.onnx");
   expect_refused("zoo export resnet-50:training=true -o t.onnx", "ONNX holds a forward pass");
   expect_refused("zoo export resnet-50 --optimizer sgd -o t.onnx",
-                 "--optimizer sgd is for a training step");
+                 "optimizer sgd is for a training step");
   expect_refused("zoo export resnet-50:dtype=bfloat16 -o t.onnx", "takes no bfloat16");
   expect_refused("zoo export resnet-50 -o t.txt", "expected a name that ends in .json");
   expect_refused("zoo export resnet-50:layer=3 -o t.json", "unknown option 'layer'");
@@ -149,9 +149,9 @@ TEST_F(ZooCommand, options_of_a_training_step_are_refused_where_there_is_none) {
   run("zoo export alexnet:batch=2 -o a.onnx");
   run("zoo export alexnet:batch=2 -o a.json");
   expect_refused("place a.onnx -c 1xh200 --recompute features",
-                 "--recompute features is for a training step: give --training too");
+                 "recomputing features is for a training step: ask for training too");
   expect_refused("place a.onnx -c 1xh200 --colocate-gradients",
-                 "--colocate-gradients is for a training step: give --training too");
+                 "colocating gradients is for a training step: ask for training too");
   expect_refused("place zoo:alexnet:training=false -c 1xh200 --optimizer adam",
                  "'zoo:alexnet:training=false' is a forward pass");
   expect_refused("place zoo:alexnet -c 1xh200 --optimizer adamw", "adamw");

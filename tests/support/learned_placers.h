@@ -10,7 +10,7 @@ namespace emplace {
 inline std::vector<const MethodInfo*> learned_placers() {
   std::vector<const MethodInfo*> learned;
   for (const MethodInfo* info : all_placers().list()) {
-    if (info->family == "learned") learned.push_back(info);
+    if (info->learns) learned.push_back(info);
   }
   return learned;
 }

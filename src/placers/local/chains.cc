@@ -19,9 +19,9 @@ constexpr std::int64_t kLeastTurns = 64;
 constexpr OpId kOpsForOneChain = 200'000;
 
 // How much of the budget has gone since this was made.
-class Progress {
+class BudgetProgress {
  public:
-  Progress(const Budget& budget, std::int64_t evaluations)
+  BudgetProgress(const Budget& budget, std::int64_t evaluations)
       : budget_(budget), seconds_(budget.elapsed_seconds()), evaluations_(evaluations) {}
 
   double at(std::int64_t evaluations) const {
@@ -68,7 +68,7 @@ void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, PlaceContext&
   Budget clock = budget;
   clock.evaluations.reset();
   const std::int64_t before = context.evaluations();
-  const Progress progress(budget, before);
+  const BudgetProgress progress(budget, before);
   const std::int64_t length = turn_length(context.problem(), budget, before, chains.size());
   std::vector<Chain*> active;
   while (!budget.spent(context.evaluations()) && !incumbent.optimal()) {

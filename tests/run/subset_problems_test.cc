@@ -1,0 +1,123 @@
+#include "run/subset_problems.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/error_text.h"
+#include "support/fork.h"
+
+namespace emplace {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Solution start(Placement placement, const std::string& name) {
+  return {.placement = std::move(placement), .origin = name};
+}
+
+TEST(SubsetProblems, are_the_whole_problem_where_all_devices_may_be_used) {
+  for (const int most : {0, 3, 9}) {
+    const SubsetProblems problems(fork_on(gpu_cluster(3)), {}, most);
+    ASSERT_EQ(problems.list().size(), 1U);
+    EXPECT_EQ(problems.list()[0].simulator, problems.whole());
+    EXPECT_THAT(problems.list()[0].devices, ElementsAre(0, 1, 2));
+    EXPECT_TRUE(problems.complete());
+    EXPECT_EQ(problems.bound().step, kForkBound);
+  }
+}
+
+TEST(SubsetProblems, have_at_most_as_many_devices_as_wanted) {
+  ClusterSpec cluster = gpu_cluster(4);
+  cluster.devices[3].slowdown = Decimal{4, 0};
+  const SubsetProblems problems(fork_on(cluster), {}, 2);
+  ASSERT_FALSE(problems.list().empty());
+  for (const SubsetProblem& subset : problems.list()) {
+    EXPECT_EQ(subset.devices.size(), 2U);
+    EXPECT_EQ(subset.simulator->problem().num_devices(), 2);
+  }
+  EXPECT_THAT(problems.list()[0].devices, ElementsAre(0, 1)) << "the fastest first";
+  EXPECT_EQ(problems.bound().step, kForkBound) << "the lowest of the subsets'";
+}
+
+TEST(SubsetProblems, bound_of_one_device_is_its_work) {
+  const SubsetProblems problems(fork_on(gpu_cluster(3)), {}, 1);
+  EXPECT_EQ(problems.bound().step, kForkOnOne);
+}
+
+TEST(SubsetProblems, value_and_sort_the_starts) {
+  const SubsetProblems problems(fork_on(gpu_cluster(2)), {}, 0,
+                                {start({0, 0, 0, 0}, "one"), start({0, 0, 1, 0}, "two")});
+  ASSERT_EQ(problems.starts().size(), 2U);
+  EXPECT_EQ(problems.starts()[0].origin, "two");
+  EXPECT_EQ(problems.starts()[0].value.step, kForkOnTwo);
+  EXPECT_EQ(problems.starts()[1].value.step, kForkOnOne);
+}
+
+TEST(SubsetProblems, begin_with_the_devices_of_the_best_start) {
+  const SubsetProblems problems(fork_on(gpu_cluster(4)), {}, 2, {start({3, 3, 2, 3}, "mine")});
+  EXPECT_THAT(problems.list()[0].devices, ElementsAre(2, 3));
+  ASSERT_EQ(problems.list()[0].starts.size(), 1U);
+  EXPECT_THAT(problems.list()[0].starts[0].placement, ElementsAre(1, 1, 0, 1))
+      << "in the subset's numbers";
+}
+
+TEST(SubsetProblems, refuse_a_start_that_uses_more_devices) {
+  EXPECT_EQ(error_text([] {
+              SubsetProblems(fork_on(gpu_cluster(3)), {}, 1, {start({0, 0, 1, 0}, "mine.json")});
+            }),
+            "mine.json: uses 2 devices; at most 1 were asked for");
+}
+
+TEST(SubsetProblems, refuse_pins_that_so_few_devices_cannot_keep) {
+  const CompileOptions options{.rules = {DeviceRule::parse(DeviceRule::Kind::kPin, "left=gpu0"),
+                                         DeviceRule::parse(DeviceRule::Kind::kPin, "right=gpu1")}};
+  EXPECT_THAT(error_text([&] { SubsetProblems(fork_on(gpu_cluster(3), options), {}, 1); }),
+              AllOf(HasSubstr("at most 1 devices"), HasSubstr("may run every op")));
+}
+
+TEST(SubsetProblems, say_why_nothing_fits) {
+  const auto problem = [](Bytes memory) {
+    return compile_timed(fork_graph(3000), gpu_cluster(2, memory));
+  };
+  EXPECT_FALSE(SubsetProblems(problem(6500), {}).why_nothing_fits());
+  const SubsetProblems none(problem(1000), {});
+  ASSERT_TRUE(none.why_nothing_fits());
+  EXPECT_EQ(none.bound().step, 0) << "nothing is known of what there is not";
+  const SubsetProblems on_one(problem(6500), {}, 1);
+  ASSERT_TRUE(on_one.why_nothing_fits());
+  EXPECT_THAT(*on_one.why_nothing_fits(), HasSubstr("on 1 devices"));
+}
+
+TEST(SubsetProblems, refuse_a_device_without_links) {
+  ClusterSpec cluster = gpu_cluster(2);
+  cluster.links.clear();
+  EXPECT_THAT(error_text([&] { SubsetProblems(fork_on(cluster), {}); }),
+              AllOf(HasSubstr("device 'gpu0'"), HasSubstr("no link")));
+}
+
+TEST(SubsetProblem, translates_placements_there_and_back) {
+  const DeviceSet devices{1, 3};
+  EXPECT_EQ(to_whole({0, 1, 1}, devices), (Placement{1, 3, 3}));
+  EXPECT_EQ(to_subset({1, 3, 3}, devices), (Placement{0, 1, 1}));
+  EXPECT_FALSE(to_subset({1, 2, 3}, devices));
+}
+
+TEST(SubsetProblem, lasts_as_long_and_keeps_rules) {
+  ClusterSpec cluster = gpu_cluster(4);
+  cluster.devices[2].slowdown = Decimal{3, 0};
+  const CompileOptions options{
+      .rules = {DeviceRule::parse(DeviceRule::Kind::kPin, "left=gpu1,gpu3"),
+                DeviceRule::parse(DeviceRule::Kind::kForbid, "right=gpu0")}};
+  const auto whole = fork_on(cluster, options);
+  const DeviceSet devices{2, 3};
+  const auto part = compile_on(whole, devices);
+  EXPECT_FALSE(part->allowed(part->group_of(1), 0)) << "left may be on gpu3 alone";
+  const Placement placement{1, 1, 0, 1};
+  EXPECT_EQ(Simulator(part).run(placement, {}).step,
+            Simulator(whole).run(to_whole(placement, devices), {}).step);
+}
+
+}  // namespace
+}  // namespace emplace
