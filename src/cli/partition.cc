@@ -1,7 +1,6 @@
 // emplace partition: how every tensor is cut up (cli/partition_model.h). With --iopddl, one
 // strategy for each node of a strategy-selection problem, as in the ASPLOS 2025 contest.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -14,8 +13,7 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
-#include "tensor/methods/methods.h"
-#include "selection/solve.h"
+#include "tensor/methods/all.h"
 
 #include "cli/command.h"
 #include "cli/partition_model.h"
@@ -23,12 +21,12 @@
 #include "io/file.h"
 #include "io/readers.h"
 #include "io/writers.h"
+#include "selection/solve.h"
 
 namespace emplace::cli {
 namespace {
 
 constexpr const char* kDefaultTime = "60s";
-constexpr double kModelSeconds = 8;  // enough for most models; a selection takes what it gets
 
 struct Arguments {
   PartitionArguments model;
@@ -109,27 +107,27 @@ double seconds_of(const std::string& time) {
   return *seconds;
 }
 
-SelectionOptions make_options(const Arguments& arguments, const Session& session) {
-  SelectionOptions options;
-  options.seconds = seconds_of(arguments.time.empty() ? kDefaultTime : arguments.time);
-  options.threads = arguments.threads > 0 ? arguments.threads : hardware_threads();
-  options.seed = arguments.seed;
-  options.cancelled = [&session] { return session.cancelled.load(); };
-  return options;
+Budget make_budget(double seconds, int threads, const Session& session) {
+  Budget budget;
+  budget.seconds = seconds;
+  budget.threads = threads > 0 ? threads : hardware_threads();
+  budget.cancelled = &session.cancelled;
+  return budget;
 }
 
 void select(const Arguments& arguments, Session& session) {
-  SelectionOptions options = make_options(arguments, session);
+  const double limit = seconds_of(arguments.time.empty() ? kDefaultTime : arguments.time);
   require_folder(arguments.output);
   const SelectionProblem problem = read_iopddl(arguments.iopddl);
   SelectionBoard board;
+  SelectionOptions options;
   options.progress = [&](const SelectionProgress& progress) { board.note(progress); };
   double seconds = 0;
   const SelectionResult result = [&] {
     const Progress progress([&] { return board.line(); });
-    const auto began = std::chrono::steady_clock::now();
-    SelectionResult found = select_strategies(problem, options);
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    const Budget budget = make_budget(limit, arguments.threads, session);
+    SelectionResult found = select_strategies(problem, budget, Rng(arguments.seed), options);
+    seconds = budget.elapsed_seconds();
     return found;
   }();
   const SelectionValue value = evaluate(problem, result.strategies);
@@ -159,7 +157,7 @@ void partition(const Arguments& arguments, Session& session) {
     fail_option("expected a model to partition, or --iopddl with a strategy-selection problem");
   }
   PartitionArguments model = arguments.model;
-  model.seconds = arguments.time.empty() ? kModelSeconds : seconds_of(arguments.time);
+  model.seconds = arguments.time.empty() ? kPartitionSeconds : seconds_of(arguments.time);
   model.output = arguments.output;
   model.json = arguments.json;
   partition_model(model, session);
@@ -173,7 +171,7 @@ void add_partition(CLI::App& app, Session& session) {
       "partition", "Divide every tensor and operator of a model among the devices");
   arguments->model.problem.add_to(command, /*model_required=*/false);
   std::vector<std::string> methods;
-  for (const PartitionMethod& method : partition_methods()) methods.emplace_back(method.name);
+  for (const MethodInfo* method : all_partition_methods().list()) methods.push_back(method->key);
   command
       .add_option("--method", arguments->model.method,
                   fmt::format("How to look for the partition: {}", fmt::join(methods, ", ")))
@@ -206,7 +204,7 @@ void add_partition(CLI::App& app, Session& session) {
           "--time", arguments->time,
           fmt::format("Stop searching after this long, e.g. 30s or 5m. Default: {:.0f}s for "
                       "a model, {} for --iopddl",
-                      kModelSeconds, kDefaultTime))
+                      kPartitionSeconds, kDefaultTime))
       ->type_name("DURATION");
   command
       .add_option("--threads", arguments->threads,

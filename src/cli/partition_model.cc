@@ -17,7 +17,7 @@
 
 #include "tensor/decompose.h"
 #include "tensor/evaluate.h"
-#include "tensor/methods/methods.h"
+#include "tensor/methods/all.h"
 #include "tensor/topology.h"
 
 #include "cli/progress.h"
@@ -63,21 +63,22 @@ class PartitionRun {
       fail_option("the cluster '{}' has one device; expected two or more to divide tensors among",
                   cluster_->name());
     }
-    const PartitionMethod& method = find_partition_method(arguments_.method);
+    const MethodSpec method = MethodSpec::parse(arguments_.method);
+    all_partition_methods().make(method);  // to refuse what there is not before anything is run
     {
       const Progress progress([&] { return fmt::format("{}", stage_.load()); });
       find_alternatives();
       stage_ = "searching for a partition";
-      plan_ = method.run(request());
+      plan_ = find_plan(method);
       outcome_ = evaluate_plan(input_, plan_, cluster_, on_.devices, loaded_.options.cost);
       stage_ = "comparing";
-      for (const PartitionMethod& other : partition_methods()) {
-        const bool baseline = other.name != "search" && other.name != method.name;
+      for (const MethodInfo* other : all_partition_methods().list()) {
+        const bool baseline = other->key != "search" && other->key != method.key;
         if (!baseline || session_.cancelled) continue;
-        baselines_.push_back(row_of(std::string(other.name), other.run(request())));
+        baselines_.push_back(row_of(other->key, find_plan({other->key})));
       }
     }
-    chosen_ = row_of(std::string(method.name), outcome_);
+    chosen_ = row_of(method.to_string(), outcome_);
     write();
     if (!chosen_.fits) session_.exit_code = kExitNothingFits;
     if (session_.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
@@ -85,14 +86,12 @@ class PartitionRun {
   }
 
  private:
-  PartitionRequest request() const {
-    return {.input = input_,
-            .workers = on_.workers,
-            .problem = *problem_,
-            .devices = on_.devices,
-            .cost = loaded_.options.cost,
-            .seconds = arguments_.seconds,
-            .cancelled = [this] { return session_.cancelled.load(); }};
+  Plan find_plan(const MethodSpec& method) const {
+    PartitionContext context(input_, problem_, on_, loaded_.options.cost);
+    Budget budget;
+    budget.seconds = arguments_.seconds;
+    budget.cancelled = &session_.cancelled;
+    return all_partition_methods().make(method)->find(context, budget, Rng(1));
   }
 
   // The whole model on its fastest device, and placed op by op.
@@ -110,13 +109,13 @@ class PartitionRun {
     }
     one_ = best;
     stage_ = "placing whole ops";
-    Evaluator evaluator(simulator);
+    PlaceContext context(simulator);
     Budget budget;
     budget.seconds = std::min(kLongestPlacement, arguments_.seconds * kPlacementShare);
     budget.cancelled = &session_.cancelled;
     budget.threads = hardware_threads();
     const RunResult placed =
-        run_placer(all_placers(), evaluator, {.placer = MethodSpec::parse("auto")}, budget);
+        run_placer(all_placers(), context, {.placer = MethodSpec::parse("auto")}, budget);
     placed_ =
         simulate(simulator, "placement (auto)", placed.result.placement, placed.result.schedule);
   }
@@ -149,10 +148,10 @@ class PartitionRun {
 
   static Row row_of(std::string name, const PlanOutcome& outcome) {
     return {.name = std::move(name),
-            .step = outcome.step,
+            .step = outcome.value.step,
             .peaks = outcome.peaks,
             .moved = outcome.moved,
-            .fits = outcome.fits};
+            .fits = outcome.value.fits()};
   }
   Row row_of(std::string name, const Plan& plan) const {
     return row_of(std::move(name),
@@ -166,8 +165,8 @@ class PartitionRun {
       write_file(arguments_.output, write_partition_json(*graph_, input_.descriptions, plan_,
                                                          {.cluster = cluster_->name(),
                                                           .devices = names,
-                                                          .step = outcome_.step,
-                                                          .fits = outcome_.fits,
+                                                          .step = outcome_.value.step,
+                                                          .fits = outcome_.value.fits(),
                                                           .moved = outcome_.moved}));
     }
     if (!arguments_.graph.empty()) {

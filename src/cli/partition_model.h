@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "tensor/method.h"
+
 #include "cli/command.h"
 
 namespace emplace::cli {
@@ -12,7 +14,7 @@ struct PartitionArguments {
   ProblemArguments problem;
   std::string method = "search";
   int workers = 0;  // 0: all devices
-  double seconds = 30;
+  double seconds = kPartitionSeconds;
   std::string output;
   std::string graph;
   std::string placement;

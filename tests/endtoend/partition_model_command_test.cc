@@ -40,7 +40,7 @@ TEST(PartitionModelCommand, the_search_is_the_best_of_them) {
       folder.emplace(std::string("partition ") + kModel + " --cluster 4xp100 --time 2s --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json json = Json::parse(result.out);
-  EXPECT_EQ(json["compared"].size(), 6U);
+  EXPECT_EQ(json["compared"].size(), 7U);
   for (const Json& other : json["compared"]) {
     EXPECT_LE(json["step_ns"].get<std::int64_t>(), other["step_ns"].get<std::int64_t>())
         << other["how"];
@@ -94,7 +94,7 @@ TEST(PartitionModelCommand, refuses_what_it_cannot_do) {
   const std::string model(kModel);
   EXPECT_THAT(error(""), HasSubstr("expected a model to partition, or --iopddl"));
   EXPECT_THAT(error(model + " --cluster 4xp100 --method toffu"),
-              HasSubstr("no partitioning method 'toffu'"));
+              HasSubstr("unknown partitioning method 'toffu'"));
   EXPECT_THAT(error(model + " --cluster 1xp100"), HasSubstr("has one device"));
   EXPECT_THAT(error(model + " --cluster 2xp100 --workers 4"), HasSubstr("--workers 4"));
   EXPECT_THAT(error(model + " --cluster 2xp100 --pin \"a=gpu0\""), HasSubstr("--pin"));
