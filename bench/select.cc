@@ -54,16 +54,27 @@ std::vector<std::string> contest_files() {
   return files;
 }
 
-void run(const std::string& path, SelectionOptions options, bool verbose) {
+struct Settings {
+  double seconds = 60;
+  int threads = 2;
+  std::uint64_t seed = 1;
+  bool verbose = false;
+};
+
+void run(const std::string& path, const Settings& settings) {
   const SelectionProblem problem = read_iopddl(path);
-  if (verbose) {
+  SelectionOptions options;
+  if (settings.verbose) {
     options.progress = [](const SelectionProgress& progress) {
       fmt::print(stderr, "{:>8.2f} s {:>16}, bound {:>16}\n", progress.seconds,
                  progress.feasible ? format_count(progress.cost) : "none yet",
                  format_count(progress.lower_bound));
     };
   }
-  const SelectionResult result = select_strategies(problem, options);
+  Budget budget;
+  budget.seconds = settings.seconds;
+  budget.threads = settings.threads;
+  const SelectionResult result = select_strategies(problem, budget, Rng(settings.seed), options);
   std::string stem = std::filesystem::path(path).filename().string();
   stem = stem.substr(0, stem.find('.'));
   const auto best = published_best(stem);
@@ -83,21 +94,19 @@ void run(const std::string& path, SelectionOptions options, bool verbose) {
 int main(int argc, char** argv) {
   CLI::App app("Strategy selection against the contest's best", "select");
   std::vector<std::string> files;
-  SelectionOptions options;
-  options.threads = 2;
-  bool verbose = false;
+  Settings settings;
   app.add_option("files", files);
-  app.add_option("--seconds", options.seconds);
-  app.add_option("--threads", options.threads);
-  app.add_option("--seed", options.seed);
-  app.add_flag("--verbose", verbose);
+  app.add_option("--seconds", settings.seconds);
+  app.add_option("--threads", settings.threads);
+  app.add_option("--seed", settings.seed);
+  app.add_flag("--verbose", settings.verbose);
   CLI11_PARSE(app, argc, argv);
   try {
     if (files.empty()) files = contest_files();
     fmt::print(
         "| problem | nodes | best team | emplace | ratio | lower bound | proven | first |\n");
     fmt::print("|---|---|---|---|---|---|---|---|\n");
-    for (const std::string& file : files) run(file, options, verbose);
+    for (const std::string& file : files) run(file, settings);
   } catch (const Error& error) {
     fmt::print(stderr, "select: {}\n", error.what());
     return 2;

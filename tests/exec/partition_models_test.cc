@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tensor/decompose.h"
-#include "tensor/methods/methods.h"
+#include "tensor/methods/all.h"
 #include "tensor/topology.h"
 
 #include "exec/partition_check.h"
@@ -36,6 +36,15 @@ std::shared_ptr<const Cluster> cluster_of(int devices) {
   return std::make_shared<const Cluster>(std::move(spec));
 }
 
+// Searches that do not end by themselves may look at a few plans.
+Plan find_plan(const std::string& method, const PartitionInput& input,
+               const std::shared_ptr<const Problem>& problem, const WorkerDevices& on) {
+  PartitionContext context(input, problem, on);
+  Budget budget;
+  budget.evaluations = 10;
+  return all_partition_methods().make({method})->find(context, budget, Rng(1));
+}
+
 class PartitionedModel : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PartitionedModel, computes_the_same) {
@@ -48,17 +57,13 @@ TEST_P(PartitionedModel, computes_the_same) {
     const auto cluster = cluster_of(count);
     const auto problem = compile(graph, cluster);
     const WorkerDevices on = workers_on(*problem);
-    for (const PartitionMethod& method : partition_methods()) {
+    for (const MethodInfo* method : all_partition_methods().list()) {
       // Deep models take long; what is left out differs by the cuts that it chooses alone.
-      const bool published = method.name == "tofu" || method.name == "data-parallel";
+      const bool published = method->key == "tofu" || method->key == "data-parallel";
       const bool deep = graph->num_ops() > 1000;
       if (deep && (!published || count == 2 || count == 4 || count == 6)) continue;
-      SCOPED_TRACE(fmt::format("{} on {}", method.name, count));
-      const Plan plan = method.run({.input = input,
-                                    .workers = on.workers,
-                                    .problem = *problem,
-                                    .devices = on.devices,
-                                    .seconds = 2});
+      SCOPED_TRACE(fmt::format("{} on {}", method->key, count));
+      const Plan plan = find_plan(method->key, input, problem, on);
       if (!expect_same(*graph, input.descriptions, plan, sources, values)) return;
     }
   }
@@ -81,13 +86,9 @@ TEST(PartitionedModel, computes_the_same_on_unequal_devices) {
   const auto problem = compile(graph, cluster);
   const WorkerDevices on = workers_on(*problem);
   ASSERT_GT(on.workers.part({0, 12}, 0, 0).size(), 6);
-  for (const PartitionMethod& method : partition_methods()) {
-    SCOPED_TRACE(method.name);
-    const Plan plan = method.run({.input = input,
-                                  .workers = on.workers,
-                                  .problem = *problem,
-                                  .devices = on.devices,
-                                  .seconds = 2});
+  for (const MethodInfo* method : all_partition_methods().list()) {
+    SCOPED_TRACE(method->key);
+    const Plan plan = find_plan(method->key, input, problem, on);
     if (!expect_same(*graph, input.descriptions, plan, sources, values)) return;
   }
 }

@@ -11,7 +11,7 @@
 #include "tensor/coarsen.h"
 #include "tensor/decompose.h"
 #include "tensor/evaluate.h"
-#include "tensor/methods/methods.h"
+#include "tensor/methods/all.h"
 #include "tensor/topology.h"
 
 #include "zoo/registry.h"
@@ -96,8 +96,8 @@ TEST(Lower, the_memory_of_the_whole_is_shared) {
   const auto problem = compile(graph, cluster);
   const WorkerDevices on = workers_on(*problem);
   const PartitionInput input(*graph);
-  const Plan plan =
-      tofu({.input = input, .workers = on.workers, .problem = *problem, .devices = on.devices});
+  PartitionContext context(input, problem, on);
+  const Plan plan = all_partition_methods().make({"tofu"})->find(context, {}, Rng(1));
   const PlanOutcome outcome = evaluate_plan(input, plan, cluster, on.devices);
   const Simulator simulator(problem);
   std::vector<Bytes> peaks(2);

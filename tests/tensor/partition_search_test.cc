@@ -13,7 +13,8 @@
 
 #include "tensor/decompose.h"
 #include "tensor/evaluate.h"
-#include "tensor/methods/methods.h"
+#include "tensor/methods/all.h"
+#include "tensor/methods/common/joint_search.h"
 #include "tensor/topology.h"
 
 #include "zoo/registry.h"
@@ -74,8 +75,11 @@ struct Setting {
         on(workers_on(*problem)),
         input(*graph, coarsening) {}
 
-  PartitionRequest request() const {
-    return {.input = input, .workers = on.workers, .problem = *problem, .devices = on.devices};
+  PlanSolution find(const std::string& method, const Budget& budget = {},
+                    const std::vector<Plan>& starts = {}) const {
+    PartitionContext context(input, problem, on, CostMode::kAuto, starts);
+    return context.evaluate(
+        all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(1)));
   }
 
   std::shared_ptr<const Graph> graph;
@@ -141,7 +145,7 @@ TEST(PartitionSearch, one_level_of_tofu_moves_the_fewest_bytes_there_are) {
                             {.gradients = false, .elementwise = false, .steps = false});
       Traffic traffic(setting.on.workers);
       PartitionProblem problem(setting.input, traffic);
-      EXPECT_EQ(cost_of(problem, setting.input, tofu(setting.request())),
+      EXPECT_EQ(cost_of(problem, setting.input, setting.find("tofu").plan),
                 least_of_all(problem, setting.input, false, kNoTime));
     }
   }
@@ -158,7 +162,7 @@ TEST(PartitionSearch, the_recursion_of_tofu_is_near_the_best_of_all_plans) {
     Traffic traffic(setting.on.workers);
     PartitionProblem problem(setting.input, traffic);
     const std::int64_t least = least_of_all(problem, setting.input, false, kNoTime);
-    const std::int64_t cost = cost_of(problem, setting.input, tofu(setting.request()));
+    const std::int64_t cost = cost_of(problem, setting.input, setting.find("tofu").plan);
     EXPECT_GE(cost, least);
     found += cost;
     best += least;
@@ -174,13 +178,14 @@ TEST(PartitionSearch, the_joint_search_finds_the_fastest_plan_of_all) {
       const Setting setting(random_graph(rng), count,
                             {.gradients = false, .elementwise = false, .steps = false});
       if (count == 4 && setting.input.classes.num_tensors > 5) continue;
-      const PartitionRequest request = setting.request();
+      const PartitionContext context(setting.input, setting.problem, setting.on);
       Traffic traffic(setting.on.workers, *setting.cluster, setting.on.devices);
       PartitionProblem problem(setting.input, traffic);
       const auto time = [&](ClassId op, const Cuts& cuts) {
-        return piece_time(request, problem, op, cuts);
+        return piece_time(context, problem, op, cuts);
       };
-      const Plan plan = joint_search(request, std::nullopt, {});
+      const Plan plan =
+          joint_search(context, "joint", {}, {}, Budget{}.or_default(kPartitionSeconds), Rng(1));
       std::int64_t cost = cost_of(problem, setting.input, plan);
       for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
         cost += time(op, plan.ops[setting.input.op_of_class[op]]) * setting.input.ops_in_class[op];
@@ -215,7 +220,7 @@ TEST(PartitionSearch, tofu_never_moves_more_than_one_dimension_everywhere) {
       const Setting setting(zoo::build_model(name), count);
       Traffic traffic(setting.on.workers);
       PartitionProblem problem(setting.input, traffic);
-      const std::int64_t cost = cost_of(problem, setting.input, tofu(setting.request()));
+      const std::int64_t cost = cost_of(problem, setting.input, setting.find("tofu").plan);
       std::vector<std::vector<Cuts>> op_ways;
       for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
         op_ways.push_back(problem.ways_of_op(op, false));
@@ -236,16 +241,65 @@ TEST(PartitionSearch, plans_stay_within_the_memory) {
         zoo::build_model(
             "stacked-rnn:layers=2,sequence=4,hidden=512,input=64,classes=16,batch=256"),
         4, {}, memory);
-    PartitionRequest request = setting.request();
-    request.seconds = 8;
-    return evaluate_plan(setting.input, search(request), setting.cluster, setting.on.devices);
+    return evaluate_plan(setting.input, setting.find("search").plan, setting.cluster,
+                         setting.on.devices);
   };
   const PlanOutcome free = outcome_with(1LL << 34);
   const Bytes most = *std::max_element(free.peaks.begin(), free.peaks.end());
   const PlanOutcome tight = outcome_with(most * 3 / 4);
-  EXPECT_TRUE(free.fits);
-  EXPECT_TRUE(tight.fits);
-  EXPECT_GE(tight.step, free.step);
+  EXPECT_TRUE(free.value.fits());
+  EXPECT_TRUE(tight.value.fits());
+  EXPECT_GE(tight.value.step, free.value.step);
+}
+
+// What was given is never lost, and costs no evaluation.
+TEST(PartitionSearch, the_search_begins_from_what_it_is_given) {
+  const Setting setting(zoo::build_model("stacked-rnn:layers=2,sequence=3,hidden=64,batch=16"), 4);
+  const PlanSolution best = setting.find("search");
+  PartitionContext context(setting.input, setting.problem, setting.on, CostMode::kAuto,
+                           {best.plan});
+  ASSERT_EQ(context.starts().size(), 1U);
+  EXPECT_EQ(context.starts()[0].value, best.value);
+  Budget none;
+  none.evaluations = 0;
+  const Plan plan = all_partition_methods().make({"search"})->find(context, none, Rng(1));
+  EXPECT_EQ(context.evaluations(), 0);
+  EXPECT_EQ(plan.tensors, best.plan.tensors);
+  EXPECT_EQ(plan.ops, best.plan.ops);
+}
+
+// Listeners hear of every better plan, and the answer is the last of them.
+TEST(PartitionSearch, the_search_offers_what_it_finds) {
+  const Setting setting(zoo::build_model("cifar-10-cnn:batch=32"), 4);
+  PartitionContext context(setting.input, setting.problem, setting.on);
+  std::vector<PlanSolution> heard;
+  const auto listening = context.incumbent().listen(
+      [&](const auto& incumbent) { heard.push_back(*incumbent.best()); });
+  const Plan plan = all_partition_methods().make({"search"})->find(context, {}, Rng(1));
+  ASSERT_GT(heard.size(), 1U);
+  for (std::size_t i = 1; i < heard.size(); ++i) EXPECT_LT(heard[i].value, heard[i - 1].value);
+  EXPECT_EQ(plan.tensors, heard.back().plan.tensors);
+  EXPECT_EQ(context.evaluate(plan).value, heard.back().value);
+}
+
+// By the costs that it goes by, what is weighed in full is better than the first way for each.
+TEST(PartitionSearch, options_reach_the_search) {
+  const Setting setting(zoo::build_model("cifar-10-cnn:batch=32"), 8);
+  const PartitionContext context(setting.input, setting.problem, setting.on);
+  Traffic traffic(setting.on.workers, *setting.cluster, setting.on.devices);
+  PartitionProblem problem(setting.input, traffic);
+  const auto cost = [&](const std::string& method) {
+    Budget budget;
+    budget.evaluations = 10;
+    const Plan plan = setting.find(method, budget).plan;
+    std::int64_t sum = cost_of(problem, setting.input, plan);
+    for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
+      const Cuts& cuts = plan.ops[setting.input.op_of_class[op]];
+      sum += piece_time(context, problem, op, cuts) * setting.input.ops_in_class[op];
+    }
+    return sum;
+  };
+  EXPECT_LT(cost("optcnn(ways=1000)"), cost("optcnn(ways=1,rounds=1)"));
 }
 
 // Partial sums are a way to divide a product that OptCNN does not have: without them no plan moves
@@ -256,7 +310,7 @@ TEST(PartitionSearch, reductions_never_cost_more) {
     const Setting setting(zoo::build_model(name), 4);
     Traffic traffic(setting.on.workers);
     PartitionProblem problem(setting.input, traffic);
-    const Plan plan = tofu(setting.request());
+    const Plan plan = setting.find("tofu").plan;
     std::vector<std::vector<Cuts>> without;
     for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
       const tdl::Description* description =
