@@ -22,8 +22,8 @@
 
 #include "placers/all.h"
 
-#include "cli/exercises.h"
-#include "learn/blas.h"
+#include "cli/blas.h"
+#include "run/training_tasks.h"
 #include "support/trials.h"
 
 namespace {
@@ -74,11 +74,11 @@ struct Score {
 };
 
 RunResult run(const NamedProblem& problem, const Entrant& entrant) {
-  Evaluator evaluator(problem.problem);
+  PlaceContext context(problem.problem);
   Budget budget;  // its clock begins now
   budget.seconds = entrant.budget.seconds;
   budget.evaluations = entrant.budget.evaluations;
-  return run_placer(all_placers(), evaluator, {.placer = entrant.placer}, budget);
+  return run_placer(all_placers(), context, {.placer = entrant.placer}, budget);
 }
 
 std::vector<Score> run_all(const NamedProblem& problem, const std::vector<Entrant>& entrants) {
@@ -143,7 +143,6 @@ void generalise(const Settings& settings) {
   const std::vector<NamedProblem> problems =
       cli::cross(cli::list_models(settings.graphs), cli::list_clusters(settings.clusters),
                  settings.memory, settings.cores);
-  learn::prepare_tensor_operations();
   std::vector<std::vector<Score>> scores(problems.size());
   parallel_for(problems.size(), settings.cores,
                [&](std::size_t i) { scores[i] = run_all(problems[i], entrants); });
@@ -155,6 +154,7 @@ void generalise(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  emplace::cli::prepare_blas();
   Settings settings;
   CLI::App app("Policies on graphs that they may never have seen.");
   app.add_option("--graphs", settings.graphs, "As for emplace train")->required();

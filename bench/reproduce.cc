@@ -23,7 +23,7 @@
 
 #include "placers/all.h"
 
-#include "learn/blas.h"
+#include "cli/blas.h"
 #include "support/claims.h"
 #include "support/learning_runs.h"
 #include "support/verdicts.h"
@@ -229,7 +229,7 @@ void reproduce(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  emplace::learn::prepare_tensor_operations();  // before there are threads
+  emplace::cli::prepare_blas();
   CLI::App app("The papers' comparisons of learned placers, run again.");
   Settings settings;
   Settings quick;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include "cli/blas.h"
 #include "cli/command.h"
 
 namespace {
@@ -28,6 +29,7 @@ int report(const char* message) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::prepare_blas();
   CLI::App app("Decides where every operation of a neural network should run.", "emplace");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("emplace " EMPLACE_VERSION));

@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 
+#include "learn/general/agent.h"
 #include "learn/general/general_method.h"
 #include "learn/general/kinds.h"
-#include "learn/general/agent.h"
 #include "learn/general/shipped.h"
 #include "learn/nn/module.h"
 #include "support/timed_graph.h"
