@@ -61,20 +61,28 @@ std::shared_ptr<const Problem> chain() {
   return compile_timed(graph.build(), gpu_cluster(3));
 }
 
+// Numbers of threads for as long as it lives, then those before.
+class Threads {
+ public:
+  Threads(int tensor_threads, int blas_threads) { set(tensor_threads, blas_threads); }
+  ~Threads() { set(tensor_threads_, blas_threads_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  static void set(int tensor_threads, int blas_threads) {
+    at::set_num_threads(tensor_threads);
+    if (auto* set = function<void(int)>("openblas_set_num_threads")) set(blas_threads);
+  }
+
+  int tensor_threads_ = at::get_num_threads();
+  int blas_threads_ = openblas_threads();
+};
+
 class GuestIn : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    at::set_num_threads(3);
-    if (auto* set = function<void(int)>("openblas_set_num_threads")) set(2);
-    setenv("OPENBLAS_NUM_THREADS", "7", /*overwrite=*/1);
-    unsetenv("OPENBLAS_CORETYPE");
-    unsetenv("OMP_NUM_THREADS");
-  }
-  void TearDown() override {
-    unsetenv("OPENBLAS_NUM_THREADS");
-    at::set_num_threads(1);
-    if (auto* set = function<void(int)>("openblas_set_num_threads")) set(1);
-  }
+  void SetUp() override { setenv("EMPLACE_TEST_OF_HOSTS", "mine", /*overwrite=*/1); }
+  void TearDown() override { unsetenv("EMPLACE_TEST_OF_HOSTS"); }
 
   void place(PlaceContext& context) const {
     Budget budget;
@@ -82,6 +90,8 @@ class GuestIn : public ::testing::TestWithParam<std::string> {
     budget.threads = 2;
     run_placer(all_placers(), context, {.placer = MethodSpec::parse(GetParam())}, budget);
   }
+
+  const Threads threads_{3, 2};
 };
 
 TEST_P(GuestIn, leaves_the_process_as_it_was) {
@@ -115,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Placers, GuestIn,
                          });
 
 TEST(SingleThread, is_for_as_long_as_one_lives) {
-  at::set_num_threads(3);
+  const Threads threads(3, 2);
   {
     const SingleThread outer;
     {
@@ -126,17 +136,15 @@ TEST(SingleThread, is_for_as_long_as_one_lives) {
     EXPECT_LE(openblas_threads(), 1);
   }
   EXPECT_EQ(at::get_num_threads(), 3);
-  at::set_num_threads(1);
 }
 
 TEST(SingleThread, holds_for_every_task_of_a_loop) {
-  at::set_num_threads(3);
-  std::vector<int> threads(64);
-  parallel_for_tensors(threads.size(), 4,
-                       [&](std::size_t i) { threads[i] = at::get_num_threads(); });
-  EXPECT_THAT(threads, ::testing::Each(1));
+  const Threads threads(3, 2);
+  std::vector<int> in_task(64);
+  parallel_for_tensors(in_task.size(), 4,
+                       [&](std::size_t i) { in_task[i] = at::get_num_threads(); });
+  EXPECT_THAT(in_task, ::testing::Each(1));
   EXPECT_EQ(at::get_num_threads(), 3);
-  at::set_num_threads(1);
 }
 
 }  // namespace
