@@ -72,7 +72,7 @@ class Threads {
  private:
   static void set(int tensor_threads, int blas_threads) {
     at::set_num_threads(tensor_threads);
-    if (auto* set = function<void(int)>("openblas_set_num_threads")) set(blas_threads);
+    if (auto* use = function<void(int)>("openblas_set_num_threads")) use(blas_threads);
   }
 
   int tensor_threads_ = at::get_num_threads();
