@@ -18,7 +18,6 @@
 #include "sim/simulator.h"
 
 #include "bound/lower_bound.h"
-
 #include "io/readers.h"
 
 namespace {

@@ -30,7 +30,6 @@ namespace {
 
 using namespace emplace;
 using namespace emplace::bench;
-using cli::NamedProblem;
 
 struct Settings {
   std::vector<std::string> graphs;
@@ -141,8 +140,8 @@ void generalise(const Settings& settings) {
   std::vector<Entrant> entrants;
   for (const std::string& text : settings.placers) entrants.push_back(parse(text));
   const std::vector<NamedProblem> problems =
-      cli::cross(cli::list_models(settings.graphs), cli::list_clusters(settings.clusters),
-                 settings.memory, settings.cores);
+      cross(list_models(settings.graphs), list_clusters(settings.clusters), settings.memory,
+            settings.cores);
   std::vector<std::vector<Score>> scores(problems.size());
   parallel_for(problems.size(), settings.cores,
                [&](std::size_t i) { scores[i] = run_all(problems[i], entrants); });

@@ -99,8 +99,8 @@ Placement best_classical(const std::shared_ptr<const Simulator>& simulator,
                          const std::string& scheduler) {
   std::optional<RunResult> best;
   for (const char* key : {"expert", "metis", "scotch", "heft", "m_etf", "m_sct", "single"}) {
-    Evaluator evaluator(simulator);
-    RunResult result = run_placer(all_placers(), evaluator, {{key, {}}, scheduler, 1}, Budget{});
+    PlaceContext context(simulator);
+    RunResult result = run_placer(all_placers(), context, {{key, {}}, scheduler, 1}, Budget{});
     if (!best || result.evaluation < best->evaluation) best = std::move(result);
   }
   return best->result.placement;

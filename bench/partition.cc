@@ -24,7 +24,7 @@
 #include "tensor/methods/methods.h"
 #include "tensor/topology.h"
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "io/readers.h"
 
 namespace {
@@ -70,13 +70,13 @@ void run(const std::string& name, const Settings& settings) {
       "the peak is {}; read and described in {:.2f} s\n",
       name, graph->num_ops(), input.classes.num_ops, input.classes.num_tensors, on.workers.count(),
       fmt::join(on.workers.factors(), " x "), format_bytes(static_cast<Bytes>(share)), prepared);
-  cli::Table table({{"method"},
-                    {"search s", cli::Table::Align::kRight},
-                    {"lower s", cli::Table::Align::kRight},
-                    {"moved", cli::Table::Align::kRight},
-                    {"memory", cli::Table::Align::kRight},
-                    {"of share", cli::Table::Align::kRight},
-                    {"step", cli::Table::Align::kRight},
+  Table table({{"method"},
+                    {"search s", Table::Align::kRight},
+                    {"lower s", Table::Align::kRight},
+                    {"moved", Table::Align::kRight},
+                    {"memory", Table::Align::kRight},
+                    {"of share", Table::Align::kRight},
+                    {"step", Table::Align::kRight},
                     {"fits"}});
   for (const PartitionMethod& method : partition_methods()) {
     const bool wanted = settings.methods.empty() ||

@@ -22,8 +22,8 @@
 
 #include "placers/all.h"
 
-#include "cli/table.h"
 #include "io/readers.h"
+#include "report/table.h"
 #include "support/trials.h"
 #include "support/workloads.h"
 
@@ -31,7 +31,6 @@ namespace {
 
 using namespace emplace;
 using namespace emplace::bench;
-using cli::Table;
 
 constexpr const char* kFolder = "../shared/data/peers/dnn-partitioning/latency";
 constexpr std::array kPeers{"m_topo", "m_etf", "m_sct"};

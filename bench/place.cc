@@ -30,8 +30,8 @@ void run(const std::string& path, const std::string& cluster) {
   std::vector<RunResult> results;
   for (const MethodInfo* info : all_placers().list()) {
     if (!bench::is_constructive(*info)) continue;
-    Evaluator evaluator(simulator);
-    results.push_back(run_placer(all_placers(), evaluator,
+    PlaceContext context(simulator);
+    results.push_back(run_placer(all_placers(), context,
                                  {{info->key, {}}, std::string(kOwnSchedule), 1}, Budget{}));
   }
   std::stable_sort(results.begin(), results.end(), [](const RunResult& a, const RunResult& b) {

@@ -19,8 +19,8 @@
 
 #include "placers/all.h"
 
-#include "cli/table.h"
 #include "io/readers.h"
+#include "report/table.h"
 #include "support/trials.h"
 #include "support/workloads.h"
 
@@ -28,7 +28,6 @@ namespace {
 
 using namespace emplace;
 using namespace emplace::bench;
-using cli::Table;
 
 struct Settings {
   std::vector<std::int64_t> ops{25'000, 100'000, 400'000, 1'000'000};

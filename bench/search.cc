@@ -24,9 +24,9 @@
 #include "placers/all.h"
 
 #include "bound/lower_bound.h"
-#include "cli/table.h"
 #include "io/file.h"
 #include "io/readers.h"
+#include "report/table.h"
 #include "support/prototype.h"
 #include "support/trials.h"
 #include "support/workloads.h"
@@ -35,7 +35,6 @@ namespace {
 
 using namespace emplace;
 using namespace emplace::bench;
-using cli::Table;
 using Json = nlohmann::ordered_json;
 
 struct Settings {

@@ -18,10 +18,9 @@
 #include "base/error.h"
 #include "base/units.h"
 
+#include "io/iopddl.h"
 #include "selection/selection_problem.h"
 #include "selection/solve.h"
-
-#include "io/readers.h"
 
 namespace {
 

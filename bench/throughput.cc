@@ -7,6 +7,7 @@
 // Without models, those of ../shared/data/peers/dnn-partitioning/throughput beside the repository.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,9 +20,8 @@
 #include "base/error.h"
 #include "base/units.h"
 
-#include "stream/solve.h"
-
 #include "io/readers.h"
+#include "stream/solve.h"
 #include "support/trials.h"
 #include "support/workloads.h"
 
@@ -74,13 +74,13 @@ struct Run {
 
 Run solve(const std::shared_ptr<const Problem>& problem, const Setting& setting,
           std::uint64_t seed) {
-  Evaluator evaluator(problem,
-                      {Goal::kThroughput, setting.overlap ? Overlap::kFull : Overlap::kNone});
+  const StreamPeriod objective{setting.overlap ? Overlap::kFull : Overlap::kNone};
+  PlaceContext context(problem, objective);
   Budget budget;
   budget.seconds = setting.seconds;
   budget.threads = setting.threads;
   Run run;
-  evaluator.incumbent().listen([&](const Incumbent& incumbent) {
+  const auto listening = context.incumbent().listen([&](const Incumbent& incumbent) {
     const Evaluation value = incumbent.value().value_or(Evaluation{});
     const Nanoseconds bound = incumbent.bound().step;
     if (value != run.value) run.found_at = budget.elapsed_seconds();
@@ -91,7 +91,7 @@ Run solve(const std::shared_ptr<const Problem>& problem, const Setting& setting,
     fmt::print(stderr, "{:>8.2f} s {:>12.4f} ms, bound {:>12.4f} ms\n", budget.elapsed_seconds(),
                milliseconds(value.step), milliseconds(bound));
   });
-  solve_stream(*problem, evaluator, budget, Rng(seed));
+  solve_stream(context, objective, budget, Rng(seed));
   run.seconds = budget.elapsed_seconds();
   run.gap = 100 * (static_cast<double>(run.value.step) / static_cast<double>(run.bound) - 1);
   return run;

@@ -9,6 +9,8 @@ find_package(TBB REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(ONNX REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 include(${CMAKE_CURRENT_LIST_DIR}/solvers.cmake)
 if(EMPLACE_LEARN)
   # Debian's, or another with CMAKE_PREFIX_PATH.

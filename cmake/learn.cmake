@@ -4,9 +4,10 @@ file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS src/learn/*.cc)
 list(FILTER learn_sources EXCLUDE REGEX "/backend_loader\\.cc$")
 add_library(emplace_torch SHARED ${learn_sources})
 # libtorch may bring headers of another fmt, which its include path puts first: nothing of fmt is linked here.
+target_include_directories(emplace_torch PRIVATE src)
 target_link_libraries(emplace_torch PUBLIC emplace PRIVATE ${TORCH_LIBRARIES} ${CMAKE_DL_LIBS}
                       fmt::fmt-header-only $<BUILD_INTERFACE:emplace_warnings>)
-target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition)
+target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition $<$<CONFIG:Release>:-O3>)
 target_precompile_headers(emplace_torch PRIVATE src/learn/nn/torch.h)
 set_target_properties(emplace_torch PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
                       INSTALL_RPATH $ORIGIN)
@@ -15,6 +16,6 @@ include(cmake/policies.cmake)
 # The operators' kernels, which so far only tests run.
 file(GLOB exec_sources CONFIGURE_DEPENDS src/exec/*.cc)
 add_library(emplace_exec OBJECT EXCLUDE_FROM_ALL ${exec_sources})
-target_include_directories(emplace_exec PRIVATE src)
+target_include_directories(emplace_exec PRIVATE src include)
 target_link_libraries(emplace_exec PRIVATE ${TORCH_LIBRARIES} fmt::fmt-header-only emplace_warnings)
 target_precompile_headers(emplace_exec PRIVATE src/learn/nn/torch.h)

@@ -1,14 +1,8 @@
-# libemplace: every room of src/ but the command line.
-file(GLOB library_sources CONFIGURE_DEPENDS
-     src/base/*.cc src/graph/*.cc src/cluster/*.cc src/lp/*.cc src/zoo/*.cc src/cost/*.cc src/sim/*.cc
-     src/search/*.cc src/bound/*.cc src/placer/*.cc src/stream/*.cc src/selection/*.cc
-     src/placers/common/*.cc src/placers/local/*.cc src/tensor/*.cc src/tensor/*/*.cc
-     src/io/*.cc src/run/*.cc src/report/*.cc src/learn/backend_loader.cc)
-if(EMPLACE_LEARN)
-  file(GLOB learned_support CONFIGURE_DEPENDS src/placers/learned/support/*.cc)
-  list(APPEND library_sources ${learned_support})
-endif()
-include(cmake/placers.cmake)
+# libemplace: every room of src/ but the command line and those that see libtorch (cmake/torch.cmake).
+# What searches spend their time in is compiled for speed, the rest so that it compiles quickly.
+set(fast_rooms sim bound stream selection placers/local placers/common)
+set(other_rooms base graph cluster lp zoo cost search placer tensor tensor/tdl tensor/operators
+                tensor/methods/common io run report api)
 
 add_library(emplace_warnings INTERFACE)
 if(EMPLACE_DEVELOPER)
@@ -20,20 +14,56 @@ if(EMPLACE_DEVELOPER)
   endif()
 endif()
 
-add_library(emplace SHARED ${library_sources} ${placer_sources} ${placer_registration})
-# Calls within the library need not go through tables that others could change.
-target_compile_options(emplace PRIVATE -fno-semantic-interposition)
-set_target_properties(emplace PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
-                      BUILD_RPATH $ORIGIN INSTALL_RPATH $ORIGIN)
-target_include_directories(emplace PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
-  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/emplace>)
-target_link_libraries(emplace
-  PUBLIC fmt::fmt Threads::Threads
-  PRIVATE simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB
-          onnx onnx_proto protobuf::libprotobuf
-          emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb ${CMAKE_DL_LIBS}
-          $<BUILD_INTERFACE:emplace_warnings>)
+# What each part of the library is compiled with.
+add_library(emplace_private INTERFACE)
+target_include_directories(emplace_private INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(emplace_private INTERFACE fmt::fmt Threads::Threads simdjson::simdjson
+                      nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB onnx onnx_proto protobuf::libprotobuf
+                      PkgConfig::ISAL emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb)
+target_compile_options(emplace_private INTERFACE -fno-semantic-interposition)
+
+function(emplace_rooms variable)
+  set(found)
+  foreach(room IN LISTS ARGN)
+    file(GLOB sources CONFIGURE_DEPENDS src/${room}/*.cc)
+    list(APPEND found ${sources})
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+include(cmake/methods.cmake)
+emplace_rooms(fast_sources ${fast_rooms})
+emplace_rooms(other_sources ${other_rooms})
+if(EMPLACE_LEARN)
+  emplace_rooms(learned_sources placers/learned/support)
+  list(APPEND other_sources ${learned_sources} src/learn/backend_loader.cc)
+endif()
+
+add_library(emplace_fast OBJECT ${fast_sources})
+target_compile_options(emplace_fast PRIVATE $<$<CONFIG:Release>:-O3>)
+add_library(emplace_other OBJECT ${other_sources} ${method_sources})
+target_compile_definitions(emplace_other PRIVATE EMPLACE_VERSION="${PROJECT_VERSION}")
+foreach(part emplace_fast emplace_other)
+  target_link_libraries(${part} PRIVATE emplace_private emplace_warnings)
+  target_precompile_headers(${part} PRIVATE src/base/precompiled.h)
+endforeach()
+
+add_library(emplace SHARED)
+target_link_libraries(emplace PRIVATE emplace_fast emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})
+target_include_directories(emplace PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(emplace PUBLIC cxx_std_20)
+# libtorch's part is found beside it.
+set_target_properties(emplace PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} BUILD_RPATH "\$ORIGIN"
+                      INSTALL_RPATH "\$ORIGIN")
+
+# For programs of our own that look inside: the command line, tests, benchmarks.
+add_library(emplace_inside INTERFACE)
+target_link_libraries(emplace_inside INTERFACE emplace fmt::fmt Threads::Threads)
+target_include_directories(emplace_inside INTERFACE ${PROJECT_SOURCE_DIR}/src)
+
+include(cmake/event_proto.cmake)
 if(EMPLACE_LEARN)
   include(cmake/learn.cmake)
 endif()

@@ -32,7 +32,7 @@ OWNERS = {
     r"simdjson": r"io/",
     r"nlohmann/": r"(io|report|cli)/",
     r"yaml-cpp/": r"io/",
-    r"zlib": r"io/",
+    r"zlib|isa-l": r"io/",
     r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"(lp|placers|stream|selection)/",
     r"tbb/|oneapi/": r"base/",
     r"torch/|ATen/|c10/": r"(learn|exec)/",

@@ -95,29 +95,28 @@ Stage make_stage(const Workload& workload) {
 }
 
 LearningRun run(const Stage& stage, const RunKey& key) {
-  Evaluator evaluator(stage.simulator);
+  PlaceContext context(stage.simulator);
   Budget budget;
   budget.evaluations = key.evaluations;
   budget.threads = 1;
   LearningRun result;
   const ThreadClock clock;
-  evaluator.incumbent().listen([&](const Incumbent& incumbent) {
+  const auto listening = context.incumbent().listen([&](const Incumbent& incumbent) {
     const auto value = incumbent.value();
     if (!value) return;
     const bool same = !result.history.empty() && result.history.back().step == value->step &&
                       result.history.back().fits == value->fits();
     if (same) return;  // a higher bound
-    result.history.push_back(
-        {evaluator.evaluations(), clock.seconds(), value->step, value->fits()});
+    result.history.push_back({context.evaluations(), clock.seconds(), value->step, value->fits()});
   });
-  evaluator.training().on_round = [&](const TrainingPoint& point) {
+  context.learning().on_round = [&](const TrainingPoint& point) {
     result.policy_seconds += point.policy_seconds;
     result.learner_seconds += point.learner_seconds;
     result.evaluation_seconds += point.evaluation_seconds;
     result.waiting_seconds += point.waiting_seconds;
   };
   const RunResult found =
-      run_placer(all_placers(), evaluator,
+      run_placer(all_placers(), context,
                  {MethodSpec::parse(key.placer), std::string(kOwnSchedule), key.seed}, budget);
   result.step = found.evaluation.step;
   result.fits = found.evaluation.fits();

@@ -18,12 +18,12 @@ bool is_constructive(const MethodInfo& info) {
 }
 
 Answer best_order(const std::shared_ptr<const Simulator>& simulator, const MethodSpec& placer) {
-  Evaluator evaluator(simulator);
+  PlaceContext context(simulator);
   const RunResult own =
-      run_placer(all_placers(), evaluator, {placer, std::string(kOwnSchedule), 1}, Budget{});
+      run_placer(all_placers(), context, {placer, std::string(kOwnSchedule), 1}, Budget{});
   Answer best{placer.to_string(), own.evaluation};
   for (const SchedulerInfo& scheduler : schedulers()) {
-    const RunResult other = with_scheduler(own, scheduler.key, evaluator);
+    const RunResult other = with_scheduler(own, scheduler.key, context.evaluator());
     if (other.evaluation < best.value) {
       best = {placer.to_string() + " + " + scheduler.key, other.evaluation};
     }
@@ -56,17 +56,17 @@ std::optional<Evaluation> SearchResult::after(double seconds) const {
 }
 
 SearchResult run_search(const std::shared_ptr<const Simulator>& simulator, const Search& search) {
-  Evaluator evaluator(simulator);
+  PlaceContext context(simulator);
   Budget budget;
   budget.seconds = search.seconds;
   budget.threads = search.threads;
   SearchResult result;
-  evaluator.incumbent().listen([&](const Incumbent& incumbent) {
+  const auto listening = context.incumbent().listen([&](const Incumbent& incumbent) {
     const auto value = incumbent.value();
     if (!value || (!result.history.empty() && !(*value < result.history.back().value))) return;
     result.history.push_back({budget.elapsed_seconds(), *value});
   });
-  result.run = run_placer(all_placers(), evaluator,
+  result.run = run_placer(all_placers(), context,
                           {search.placer, std::string(kOwnSchedule), search.seed}, budget);
   return result;
 }

@@ -21,22 +21,12 @@
 #include <utility>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/check.h"
 #include "base/error.h"
 
 namespace emplace {
-
-// What people are shown of an option.
-struct OptionInfo {
-  std::string name;
-  std::string type;           // integer, real, flag, choice, text
-  std::string default_value;  // as one would write it
-  std::string range;          // "1 to 10", "true, false", "a, b, c"
-  std::string help;
-};
-
-// (name, value) pairs as written, in order.
-using OptionValues = std::vector<std::pair<std::string, std::string>>;
 
 // Each reads a value and throws an Error that names the option and what was expected.
 std::int64_t read_integer(std::string_view name, std::string_view text, std::int64_t low,

@@ -2,17 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <emplace/types.h>
+
 namespace emplace {
-
-using Nanoseconds = std::int64_t;
-using Bytes = std::int64_t;
-
-inline constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 
 // "16GiB", "1.5 GB", "4096": B, KB, MB, GB, TB are powers of 1000, KiB... powers of 1024. Exact,
 // rounded half up to whole bytes. Nothing when the text is not a size or is negative or too large.

@@ -1,3 +1,15 @@
+// Let a placement that fits take time T. A device runs its ops one after another, each followed by
+// a gap, so they take at most T + gap; what a channel sends takes at most T; and at the fullest
+// moment a device holds at most its memory. With a price on each of these, the priced sum of what
+// the placement uses is at most rate * T + spare, for any prices. So T >= (least - spare) / rate,
+// where `least` is at most the least priced sum over all placements: the sum is exact for the
+// tensors of a spanning forest of the groups, found by dynamic programming from the leaves to the
+// roots; of other tensors, sending is free and memory is paid for where it is cheapest. Each tensor
+// counts for one of its readers only, so nothing is paid for twice.
+//
+// All of that is in integers, so every value is a proven bound; floating point only steers the
+// prices (subgradient steps with Polyak's length). The heaviest edges are in the forest, which is a
+// choice, not a need. One evaluation takes O(groups * classes^2), of which there are at most 600.
 #include "bound/balance.h"
 
 #include <algorithm>
@@ -21,7 +33,7 @@ constexpr Wide kImpossible = static_cast<Wide>(1) << 126U;
 
 // What goes from one group to another: tensors that are sent when the groups lie apart, and bytes
 // that one of the two devices holds at the fullest moment.
-struct Bond {
+struct GroupEdge {
   GroupId from = 0;
   GroupId to = 0;
   Bytes bytes = 0;
@@ -48,13 +60,15 @@ class Balance {
       : problem_(problem), classes_(std::move(classes)) {
     load_groups();
     find_channels();
-    plant(find_bonds());
+    build_forest(find_edges());
   }
 
   std::size_t num_classes() const { return classes_.size(); }
-  double size(std::size_t kind) const { return static_cast<double>(classes_[kind].size()); }
-  Bytes capacity(std::size_t kind) const {
-    return problem_.cluster().device(classes_[kind].front()).memory;
+  double size(std::size_t device_class) const {
+    return static_cast<double>(classes_[device_class].size());
+  }
+  Bytes capacity(std::size_t device_class) const {
+    return problem_.cluster().device(classes_[device_class].front()).memory;
   }
   Bytes needed() const { return needed_; }
   double channels(std::size_t pair) const { return static_cast<double>(pair_channels_[pair]); }
@@ -63,23 +77,26 @@ class Balance {
   Nanoseconds bound(const Prices& prices, Usage& usage);
 
  private:
-  struct Tie {
-    Bond bond;
-    bool down = false;  // the bond's tensors go from the parent to the child
+  struct ParentEdge {
+    GroupEdge edge;
+    bool from_parent = false;  // the tensors go from the parent to the child
   };
 
-  std::size_t at(GroupId group, std::size_t kind) const { return group * num_classes() + kind; }
+  std::size_t at(GroupId group, std::size_t device_class) const {
+    return group * num_classes() + device_class;
+  }
   void load_groups();
   void find_channels();
-  std::vector<Bond> find_bonds();
-  void plant(std::vector<Bond> bonds);
-  Nanoseconds sending_time(const Bond& bond, std::size_t pair) const;
-  Wide bond_cost(const Tie& tie, std::size_t child, std::size_t parent, const Prices& prices) const;
-  void use(const Prices& prices, Usage& usage) const;
+  std::vector<GroupEdge> find_edges();
+  void build_forest(std::vector<GroupEdge> edges);
+  Nanoseconds sending_time(const GroupEdge& edge, std::size_t pair) const;
+  Wide edge_cost(const ParentEdge& to_parent, std::size_t child, std::size_t parent,
+                 const Prices& prices) const;
+  void find_usage(const Prices& prices, Usage& usage) const;
 
   const Problem& problem_;
   std::vector<std::vector<DeviceId>> classes_;
-  std::vector<Nanoseconds> load_;  // [group][class], gaps included; kNever: not there
+  std::vector<Nanoseconds> load_;  // [group][class], gaps included; kInfinite: not there
   std::vector<Bytes> held_;        // by group, at the fullest moment
   Bytes anywhere_ = 0;             // held on some device, at the fullest moment
   Bytes needed_ = 0;
@@ -87,20 +104,20 @@ class Balance {
   std::vector<std::vector<std::size_t>>
       pairs_by_channel_;  // pairs of classes that a channel serves
   std::vector<std::size_t> pair_channels_;
-  std::vector<GroupId> order_;   // parents before children
-  std::vector<GroupId> parent_;  // itself for a root
-  std::vector<Tie> tie_;         // by group, with its parent
-  std::vector<Wide> cost_;       // [group][class], of the tree below it
+  std::vector<GroupId> order_;           // parents before children
+  std::vector<GroupId> parent_;          // itself for a root
+  std::vector<ParentEdge> parent_edge_;  // by group, with its parent
+  std::vector<Wide> cost_;               // [group][class], of the tree below it
 };
 
 void Balance::load_groups() {
   const MemoryNeeds needs = memory_needs(problem_, MemoryRule::kStep);
-  load_.assign(problem_.num_groups() * num_classes(), kNever);
+  load_.assign(problem_.num_groups() * num_classes(), kInfinite);
   for (GroupId group = 0; group < problem_.num_groups(); ++group) {
-    for (std::size_t kind = 0; kind < num_classes(); ++kind) {
-      const DeviceId device = classes_[kind].front();
+    for (std::size_t device_class = 0; device_class < num_classes(); ++device_class) {
+      const DeviceId device = classes_[device_class].front();
       if (!needs.possible(problem_, group, device)) continue;
-      if (std::none_of(classes_[kind].begin(), classes_[kind].end(),
+      if (std::none_of(classes_[device_class].begin(), classes_[device_class].end(),
                        [&](DeviceId one) { return problem_.allowed(group, one); })) {
         continue;
       }
@@ -109,7 +126,7 @@ void Balance::load_groups() {
         const Nanoseconds time = problem_.duration(op, device);
         if (time > 0) load += time + problem_.cluster().device(device).gap;
       }
-      load_[at(group, kind)] = load;
+      load_[at(group, device_class)] = load;
     }
     held_.push_back(problem_.group_resident_bytes(group));
   }
@@ -138,12 +155,12 @@ void Balance::find_channels() {
 }
 
 // Every tensor counts for one of those that read it, so that nothing is counted twice.
-std::vector<Bond> Balance::find_bonds() {
+std::vector<GroupEdge> Balance::find_edges() {
   constexpr std::size_t kTries = 16;
   const Graph& graph = problem_.graph();
-  std::map<std::pair<GroupId, GroupId>, Bond> bonds;
-  const auto bond = [&](GroupId from, GroupId to) -> Bond& {
-    Bond& found = bonds[{from, to}];
+  std::map<std::pair<GroupId, GroupId>, GroupEdge> edges;
+  const auto edge = [&](GroupId from, GroupId to) -> GroupEdge& {
+    GroupEdge& found = edges[{from, to}];
     found.from = from;
     found.to = to;
     return found;
@@ -154,7 +171,7 @@ std::vector<Bond> Balance::find_bonds() {
     const HeldAt held(problem_, moments.front());
     held_ = held.by_group;
     for (const HeldAt::Shared& shared : held.shared) {
-      bond(shared.from, shared.to).alive += shared.bytes;
+      edge(shared.from, shared.to).alive += shared.bytes;
     }
     for (const AliveTensor& tensor : moments.front().tensors) {
       reader[tensor.tensor] = tensor.needed_by;
@@ -169,36 +186,36 @@ std::vector<Bond> Balance::find_bonds() {
       if (chosen == kNoOp || op == reader[tensor]) chosen = op;
     }
     if (chosen == kNoOp) continue;
-    Bond& found = bond(from, problem_.group_of(chosen));
+    GroupEdge& found = edge(from, problem_.group_of(chosen));
     found.bytes += graph.bytes(tensor);
     ++found.tensors;
   }
-  std::vector<Bond> result;
-  for (const auto& [key, value] : bonds) result.push_back(value);
+  std::vector<GroupEdge> result;
+  for (const auto& [key, value] : edges) result.push_back(value);
   return result;
 }
 
-// A spanning forest of the heaviest bonds.
-void Balance::plant(std::vector<Bond> bonds) {
+// A spanning forest of the heaviest edges.
+void Balance::build_forest(std::vector<GroupEdge> edges) {
   const GroupId groups = problem_.num_groups();
-  std::stable_sort(bonds.begin(), bonds.end(), [](const Bond& a, const Bond& b) {
+  std::stable_sort(edges.begin(), edges.end(), [](const GroupEdge& a, const GroupEdge& b) {
     return a.bytes + a.alive > b.bytes + b.alive;
   });
   UnionFind trees(groups);
   std::vector<std::pair<GroupId, std::uint32_t>> ends;
-  for (std::uint32_t i = 0; i < bonds.size(); ++i) {
-    needed_ += bonds[i].alive;
-    if (trees.unite(bonds[i].from, bonds[i].to)) {
-      ends.emplace_back(bonds[i].from, i);
-      ends.emplace_back(bonds[i].to, i);
+  for (std::uint32_t i = 0; i < edges.size(); ++i) {
+    needed_ += edges[i].alive;
+    if (trees.unite(edges[i].from, edges[i].to)) {
+      ends.emplace_back(edges[i].from, i);
+      ends.emplace_back(edges[i].to, i);
     } else {
-      anywhere_ += bonds[i].alive;
+      anywhere_ += edges[i].alive;
     }
   }
   for (const Bytes bytes : held_) needed_ += bytes;
   const auto neighbours = Csr<std::uint32_t>::from_pairs(groups, ends);
   parent_.assign(groups, groups);
-  tie_.resize(groups);
+  parent_edge_.resize(groups);
   for (GroupId root = 0; root < groups; ++root) {
     if (parent_[root] != groups) continue;
     parent_[root] = root;
@@ -206,11 +223,11 @@ void Balance::plant(std::vector<Bond> bonds) {
     for (std::size_t i = order_.size() - 1; i < order_.size(); ++i) {
       const GroupId group = order_[i];
       for (const std::uint32_t index : neighbours[group]) {
-        const Bond& bond = bonds[index];
-        const GroupId other = bond.from == group ? bond.to : bond.from;
+        const GroupEdge& edge = edges[index];
+        const GroupId other = edge.from == group ? edge.to : edge.from;
         if (parent_[other] != groups) continue;
         parent_[other] = group;
-        tie_[other] = {bond, bond.from == group};
+        parent_edge_[other] = {edge, edge.from == group};
         order_.push_back(other);
       }
     }
@@ -218,21 +235,21 @@ void Balance::plant(std::vector<Bond> bonds) {
   cost_.resize(groups * num_classes());
 }
 
-Nanoseconds Balance::sending_time(const Bond& bond, std::size_t pair) const {
+Nanoseconds Balance::sending_time(const GroupEdge& edge, std::size_t pair) const {
   const auto& link = connection_[pair];
-  if (!link) return kNever;
-  const Nanoseconds time = transfer_time({.bandwidth = link->bandwidth}, bond.bytes);
-  return time + link->latency * bond.tensors;
+  if (!link) return kInfinite;
+  const Nanoseconds time = transfer_time({.bandwidth = link->bandwidth}, edge.bytes);
+  return time + link->latency * edge.tensors;
 }
 
-Wide Balance::bond_cost(const Tie& tie, std::size_t child, std::size_t parent,
+Wide Balance::edge_cost(const ParentEdge& to_parent, std::size_t child, std::size_t parent,
                         const Prices& prices) const {
-  const Wide alive = static_cast<Wide>(tie.bond.alive);
+  const Wide alive = static_cast<Wide>(to_parent.edge.alive);
   if (child == parent) return alive * prices.memory[child];
   const std::size_t pair =
-      tie.down ? parent * num_classes() + child : child * num_classes() + parent;
-  const Nanoseconds time = sending_time(tie.bond, pair);
-  if (time == kNever) return kImpossible;
+      to_parent.from_parent ? parent * num_classes() + child : child * num_classes() + parent;
+  const Nanoseconds time = sending_time(to_parent.edge, pair);
+  if (time == kInfinite) return kImpossible;
   return alive * std::min(prices.memory[child], prices.memory[parent]) +
          static_cast<Wide>(time) * prices.sending[pair];
 }
@@ -240,12 +257,12 @@ Wide Balance::bond_cost(const Tie& tie, std::size_t child, std::size_t parent,
 Nanoseconds Balance::bound(const Prices& prices, Usage& usage) {
   const std::size_t classes = num_classes();
   for (GroupId group = 0; group < problem_.num_groups(); ++group) {
-    for (std::size_t kind = 0; kind < classes; ++kind) {
-      const Nanoseconds load = load_[at(group, kind)];
-      cost_[at(group, kind)] = load == kNever
-                                   ? kImpossible
-                                   : static_cast<Wide>(load) * prices.time[kind] +
-                                         static_cast<Wide>(held_[group]) * prices.memory[kind];
+    for (std::size_t device_class = 0; device_class < classes; ++device_class) {
+      const Nanoseconds load = load_[at(group, device_class)];
+      cost_[at(group, device_class)] =
+          load == kInfinite ? kImpossible
+                            : static_cast<Wide>(load) * prices.time[device_class] +
+                                  static_cast<Wide>(held_[group]) * prices.memory[device_class];
     }
   }
   Wide sum =
@@ -261,9 +278,9 @@ Nanoseconds Balance::bound(const Prices& prices, Usage& usage) {
     }
     for (std::size_t above = 0; above < classes; ++above) {
       Wide least = kImpossible;
-      for (std::size_t kind = 0; kind < classes; ++kind) {
-        least =
-            std::min(least, cost_[at(group, kind)] + bond_cost(tie_[group], kind, above, prices));
+      for (std::size_t device_class = 0; device_class < classes; ++device_class) {
+        least = std::min(least, cost_[at(group, device_class)] +
+                                    edge_cost(parent_edge_[group], device_class, above, prices));
       }
       Wide& total = cost_[at(parent, above)];
       total = std::min(kImpossible, total + least);
@@ -271,13 +288,13 @@ Nanoseconds Balance::bound(const Prices& prices, Usage& usage) {
   }
   Wide rate = 0;   // of what a nanosecond pays for
   Wide spare = 0;  // paid for once: memory, and the last gap of each device
-  for (std::size_t kind = 0; kind < classes; ++kind) {
-    const Wide devices = classes_[kind].size();
-    const Device& device = problem_.cluster().device(classes_[kind].front());
-    rate += devices * prices.time[kind];
-    spare += devices * prices.time[kind] * static_cast<Wide>(device.gap);
-    if (prices.memory[kind] > 0) {
-      spare += devices * prices.memory[kind] * static_cast<Wide>(device.memory);
+  for (std::size_t device_class = 0; device_class < classes; ++device_class) {
+    const Wide devices = classes_[device_class].size();
+    const Device& device = problem_.cluster().device(classes_[device_class].front());
+    rate += devices * prices.time[device_class];
+    spare += devices * prices.time[device_class] * static_cast<Wide>(device.gap);
+    if (prices.memory[device_class] > 0) {
+      spare += devices * prices.memory[device_class] * static_cast<Wide>(device.memory);
     }
   }
   for (const auto& pairs : pairs_by_channel_) {
@@ -285,13 +302,13 @@ Nanoseconds Balance::bound(const Prices& prices, Usage& usage) {
     for (const std::size_t pair : pairs) most = std::max(most, prices.sending[pair]);
     rate += most;
   }
-  use(prices, usage);
+  find_usage(prices, usage);
   if (sum <= spare || rate == 0) return 0;
   const Wide step = (sum - spare + rate - 1) / rate;
-  return step > static_cast<Wide>(kNever) ? 0 : static_cast<Nanoseconds>(step);
+  return step > static_cast<Wide>(kInfinite) ? 0 : static_cast<Nanoseconds>(step);
 }
 
-void Balance::use(const Prices& prices, Usage& usage) const {
+void Balance::find_usage(const Prices& prices, Usage& usage) const {
   const std::size_t classes = num_classes();
   usage.time.assign(classes, 0);
   usage.memory.assign(classes, 0);
@@ -302,25 +319,28 @@ void Balance::use(const Prices& prices, Usage& usage) const {
   usage.memory[cheapest] += static_cast<double>(anywhere_);
   for (const GroupId group : order_) {
     const GroupId above = parent_[group];
-    const auto cost = [&](std::size_t kind) {
-      const Wide own = cost_[at(group, kind)];
-      return above == group ? own : own + bond_cost(tie_[group], kind, chosen[above], prices);
+    const auto cost = [&](std::size_t device_class) {
+      const Wide own = cost_[at(group, device_class)];
+      return above == group
+                 ? own
+                 : own + edge_cost(parent_edge_[group], device_class, chosen[above], prices);
     };
     std::size_t best = 0;
-    for (std::size_t kind = 1; kind < classes; ++kind) {
-      if (cost(kind) < cost(best)) best = kind;
+    for (std::size_t device_class = 1; device_class < classes; ++device_class) {
+      if (cost(device_class) < cost(best)) best = device_class;
     }
     chosen[group] = best;
     usage.time[best] += static_cast<double>(load_[at(group, best)]);
     usage.memory[best] += static_cast<double>(held_[group]);
     if (above == group) continue;
-    const Bond& bond = tie_[group].bond;
+    const GroupEdge& edge = parent_edge_[group].edge;
     const std::size_t other = chosen[above];
     const bool here = prices.memory[best] <= prices.memory[other];
-    usage.memory[here ? best : other] += static_cast<double>(bond.alive);
+    usage.memory[here ? best : other] += static_cast<double>(edge.alive);
     if (other == best) continue;
-    const std::size_t pair = tie_[group].down ? other * classes + best : best * classes + other;
-    usage.sending[pair] += static_cast<double>(sending_time(bond, pair));
+    const std::size_t pair =
+        parent_edge_[group].from_parent ? other * classes + best : best * classes + other;
+    usage.sending[pair] += static_cast<double>(sending_time(edge, pair));
   }
 }
 
@@ -353,13 +373,14 @@ class Pricing {
   void follow(const Usage& usage, Nanoseconds value, double target) {
     const double time = static_cast<double>(value);
     std::vector<double> slope;
-    for (std::size_t kind = 0; kind < time_.size(); ++kind) {
-      slope.push_back((usage.time[kind] - balance_->size(kind) * time) / scale_);
+    for (std::size_t device_class = 0; device_class < time_.size(); ++device_class) {
+      slope.push_back((usage.time[device_class] - balance_->size(device_class) * time) / scale_);
     }
-    for (std::size_t kind = 0; kind < memory_.size(); ++kind) {
-      const double room = balance_->size(kind) * static_cast<double>(balance_->capacity(kind));
-      const bool enough = balance_->capacity(kind) >= balance_->needed();
-      slope.push_back(enough ? 0 : (usage.memory[kind] - room) / bytes_);
+    for (std::size_t device_class = 0; device_class < memory_.size(); ++device_class) {
+      const double room =
+          balance_->size(device_class) * static_cast<double>(balance_->capacity(device_class));
+      const bool enough = balance_->capacity(device_class) >= balance_->needed();
+      slope.push_back(enough ? 0 : (usage.memory[device_class] - room) / bytes_);
     }
     for (std::size_t pair = 0; pair < sending_.size(); ++pair) {
       const bool none = balance_->channels(pair) == 0;
@@ -382,8 +403,8 @@ class Pricing {
 
   void normalize() {
     double sum = 0;
-    for (std::size_t kind = 0; kind < time_.size(); ++kind)
-      sum += balance_->size(kind) * time_[kind];
+    for (std::size_t device_class = 0; device_class < time_.size(); ++device_class)
+      sum += balance_->size(device_class) * time_[device_class];
     for (std::size_t pair = 0; pair < sending_.size(); ++pair) {
       sum += balance_->channels(pair) * sending_[pair];
     }
@@ -401,20 +422,20 @@ class Pricing {
 
 }  // namespace
 
-Nanoseconds balance_bound(const Problem& problem, const std::function<bool()>& go_on,
+Nanoseconds balance_bound(const Problem& problem, Nanoseconds simple,
+                          const std::function<bool()>& go_on,
                           const std::function<void(Nanoseconds)>& on_improvement) {
   constexpr int kSteps = 600;
   constexpr int kPatience = 15;
   auto classes = classes_of_devices(problem, kMostClasses);
   if (classes.empty()) return 0;
   Balance balance(problem, std::move(classes));
-  const Nanoseconds simple = lower_bound(problem).step;
   Pricing pricing(balance, simple);
   Pricing best_pricing = pricing;
   Nanoseconds best = 0;
   Usage usage;
   Usage best_usage;
-  double hope = static_cast<double>(simple);  // how much more than the best is aimed at
+  double margin = static_cast<double>(simple);  // how much more than the best is aimed at
   int patience = kPatience;
   for (int step = 0; step < kSteps && go_on(); ++step) {
     const Nanoseconds value = balance.bound(pricing.prices(), usage);
@@ -426,13 +447,13 @@ Nanoseconds balance_bound(const Problem& problem, const std::function<bool()>& g
       patience = kPatience;
       if (best > 0) on_improvement(best);
     } else if (--patience == 0) {
-      hope /= 2;
+      margin /= 2;
       pricing = best_pricing;
-      pricing.follow(best_usage, best, static_cast<double>(best) + hope);
+      pricing.follow(best_usage, best, static_cast<double>(best) + margin);
       patience = kPatience;
       continue;
     }
-    pricing.follow(usage, value, static_cast<double>(best) + hope);
+    pricing.follow(usage, value, static_cast<double>(best) + margin);
   }
   return best;
 }

@@ -14,8 +14,10 @@
 namespace emplace {
 
 // At most the step time of every placement that fits; 0 where devices are too different from each
-// other. Calls `on_improvement` with better and better values, while `go_on` says so.
-Nanoseconds balance_bound(const Problem& problem, const std::function<bool()>& go_on,
+// other. `simple` is the quick bound, which says about how long steps are. Calls `on_improvement`
+// with better and better values, while `go_on` says so.
+Nanoseconds balance_bound(const Problem& problem, Nanoseconds simple,
+                          const std::function<bool()>& go_on,
                           const std::function<void(Nanoseconds)>& on_improvement);
 
 }  // namespace emplace

@@ -1,3 +1,14 @@
+// Makes the relaxed problem. Invariant: whatever schedule the problem allows, the same starts and
+// ends are one of the dag, with no time, transfer or gap longer than in the problem. So a bound for
+// the dag is one for the problem; it is not tight, as channels are never busy here and links are as
+// good as the best between two classes.
+//
+// Nodes are ops that take time on some device, and those that join several. An op that takes none
+// anywhere is passed over: with nothing before it, it is over at once; with one node before it in
+// its own group, it ends with that node; and where nothing after it takes time, it adds nothing to
+// the step. Of several tensors from one node the largest counts, since all of them must arrive.
+// Devices are put into classes whose members run every op equally fast; with more than four classes
+// all become one, as fast for each op as the fastest. O(ops * devices + edges log edges). Ours.
 #include "bound/dag.h"
 
 #include <algorithm>
@@ -65,7 +76,7 @@ class BoundDagMaker {
     find_places();
     dag_.label_.resize(problem_.num_groups());
     std::iota(dag_.label_.begin(), dag_.label_.end(), GroupId{0});
-    lead_.assign(graph_.num_ops(), Lead{});
+    origin_.assign(graph_.num_ops(), Origin{});
     const std::vector<bool> ends = find_ends();
     for (OpId op = 0; op < graph_.num_ops(); ++op) add(op, ends[op]);
     return std::move(dag_);
@@ -73,7 +84,7 @@ class BoundDagMaker {
 
  private:
   // Where an op's outputs come from: nowhere that matters, or the end of a node.
-  struct Lead {
+  struct Origin {
     bool any = false;
     std::uint32_t node = 0;
   };
@@ -88,7 +99,7 @@ class BoundDagMaker {
     }
     for (const auto& members : classes_) {
       dag_.class_size_.push_back(members.size());
-      Nanoseconds gap = kNever;
+      Nanoseconds gap = kInfinite;
       Bytes memory = 0;
       for (const DeviceId device : members) {
         gap = std::min(gap, problem_.cluster().device(device).gap);
@@ -118,8 +129,8 @@ class BoundDagMaker {
   // Where each group may run.
   void find_places() {
     class_of_.resize(problem_.num_devices());
-    for (std::size_t kind = 0; kind < classes_.size(); ++kind) {
-      for (const DeviceId device : classes_[kind]) class_of_[device] = kind;
+    for (std::size_t device_class = 0; device_class < classes_.size(); ++device_class) {
+      for (const DeviceId device : classes_[device_class]) class_of_[device] = device_class;
     }
     place_.assign(problem_.num_groups() * classes_.size(), kNoDevice);
     for (GroupId group = 0; group < problem_.num_groups(); ++group) {
@@ -130,12 +141,12 @@ class BoundDagMaker {
     }
   }
 
-  Nanoseconds class_duration(OpId op, std::size_t kind) const {
+  Nanoseconds class_duration(OpId op, std::size_t device_class) const {
     const GroupId group = problem_.group_of(op);
-    const DeviceId place = place_[group * classes_.size() + kind];
-    if (place == kNoDevice) return kNever;
+    const DeviceId place = place_[group * classes_.size() + device_class];
+    if (place == kNoDevice) return kInfinite;
     if (!lumped_) return problem_.duration(op, place);
-    Nanoseconds best = kNever;
+    Nanoseconds best = kInfinite;
     for (const DeviceId device : problem_.allowed_devices(group)) {
       if (possible_(group, device)) best = std::min(best, problem_.duration(op, device));
     }
@@ -144,8 +155,8 @@ class BoundDagMaker {
 
   // Takes no time on any device, and may run on all.
   bool free(OpId op) const {
-    for (std::size_t kind = 0; kind < classes_.size(); ++kind) {
-      if (class_duration(op, kind) != 0) return false;
+    for (std::size_t device_class = 0; device_class < classes_.size(); ++device_class) {
+      if (class_duration(op, device_class) != 0) return false;
     }
     return true;
   }
@@ -167,11 +178,11 @@ class BoundDagMaker {
   void collect_arcs(OpId op) {
     arcs_.clear();
     for (const TensorId tensor : graph_.inputs(op)) {
-      const Lead& lead = lead_[graph_.producer(tensor)];
-      if (lead.any) arcs_.emplace_back(lead.node, graph_.bytes(tensor));
+      const Origin& origin = origin_[graph_.producer(tensor)];
+      if (origin.any) arcs_.emplace_back(origin.node, graph_.bytes(tensor));
     }
     for (const OpId before : graph_.after(op)) {
-      if (lead_[before].any) arcs_.emplace_back(lead_[before].node, kControlOnly);
+      if (origin_[before].any) arcs_.emplace_back(origin_[before].node, kControlOnly);
     }
     std::sort(arcs_.begin(), arcs_.end(), [](const auto& a, const auto& b) {
       return a.first != b.first ? a.first < b.first : a.second > b.second;
@@ -188,17 +199,17 @@ class BoundDagMaker {
     if (takes_none && (end || arcs_.empty())) return;
     // A view, and the like: it ends when what it waits for ends, on that op's device.
     if (takes_none && arcs_.size() == 1 && dag_.group_[arcs_[0].first] == problem_.group_of(op)) {
-      lead_[op] = {true, arcs_[0].first};
+      origin_[op] = {true, arcs_[0].first};
       return;
     }
-    lead_[op] = {true, dag_.size()};
+    origin_[op] = {true, dag_.size()};
     before_.clear();
     for (const auto& [from, bytes] : arcs_) before_.push_back({from, transfer_of(bytes)});
     dag_.op_.push_back(op);
     dag_.group_.push_back(problem_.group_of(op));
     dag_.before_.push_back(before_);
-    for (std::size_t kind = 0; kind < classes_.size(); ++kind) {
-      dag_.duration_.push_back(class_duration(op, kind));
+    for (std::size_t device_class = 0; device_class < classes_.size(); ++device_class) {
+      dag_.duration_.push_back(class_duration(op, device_class));
     }
   }
 
@@ -225,7 +236,7 @@ class BoundDagMaker {
   std::vector<std::size_t> class_of_;  // by device
   std::vector<DeviceId> place_;        // [group][class]: a device of the class, where there is one
   std::vector<Connection> links_;
-  std::vector<Lead> lead_;  // by op
+  std::vector<Origin> origin_;  // by op
   std::vector<std::pair<std::uint32_t, Bytes>> arcs_;
   std::vector<BoundArc> before_;
 };
@@ -251,8 +262,8 @@ BoundDag BoundDag::reversed() const {
   result.memory_ = memory_;
   const std::size_t classes = num_classes();
   for (std::uint32_t node = size(); node-- > 0;) {
-    for (std::size_t kind = 0; kind < classes; ++kind) {
-      result.duration_.push_back(duration(node, kind));
+    for (std::size_t device_class = 0; device_class < classes; ++device_class) {
+      result.duration_.push_back(duration(node, device_class));
     }
   }
   for (std::size_t from = 0; from < classes; ++from) {
@@ -266,9 +277,9 @@ BoundDag BoundDag::reversed() const {
 }
 
 Nanoseconds BoundDag::fastest(std::uint32_t node) const {
-  Nanoseconds best = kNever;
-  for (std::size_t kind = 0; kind < num_classes(); ++kind) {
-    best = std::min(best, duration(node, kind));
+  Nanoseconds best = kInfinite;
+  for (std::size_t device_class = 0; device_class < num_classes(); ++device_class) {
+    best = std::min(best, duration(node, device_class));
   }
   return best;
 }
@@ -278,8 +289,8 @@ void BoundDag::merge(const std::function<GroupId(GroupId)>& label) {
   for (GroupId& group : label_) group = label(group);
 }
 
-void BoundDag::forbid(std::uint32_t node, std::size_t kind) {
-  duration_[node * num_classes() + kind] = kNever;
+void BoundDag::forbid(std::uint32_t node, std::size_t device_class) {
+  duration_[node * num_classes() + device_class] = kInfinite;
 }
 
 }  // namespace emplace

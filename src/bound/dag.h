@@ -4,6 +4,7 @@
 // statement about starts is one about what comes after.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -20,16 +21,17 @@
 namespace emplace {
 
 // A time that no step has: an op that may not run there, a link that does not exist.
-inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+inline constexpr Nanoseconds kInfinite = std::numeric_limits<Nanoseconds>::max();
 
-// Stays kNever. Two sums of real times do not overflow (Problem::horizon).
+// Stays kInfinite. Two sums of real times do not overflow (Problem::horizon).
 inline Nanoseconds later(Nanoseconds time, Nanoseconds length) {
   Nanoseconds sum = 0;
-  return __builtin_add_overflow(time, length, &sum) ? kNever : sum;
+  return __builtin_add_overflow(time, length, &sum) ? kInfinite : sum;
 }
 
 // Devices sorted into classes whose members run everything equally fast and have as much memory;
-// nothing where there are more than `most` classes.
+// nothing where there are more than `most` classes. A `device_class` in this room is an index into
+// them.
 std::vector<std::vector<DeviceId>> classes_of_devices(const Problem& problem, std::size_t most);
 
 // The best latency and the best bandwidth among the links between members of two classes, which
@@ -69,13 +71,13 @@ class BoundDag {
   std::size_t num_arcs() const { return before_.total(); }
 
   std::size_t num_classes() const { return class_size_.size(); }
-  // All devices are one class, each op as fast as it is anywhere, as there are too many kinds.
+  // All devices are one class, each op as fast as it is anywhere, as there are too many classes.
   bool lumped() const { return lumped_; }
-  std::size_t class_size(std::size_t kind) const { return class_size_[kind]; }
-  Nanoseconds gap(std::size_t kind) const { return gap_[kind]; }
-  Bytes memory(std::size_t kind) const { return memory_[kind]; }
-  Nanoseconds duration(std::uint32_t node, std::size_t kind) const {
-    return duration_[node * num_classes() + kind];
+  std::size_t class_size(std::size_t device_class) const { return class_size_[device_class]; }
+  Nanoseconds gap(std::size_t device_class) const { return gap_[device_class]; }
+  Bytes memory(std::size_t device_class) const { return memory_[device_class]; }
+  Nanoseconds duration(std::uint32_t node, std::size_t device_class) const {
+    return duration_[node * num_classes() + device_class];
   }
   Nanoseconds fastest(std::uint32_t node) const;
   // A device of one class and another device of the other exist.
@@ -84,17 +86,19 @@ class BoundDag {
   Nanoseconds crossing(const BoundArc& arc, std::size_t from, std::size_t to) const {
     if (arc.transfer == kControl) return 0;
     const std::uint32_t link = link_[from * num_classes() + to];
-    return link == kNoLinkKind ? kNever : transfer_[arc.transfer * num_links_ + link];
+    return link == kNoLinkKind ? kInfinite : transfer_[arc.transfer * num_links_ + link];
   }
   // Between ops that follow each other on one device.
-  Nanoseconds pause(std::uint32_t first, std::uint32_t second, std::size_t kind) const {
-    return duration(first, kind) > 0 && duration(second, kind) > 0 ? gap_[kind] : 0;
+  Nanoseconds pause(std::uint32_t first, std::uint32_t second, std::size_t device_class) const {
+    return duration(first, device_class) > 0 && duration(second, device_class) > 0
+               ? gap_[device_class]
+               : 0;
   }
 
   // Conclusions: groups that share a device, and a class that is out of question for a group.
   // `label` gives each group's representative.
   void merge(const std::function<GroupId(GroupId)>& label);
-  void forbid(std::uint32_t node, std::size_t kind);
+  void forbid(std::uint32_t node, std::size_t device_class);
 
  private:
   friend class BoundDagMaker;

@@ -47,10 +47,10 @@ void BoundEnds::propagate() {
 }
 
 std::vector<Nanoseconds> BoundEnds::through() const {
-  std::vector<Nanoseconds> result(dag().size(), kNever);
+  std::vector<Nanoseconds> result(dag().size(), kInfinite);
   for (std::uint32_t node = 0; node < dag().size(); ++node) {
-    for (std::size_t kind = 0; kind < dag().num_classes(); ++kind) {
-      result[node] = std::min(result[node], through(node, kind));
+    for (std::size_t device_class = 0; device_class < dag().num_classes(); ++device_class) {
+      result[node] = std::min(result[node], through(node, device_class));
     }
   }
   return result;
@@ -79,28 +79,28 @@ void BoundEnds::merge(const std::function<GroupId(GroupId)>& label) {
   tails_.dag.merge(label);
 }
 
-void BoundEnds::forbid(std::uint32_t node, std::size_t kind) {
-  heads_.dag.forbid(node, kind);
-  tails_.dag.forbid(dag().mirrored(node), kind);
+void BoundEnds::forbid(std::uint32_t node, std::size_t device_class) {
+  heads_.dag.forbid(node, device_class);
+  tails_.dag.forbid(dag().mirrored(node), device_class);
 }
 
 bool raise_starts(BoundEnd& end, const Pass& pass, const std::vector<Nanoseconds>& through,
                   const std::function<bool()>& go_on) {
   constexpr std::uint32_t kNodesBetweenQuestions = 64;
-  Neighbourhood neighbourhood(end.dag);
+  NearAncestors near_ancestors(end.dag);
   AncestorWork ancestors(end.dag);
   const Nanoseconds longest =
       through.empty() ? 0 : *std::max_element(through.begin(), through.end());
   std::size_t on_long_ways = 0;
   for (std::uint32_t node = 0; node < end.dag.size(); ++node) {
     end.starts.propagate(end.dag, node);
-    if (pass.mates > 0) neighbourhood.raise(end.dag, end.starts, node, pass.mates);
+    if (pass.ancestors > 0) near_ancestors.raise(end.dag, end.starts, node, pass.ancestors);
     bool asked = node % kNodesBetweenQuestions == 0;
     if (pass.stride > 0 && through[node] >= longest - longest / 4 &&
         on_long_ways++ % pass.stride == 0) {
       const Nanoseconds start = ancestors.start(end, node);
-      for (std::size_t kind = 0; kind < end.dag.num_classes(); ++kind) {
-        end.starts.raise(node, kind, start);
+      for (std::size_t device_class = 0; device_class < end.dag.num_classes(); ++device_class) {
+        end.starts.raise(node, device_class, start);
       }
       asked = true;
     }

@@ -31,15 +31,16 @@ class BoundEnds {
 
   void propagate();
 
-  Nanoseconds head(std::uint32_t node, std::size_t kind) const {
-    return heads_.starts.at(node, kind);
+  Nanoseconds head(std::uint32_t node, std::size_t device_class) const {
+    return heads_.starts.at(node, device_class);
   }
-  Nanoseconds tail(std::uint32_t node, std::size_t kind) const {
-    return tails_.starts.at(dag().mirrored(node), kind);
+  Nanoseconds tail(std::uint32_t node, std::size_t device_class) const {
+    return tails_.starts.at(dag().mirrored(node), device_class);
   }
   // The end of a step in which the op runs on a device of this class.
-  Nanoseconds through(std::uint32_t node, std::size_t kind) const {
-    return later(later(head(node, kind), dag().duration(node, kind)), tail(node, kind));
+  Nanoseconds through(std::uint32_t node, std::size_t device_class) const {
+    return later(later(head(node, device_class), dag().duration(node, device_class)),
+                 tail(node, device_class));
   }
 
   // By node, on the best device for it.
@@ -50,19 +51,19 @@ class BoundEnds {
   Nanoseconds work() const;
 
   void merge(const std::function<GroupId(GroupId)>& label);
-  void forbid(std::uint32_t node, std::size_t kind);
+  void forbid(std::uint32_t node, std::size_t device_class);
 
  private:
   BoundEnd heads_;
   BoundEnd tails_;
 };
 
-// One pass over an end's ops in order: propagates, looks at up to `mates` ancestors near each op,
-// and for every `stride`-th op on a long way (0: none) at the work of all its ancestors. `through`
-// is, by node, the longest way through it. `go_on` is asked now and then; what was raised before it
-// says no stays. Whether the pass came to its end.
+// One pass over an end's ops in order: propagates, looks at the nearest `ancestors` of each op, and
+// for every `stride`-th op on a long way (0: none) at the work of all its ancestors.
+// `through` is, by node, the longest way through it. `go_on` is asked now and then; what was raised
+// before it says no stays. Whether the pass came to its end.
 struct Pass {
-  std::size_t mates = 0;
+  std::size_t ancestors = 0;
   std::size_t stride = 0;
 };
 bool raise_starts(BoundEnd& end, const Pass& pass, const std::vector<Nanoseconds>& through,

@@ -1,3 +1,13 @@
+// Every bound here is a number that no placement's step is below, and the largest counts. The quick
+// ones come from earliest starts and latest ends (ends.h): the longest path with its transfers, and
+// the work that lies between the starts and ends of all ops, shared by all devices. `Improvement`
+// adds, from cheap to costly and as long as the budget lasts: refuting step times by what must then
+// share a device (refute.h), earliest starts raised by what ancestors nearby or all of them cost
+// (starts.h, ends.h), and work, memory and traffic weighed together (balance.h). Each holds by
+// itself, so stopping anywhere leaves a valid bound; none is tight in general.
+//
+// The quick bounds take O((ops + edges) * classes^2 + ops log ops). So does a round of refuting or
+// sweeping, and where ancestors are looked at, up to 64 of them for each op and class.
 #include "bound/lower_bound.h"
 
 #include <algorithm>
@@ -28,7 +38,7 @@ BoundDag make_dag(const Problem& problem, const OptionalNeeds& needs) {
     return needs->possible(problem, group, device);
   });
   for (std::uint32_t node = 0; node < dag.size(); ++node) {
-    if (dag.fastest(node) == kNever) return BoundDag(problem, anywhere);
+    if (dag.fastest(node) == kInfinite) return BoundDag(problem, anywhere);
   }
   return dag;
 }
@@ -90,6 +100,12 @@ LowerBound first_bound(const Problem& problem, const OptionalNeeds& needs, const
   return bound;
 }
 
+LowerBound step_bound(const Problem& problem, const OptionalNeeds& needs) {
+  BoundEnds ends(make_dag(problem, needs));
+  ends.propagate();
+  return first_bound(problem, needs, ends);
+}
+
 class Improvement {
  public:
   Improvement(const Problem& problem, Nanoseconds upper, const Budget& budget,
@@ -105,19 +121,21 @@ class Improvement {
 
   void run() {
     ends_.propagate();
-    raise(first_bound(problem_, needs_, ends_));
+    const LowerBound first = first_bound(problem_, needs_, ends_);
+    raise(first);
     refute(0);
-    sweep({.mates = kMates});
-    balance();
-    refute(kMates / 2);
+    sweep({.ancestors = kAncestors});
+    balance(first.step);
+    refute(kAncestors / 2);
     for (const std::size_t stride : {512, 64, 8, 1}) {
-      if (stride == 1 || ends_.dag().size() > stride) sweep({.mates = kMates, .stride = stride});
+      if (stride == 1 || ends_.dag().size() > stride)
+        sweep({.ancestors = kAncestors, .stride = stride});
     }
-    refute(kMates / 2);
+    refute(kAncestors / 2);
   }
 
  private:
-  static constexpr std::size_t kMates = 64;
+  static constexpr std::size_t kAncestors = 64;
   static constexpr std::size_t kMoments = 4;
 
   bool go_on() const { return best_.step < upper_ && !budget_.spent(rounds_); }
@@ -140,18 +158,18 @@ class Improvement {
     raise(quick_bound(ends_));
   }
 
-  void balance() {
+  void balance(Nanoseconds simple) {
     if (!go_on()) return;
     ++rounds_;
     balance_bound(
-        problem_, [&] { return go_on(); },
+        problem_, simple, [&] { return go_on(); },
         [&](Nanoseconds step) {
           raise({step, "work within memory"});
         });
   }
 
   // Halves the interval between what is proven and what could not be refuted.
-  void refute(std::size_t mates) {
+  void refute(std::size_t ancestors) {
     constexpr Nanoseconds kPrecision = 8192;
     if (!go_on()) return;
     if (held_.empty()) {
@@ -164,7 +182,7 @@ class Improvement {
     for (Nanoseconds next = upper_; go_on();) {
       BoundEnds trial = open;
       ++rounds_;
-      if (refutes(trial, next, held_, mates, [&] { return go_on(); })) {
+      if (refutes(trial, next, held_, ancestors, [&] { return go_on(); })) {
         raise({next, "what must share a device"});
       } else {
         open = std::move(trial);
@@ -191,7 +209,7 @@ class Improvement {
 LowerBound period_lower_bound(const Problem& problem) {
   Nanoseconds largest = 0;
   for (GroupId group = 0; group < problem.num_groups(); ++group) {
-    Nanoseconds least = kNever;
+    Nanoseconds least = kInfinite;
     for (const DeviceId device : problem.allowed_devices(group)) {
       Nanoseconds load = 0;
       for (const OpId op : problem.group_ops(group)) load += problem.duration(op, device);
@@ -207,9 +225,7 @@ LowerBound period_lower_bound(const Problem& problem) {
 LowerBound lower_bound(const Problem& problem, bool fitting_only) {
   OptionalNeeds needs;
   if (fitting_only) needs = memory_needs(problem, MemoryRule::kStep);
-  BoundEnds ends(make_dag(problem, needs));
-  ends.propagate();
-  return first_bound(problem, needs, ends);
+  return step_bound(problem, needs);
 }
 
 LowerBound improve_bound(const Problem& problem, Nanoseconds upper, const Budget& budget,

@@ -5,14 +5,13 @@
 #include <optional>
 #include <string>
 
+#include <emplace/search.h>
+
 #include "base/units.h"
 
 #include "cost/problem.h"
 
 #include "sim/objective.h"
-
-#include "search/budget.h"
-#include "search/lower_bound.h"
 
 namespace emplace {
 
@@ -22,8 +21,8 @@ namespace emplace {
 // outputs then do not count for it. Nearly linear in the size of the graph.
 LowerBound lower_bound(const Problem& problem, bool fitting_only = true);
 
-// The same for placements that fit, and better the longer it may work. `upper` is a step time that
-// is of no more interest, such as that of a known placement: the result is `upper` when it is
+// `lower_bound` for placements that fit, and better the longer it may work. `upper` is a step time
+// that is of no more interest, such as that of a known placement: the result is `upper` when it is
 // proven that no placement is below it. Calls `on_improvement` with each better bound, until the
 // budget is spent (an evaluation is one round over the graph), `upper` is reached, or nothing more
 // can be concluded.

@@ -1,3 +1,15 @@
+// What each group's device must hold at once, whatever the placement and the order: while one of
+// its ops runs, what the group keeps for good, and the op's temporaries, outputs and inputs. In a
+// stream everything that a group keeps and writes is there at once, with the largest of its
+// temporaries. Where views may share memory only the largest counts, and what may already be the
+// group's own is not counted again: the needs are at most the true ones, so a device that is too
+// small by them is too small.
+//
+// `why_nothing_fits` is a proof when it speaks, and silence means nothing: one group against the
+// largest device that it may use; all groups confined to a set of devices against the set's memory
+// (as in Hall's theorem, but only for sets that some group has); and all that is alive at one
+// moment against all memory together. O(edges log edges), and O(edges) for each of 16 moments.
+// Ours.
 #include "bound/memory.h"
 
 #include <algorithm>

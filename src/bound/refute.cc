@@ -30,32 +30,32 @@ class Refutation {
  private:
   const BoundDag& dag() const { return ends_.dag(); }
 
-  void forbid(std::uint32_t node, std::size_t kind) {
-    if (dag().duration(node, kind) == kNever) return;
-    ends_.forbid(node, kind);
+  void forbid(std::uint32_t node, std::size_t device_class) {
+    if (dag().duration(node, device_class) == kInfinite) return;
+    ends_.forbid(node, device_class);
     changed_ = true;
   }
 
   void forbid_classes() {
     std::vector<bool> out(dag().num_groups() * dag().num_classes());
-    const auto at = [&](std::uint32_t node, std::size_t kind) {
-      return dag().group(node) * dag().num_classes() + kind;
+    const auto at = [&](std::uint32_t node, std::size_t device_class) {
+      return dag().group(node) * dag().num_classes() + device_class;
     };
     for (std::uint32_t node = 0; node < dag().size(); ++node) {
-      for (std::size_t kind = 0; kind < dag().num_classes(); ++kind) {
-        if (ends_.through(node, kind) >= limit_) out[at(node, kind)] = true;
+      for (std::size_t device_class = 0; device_class < dag().num_classes(); ++device_class) {
+        if (ends_.through(node, device_class) >= limit_) out[at(node, device_class)] = true;
       }
     }
     for (std::uint32_t node = 0; node < dag().size(); ++node) {
-      for (std::size_t kind = 0; kind < dag().num_classes(); ++kind) {
-        if (out[at(node, kind)]) forbid(node, kind);
+      for (std::size_t device_class = 0; device_class < dag().num_classes(); ++device_class) {
+        if (out[at(node, device_class)]) forbid(node, device_class);
       }
     }
   }
 
   // The step in which the tensor of this arc is sent.
   Nanoseconds with_crossing(const BoundArc& arc, std::uint32_t node) const {
-    Nanoseconds least = kNever;
+    Nanoseconds least = kInfinite;
     for (std::size_t from = 0; from < dag().num_classes(); ++from) {
       const Nanoseconds sent = later(ends_.head(arc.from, from), dag().duration(arc.from, from));
       for (std::size_t to = 0; to < dag().num_classes(); ++to) {
@@ -113,25 +113,25 @@ class Refutation {
       while (last < nodes.size() && dag().group(nodes[last]) == dag().group(nodes[first])) ++last;
       if (last - first < 2 && held_.empty()) continue;
       const std::span<const std::uint32_t> group(nodes.data() + first, last - first);
-      for (std::size_t kind = 0; kind < dag().num_classes(); ++kind) {
-        const bool fits = most_held[dag().group(group[0])] <= dag().memory(kind);
-        if (fits && end_of_group(group, kind, items) < limit_) continue;
-        for (const std::uint32_t node : group) forbid(node, kind);
+      for (std::size_t device_class = 0; device_class < dag().num_classes(); ++device_class) {
+        const bool fits = most_held[dag().group(group[0])] <= dag().memory(device_class);
+        if (fits && end_of_group(group, device_class, items) < limit_) continue;
+        for (const std::uint32_t node : group) forbid(node, device_class);
       }
     }
   }
 
-  Nanoseconds end_of_group(std::span<const std::uint32_t> group, std::size_t kind,
+  Nanoseconds end_of_group(std::span<const std::uint32_t> group, std::size_t device_class,
                            std::vector<WorkItem>& items) const {
     items.clear();
     for (const std::uint32_t node : group) {
-      const Nanoseconds length = dag().duration(node, kind);
-      if (length == kNever) return kNever;
+      const Nanoseconds length = dag().duration(node, device_class);
+      if (length == kInfinite) return kInfinite;
       if (length == 0) continue;
-      items.push_back({ends_.head(node, kind), ends_.tail(node, kind),
-                       static_cast<Wide>(length + dag().gap(kind))});
+      items.push_back({ends_.head(node, device_class), ends_.tail(node, device_class),
+                       static_cast<Wide>(length + dag().gap(device_class))});
     }
-    return end_of_work(items, 1, static_cast<Wide>(dag().gap(kind)));
+    return end_of_work(items, 1, static_cast<Wide>(dag().gap(device_class)));
   }
 
   BoundEnds& ends_;
@@ -142,8 +142,8 @@ class Refutation {
 
 }  // namespace
 
-bool refutes(BoundEnds& ends, Nanoseconds limit, std::span<const HeldAt> held, std::size_t mates,
-             const std::function<bool()>& go_on) {
+bool refutes(BoundEnds& ends, Nanoseconds limit, std::span<const HeldAt> held,
+             std::size_t ancestors, const std::function<bool()>& go_on) {
   constexpr int kRounds = 20;
   Refutation refutation(ends, limit, held);
   bool looked_near = false;
@@ -155,10 +155,10 @@ bool refutes(BoundEnds& ends, Nanoseconds limit, std::span<const HeldAt> held, s
       looked_near = false;
       continue;
     }
-    if (looked_near || mates == 0) return false;
+    if (looked_near || ancestors == 0) return false;
     // The costly look at neighbours only where nothing simpler helps.
-    raise_starts(ends.heads(), {.mates = mates}, {}, go_on);
-    raise_starts(ends.tails(), {.mates = mates}, {}, go_on);
+    raise_starts(ends.heads(), {.ancestors = ancestors}, {}, go_on);
+    raise_starts(ends.tails(), {.ancestors = ancestors}, {}, go_on);
     looked_near = true;
   }
   return false;

@@ -15,10 +15,10 @@
 namespace emplace {
 
 // Whether no step is shorter than `limit`. Otherwise `ends` is left with what holds of every step
-// that is. `held` is what is in memory at certain moments. Looks at up to `mates` ancestors near
+// that is. `held` is what is in memory at certain moments. Looks at the nearest `ancestors` of
 // each op, which takes most of the time (0: does not). `go_on` may stop it, with what it has
 // concluded by then.
-bool refutes(BoundEnds& ends, Nanoseconds limit, std::span<const HeldAt> held, std::size_t mates,
-             const std::function<bool()>& go_on);
+bool refutes(BoundEnds& ends, Nanoseconds limit, std::span<const HeldAt> held,
+             std::size_t ancestors, const std::function<bool()>& go_on);
 
 }  // namespace emplace

@@ -1,5 +1,5 @@
 // How early ops can start, by class of device: at the end of a path with its transfers, and after
-// those that must have run on the same device before (bound_starts.cc).
+// those that must have run on the same device before (starts.cc).
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ class EarliestStarts {
   explicit EarliestStarts(const BoundDag& dag)
       : classes_(dag.num_classes()), start_(dag.size() * dag.num_classes(), 0) {}
 
-  Nanoseconds at(std::uint32_t node, std::size_t kind) const {
-    return start_[node * classes_ + kind];
+  Nanoseconds at(std::uint32_t node, std::size_t device_class) const {
+    return start_[node * classes_ + device_class];
   }
-  void raise(std::uint32_t node, std::size_t kind, Nanoseconds start) {
-    Nanoseconds& known = start_[node * classes_ + kind];
+  void raise(std::uint32_t node, std::size_t device_class, Nanoseconds start) {
+    Nanoseconds& known = start_[node * classes_ + device_class];
     if (start > known) known = start;
   }
-  // kNever where the op may not run.
-  Nanoseconds end(const BoundDag& dag, std::uint32_t node, std::size_t kind) const {
-    return later(at(node, kind), dag.duration(node, kind));
+  // kInfinite where the op may not run.
+  Nanoseconds end(const BoundDag& dag, std::uint32_t node, std::size_t device_class) const {
+    return later(at(node, device_class), dag.duration(node, device_class));
   }
   // On whatever device.
   Nanoseconds earliest(const BoundDag& dag, std::uint32_t node) const;
@@ -44,20 +44,21 @@ class EarliestStarts {
 // Raises starts by what ops near each other on one device cost: an ancestor either shares the
 // device of the op, and its time adds up with that of the others that do, or a transfer lies on
 // the way.
-class Neighbourhood {
+class NearAncestors {
  public:
-  explicit Neighbourhood(const BoundDag& dag);
-  ~Neighbourhood();
+  explicit NearAncestors(const BoundDag& dag);
+  ~NearAncestors();
 
   // Whose predecessors have been dealt with. Looks at no more than `most` ancestors.
   void raise(const BoundDag& dag, EarliestStarts& starts, std::uint32_t node, std::size_t most);
 
  private:
-  struct Mate;
-  Nanoseconds on_one_device(const BoundDag& dag, std::size_t kind);
+  struct Ancestor;
+  Nanoseconds on_one_device(const BoundDag& dag, std::size_t device_class);
   Nanoseconds start_on(const BoundDag& dag, const EarliestStarts& starts, std::uint32_t node,
-                       std::size_t kind, std::size_t most);
-  void look_back(const BoundDag& dag, std::uint32_t node, std::size_t kind, std::uint32_t target);
+                       std::size_t device_class, std::size_t most);
+  void look_back(const BoundDag& dag, std::uint32_t node, std::size_t device_class,
+                 std::uint32_t target);
 
   // Of the ancestors in sight: the least time from their end to the target's start when they run
   // on its device, and when they do not.
@@ -67,8 +68,8 @@ class Neighbourhood {
   std::vector<std::uint32_t> touched_;
   std::vector<std::uint32_t> open_;  // a heap: the latest in the order first
   std::vector<std::uint32_t> rank_;  // a topological order by earliest start
-  std::vector<Mate> mates_;
-  std::vector<Mate> together_;
+  std::vector<Ancestor> ancestors_;
+  std::vector<Ancestor> on_device_;
 };
 
 }  // namespace emplace

@@ -55,34 +55,35 @@ Nanoseconds end_of_work(std::vector<WorkItem>& items, Wide scale, Wide spare) {
   }
   if (most <= spare) return 0;
   const Wide end = (most - spare + scale - 1) / scale;
-  return end > static_cast<Wide>(kNever) ? kNever : static_cast<Nanoseconds>(end);
+  return end > static_cast<Wide>(kInfinite) ? kInfinite : static_cast<Nanoseconds>(end);
 }
 
 SharedWork::SharedWork(const BoundDag& dag) {
   constexpr double kUnit = 1U << 20U;
   std::vector<double> all(dag.num_classes(), 1);
   for (std::uint32_t node = 0; node < dag.size(); ++node) {
-    for (std::size_t kind = 0; kind < dag.num_classes(); ++kind) {
-      const Nanoseconds length = dag.duration(node, kind);
-      all[kind] += static_cast<double>(length == kNever ? dag.fastest(node) : length);
+    for (std::size_t device_class = 0; device_class < dag.num_classes(); ++device_class) {
+      const Nanoseconds length = dag.duration(node, device_class);
+      all[device_class] += static_cast<double>(length == kInfinite ? dag.fastest(node) : length);
     }
   }
   const double least = *std::min_element(all.begin(), all.end());
-  for (std::size_t kind = 0; kind < dag.num_classes(); ++kind) {
-    weight_.push_back(static_cast<Wide>(kUnit * (least / all[kind])));
-    const Wide devices = static_cast<Wide>(dag.class_size(kind)) * weight_[kind];
+  for (std::size_t device_class = 0; device_class < dag.num_classes(); ++device_class) {
+    weight_.push_back(static_cast<Wide>(kUnit * (least / all[device_class])));
+    const Wide devices = static_cast<Wide>(dag.class_size(device_class)) * weight_[device_class];
     scale_ += devices;
-    spare_ += devices * static_cast<Wide>(dag.gap(kind));
+    spare_ += devices * static_cast<Wide>(dag.gap(device_class));
   }
 }
 
 Wide SharedWork::of(const BoundDag& dag, std::uint32_t node) const {
   bool found = false;
   Wide least = 0;
-  for (std::size_t kind = 0; kind < dag.num_classes(); ++kind) {
-    const Nanoseconds length = dag.duration(node, kind);
-    if (length == kNever) continue;
-    const Wide work = length == 0 ? 0 : weight_[kind] * static_cast<Wide>(length + dag.gap(kind));
+  for (std::size_t device_class = 0; device_class < dag.num_classes(); ++device_class) {
+    const Nanoseconds length = dag.duration(node, device_class);
+    if (length == kInfinite) continue;
+    const Wide work =
+        length == 0 ? 0 : weight_[device_class] * static_cast<Wide>(length + dag.gap(device_class));
     least = found ? std::min(least, work) : work;
     found = true;
   }

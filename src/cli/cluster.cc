@@ -7,9 +7,9 @@
 #include "cluster/presets.h"
 
 #include "cli/command.h"
-#include "cli/table.h"
+#include "io/cluster_yaml_writer.h"
 #include "io/readers.h"
-#include "io/writers.h"
+#include "report/table.h"
 
 namespace emplace::cli {
 namespace {
@@ -39,16 +39,16 @@ void print_list() {
 
 }  // namespace
 
-void add_cluster(CLI::App& app, Session&) {
-  CLI::App& command =
-      *app.add_subcommand("cluster", "Show presets and device kinds, or a cluster file to edit");
-  command.require_subcommand(1);
+void add_cluster(Command& root, Session&) {
+  Command command =
+      root.command("cluster", "Show presets and device kinds, or a cluster file to edit");
+  command.require_command();
   auto name = std::make_shared<std::string>();
-  CLI::App& show = *command.add_subcommand(
-      "show", "Print a preset, or check and print a file, as a cluster file");
-  show.add_option("cluster", *name, "Preset or file")->required()->type_name("CLUSTER");
-  show.callback([name] { fmt::print("{}", write_cluster_yaml(read_cluster(*name)->spec())); });
-  command.add_subcommand("list", "List presets and device kinds")->callback(print_list);
+  Command show =
+      command.command("show", "Print a preset, or check and print a file, as a cluster file");
+  show.text("cluster", *name, "Preset or file").required().type("CLUSTER");
+  show.run([name] { fmt::print("{}", write_cluster_yaml(read_cluster(*name)->spec())); });
+  command.command("list", "List presets and device kinds").run(print_list);
   command.footer("Example: emplace cluster show 8xv100-nvlink > my-box.yaml");
 }
 

@@ -1,196 +1,216 @@
 #include "cli/command.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/options.h"
 #include "base/parallel.h"
 #include "base/units.h"
 
-#include "zoo/registry.h"
+#include "cli/progress.h"
+#include "report/assessment_report.h"
 
 namespace emplace::cli {
-
-void TrainingArguments::add_to(CLI::App& command, bool with_training) {
-  if (with_training) {
-    command.add_flag("--training", training,
-                     "Turn a forward model into its training step: forward, backward and update");
-  }
-  command
-      .add_option("--optimizer", optimizer,
-                  fmt::format("Of the training step: {}", fmt::join(optimizer_names(), ", ")))
-      ->type_name("NAME");
-  command.add_flag("--colocate-gradients", colocate_gradients,
-                   "Keep gradient ops on the device of their forward op");
-  command
-      .add_option("--recompute", recompute,
-                  "Compute this module's activations again in the backward pass instead of keeping "
-                  "them, e.g. --recompute \"encoder.layer.*\"; may be given several times")
-      ->allow_extra_args(false)
-      ->type_name("MODULE");
-}
-
-std::string TrainingArguments::first_given() const {
-  if (!optimizer.empty()) return "--optimizer " + optimizer;
-  if (colocate_gradients) return "--colocate-gradients";
-  return recompute.empty() ? std::string() : "--recompute " + recompute.front();
-}
-
-Model TrainingArguments::read(const std::string& model, ReadOptions options) const {
-  const std::string given = first_given();
-  if (!given.empty() && !training && !zoo::is_zoo_name(model)) {
-    fail_option("{} is for a training step: give --training too, to make one of '{}'", given,
-                model);
-  }
-  options.training = training;
-  options.optimizer_chosen = !optimizer.empty();
-  if (options.optimizer_chosen) options.training_options.optimizer = parse_optimizer(optimizer);
-  options.training_options.colocate_gradients = colocate_gradients;
-  options.training_options.recompute = recompute;
-  Model read = read_model(model, options);
-  bool trains = false;
-  for (OpId op = 0; op < read.graph->num_ops() && !trains; ++op) {
-    trains = read.graph->phase(op) != Phase::kForward;
-  }
-  if (!given.empty() && !trains) {
-    fail_option("{} is for a training step, and '{}' is a forward pass", given, model);
-  }
-  return read;
-}
-
 namespace {
 
-// The cluster with the file's kinds in place of its own of the same names.
-std::shared_ptr<const Cluster> with_kinds(const Cluster& cluster, const std::string& file) {
-  const auto given = read_cluster(file);
-  ClusterSpec spec = cluster.spec();
-  bool used = false;
-  for (const DeviceKind& kind : given->spec().kinds) {
-    std::erase_if(spec.kinds, [&](const DeviceKind& own) { return own.name == kind.name; });
-    spec.kinds.push_back(kind);
-    for (const Device& device : spec.devices) used |= device.kind == kind.name;
-  }
-  if (!used) {
-    fail_option("--kinds {}: has no kind that a device of '{}' is of", file, cluster.name());
-  }
-  return std::make_shared<const Cluster>(std::move(spec));
+double seconds_of(const std::string& option, const std::string& text) {
+  const auto seconds = parse_seconds(text);
+  if (!seconds) fail_option("{} {}: expected a duration such as 30s, 5m or 1h", option, text);
+  return *seconds;
 }
 
 }  // namespace
 
-void ProblemArguments::add_to(CLI::App& command, bool model_required) {
+void add_training_options(Command command, TrainingRequest& request, bool with_training) {
+  if (with_training) {
+    command.flag("--training", request.training,
+                 "Turn a forward model into its training step: forward, backward and update");
+  }
   command
-      .add_option("model", model,
-                  "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
-                  "zoo:NAME[:key=value,...] (see: emplace zoo list)")
-      ->required(model_required)
-      ->type_name("MODEL");
+      .text("--optimizer", request.optimizer,
+            fmt::format("Of the training step: {}", fmt::join(optimizer_names(), ", ")))
+      .type("NAME");
+  command.flag("--colocate-gradients", request.colocate_gradients,
+               "Keep gradient ops on the device of their forward op");
   command
-      .add_option("-c,--cluster", cluster,
-                  "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)")
-      ->type_name("CLUSTER");
-  command
-      .add_option("--kinds", kinds,
-                  "Cluster file whose device kinds replace those of the same names, e.g. what "
-                  "emplace profile-fit wrote")
-      ->type_name("FILE");
-  command
-      .add_option("--cost", cost,
-                  "Op times: measured, analytic, or auto (measured where there is a time)")
-      ->capture_default_str()
-      ->type_name("MODE");
-  command.add_flag("--fuse", fuse, "Chains of elementwise ops are one kernel each, on one device");
-  command.add_option("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
-      ->type_name("NAME=N");
-  command
-      .add_option("--pin", pins,
-                  "Keep these ops or modules on these devices, e.g. --pin \"encoder.*=gpu0\" or "
-                  "\"head=gpu0,gpu1\"; may be given several times")
-      ->allow_extra_args(false)
-      ->type_name("OPS=DEVICES");
-  command
-      .add_option("--forbid", forbidden,
-                  "Keep these ops or modules off these devices, e.g. --forbid \"embed*=cpu\"; may "
-                  "be given several times")
-      ->allow_extra_args(false)
-      ->type_name("OPS=DEVICES");
-  training.add_to(command);
+      .texts("--recompute", request.recompute,
+             "Compute this module's activations again in the backward pass instead of keeping "
+             "them, e.g. --recompute \"encoder.layer.*\"; may be given several times")
+      .type("MODULE");
 }
 
-LoadedProblem ProblemArguments::load() const {
-  ReadOptions options;
+void ProblemArguments::add_to(Command command) {
+  command
+      .text("model", request.model,
+            "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
+            "zoo:NAME[:key=value,...] (see: emplace zoo list)")
+      .required()
+      .type("MODEL");
+  command
+      .text("-c,--cluster", request.cluster,
+            "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)")
+      .type("CLUSTER");
+  add_file(command, "--kinds", request.kinds,
+           "Cluster file whose device kinds replace those of the same names, e.g. what "
+           "emplace profile-fit wrote");
+  command
+      .text("--cost", cost,
+            "Op times: measured, analytic, or auto (measured where there is a time)")
+      .shown()
+      .type("MODE");
+  command.flag("--fuse", request.fuse,
+               "Chains of elementwise ops are one kernel each, on one device");
+  command.list("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
+      .type("NAME=N");
+  command
+      .texts("--pin", pins,
+             "Keep these ops or modules on these devices, e.g. --pin \"encoder.*=gpu0\" or "
+             "\"head=gpu0,gpu1\"; may be given several times")
+      .type("OPS=DEVICES");
+  command
+      .texts("--forbid", forbidden,
+             "Keep these ops or modules off these devices, e.g. --forbid \"embed*=cpu\"; may "
+             "be given several times")
+      .type("OPS=DEVICES");
+  add_training_options(command, request.training);
+}
+
+ProblemRequest ProblemArguments::make() const {
+  ProblemRequest made = request;
   for (const std::string& dim : dims) {
     const std::size_t equals = dim.find('=');
     if (equals == std::string::npos || equals == 0) fail_option("--dim {}: expected NAME=N", dim);
     constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-    options.dims[dim.substr(0, equals)] =
+    made.dims[dim.substr(0, equals)] =
         read_integer("--dim " + dim.substr(0, equals), dim.substr(equals + 1), 1, kLargest);
   }
   const auto mode = parse_cost_mode(cost);
   if (!mode) fail_option("--cost {}: expected measured, analytic or auto", cost);
-  const Model read = training.read(model, std::move(options));
-  if (cluster.empty() && read.cluster == nullptr) {
-    fail_option("--cluster is missing: expected a cluster file or a preset such as 4xp100");
-  }
-  auto machines = cluster.empty() ? read.cluster : read_cluster(cluster);
-  if (!kinds.empty()) machines = with_kinds(*machines, kinds);
-  CompileOptions compiling{.cost = *mode, .fuse = fuse};
+  made.cost = *mode;
   for (const std::string& rule : pins) {
-    compiling.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kPin, rule));
+    made.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kPin, rule));
   }
   for (const std::string& rule : forbidden) {
-    compiling.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kForbid, rule));
+    made.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kForbid, rule));
   }
-  auto problem = with_context(model, [&] { return compile(read.graph, machines, compiling); });
-  return {std::move(problem), std::move(compiling)};
+  return made;
 }
 
-bool ProblemArguments::could_recompute() const {
-  return training.recompute.empty() && (training.training || zoo::is_zoo_name(model));
+void SavedPlacementArguments::add_to(Command command, bool required) {
+  Option file = command.text("placement,--placement", path, "Placement file").type("PLACEMENT");
+  if (required) file.required();
+  command
+      .text("--scheduler,--schedule", scheduler,
+            "Order of ready ops: given (the file's priorities), fifo, pct, msr; default: given "
+            "where the file has priorities, else fifo")
+      .type("KEY");
 }
 
-void ObjectiveArguments::add_to(CLI::App& command) {
+PlacementFile SavedPlacementArguments::load(const Problem& problem) const {
+  PlacementFile file = load_placement(path, problem, scheduler);
+  if (!file.graph.empty() && file.graph != problem.graph().name()) {
+    fmt::print(stderr, "warning: {} was made for graph '{}', not '{}'\n", path, file.graph,
+               problem.graph().name());
+  }
+  return file;
+}
+
+void SubsetArguments::add_to(Command command) {
   command
-      .add_option("--objective", objective,
-                  "latency (step time) or throughput (period of a pipelined stream)")
-      ->check(CLI::IsMember({"latency", "throughput"}))
-      ->capture_default_str();
+      .integer("--devices", devices, 1, 1'000'000,
+               "Use at most this many of the cluster's devices, whichever serve best")
+      .type("N");
   command
-      .add_option("--overlap", overlap,
-                  "With throughput: full, or none (devices pay for communication)")
-      ->check(CLI::IsMember({"full", "none"}))
-      ->capture_default_str();
+      .texts("--start", starts,
+             "Placement file to begin from, for placers that search; may be given several times")
+      .type("FILE");
+}
+
+SubsetProblems SubsetArguments::make(const std::shared_ptr<const Problem>& problem,
+                                     const Objective& objective) const {
+  std::vector<Solution> solutions;
+  for (const std::string& path : starts) {
+    PlacementFile file = SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
+    solutions.push_back({std::move(file.placement), std::move(file.schedule), {}, path});
+  }
+  return {problem, objective, devices, std::move(solutions)};
+}
+
+void LearningArguments::add_to(Command command, bool several_runs) {
+  command
+      .text("--device", settings.device,
+            "Where learned placers compute: cpu, or a GPU such as cuda:0. Default: cpu")
+      .type("DEVICE");
+  command
+      .text("--curves", settings.curves,
+            several_runs ? "Write learned placers' curves here, a folder each: for TensorBoard, "
+                           "and as a table"
+                         : "Write a learned placer's curves here, several placers' in a folder "
+                           "each: for TensorBoard, and as a table")
+      .type("FOLDER");
+  if (several_runs) return;
+  const Option file = command
+                          .text("--checkpoint", settings.checkpoint,
+                                "Keep the state of a learned placer here, to resume with --resume")
+                          .type("FILE");
+  command.text("--checkpoint-every", checkpoint_every, "How often, e.g. 5m. Default: 30s")
+      .needs(file)
+      .type("DURATION");
+  command
+      .flag("--resume", settings.resume,
+            "Resume from the checkpoint: --evaluations counts those before it too, --time does not")
+      .needs(file);
+}
+
+LearningSettings LearningArguments::make() const {
+  LearningSettings made = settings;
+  if (!checkpoint_every.empty()) {
+    made.checkpoint_seconds = seconds_of("--checkpoint-every", checkpoint_every);
+  }
+  return made;
+}
+
+void ObjectiveArguments::add_to(Command command) {
+  command
+      .text("--objective", objective,
+            "latency (step time) or throughput (period of a pipelined stream)")
+      .one_of({"latency", "throughput"})
+      .shown();
+  command
+      .text("--overlap", overlap, "With throughput: full, or none (devices pay for communication)")
+      .one_of({"full", "none"})
+      .shown();
 }
 
 Objective ObjectiveArguments::make() const {
-  if (!throughput() && overlap == "none") {
+  const bool stream = objective == "throughput";
+  if (!stream && overlap == "none") {
     fail_option("--overlap none is for a stream: give --objective throughput too");
   }
-  return {throughput() ? Goal::kThroughput : Goal::kLatency, overlap_kind()};
+  if (!stream) return StepTime{};
+  return StreamPeriod{overlap == "none" ? Overlap::kNone : Overlap::kFull};
 }
 
-void BudgetArguments::add_to(CLI::App& command, const std::string& time_is_for) {
+void BudgetArguments::add_to(Command command, const std::string& time_is_for) {
   command
-      .add_option("--time", time,
-                  fmt::format("Stop searching after this long, e.g. 30s or 5m; {}. Default, where "
-                              "--evaluations is not given either: {:.0f}s",
-                              time_is_for, Budget::kDefaultSeconds))
-      ->type_name("DURATION");
+      .text("--time", time,
+            fmt::format("Stop searching after this long, e.g. 30s or 5m; {}. Default, where "
+                        "--evaluations is not given either: {:.0f}s",
+                        time_is_for, Budget::kDefaultSeconds))
+      .type("DURATION");
+  command.count("--evaluations", evaluations, "Stop searching after this many simulated steps")
+      .type("N");
   command
-      .add_option("--evaluations", evaluations, "Stop searching after this many simulated steps")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
-  command
-      .add_option("--threads", threads,
-                  "How many threads a search may use. Default: all; under --evaluations the result "
-                  "does not depend on them")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
+      .integer("--threads", threads, 1, 1024,
+               "How many threads a search may use. Default: all; under --evaluations the result "
+               "does not depend on them")
+      .type("N");
 }
 
 Budget BudgetArguments::make(const Session& session) const {
   Budget budget;
   if (!time.empty()) {
-    budget.seconds = parse_seconds(time);
-    if (!budget.seconds) fail_option("--time {}: expected a duration such as 30s, 5m or 1h", time);
+    budget.seconds = seconds_of("--time", time);
   }
   budget.evaluations = evaluations;
   budget.threads = threads > 0 ? threads : hardware_threads();
@@ -198,18 +218,36 @@ Budget BudgetArguments::make(const Session& session) const {
   return budget;
 }
 
-std::vector<std::string> split_specs(const std::string& text) {
-  std::vector<std::string> specs{""};
-  int depth = 0;
-  for (const char c : text) {
-    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-    if (c == ',' && depth == 0) {
-      specs.emplace_back();
-    } else {
-      specs.back() += c;
-    }
-  }
-  return specs;
+void add_seed(Command command, std::uint64_t& seed, const std::string& help) {
+  command.seed("--seed", seed, help).shown();
+}
+
+void add_file(Command command, const std::string& names, std::string& path,
+              const std::string& help) {
+  command.text(names, path, help).type("FILE");
+}
+
+void add_json(Command command, bool& json) {
+  command.flag("--json", json, "Print the result as JSON on standard output");
+}
+
+bool refuse_hopeless(const SubsetProblems& problems, bool json, Session& session) {
+  if (!problems.why_nothing_fits()) return false;
+  fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n",
+             problems.whole()->problem().graph().name(), *problems.why_nothing_fits());
+  if (json) fmt::print("{}", why_nothing_fits_json(*problems.why_nothing_fits()));
+  session.exit_code = kExitNothingFits;
+  return true;
+}
+
+PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request) {
+  Portfolio portfolio(problems, std::move(request));
+  PortfolioResult result = [&] {
+    const Progress progress([&] { return portfolio.status().line(); });
+    return portfolio.run();
+  }();
+  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  return result;
 }
 
 }  // namespace emplace::cli

@@ -9,15 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
-#include "cost/problem.h"
-
-#include "sim/objective.h"
-
-#include "search/budget.h"
-
-#include "io/readers.h"
+#include "cli/command_line.h"
+#include "run/portfolio.h"
+#include "run/problem_request.h"
+#include <emplace/search.h>
 
 namespace emplace::cli {
 
@@ -32,55 +27,63 @@ struct Session {
 };
 
 // A sub-command's options live as long as the application, shared with its callback.
-void add_place(CLI::App& app, Session& session);
-void add_simulate(CLI::App& app, Session& session);
-void add_compare(CLI::App& app, Session& session);
-void add_list(CLI::App& app, Session& session);
-void add_cluster(CLI::App& app, Session& session);
-void add_export(CLI::App& app, Session& session);
-void add_profile_fit(CLI::App& app, Session& session);
-void add_partition(CLI::App& app, Session& session);
-void add_train(CLI::App& app, Session& session);
-void add_zoo(CLI::App& app, Session& session);
+void add_place(Command& root, Session& session);
+void add_simulate(Command& root, Session& session);
+void add_compare(Command& root, Session& session);
+void add_list(Command& root, Session& session);
+void add_cluster(Command& root, Session& session);
+void add_export(Command& root, Session& session);
+void add_profile_fit(Command& root, Session& session);
+void add_partition(Command& root, Session& session);
+void add_select(Command& root, Session& session);
+void add_train(Command& root, Session& session);
+void add_zoo(Command& root, Session& session);
 
-// --training, --optimizer, --colocate-gradients, --recompute: how a model becomes a training step.
-struct TrainingArguments {
-  bool training = false;
-  std::string optimizer;
-  bool colocate_gradients = false;
-  std::vector<std::string> recompute;
-
-  // --training itself is not for commands that only take zoo models.
-  void add_to(CLI::App& command, bool with_training = true);
-  // The first option that only a training step has, as it was written; empty when there is none.
-  std::string first_given() const;
-  // Throws an Error when such an option is there and the model is no training step.
-  Model read(const std::string& model, ReadOptions options = {}) const;
-};
-
-// A problem, and how it was compiled.
-struct LoadedProblem {
-  std::shared_ptr<const Problem> problem;
-  CompileOptions options;
-};
+// --training, --optimizer, --colocate-gradients, --recompute. `with_training`: --training itself is
+// not for commands that only take zoo models.
+void add_training_options(Command command, TrainingRequest& request, bool with_training = true);
 
 // MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid: what nearly every command
 // starts from.
 struct ProblemArguments {
-  std::string model;
-  std::string cluster;
-  std::string kinds;
   std::string cost = "auto";
-  bool fuse = false;
   std::vector<std::string> dims;
   std::vector<std::string> pins;
   std::vector<std::string> forbidden;
-  TrainingArguments training;
+  ProblemRequest request;  // the rest
 
-  void add_to(CLI::App& command, bool model_required = true);
-  LoadedProblem load() const;
-  // Whether --recompute could still be given.
-  bool could_recompute() const;
+  void add_to(Command command);
+  // Throws an Error that names the option.
+  ProblemRequest make() const;
+};
+
+// PLACEMENT and --scheduler.
+struct SavedPlacementArguments {
+  std::string path;
+  std::string scheduler;
+
+  void add_to(Command command, bool required = true);
+  // Warns where the file was made for another graph.
+  PlacementFile load(const Problem& problem) const;
+};
+
+// --devices and --start.
+struct SubsetArguments {
+  int devices = 0;  // at most so many are used; 0: all
+  std::vector<std::string> starts;
+
+  void add_to(Command command);
+  SubsetProblems make(const std::shared_ptr<const Problem>& problem, const Objective& objective) const;
+};
+
+// --device, --curves; --checkpoint, --checkpoint-every, --resume.
+struct LearningArguments {
+  std::string checkpoint_every;
+  LearningSettings settings;  // the rest
+
+  // Checkpoints are for commands of which one run learns.
+  void add_to(Command command, bool several_runs);
+  LearningSettings make() const;
 };
 
 // --objective and --overlap.
@@ -88,9 +91,7 @@ struct ObjectiveArguments {
   std::string objective = "latency";
   std::string overlap = "full";
 
-  void add_to(CLI::App& command);
-  bool throughput() const { return objective == "throughput"; }
-  Overlap overlap_kind() const { return overlap == "none" ? Overlap::kNone : Overlap::kFull; }
+  void add_to(Command command);
   // Throws an Error when --overlap says something of a step.
   Objective make() const;
 };
@@ -102,11 +103,22 @@ struct BudgetArguments {
   int threads = 0;  // 0: as many as there are
 
   // `time_is_for`: what the time is shared by or given to, for the help.
-  void add_to(CLI::App& command, const std::string& time_is_for);
+  void add_to(Command command, const std::string& time_is_for);
   Budget make(const Session& session) const;
 };
 
-// "heft,metis(imbalance=1.1,method=kway)" at its top-level commas.
-std::vector<std::string> split_specs(const std::string& text);
+// --seed.
+void add_seed(Command command, std::uint64_t& seed,
+              const std::string& help = "Seed of all randomness");
+// An option that names a file.
+void add_file(Command command, const std::string& names, std::string& path,
+              const std::string& help);
+// --json.
+void add_json(Command command, bool& json);
+
+// Says why nothing can fit and leaves the exit code, if that is proven before any search.
+bool refuse_hopeless(const SubsetProblems& problems, bool json, Session& session);
+// With progress.
+PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request);
 
 }  // namespace emplace::cli

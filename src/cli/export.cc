@@ -1,13 +1,11 @@
-// emplace export: a placement in the forms that other programs take.
+// emplace export: a placement, or its model, in the forms that other programs take.
 #include <fmt/core.h>
 
 #include "base/error.h"
 
 #include "cli/command.h"
-#include "cli/report.h"
-#include "cli/saved_placement.h"
+#include "io/exporters.h"
 #include "io/file.h"
-#include "io/writers.h"
 
 namespace emplace::cli {
 namespace {
@@ -19,22 +17,32 @@ struct Arguments {
   std::string output;
 };
 
-std::string exported(const Arguments& arguments, const std::shared_ptr<const Problem>& problem) {
-  PlacementFile file = arguments.saved.load(*problem);
-  if (arguments.format == "dot") return write_dot(*problem, file.placement);
-  const Assessor assessor(std::make_shared<const Simulator>(problem), {});
-  const Outcome outcome = assessor.assess(file.placement, file.schedule);
-  if (arguments.format == "trace")
-    return write_trace_json(*problem, file.placement, outcome.timeline);
-  file.graph = problem->graph().name();
-  file.cluster = problem->cluster().name();
-  file.predicted =
-      PlacementFile::Predicted{outcome.timeline.step, outcome.fits(), outcome.bound.step};
-  return write_placement_json(*problem, file);
+std::string exported(const Arguments& arguments) {
+  const Exporter& exporter = find_exporter(arguments.format);
+  if (exporter.needs_placement == arguments.saved.path.empty()) {
+    fail_option("--format {} {} placement file", exporter.name,
+                exporter.needs_placement ? "needs a" : "is of the model alone and takes no");
+  }
+  const ProblemRequest request = arguments.problem.make();
+  if (!exporter.needs_placement) {
+    return exporter.write({.graph = *load_model(request).graph});
+  }
+  const auto problem = load_problem(request);
+  return exporter.write(
+      {.graph = problem->graph(), .problem = problem, .placed = arguments.saved.load(*problem)});
+}
+
+std::string format_help() {
+  std::vector<std::string> formats;
+  for (const Exporter& exporter : exporters()) {
+    formats.push_back(fmt::format("{} ({}{})", exporter.name, exporter.summary,
+                                  exporter.needs_placement ? "" : "; needs no placement"));
+  }
+  return fmt::format("{}", fmt::join(formats, ", "));
 }
 
 void run(const Arguments& arguments) {
-  const std::string text = exported(arguments, arguments.problem.load().problem);
+  const std::string text = exported(arguments);
   if (arguments.output.empty() || arguments.output == "-") {
     fmt::print("{}", text);
   } else {
@@ -45,25 +53,18 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Session&) {
+void add_export(Command& root, Session&) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *app.add_subcommand(
-      "export", "Write a placement as a timeline, a picture or a placement file");
+  Command command =
+      root.command("export", "Write a placement or its model in a form that other programs take");
   arguments->problem.add_to(command);
-  arguments->saved.add_to(command);
-  command
-      .add_option(
-          "-f,--format", arguments->format,
-          "trace (timeline for Perfetto or chrome://tracing), dot (graph coloured by device, for "
-          "Graphviz), placement (with what is predicted for this cluster)")
-      ->required()
-      ->check(CLI::IsMember({"trace", "dot", "placement"}));
-  command.add_option("-o,--output", arguments->output, "File to write; standard output if absent")
-      ->type_name("FILE");
+  arguments->saved.add_to(command, /*required=*/false);
+  command.text("-f,--format", arguments->format, format_help()).required().type("FORMAT");
+  add_file(command, "-o,--output", arguments->output, "File to write; standard output if absent");
   command.footer(
       "Example: emplace export model.json.gz placement.json --cluster 4xp100 --format trace -o "
       "trace.json");
-  command.callback([arguments] { run(*arguments); });
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace emplace::cli

@@ -6,7 +6,7 @@
 #include "placers/all.h"
 
 #include "cli/command.h"
-#include "cli/table.h"
+#include "report/table.h"
 
 namespace emplace::cli {
 namespace {
@@ -57,15 +57,14 @@ void print_all() {
 
 }  // namespace
 
-void add_list(CLI::App& app, Session&) {
+void add_list(Command& root, Session&) {
   auto key = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
-  CLI::App& command =
-      *app.add_subcommand("list", "List placers and schedulers, or one placer's options");
-  command.add_option("placer", *key, "A placer, to see its options")->type_name("PLACER");
-  command.add_flag("--markdown", *markdown, "Everything as a page of documentation");
+  Command command = root.command("list", "List placers and schedulers, or one placer's options");
+  command.text("placer", *key, "A placer, to see its options").type("PLACER");
+  command.flag("--markdown", *markdown, "Everything as a page of documentation");
   command.footer("Example: emplace list heft");
-  command.callback([key, markdown] {
+  command.run([key, markdown] {
     if (*markdown) {
       print_markdown();
     } else if (key->empty()) {

@@ -30,31 +30,28 @@ int report(const char* message) {
 
 int main(int argc, char** argv) {
   cli::prepare_blas();
-  CLI::App app("Decides where every operation of a neural network should run.", "emplace");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("emplace " EMPLACE_VERSION));
-  app.footer(
+  cli::CommandLine line("emplace", "Decides where every operation of a neural network should run.",
+                        "emplace " EMPLACE_VERSION);
+  cli::Command& root = line.root();
+  root.footer(
       "Try: emplace compare examples/gnmt4-b256.json.gz --cluster 4xp100\n"
       "Exit codes: 0 fine, 1 no placement fits, 2 bad usage or input.");
-  cli::add_place(app, session);
-  cli::add_compare(app, session);
-  cli::add_partition(app, session);
-  cli::add_simulate(app, session);
-  cli::add_export(app, session);
-  cli::add_cluster(app, session);
-  cli::add_profile_fit(app, session);
-  cli::add_zoo(app, session);
+  cli::add_place(root, session);
+  cli::add_compare(root, session);
+  cli::add_partition(root, session);
+  cli::add_select(root, session);
+  cli::add_simulate(root, session);
+  cli::add_export(root, session);
+  cli::add_cluster(root, session);
+  cli::add_profile_fit(root, session);
+  cli::add_zoo(root, session);
 #ifdef EMPLACE_LEARN
-  cli::add_train(app, session);
+  cli::add_train(root, session);
 #endif
-  cli::add_list(app, session);
+  cli::add_list(root, session);
   std::signal(SIGINT, on_interrupt);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::kExitFine : cli::kExitBadInput;
-  } catch (const Error& error) {
-    return report(error.what());
+    if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
   } catch (const std::bad_alloc&) {
     return report("out of memory");
   } catch (const std::exception& error) {

@@ -1,229 +1,120 @@
-// emplace partition: how every tensor is cut up (cli/partition_model.h). With --iopddl, one
-// strategy for each node of a strategy-selection problem, as in the ASPLOS 2025 contest.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <memory>
+// emplace partition: how every tensor and operator is cut up.
 #include <mutex>
-#include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/parallel.h"
-#include "base/units.h"
-
-#include "tensor/methods/methods.h"
-#include "selection/solve.h"
+#include "tensor/methods/all.h"
 
 #include "cli/command.h"
-#include "cli/partition_model.h"
 #include "cli/progress.h"
 #include "io/file.h"
-#include "io/readers.h"
-#include "io/writers.h"
+#include "io/graph_json_writer.h"
+#include "io/trace_json.h"
+#include "report/partition_report.h"
 
 namespace emplace::cli {
 namespace {
 
-constexpr const char* kDefaultTime = "60s";
-constexpr double kModelSeconds = 8;  // enough for most models; a selection takes what it gets
-
 struct Arguments {
-  PartitionArguments model;
-  std::string iopddl;
-  std::string time;
-  int threads = 0;  // 0: as many as there are
-  std::uint64_t seed = 1;
+  ProblemArguments problem;
+  BudgetArguments budget;
+  PartitionOptions options;
   std::string output;
+  std::string graph;
+  std::string placement;
+  std::string trace;
   bool json = false;
 };
 
-// What the search says of itself, for the line on standard error.
-class SelectionBoard {
- public:
-  void note(const SelectionProgress& progress) {
-    const std::lock_guard lock(mutex_);
-    last_ = progress;
-  }
-  std::string line() const {
-    const std::lock_guard lock(mutex_);
-    if (last_.seconds == 0) return "reducing the problem";
-    const std::string cost = last_.feasible ? format_count(last_.cost) : "none yet";
-    return fmt::format("{} nodes left, best cost {}, at least {}", last_.nodes_left, cost,
-                       format_count(last_.lower_bound));
-  }
-
- private:
-  mutable std::mutex mutex_;
-  SelectionProgress last_;
-};
-
-double gap_percent(const SelectionResult& result) {
-  if (result.cost <= result.lower_bound) return 0;
-  return 100 * (static_cast<double>(result.cost) /
-                    static_cast<double>(std::max<std::int64_t>(result.lower_bound, 1)) -
-                1);
+std::string simulated_trace(const PlanOutcome& outcome) {
+  const Simulator simulator(outcome.problem);
+  return write_trace_json(*outcome.problem, outcome.placement,
+                          simulator.run(outcome.placement, {}));
 }
 
-std::string to_json(const SelectionResult& result, const SelectionValue& value, double seconds,
-                    std::uint64_t seed) {
-  nlohmann::ordered_json json;
-  json["cost"] = result.cost;
-  json["lower_bound"] = result.lower_bound;
-  json["feasible"] = result.feasible;
-  json["proven"] = result.proven;
-  json["peak_usage"] = value.peak;
-  json["seconds"] = seconds;
-  if (result.first_feasible_seconds >= 0) {
-    json["first_feasible_seconds"] = result.first_feasible_seconds;
+void write(const Arguments& arguments, const PartitionAnswer& answer) {
+  if (!arguments.output.empty()) write_file(arguments.output, plan_json(answer));
+  if (!arguments.graph.empty()) {
+    write_file(arguments.graph, write_graph_json(answer.outcome.problem->graph()));
   }
-  json["seed"] = seed;
-  return json.dump(1) + "\n";
-}
-
-std::string to_text(const SelectionProblem& problem, const SelectionResult& result,
-                    const SelectionValue& value) {
-  std::string text =
-      fmt::format("{} nodes, {} edges, {} strategies\n", format_count(problem.num_nodes()),
-                  format_count(problem.num_edges()),
-                  format_count(static_cast<std::int64_t>(problem.total_strategies())));
-  if (!result.feasible) {
-    return text + (result.proven ? "no selection is feasible (proven)\n"
-                                 : "no feasible selection was found\n");
+  if (!arguments.placement.empty()) {
+    write_file(arguments.placement, divided_placement_json(answer));
   }
-  text += fmt::format("cost         {}\n", result.cost);
-  text += result.proven ? "lower bound  the same: no selection costs less\n"
-                        : fmt::format("lower bound  {} ({:.3f} % below)\n", result.lower_bound,
-                                      gap_percent(result));
-  if (problem.usage_limit()) {
-    text += fmt::format("peak usage   {} of {}\n", value.peak, *problem.usage_limit());
-  }
-  return text;
+  if (!arguments.trace.empty()) write_file(arguments.trace, simulated_trace(answer.outcome));
 }
 
-double seconds_of(const std::string& time) {
-  const auto seconds = parse_seconds(time);
-  if (!seconds) fail_option("--time {}: expected a duration such as 30s, 5m or 1h", time);
-  return *seconds;
+PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem,
+                                   const PartitionOptions& options) {
+  std::mutex mutex;
+  std::string phase;
+  const Progress progress([&] {
+    const std::lock_guard lock(mutex);
+    return phase;
+  });
+  return find_partition(problem, options, [&](const std::string& now) {
+    const std::lock_guard lock(mutex);
+    phase = now;
+  });
 }
 
-SelectionOptions make_options(const Arguments& arguments, const Session& session) {
-  SelectionOptions options;
-  options.seconds = seconds_of(arguments.time.empty() ? kDefaultTime : arguments.time);
-  options.threads = arguments.threads > 0 ? arguments.threads : hardware_threads();
-  options.seed = arguments.seed;
-  options.cancelled = [&session] { return session.cancelled.load(); };
-  return options;
-}
-
-void select(const Arguments& arguments, Session& session) {
-  SelectionOptions options = make_options(arguments, session);
-  require_folder(arguments.output);
-  const SelectionProblem problem = read_iopddl(arguments.iopddl);
-  SelectionBoard board;
-  options.progress = [&](const SelectionProgress& progress) { board.note(progress); };
-  double seconds = 0;
-  const SelectionResult result = [&] {
-    const Progress progress([&] { return board.line(); });
-    const auto began = std::chrono::steady_clock::now();
-    SelectionResult found = select_strategies(problem, options);
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return found;
-  }();
-  const SelectionValue value = evaluate(problem, result.strategies);
+void partition_model(const Arguments& arguments, Session& session) {
+  const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
+  const auto paths = {arguments.output, arguments.graph, arguments.placement, arguments.trace};
+  for (const std::string& path : paths) require_folder(path);
+  PartitionOptions options = arguments.options;
+  options.budget = arguments.budget.make(session);
+  const PartitionAnswer answer = find_with_progress(problem, options);
+  write(arguments, answer);
+  if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
   if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
-  if (!result.feasible) session.exit_code = kExitNothingFits;
-  const bool write = result.feasible && !arguments.output.empty();
-  if (write) write_file(arguments.output, write_strategies_json(result));
   if (arguments.json) {
-    fmt::print("{}", to_json(result, value, seconds, arguments.seed));
+    fmt::print("{}", to_json(answer));
     return;
   }
-  fmt::print("{}", to_text(problem, result, value));
-  if (write) fmt::print("\nwrote {}\n", arguments.output);
-}
-
-// Either a model or a selection problem.
-void partition(const Arguments& arguments, Session& session) {
-  if (!arguments.iopddl.empty()) {
-    if (!arguments.model.problem.model.empty()) {
-      fail_option("--iopddl {}: there is a model to partition, too ('{}'); expected one of them",
-                  arguments.iopddl, arguments.model.problem.model);
-    }
-    select(arguments, session);
-    return;
+  fmt::print("{}", to_text(answer));
+  for (const std::string& path : paths) {
+    if (!path.empty()) fmt::print("\nwrote {}", path);
   }
-  if (arguments.model.problem.model.empty()) {
-    fail_option("expected a model to partition, or --iopddl with a strategy-selection problem");
-  }
-  PartitionArguments model = arguments.model;
-  model.seconds = arguments.time.empty() ? kModelSeconds : seconds_of(arguments.time);
-  model.output = arguments.output;
-  model.json = arguments.json;
-  partition_model(model, session);
+  fmt::print("\n");
 }
 
 }  // namespace
 
-void add_partition(CLI::App& app, Session& session) {
+void add_partition(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *app.add_subcommand(
-      "partition", "Divide every tensor and operator of a model among the devices");
-  arguments->model.problem.add_to(command, /*model_required=*/false);
+  Command command =
+      root.command("partition", "Divide every tensor and operator of a model among the devices");
+  arguments->problem.add_to(command);
   std::vector<std::string> methods;
-  for (const PartitionMethod& method : partition_methods()) methods.emplace_back(method.name);
+  for (const MethodInfo* method : all_partition_methods().list()) methods.push_back(method->key);
   command
-      .add_option("--method", arguments->model.method,
-                  fmt::format("How to look for the partition: {}", fmt::join(methods, ", ")))
-      ->capture_default_str()
-      ->type_name("NAME");
+      .text("--method", arguments->options.method,
+            fmt::format("How to look for the partition, with its options: {}",
+                        fmt::join(methods, ", ")))
+      .shown()
+      .type("SPEC");
   command
-      .add_option("--workers", arguments->model.workers,
-                  "How many of the devices share the work. Default: all but CPUs")
-      ->check(CLI::Range(2, 1024))
-      ->type_name("N");
+      .integer("--workers", arguments->options.workers, 2, 1024,
+               "How many of the devices share the work. Default: all but CPUs")
+      .type("N");
+  add_file(command, "--graph", arguments->graph,
+           "Write the divided graph here, for emplace simulate and runtimes");
+  add_file(command, "--placement", arguments->placement,
+           "Write which of the divided graph's ops is on which device here");
+  add_file(command, "--trace", arguments->trace,
+           "Write the timeline here, for Perfetto or chrome://tracing");
   command
-      .add_option("--graph", arguments->model.graph,
-                  "Write the divided graph here, for emplace simulate and runtimes")
-      ->type_name("FILE");
-  command
-      .add_option("--placement", arguments->model.placement,
-                  "Write which of the divided graph's ops is on which device here")
-      ->type_name("FILE");
-  command
-      .add_option("--trace", arguments->model.trace,
-                  "Write the timeline here, for Perfetto or chrome://tracing")
-      ->type_name("FILE");
-  command
-      .add_option("--iopddl", arguments->iopddl,
-                  "Instead of a model: a strategy-selection problem of the ASPLOS 2025 contest "
-                  "(JSON, also gzipped)")
-      ->type_name("FILE");
-  command
-      .add_option(
-          "--time", arguments->time,
-          fmt::format("Stop searching after this long, e.g. 30s or 5m. Default: {:.0f}s for "
-                      "a model, {} for --iopddl",
-                      kModelSeconds, kDefaultTime))
-      ->type_name("DURATION");
-  command
-      .add_option("--threads", arguments->threads,
-                  "With --iopddl: how many threads to use. Default: all")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  command.add_option("--seed", arguments->seed, "With --iopddl: seed of all randomness")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("-o,--output", arguments->output, "Write the plan, or the strategies, here")
-      ->type_name("FILE");
-  command.add_flag("--json", arguments->json, "Print the result as JSON on standard output");
+      .text("--time", arguments->budget.time,
+            fmt::format("Stop searching after this long, e.g. 30s or 5m. Default: {:.0f}s",
+                        kPartitionSeconds))
+      .type("DURATION");
+  add_seed(command, arguments->options.seed);
+  add_file(command, "-o,--output", arguments->output, "Write the plan here");
+  add_json(command, arguments->json);
   command.footer(
       "Ctrl-C ends the search, and the best found so far is the answer.\n"
-      "Example: emplace partition zoo:stacked-rnn --cluster 8xv100-nvlink -o plan.json\n"
-      "Example: emplace partition --iopddl problem.json.gz --time 60s -o strategies.json");
-  command.callback([arguments, &session] { partition(*arguments, session); });
+      "Example: emplace partition zoo:stacked-rnn --cluster 8xv100-nvlink -o plan.json");
+  command.run([arguments, &session] { partition_model(*arguments, session); });
 }
 
 }  // namespace emplace::cli

@@ -6,10 +6,9 @@
 #include "base/units.h"
 
 #include "cli/command.h"
-#include "cli/explanation.h"
-#include "cli/report.h"
-#include "cli/runs.h"
 #include "io/file.h"
+#include "report/assessment_report.h"
+#include "report/explanation.h"
 
 namespace emplace::cli {
 namespace {
@@ -18,7 +17,7 @@ constexpr const char* kDefaultPlacer = "auto";
 
 struct Arguments {
   ProblemArguments problem;
-  StageArguments stages;
+  SubsetArguments subsets;
   ObjectiveArguments objective;
   BudgetArguments budget;
   LearningArguments learning;
@@ -30,11 +29,11 @@ struct Arguments {
   bool json = false;
 };
 
-void print_notes(const RunResult& result, const Stages& stages) {
+void print_notes(const RunResult& result, const SubsetProblems& problems) {
   for (const std::string& note : result.result.notes) fmt::print(stderr, "note: {}\n", note);
-  if (!stages.starts().empty() && stages.starts().front().value < result.evaluation) {
+  if (!problems.starts().empty() && problems.starts().front().value < result.evaluation) {
     fmt::print(stderr, "note: {}, which was to begin from, is better: {}\n",
-               stages.starts().front().origin, format_time(stages.starts().front().value.step));
+               problems.starts().front().origin, format_time(problems.starts().front().value.step));
   }
 }
 
@@ -45,79 +44,84 @@ void print_written(const Arguments& arguments) {
   }
 }
 
-void place(const Arguments& arguments, Session& session) {
-  const LoadedProblem loaded = arguments.problem.load();
-  const Stages stages(loaded, arguments.stages, arguments.objective);
-  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
-  if (refuse_hopeless(stages, session)) {
-    if (arguments.json) fmt::print("{}", hopeless_json(stages));
-    return;
-  }
-  // A search over placers also looks for the best order of ops, unless one was asked for.
+// A search over placers also looks for the best order of ops, unless one was asked for.
+std::vector<PlacerRun> runs_of(const Arguments& arguments) {
   const bool portfolio = arguments.placer == "all";
   const std::string scheduler = !arguments.scheduler.empty() ? arguments.scheduler
                                 : portfolio                  ? "all"
                                                              : "own";
-  const auto runs = make_runs(arguments.placer, scheduler, arguments.seed, 1);
-  const auto results = run_all(stages, runs, arguments.budget, arguments.learning,
-                               TimeFor::kAllRuns, arguments.objective, session);
-  const RunResult& best = results.front();
-  const Assessor assessor(stages.whole(), arguments.objective, proven_bound(results));
-  Outcome outcome = assessor.assess(best.result.placement, best.result.schedule);
-  outcome.most_devices = arguments.stages.devices;
-  print_notes(best, stages);
+  return make_runs(arguments.placer, scheduler, arguments.seed);
+}
+
+// An answer of one device says more beside what splitting would bring.
+Explanation explain_answer(const Assessment& answer, std::vector<RunResult> tried,
+                           bool could_recompute) {
+  Explanation explanation = explain(answer, tried, could_recompute);
+  if (explanation.best_split || explanation.used.size() > 1 || answer.most_devices > 0) {
+    return explanation;
+  }
+  return explain(answer, quick_splits(answer.simulator, answer.objective), could_recompute);
+}
+
+void place(const Arguments& arguments, Session& session) {
+  const ProblemRequest request = arguments.problem.make();
+  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
+  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
+  if (refuse_hopeless(problems, arguments.json, session)) return;
+  const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
+                                                         .budget = arguments.budget.make(session),
+                                                         .time_for = TimeFor::kAllRuns,
+                                                         .learning = arguments.learning.make()});
+  const RunResult& best = found.best();
+  const Assessment answer = assess(assessor_of(problems, found), problems, best);
+  print_notes(best, problems);
   if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
-  if (!outcome.fits()) session.exit_code = kExitNothingFits;
-  if (!arguments.output.empty()) write_placement(arguments.output, outcome, best);
-  if (!arguments.trace.empty()) write_trace(arguments.trace, outcome);
-  const Explanation explanation = explain(outcome, arguments.objective, arguments.problem, results);
+  if (!answer.fits()) session.exit_code = kExitNothingFits;
+  if (!arguments.output.empty()) write_file(arguments.output, placement_json(answer, best));
+  if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(answer));
+  const Explanation explanation = explain_answer(answer, found.results, request.could_recompute());
   if (arguments.json) {
-    fmt::print("{}", to_json(outcome, &best, &explanation));
+    fmt::print("{}", to_json(answer, &best, &explanation));
     return;
   }
-  fmt::print("{}\nplaced by {} with {} order{}\n{}{}", describe_problem(*loaded.problem),
-             best.run.placer.to_string(), best.run.scheduler,
-             results.size() > 1 ? fmt::format(", the best of {} tries", results.size()) : "",
-             to_text(outcome), to_text(explanation, outcome));
+  fmt::print(
+      "{}\nplaced by {} with {} order{}\n{}{}", describe_problem(*problem),
+      best.run.placer.to_string(), best.run.scheduler,
+      found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
+      to_text(answer), to_text(explanation, answer));
   print_written(arguments);
 }
 
 }  // namespace
 
-void add_place(CLI::App& app, Session& session) {
+void add_place(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *app.add_subcommand("place", "Find a placement of a model on a cluster");
+  Command command = root.command("place", "Find a placement of a model on a cluster");
   arguments->problem.add_to(command);
   command
-      .add_option(
-          "-p,--placer,--placers", arguments->placer,
-          "Placer and its options, e.g. \"heft(insertion=false)\"; all: the best of every one")
-      ->capture_default_str()
-      ->type_name("SPEC");
+      .text("-p,--placer,--placers", arguments->placer,
+            "Placer and its options, e.g. \"heft(insertion=false)\"; all: the best of every one")
+      .shown()
+      .type("SPEC");
   command
-      .add_option(
-          "--scheduler,--schedulers", arguments->scheduler,
-          "Order of ready ops: own (the placer's), fifo, pct, msr, or all: the best of them")
-      ->type_name("KEY");
+      .text("--scheduler,--schedulers", arguments->scheduler,
+            "Order of ready ops: own (the placer's), fifo, pct, msr, or all: the best of them")
+      .type("KEY");
   arguments->objective.add_to(command);
-  arguments->stages.add_to(command);
+  arguments->subsets.add_to(command);
   arguments->budget.add_to(command, "shared by all placers that run");
   arguments->learning.add_to(command, /*several_runs=*/false);
-  command.add_option("--seed", arguments->seed, "Seed of all randomness")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("-o,--output", arguments->output, "Write the placement here")
-      ->type_name("FILE");
-  command
-      .add_option("--trace", arguments->trace,
-                  "Write the timeline here, for Perfetto or chrome://tracing")
-      ->type_name("FILE");
-  command.add_flag("--json", arguments->json, "Print the result as JSON on standard output");
+  add_seed(command, arguments->seed);
+  add_file(command, "-o,--output", arguments->output, "Write the placement here");
+  add_file(command, "--trace", arguments->trace,
+           "Write the timeline here, for Perfetto or chrome://tracing");
+  add_json(command, arguments->json);
   command.footer(
       "Ctrl-C ends a search, and the best placement found so far is the answer.\n"
       "Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 --pin \"head=gpu0\" -o "
       "placement.json");
-  command.callback([arguments, &session] { place(*arguments, session); });
+  command.run([arguments, &session] { place(*arguments, session); });
 }
 
 }  // namespace emplace::cli

@@ -16,10 +16,10 @@
 #include "cost/fit.h"
 
 #include "cli/command.h"
-#include "cli/table.h"
+#include "io/cluster_yaml_writer.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "io/writers.h"
+#include "report/table.h"
 
 namespace emplace::cli {
 namespace {
@@ -120,8 +120,8 @@ void write_kind(const std::string& path, const DeviceKind& kind) {
   ClusterSpec spec;
   spec.name = fmt::format("one {}, as measured", kind.name);
   spec.kinds = {kind};
-  const bool cpu = kind.name.starts_with("cpu");
-  spec.devices = {{.name = cpu ? "cpu0" : "gpu0", .kind = kind.name, .memory = kind.memory}};
+  spec.devices = {
+      {.name = kind.is_cpu() ? "cpu0" : "gpu0", .kind = kind.name, .memory = kind.memory}};
   write_file(path, write_cluster_yaml(spec));
 }
 
@@ -157,33 +157,32 @@ void profile_fit(const Arguments& arguments) {
 
 }  // namespace
 
-void add_profile_fit(CLI::App& app, Session&) {
+void add_profile_fit(Command& root, Session&) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *app.add_subcommand(
-      "profile-fit", "Fit the cost model to graphs that were measured on your device");
+  Command command =
+      root.command("profile-fit", "Fit the cost model to graphs that were measured on your device");
   command
-      .add_option("graphs", arguments->graphs,
-                  "Graphs with measured op times (tools/capture_torch.py makes them)")
-      ->required()
-      ->type_name("GRAPH...");
-  command.add_option("-o,--output", arguments->output, "Write the device kind here, as a cluster")
-      ->required()
-      ->type_name("FILE");
+      .list("graphs", arguments->graphs,
+            "Graphs with measured op times (tools/capture_torch.py makes them)")
+      .required()
+      .type("GRAPH...");
+  command.text("-o,--output", arguments->output, "Write the device kind here, as a cluster")
+      .required()
+      .type("FILE");
   command
-      .add_option("--kind", arguments->measured,
-                  "Which of the graphs' times to fit, if they have those of several devices")
-      ->type_name("KEY");
-  command.add_option("--name", arguments->name, "Name of the new kind, if not that of the times")
-      ->type_name("NAME");
+      .text("--kind", arguments->measured,
+            "Which of the graphs' times to fit, if they have those of several devices")
+      .type("KEY");
+  command.text("--name", arguments->name, "Name of the new kind, if not that of the times")
+      .type("NAME");
   command
-      .add_option(
-          "--like", arguments->like,
-          "Built-in kind whose peaks to start from, if not the one that the times are named "
-          "after; without one, peaks are estimated")
-      ->type_name("KIND");
+      .text("--like", arguments->like,
+            "Built-in kind whose peaks to start from, if not the one that the times are named "
+            "after; without one, peaks are estimated")
+      .type("KIND");
   command.footer(
       "Example: emplace profile-fit resnet.json.gz bert.json.gz --name my-gpu -o my-gpu.yaml");
-  command.callback([arguments] { profile_fit(*arguments); });
+  command.run([arguments] { profile_fit(*arguments); });
 }
 
 }  // namespace emplace::cli

@@ -12,9 +12,10 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "cli/table.h"
 #include "io/file.h"
-#include "io/writers.h"
+#include "io/graph_json_writer.h"
+#include "io/onnx_writer.h"
+#include "report/table.h"
 #include "zoo/registry.h"
 
 namespace emplace::cli {
@@ -180,11 +181,11 @@ void show(const std::string& name, bool as_json) {
 struct ExportArguments {
   std::string name;
   std::string output;
-  TrainingArguments training;
+  TrainingRequest training;
 };
 
 // The forward pass, unless a training step was asked for in so many words.
-std::string export_onnx(zoo::ModelRequest request, const TrainingArguments& training) {
+std::string export_onnx(zoo::ModelRequest request, const TrainingRequest& training) {
   const std::string given = training.first_given();
   const std::string* wanted = request.find("training");
   if (!given.empty() || (wanted != nullptr && read_flag("training", *wanted))) {
@@ -202,7 +203,7 @@ void run_export(const ExportArguments& arguments) {
   if (ending.ends_with(".gz")) ending.remove_suffix(std::string_view(".gz").size());
   std::string content;
   if (ending.ends_with(".json")) {
-    content = write_graph_json(*arguments.training.read(name).graph);
+    content = write_graph_json(*load_model(name, arguments.training).graph);
   } else if (ending.ends_with(".onnx")) {
     content = with_context(
         name, [&] { return export_onnx(zoo::parse_request(name), arguments.training); });
@@ -214,55 +215,58 @@ void run_export(const ExportArguments& arguments) {
   fmt::print(stderr, "wrote {}\n", arguments.output);
 }
 
-void add_list_command(CLI::App& zoo, Session& session) {
-  auto form = std::make_shared<ListForm>(ListForm::kTable);
-  CLI::App& command =
-      *zoo.add_subcommand("list", "List models with their parameters, ops, FLOPs and memory");
-  command.add_flag_callback(
-      "--json", [form] { *form = ListForm::kJson; }, "Print the list as JSON on standard output");
-  command.add_flag_callback(
-      "--markdown", [form] { *form = ListForm::kMarkdown; },
-      "Parameters and their sources as a table of documentation");
+void add_list_command(Command& zoo, Session& session) {
+  struct Form {
+    bool json = false;
+    bool markdown = false;
+  };
+  auto form = std::make_shared<Form>();
+  Command command = zoo.command("list", "List models with their parameters, ops, FLOPs and memory");
+  add_json(command, form->json);
+  command.flag("--markdown", form->markdown,
+               "Parameters and their sources as a table of documentation");
   command.footer("Example: emplace zoo list");
-  command.callback([form, &session] { list(*form, session); });
+  command.run([form, &session] {
+    list(form->json       ? ListForm::kJson
+         : form->markdown ? ListForm::kMarkdown
+                          : ListForm::kTable,
+         session);
+  });
 }
 
-void add_show_command(CLI::App& zoo) {
+void add_show_command(Command& zoo) {
   auto name = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  CLI::App& command = *zoo.add_subcommand("show", "Show one model's options, figures and source");
-  command.add_option("model", *name, "Name of a model")->required()->type_name("NAME");
-  command.add_flag("--json", *json, "Print it as JSON on standard output");
+  Command command = zoo.command("show", "Show one model's options, figures and source");
+  command.text("model", *name, "Name of a model").required().type("NAME");
+  add_json(command, *json);
   command.footer("Example: emplace zoo show bert-base");
-  command.callback([name, json] { show(*name, *json); });
+  command.run([name, json] { show(*name, *json); });
 }
 
-void add_export_command(CLI::App& zoo) {
+void add_export_command(Command& zoo) {
   auto arguments = std::make_shared<ExportArguments>();
-  CLI::App& command =
-      *zoo.add_subcommand("export", "Write a model as graph JSON, or its forward pass as ONNX");
+  Command command =
+      zoo.command("export", "Write a model as graph JSON, or its forward pass as ONNX");
+  command.text("model", arguments->name, "Name of a model, with options: NAME[:key=value,...]")
+      .required()
+      .type("NAME");
   command
-      .add_option("model", arguments->name, "Name of a model, with options: NAME[:key=value,...]")
-      ->required()
-      ->type_name("NAME");
-  command
-      .add_option("-o,--output", arguments->output,
-                  "File to write: .json, .json.gz, .onnx or .onnx.gz")
-      ->required()
-      ->type_name("FILE");
-  arguments->training.add_to(command, false);
+      .text("-o,--output", arguments->output, "File to write: .json, .json.gz, .onnx or .onnx.gz")
+      .required()
+      .type("FILE");
+  add_training_options(command, arguments->training, false);
   command.footer(
       "An ONNX file says the shapes of weights, not their contents.\n"
       "Example: emplace zoo export bert-base:batch=8 -o bert.onnx");
-  command.callback([arguments] { run_export(*arguments); });
+  command.run([arguments] { run_export(*arguments); });
 }
 
 }  // namespace
 
-void add_zoo(CLI::App& app, Session& session) {
-  CLI::App& command =
-      *app.add_subcommand("zoo", "List the built-in models, or write one to a file");
-  command.require_subcommand(1);
+void add_zoo(Command& root, Session& session) {
+  Command command = root.command("zoo", "List the built-in models, or write one to a file");
+  command.require_command();
   add_list_command(command, session);
   add_show_command(command);
   add_export_command(command);

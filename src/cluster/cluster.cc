@@ -117,6 +117,15 @@ void Cluster::expand_links() {
   }
 }
 
+bool Cluster::fully_linked() const {
+  for (DeviceId from = 0; from < num_devices(); ++from) {
+    for (DeviceId to = 0; to < num_devices(); ++to) {
+      if (from != to && link(from, to) == nullptr) return false;
+    }
+  }
+  return true;
+}
+
 void Cluster::require_linked() const {
   if (num_devices() < 2) return;
   for (DeviceId id = 0; id < num_devices(); ++id) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <emplace/cluster.h>
+
 #include "base/decimal.h"
 #include "base/ids.h"
 #include "base/units.h"
@@ -28,6 +30,9 @@ struct DeviceKind {
   double launch_us = 0;  // what the host needs to start one plain kernel
   CostCurves curves = gpu_curves();
   std::string source = {};  // where the figures come from
+
+  // By the name: "cpu", "cpu16". Every other kind is an accelerator.
+  bool is_cpu() const { return name.starts_with("cpu"); }
 };
 
 struct Device {
@@ -37,17 +42,6 @@ struct Device {
   Nanoseconds gap = 0;
   Decimal slowdown{1, 0};
   bool free_communication = false;
-};
-
-// A rule of the cluster file. `from` and `to` are a device name, a kind, or "*"; later rules win.
-struct LinkRule {
-  std::string from = "*";
-  std::string to = "*";
-  std::int64_t bandwidth = 0;  // bytes per second
-  Nanoseconds latency = 0;
-  Nanoseconds hold = 0;
-  std::string channel = "pair";  // pair, out, in, or a name
-  bool multicast = false;
 };
 
 struct ClusterSpec {
@@ -83,6 +77,7 @@ class Cluster {
   const Device& device(DeviceId id) const { return spec_.devices[id]; }
   std::optional<DeviceId> find_device(std::string_view name) const;
   const DeviceKind& kind_of(DeviceId id) const { return kinds_[id]; }
+  bool is_cpu(DeviceId id) const { return kinds_[id].is_cpu(); }
 
   // Nothing from a device to itself, and where no rule covers the pair.
   const Link* link(DeviceId from, DeviceId to) const {
@@ -92,6 +87,8 @@ class Cluster {
   ChannelId num_channels() const { return static_cast<ChannelId>(channel_names_.size()); }
   const std::string& channel_name(ChannelId id) const { return channel_names_[id]; }
 
+  // Whether every device can send to every other.
+  bool fully_linked() const;
   // Throws an Error that names the first device that no other device is linked with.
   void require_linked() const;
 

@@ -1,4 +1,10 @@
-// The figures of the fabrics, with their sources, are repeated for people in docs/clusters.md.
+// Clusters by name: reads the grammar of presets.h and writes the links as rules of a cluster file.
+//
+// Later rules win, so they go from general to special: PCIe between all devices, at the speed of
+// the slower end; the channels of hosts; what a fabric joins. The first rule is for every pair, so
+// presets are fully linked. The figures of the fabrics, with their sources, are repeated for people
+// in docs/clusters.md. One rule for a pair of kinds, but for a DGX-1's mesh, which has one for each
+// edge.
 #include "cluster/presets.h"
 
 #include <algorithm>
@@ -85,9 +91,6 @@ bool is_digit(char c) {
 }
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_cpu(std::string_view kind) {
-  return kind.starts_with("cpu");
 }
 
 std::string lower_case(std::string_view text) {
@@ -190,6 +193,7 @@ std::vector<Part> parse_parts(std::string_view preset) {
 // The devices of one kind, which one fabric joins.
 struct KindGroup {
   std::string kind;
+  bool is_cpu;
   std::string fabric;
   std::vector<std::string> devices;
 };
@@ -203,14 +207,15 @@ std::vector<KindGroup> add_devices(std::string_view preset, const std::vector<Pa
     const std::string& kind = part.kind->name;
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const KindGroup& other) { return other.kind == kind; });
-    if (group == groups.end()) group = groups.insert(group, {kind, part.fabric, {}});
+    if (group == groups.end())
+      group = groups.insert(group, {kind, part.kind->is_cpu(), part.fabric, {}});
     if (group->fabric != part.fabric) {
       fail_option("cluster '{}': {} devices are joined by {} and by {}; expected one of the two",
                   preset, kind, group->fabric, part.fabric);
     }
     for (std::size_t i = 0; i < part.count; ++i) {
       const std::string name =
-          is_cpu(kind) ? fmt::format("cpu{}", cpus++) : fmt::format("gpu{}", gpus++);
+          group->is_cpu ? fmt::format("cpu{}", cpus++) : fmt::format("gpu{}", gpus++);
       spec.devices.push_back({.name = name, .kind = kind, .memory = part.memory});
       group->devices.push_back(name);
     }
@@ -222,7 +227,7 @@ std::vector<KindGroup> add_devices(std::string_view preset, const std::vector<Pa
 void add_pcie_rules(const std::vector<KindGroup>& groups, ClusterSpec& spec) {
   std::vector<std::pair<std::string, std::int64_t>> kinds;
   for (const KindGroup& group : groups) {
-    if (!is_cpu(group.kind)) kinds.emplace_back(group.kind, pcie_bandwidth(group.kind));
+    if (!group.is_cpu) kinds.emplace_back(group.kind, pcie_bandwidth(group.kind));
   }
   std::int64_t slowest = kinds.empty() ? kPcie4 : kPcie5;
   for (const auto& [kind, bandwidth] : kinds) slowest = std::min(slowest, bandwidth);
@@ -241,9 +246,9 @@ void add_pcie_rules(const std::vector<KindGroup>& groups, ClusterSpec& spec) {
 // box hang on few root ports.
 void add_host_rules(const std::vector<KindGroup>& groups, ClusterSpec& spec) {
   for (const KindGroup& host : groups) {
-    if (!is_cpu(host.kind)) continue;
+    if (!host.is_cpu) continue;
     for (const KindGroup& other : groups) {
-      if (is_cpu(other.kind)) {
+      if (other.is_cpu) {
         if (host.kind == other.kind && host.devices.size() < 2) continue;
         spec.links.push_back({.from = host.kind,
                               .to = other.kind,

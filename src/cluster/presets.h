@@ -20,7 +20,4 @@ bool looks_like_preset(std::string_view name);
 // Throws an Error that says what part of the name is not known.
 ClusterSpec preset_cluster(std::string_view name);
 
-// Names worth showing in help and lists.
-std::vector<std::string> example_presets();
-
 }  // namespace emplace

@@ -34,13 +34,6 @@ bool overlaps(OpClass op_class) {
 
 }  // namespace
 
-std::optional<CostMode> parse_cost_mode(std::string_view name) {
-  if (name == "auto") return CostMode::kAuto;
-  if (name == "measured") return CostMode::kMeasured;
-  if (name == "analytic") return CostMode::kAnalytic;
-  return std::nullopt;
-}
-
 std::optional<Decimal> measured_time_us(const Graph& graph, OpId op, const Device& device) {
   std::optional<Decimal> by_kind;
   std::optional<Decimal> by_any;

@@ -14,14 +14,6 @@
 
 namespace emplace {
 
-enum class CostMode {
-  kAuto,      // measured where the graph has a time for the device, analytic elsewhere
-  kMeasured,  // measured only; an op without a time is an error
-  kAnalytic,  // analytic only
-};
-
-std::optional<CostMode> parse_cost_mode(std::string_view name);
-
 // A measured time under this key, which only readers of foreign formats write, is for any device.
 inline constexpr std::string_view kAnyDevice = "*";
 
@@ -32,11 +24,13 @@ std::optional<Decimal> measured_time_us(const Graph& graph, OpId op, const Devic
 double peak_flops(const DeviceKind& kind, DType dtype, OpClass op_class);
 
 // The analytic model. With the curve of the op's class,
-//   compute = FLOPs / (peak * curve.compute * depth / (depth + half_depth) [* unaligned])
+//   busy    = tiles / (tiles + half_tiles) * depth / (depth + half_depth) [* unaligned]
+//   compute = FLOPs / (peak * curve.compute * busy)
 //   memory  = bytes / (bandwidth * curve.bandwidth) + bytes / channels / lane_bandwidth
-//   time    = max(launches * launch_us, ramp_us + compute and memory)
-// where compute and memory overlap (the longer counts) but in convolutions, whose changes of layout
-// are kernels of their own (both count). Never falls as FLOPs or bytes grow. The kind must have a
+//   time    = pieces * max(launches * launch_us, ramp_us + (compute and memory) / pieces)
+// where a factor or term counts only if the work has its tiles, depth or channels, and compute and
+// memory overlap (the longer counts) but in convolutions, whose changes of layout are kernels of
+// their own (both count). Never falls as FLOPs or bytes grow. The kind must have a
 // peak and a bandwidth where the work needs them; where it has none, the work counts as free.
 double work_time_us(const OpWork& work, const DeviceKind& kind);
 

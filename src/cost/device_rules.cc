@@ -84,14 +84,14 @@ DeviceRule DeviceRule::parse(Kind kind, const std::string& text) {
   const bool blank = std::any_of(rule.devices.begin(), rule.devices.end(),
                                  [](const std::string& device) { return device.empty(); });
   if (rule.ops.empty() || rule.devices.empty() || blank) {
-    fail_option("--{} {}: expected OPS=DEVICE, e.g. \"encoder.*=gpu0\"",
+    fail_option("{} {}: expected OPS=DEVICE, e.g. \"encoder.*=gpu0\"",
                 kind == Kind::kPin ? "pin" : "forbid", text);
   }
   return rule;
 }
 
 std::string DeviceRule::to_string() const {
-  return fmt::format("--{} \"{}={}\"", kind == Kind::kPin ? "pin" : "forbid", ops,
+  return fmt::format("{} \"{}={}\"", kind == Kind::kPin ? "pin" : "forbid", ops,
                      fmt::join(devices, ","));
 }
 

@@ -5,28 +5,14 @@
 #include <string>
 #include <vector>
 
+#include <emplace/problem.h>
+
 #include "base/ids.h"
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
 
 namespace emplace {
-
-struct DeviceRule {
-  enum class Kind { kPin, kForbid };
-
-  Kind kind = Kind::kPin;
-  // A pattern, in which "*" stands for any text, of the names of ops or of their modules
-  // (graph/modules.h). A module's name also stands for the modules in it.
-  std::string ops;
-  // Patterns of devices' names or kinds.
-  std::vector<std::string> devices;
-
-  // "encoder.*=gpu0" or "encoder.*=gpu0,gpu1". Throws an Error when it is not like that.
-  static DeviceRule parse(Kind kind, const std::string& text);
-  // As it was written on the command line: --pin "encoder.*=gpu0".
-  std::string to_string() const;
-};
 
 // What the rules leave to each op.
 class RuledDevices {

@@ -1,3 +1,17 @@
+// Fits cost curves by coordinate descent with a step for each parameter (after Hooke and Jeeves
+// 1961).
+//
+// Ops that ask for the same work are merged into samples first. Each parameter is a positive number
+// that is multiplied or divided by its step; the step grows after a success and shrinks when both
+// directions fail, and the search ends when all steps are small. Invariant: predictions_ and
+// predicted_totals_ are those of the current parameters, so a trial costs only the samples of the
+// parameter's class or graph. Every accepted step lowers the objective. The objective has kinks,
+// and the result is optimal along the axes, up to the last step, and no more. At most 200 rounds of
+// two trials for each parameter.
+//
+// NLopt 2.7 on the captured graphs: L-BFGS, the best with gradients, is as fast but stops at kinks
+// (objective 0.4 and 3 % higher, left-out error 9.2 instead of 8.6 %); SBPLX takes 40 times as
+// long.
 #include "cost/fit.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Reads the work of an op: FLOPs and bytes as the graph counts them, where it does, else from
+// shapes, and what a class's curve looks at beside them (tiles, depth, channels, alignment,
+// pieces).
+//
+// Operators come from ONNX, PyTorch and other exporters, with operands in different orders, so
+// matrices and images are told apart by their shapes. Invariant: where shapes are unknown or do not
+// fit, the fields stay 0, and the curve's factors for them do not count. Tiles are counted in
+// fractions, so that a product never gets faster as it grows. A heuristic, checked against
+// measurements (docs/cost-model.md). Linear in the op's inputs and outputs; classes are remembered
+// by type.
 #include "cost/op_work.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Compiles a graph on a cluster: groups and their devices, durations, means, resident bytes,
+// horizon.
+//
+// Durations are kept in columns. Devices share one where kind and slowdown are equal and no source
+// of costs tells them apart, so many like devices cost no more than one. A time is an exact decimal
+// of microseconds until it is multiplied by the slowdown and rounded, half up, to nanoseconds, so
+// the same figures give the same problem everywhere. Everything that could overflow later is
+// refused here: tensors have less than 2^50 bytes in all, and the horizon, the sum of all that can
+// happen one after another, is below 2^62, so simulators add without checks. O(columns * ops +
+// devices^2 + edges).
 #include "cost/problem.h"
 
 #include <algorithm>
@@ -30,19 +40,33 @@ Nanoseconds Problem::mean_transfer_time(TensorId tensor) const {
   return static_cast<Nanoseconds>(mean_latency_ns_ + mean_ns_per_byte_ * bytes);
 }
 
+CostOrigin Problem::cost_origin(std::string_view source) const {
+  for (const CostOrigin& origin : origins_) {
+    if (origin.source == source) return origin;
+  }
+  return {.source = std::string(source)};
+}
+
 class ProblemCompiler {
  public:
   ProblemCompiler(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster,
                   const CompileOptions& options)
       : graph_(*graph),
         cluster_(*cluster),
-        mode_(options.cost),
+        own_sources_(!options.sources.empty()),
+        sources_(own_sources_ ? options.sources : cost_sources(options.cost)),
         fuse_(options.fuse),
         rules_(graph_, cluster_, options.rules),
         work_(graph_),
         problem_(new Problem) {
     problem_->graph_ = std::move(graph);
     problem_->cluster_ = std::move(cluster);
+    problem_->options_ = options;
+    for (const auto& source : sources_) {
+      EMPLACE_CHECK(source != nullptr);
+      problem_->origins_.push_back({.source = std::string(source->name())});
+    }
+    time_by_source_.assign(sources_.size(), 0);
   }
 
   std::shared_ptr<const Problem> compile() {
@@ -51,6 +75,7 @@ class ProblemCompiler {
     if (fuse_) fuse_chains();
     find_devices();
     find_durations();
+    share_out_time();
     summarize_durations();
     summarize_links();
     sum_resident();
@@ -147,14 +172,16 @@ class ProblemCompiler {
     common = std::move(both);
   }
 
-  // Devices of one kind and slowdown take equally long, unless the graph knows one by its name.
+  // Devices of one kind and slowdown take equally long, unless a source tells one apart.
   void find_durations() {
     std::map<std::string, std::uint32_t> columns;
     for (DeviceId id = 0; id < cluster_.num_devices(); ++id) {
       const Device& device = cluster_.device(id);
-      const bool known_by_name = graph_.strings().find(device.name).has_value();
+      const bool apart = std::any_of(sources_.begin(), sources_.end(), [&](const auto& source) {
+        return source->tells_apart(graph_, device);
+      });
       const std::string key = fmt::format("{}|{}|{}", device.kind, device.slowdown.to_string(),
-                                          known_by_name ? device.name : "");
+                                          apart ? device.name : "");
       const auto [entry, added] =
           columns.try_emplace(key, static_cast<std::uint32_t>(columns.size()));
       problem_->column_of_.push_back(entry->second);
@@ -163,71 +190,71 @@ class ProblemCompiler {
   }
 
   void add_column(DeviceId id) {
-    const Device& device = cluster_.device(id);
-    std::vector<OpId> unmeasured;
+    std::vector<OpId> unknown;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      if (graph_.is_source(op) || graph_.is_view(op)) {
-        problem_->durations_.push_back(0);
-        continue;
-      }
-      std::optional<Decimal> time;
-      if (mode_ != CostMode::kAnalytic) time = measured_time_us(graph_, op, device);
-      const bool measured = time.has_value();
-      if (!measured && mode_ == CostMode::kMeasured) {
+      Nanoseconds duration = 0;
+      if (!graph_.is_source(op) && !graph_.is_view(op)) {
         // Only a device that the op may use needs a time.
-        if (problem_->allowed(problem_->group_of(op), id)) unmeasured.push_back(op);
-        problem_->durations_.push_back(0);
-        continue;
+        const bool allowed = problem_->allowed(problem_->group_of(op), id);
+        if (const auto found = find_duration(op, id, allowed)) {
+          duration = *found;
+        } else if (allowed) {
+          unknown.push_back(op);
+        }
       }
-      // Ops may lack what an estimate needs on devices that they may not use anyway.
-      if (!measured && !problem_->allowed(problem_->group_of(op), id)) {
-        problem_->durations_.push_back(0);
-        continue;
-      }
-      if (!measured) time = estimate(op, id);
-      const auto rounded = round_half_up(*time, device.slowdown, 1000);
-      if (!rounded)
-        fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op),
-                   device.name);
-      problem_->durations_.push_back(*rounded);
-      count_origin(measured, *rounded);
+      problem_->durations_.push_back(duration);
     }
-    if (!unmeasured.empty()) report_unmeasured(unmeasured, device);
+    if (!unknown.empty()) report_unknown(unknown, cluster_.device(id));
     if (fusion_) {
       const std::span<Nanoseconds> all(problem_->durations_);
       fusion_->apply(cluster_.kind_of(id), all.last(graph_.num_ops()));
     }
   }
 
-  Decimal estimate(OpId op, DeviceId id) {
-    constexpr int kDigits = 6;  // picoseconds
-    constexpr double kLongest = 1e12;
-    const double time = analytic_time_us(graph_, op, work_.work(op), cluster_.kind_of(id));
-    if (!(time < kLongest)) {
-      fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op),
-                 cluster_.device(id).name);
+  // Of the first source that knows it.
+  std::optional<Nanoseconds> find_duration(OpId op, DeviceId id, bool allowed) {
+    const Device& device = cluster_.device(id);
+    const CostSource::Query query{graph_, op, device, cluster_.kind_of(id), allowed, work_};
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      const std::optional<Decimal> time = sources_[i]->time_us(query);
+      if (!time) continue;
+      if (time->negative()) {
+        fail_input("op '{}': its {} time on '{}' is negative", graph_.op_name(op),
+                   sources_[i]->name(), device.name);
+      }
+      const auto rounded = round_half_up(*time, device.slowdown, 1000);
+      if (!rounded) {
+        fail_input("op '{}': lasts longer than can be counted on '{}'", graph_.op_name(op),
+                   device.name);
+      }
+      problem_->origins_[i].ops += 1;
+      time_by_source_[i] += static_cast<double>(*rounded);
+      return *rounded;
     }
-    return Decimal::from_double(time, kDigits);
+    return std::nullopt;
   }
 
-  void count_origin(bool measured, Nanoseconds time) {
-    CostOrigin& origin = problem_->origin_;
-    (measured ? origin.measured_ops : origin.analytic_ops) += 1;
-    (measured ? measured_ns_ : analytic_ns_) += static_cast<double>(time);
-    const double total = measured_ns_ + analytic_ns_;
-    origin.measured_share = total > 0 ? measured_ns_ / total : 1;
+  // Where no op takes any time, it is all the first source's.
+  void share_out_time() {
+    double total = 0;
+    for (const double time : time_by_source_) total += time;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      problem_->origins_[i].share = total > 0 ? time_by_source_[i] / total : (i == 0 ? 1 : 0);
+    }
   }
 
-  [[noreturn]] void report_unmeasured(const std::vector<OpId>& ops, const Device& device) const {
+  [[noreturn]] void report_unknown(const std::vector<OpId>& ops, const Device& device) const {
     constexpr std::size_t kShown = 5;
     std::vector<std::string_view> names;
     for (std::size_t i = 0; i < std::min(kShown, ops.size()); ++i)
       names.push_back(graph_.op_name(ops[i]));
+    std::vector<std::string_view> asked;
+    for (const auto& source : sources_) asked.push_back(source->name());
     fail_input(
-        "{} ops have no measured time for '{}' (kind '{}'): {}{}; expected time_us, or a cost mode "
-        "other than measured",
-        ops.size(), device.name, device.kind, fmt::join(names, ", "),
-        ops.size() > kShown ? ", ..." : "");
+        "{} ops have no {} time for '{}' (kind '{}'): {}{}; expected {}", ops.size(),
+        fmt::join(asked, " or "), device.name, device.kind, fmt::join(names, ", "),
+        ops.size() > kShown ? ", ..." : "",
+        own_sources_ ? "a source that knows them" : "time_us, or a cost mode other than measured");
   }
 
   void summarize_durations() {
@@ -322,14 +349,14 @@ class ProblemCompiler {
 
   const Graph& graph_;
   const Cluster& cluster_;
-  CostMode mode_;
+  bool own_sources_;
+  CostSources sources_;
   bool fuse_;
   RuledDevices rules_;
   WorkReader work_;
   std::optional<Fusion> fusion_;
   std::shared_ptr<Problem> problem_;
-  double measured_ns_ = 0;
-  double analytic_ns_ = 0;
+  std::vector<double> time_by_source_;
 };
 
 std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
@@ -337,11 +364,6 @@ std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
                                        const CompileOptions& options) {
   EMPLACE_CHECK(graph != nullptr && cluster != nullptr);
   return ProblemCompiler(std::move(graph), std::move(cluster), options).compile();
-}
-
-std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                       std::shared_ptr<const Cluster> cluster, CostMode mode) {
-  return compile(std::move(graph), std::move(cluster), CompileOptions{.cost = mode});
 }
 
 }  // namespace emplace

@@ -4,7 +4,11 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include <emplace/problem.h>
 
 #include "base/ids.h"
 #include "base/units.h"
@@ -13,16 +17,16 @@
 #include "graph/colocation.h"
 #include "graph/graph.h"
 
-#include "cost/cost_model.h"
+#include "cost/cost_source.h"
 #include "cost/device_rules.h"
 
 namespace emplace {
 
-// How much of the ops' time comes from where, averaged over devices.
+// How much of the ops' time comes from one source, averaged over devices.
 struct CostOrigin {
-  std::int64_t measured_ops = 0;
-  std::int64_t analytic_ops = 0;
-  double measured_share = 0;  // of the total time, 0..1
+  std::string source;
+  std::int64_t ops = 0;  // once for each kind of device
+  double share = 0;      // of the total time, 0..1; shares of all sources add up to 1
 };
 
 class Problem {
@@ -60,7 +64,13 @@ class Problem {
   Bytes resident_bytes(OpId op) const { return resident_[op]; }
   Bytes group_resident_bytes(GroupId group) const { return group_resident_[group]; }
 
-  const CostOrigin& cost_origin() const { return origin_; }
+  // By source, in the order in which they were asked.
+  const std::vector<CostOrigin>& cost_origins() const { return origins_; }
+  // Of one source; nothing of one that was not asked.
+  CostOrigin cost_origin(std::string_view source) const;
+
+  // How it was compiled.
+  const CompileOptions& compile_options() const { return options_; }
 
   // Every step of every placement ends before this.
   Nanoseconds horizon() const { return horizon_; }
@@ -81,25 +91,17 @@ class Problem {
   std::vector<std::uint32_t> device_set_of_;  // by group
   std::vector<Bytes> resident_;
   std::vector<Bytes> group_resident_;
-  CostOrigin origin_;
+  std::vector<CostOrigin> origins_;
+  CompileOptions options_;
   double mean_ns_per_byte_ = 0;
   double mean_latency_ns_ = 0;
   Nanoseconds horizon_ = 0;
 };
 
-struct CompileOptions {
-  CostMode cost = CostMode::kAuto;
-  bool fuse = false;                   // elementwise chains are one kernel each (cost/fusion.h)
-  std::vector<DeviceRule> rules = {};  // beside what the graph says of its ops' devices
-};
-
-// Throws an Error when an op or a rule names an unknown device, no device may run a group, or a
-// time is missing (CostMode::kMeasured) or overflows.
-std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                       std::shared_ptr<const Cluster> cluster,
-                                       const CompileOptions& options);
-std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                       std::shared_ptr<const Cluster> cluster,
-                                       CostMode mode = CostMode::kAuto);
+inline std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                              std::shared_ptr<const Cluster> cluster,
+                                              CostMode mode) {
+  return compile(std::move(graph), std::move(cluster), CompileOptions{.cost = mode});
+}
 
 }  // namespace emplace

@@ -1,4 +1,9 @@
 // Rules that many operators share, and those of arithmetic, choices and losses.
+//
+// Broadcasting repeats an operand, so its gradient is first made in the shape of the output and
+// then summed over the repeated dimensions (OpGradient::reduce_to). A graph may list an operand
+// once that is used twice (x * x): rules look at how many inputs there are, and give such a tensor
+// all of its gradient.
 #include <algorithm>
 
 #include "base/error.h"

@@ -1,3 +1,13 @@
+// Grows the training graph: a copy of the forward graph, then gradient ops, recomputed activations,
+// sums and updates.
+//
+// Invariants: forward tensors keep their numbers, reserves follow them, then comes everything new,
+// and ops are added in topological order. gradients_[t] is the sum of what was given for t so far;
+// a sum is added as soon as its second term is there, and all terms are there before the op that
+// produces t is turned back, because ops are turned back in reverse order (graph/training.cc). A
+// new name is compared with those of all ops of both passes, so none is used twice. An activation
+// that is to be computed again is copied when the first gradient op reads it, once, and the copy
+// waits for the gradient that arrives there. Linear in ops and edges.
 #include "graph/gradient_graph.h"
 
 #include <algorithm>
@@ -10,17 +20,6 @@
 
 namespace emplace {
 namespace {
-
-// Whether a name that the backward pass gives might be that of a forward op.
-bool may_clash(const Graph& graph) {
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    const std::string_view name = graph.op_name(op);
-    for (const std::string_view part : {"/grad", "/recompute", "/update", "/moment"}) {
-      if (name.find(part) != std::string_view::npos) return true;
-    }
-  }
-  return false;
-}
 
 struct UpdateRule {
   std::string_view type;
@@ -46,7 +45,6 @@ GradientGraph::GradientGraph(const Graph& forward, const TrainingOptions& option
                              const std::vector<Reserve>& reserves)
     : forward_(forward),
       builder_(forward.name(), forward.source()),
-      names_may_clash_(may_clash(forward)),
       gradients_(forward.num_tensors(), kNoTensor),
       sums_(forward.num_ops(), 0),
       segment_of_(find_segments(forward, options.recompute)) {
@@ -93,7 +91,7 @@ void GradientGraph::copy_forward(const TrainingOptions& options,
 }
 
 std::string GradientGraph::free_name(std::string name) const {
-  while (names_may_clash_ && forward_.find_op(name)) name += '+';
+  while (builder_.has_op(name)) name += '+';
   return name;
 }
 

@@ -27,7 +27,7 @@ struct GradientOp {
   std::vector<TensorId> inputs;
   std::vector<TensorType> outputs;
   std::int64_t flops = 0;
-  std::string_view label = {};  // different for every op that one forward op gets
+  std::string_view label = {};  // part of the name; says which of the forward op's gradients
   bool view = false;
   Attributes attributes = {};
   Bytes temp_bytes = 0;
@@ -67,6 +67,7 @@ class GradientGraph {
 
  private:
   void copy_forward(const TrainingOptions& options, const std::vector<Reserve>& reserves);
+  // The name, with a mark where an op of either pass has it already.
   std::string free_name(std::string name) const;
   std::string free_colocation(std::string name) const;
   TensorId new_tensor(TensorType type);
@@ -82,7 +83,6 @@ class GradientGraph {
 
   const Graph& forward_;
   GraphBuilder builder_;
-  bool names_may_clash_;
   std::deque<TensorType> types_;           // by tensor
   std::vector<std::string> added_names_;   // of the ops that were added, where copies wait for some
   std::vector<std::uint32_t> added_by_;    // by tensor: an index of added_names_

@@ -1,4 +1,9 @@
 // Rules of matrix products, convolutions and recurrent layers.
+//
+// For Y = A B, dA = dY B' and dB = A' dY, and accordingly where A or B are transposed; transA and
+// transB say so, and no transpose is ever copied. Batch dimensions that were broadcast are summed
+// away afterwards, and vectors are matrices of one row or column in between. Each gradient costs
+// the FLOPs of the forward product without its bias.
 #include <algorithm>
 
 #include "base/error.h"

@@ -1,3 +1,10 @@
+// Checks a graph and lays it out: flat arrays by op and by tensor, names interned.
+//
+// Invariants of what is built: every tensor has one producer, which comes before its readers; an op
+// comes after all ops that it names in `after`; names are unique; sizes are at most 2^60. A name in
+// `after` may be that of an op added later until build() resolves it, and then the order decides:
+// the first op that needs a later one is an error, and only then a search finds out whether it is
+// part of a cycle. Linear in ops and edges, with names hashed.
 #include "graph/graph_builder.h"
 
 #include <algorithm>

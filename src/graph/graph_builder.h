@@ -59,6 +59,8 @@ class GraphBuilder {
   // An op with outputs of these shapes, made and returned in one call.
   std::vector<TensorId> add(OpSpec spec, const std::vector<TensorSpec>& outputs);
 
+  // Whether an op of this name was added.
+  bool has_op(std::string_view name) const { return graph_.names_.find(name).has_value(); }
   OpId num_ops() const { return static_cast<OpId>(graph_.op_type_.size()); }
   TensorId num_tensors() const { return static_cast<TensorId>(graph_.tensor_bytes_.size()); }
 

@@ -1,3 +1,12 @@
+// Finds modules by spreading labels over the graph, one pass for each rule of modules.h.
+//
+// A label is the number of a module's name. Rules go from sure to unsure (own name, path, weights
+// read, neighbours), and no pass changes a label that is already there, so the first rule that
+// applies decides. Passes from producers follow the topological order and passes from consumers its
+// reverse, so one of each carries a label along whole chains of ops without one. Backward ops try
+// the module whose update they alone serve before that of their inputs, since a weight's gradient
+// reads what the module before put out. Modules are numbered as the forward pass meets them. A
+// heuristic, as names are. Linear in ops and edges.
 #include "graph/modules.h"
 
 #include <algorithm>

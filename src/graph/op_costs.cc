@@ -1,3 +1,9 @@
+// Counts FLOPs and bytes of one call of an operator from its row and the shapes.
+//
+// Every rule is a closed formula, but for Einsum, which contracts operands from left to right and
+// sums a label away once nothing later needs it: the cost of that order, not of the best one.
+// Invariants: all arithmetic saturates, so counts are never negative, and shapes that the operator
+// does not take give nothing rather than a guess. Linear in the ranks of the operands.
 #include "graph/op_costs.h"
 
 #include <algorithm>

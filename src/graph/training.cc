@@ -1,5 +1,11 @@
 // Reverse-mode differentiation over the graph (Speelpenning 1980; Griewank and Walther 2008): ops
 // in reverse order, each turning the gradients of its outputs into those of its inputs.
+//
+// A plan comes first: which tensors depend on a parameter (forwards), what is differentiated, and
+// which ops lie between the two (backwards). Only these get gradient ops, and all operators among
+// them that have no rule are reported at once, before anything is built. Invariant: when an op is
+// turned back, the gradients of its outputs are complete, since all readers of these come later in
+// the topological order. As exact as the operators' rules are. Linear in ops and edges.
 #include "graph/training.h"
 
 #include <algorithm>

@@ -11,29 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include <emplace/model.h>
+
 #include "graph/graph.h"
 
 namespace emplace {
 
-enum class Optimizer {
-  kSgd,       // no state
-  kMomentum,  // one number for each weight
-  kAdam,      // two
-};
-
 std::vector<std::string> optimizer_names();
 // Throws an Error when there is none of that name.
 Optimizer parse_optimizer(std::string_view name);
-
-struct TrainingOptions {
-  Optimizer optimizer = Optimizer::kSgd;
-  // Gradient ops stay with the forward op that they belong to, as one placement decision.
-  bool colocate_gradients = false;
-  // Modules (or patterns of them, "encoder.layer.*") whose activations are not kept for the
-  // backward pass: it computes them again from the module's inputs (Chen et al. 2016, "Training
-  // Deep Nets with Sublinear Memory Cost"). Each module that matches is one segment.
-  std::vector<std::string> recompute = {};
-};
 
 // Throws an Error when the graph already has backward or update ops, has nothing to train, has an
 // operator without a gradient rule between a parameter and an output (it names all of them), or a

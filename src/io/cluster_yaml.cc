@@ -1,3 +1,6 @@
+// emplace.cluster/1 in (docs/clusters.md). Errors name the line, the object and the field; fields
+// that the format does not have are refused. Sizes and times are exact decimals until they are
+// rounded, once, to integers.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -13,7 +16,6 @@
 #include "cluster/device_kinds.h"
 
 #include "io/readers.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

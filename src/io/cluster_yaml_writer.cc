@@ -1,3 +1,5 @@
+#include "io/cluster_yaml_writer.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,8 +12,6 @@
 #include "base/check.h"
 
 #include "cluster/device_kinds.h"
-
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -1,6 +1,13 @@
-// Workloads of dnn-partitioning (Tarnawski et al., NeurIPS 2020): a graph whose nodes have a time
-// on an accelerator and on a CPU, and the devices to put them on. Times and costs are taken from
-// the digits in the file, never through binary floating point.
+// Workloads of dnn-partitioning (Tarnawski et al., "Efficient algorithms for device placement of
+// DNN graph operators", NeurIPS 2020): a graph whose nodes have a time on an accelerator and on a
+// CPU, and the devices to put them on.
+//
+// A node becomes one op with one output. The file gives the time that an edge takes, not its bytes:
+// c ms become c * 10^6 bytes over links of 10^9 bytes a second, so that a transfer lasts what the
+// file says, to the nanosecond. This assumes that all edges out of a node cost the same, which is
+// checked. Such tensors occupy no memory: a node's size counts for all that it holds. Times and
+// costs are taken from the digits in the file, never through binary floating point. Nodes may come
+// in any order. O((V + E) log E).
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -1,8 +1,8 @@
+#include "io/dot.h"
+
 #include <array>
 
 #include <fmt/format.h>
-
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -1,5 +1,5 @@
-// TensorBoard's event files: records with checksums around Event messages in protobuf's wire
-// format. Whole records are appended, so the file can be read while it grows.
+// TensorBoard's event files: records with checksums around protobuf messages (io/event.proto).
+// Whole records are appended, so the file can be read while it grows.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,6 @@ class EventFile {
   void add(double wall_time, std::int64_t step, std::span<const Scalar> scalars);
 
  private:
-  void append_event(std::string_view event);
-
   AppendFile file_;
 };
 

@@ -1,6 +1,16 @@
-// emplace.graph/1: the graph format of docs/formats.md.
+// emplace.graph/1 in (docs/formats.md): one pass over the text, objects by tables of their fields,
+// handed to the GraphBuilder one by one, so that memory is that of the graph and the text. A file
+// whose ops come before its tensors is passed over twice. Linear in the text's length.
+//
+// What a field of the format says is checked here; what ops and tensors say of each other, by the
+// builder. A field that the format does not have is an error: a misspelt one would otherwise take
+// its default in silence.
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <optional>
+
+#include "base/options.h"
 
 #include "graph/graph_builder.h"
 
@@ -11,6 +21,7 @@ namespace emplace {
 namespace {
 
 constexpr std::string_view kFormat = "emplace.graph/1";
+constexpr std::string_view kForOtherPrograms = "x-";  // fields that begin so are skipped
 
 std::vector<TensorId> tensor_ids(JsonValue value, std::string_view field) {
   std::vector<TensorId> result;
@@ -23,35 +34,19 @@ std::vector<TensorId> tensor_ids(JsonValue value, std::string_view field) {
   return result;
 }
 
-TensorSpec read_tensor(simdjson::ondemand::object object) {
-  TensorSpec spec;
-  bool has_shape = false;
-  for (auto field : object) {
-    const std::string_view key = field.unescaped_key();
-    if (key == "shape") {
-      spec.shape = json_integers(field.value(), key);
-      has_shape = true;
-    } else if (key == "dtype") {
-      const std::string name = json_string(field.value(), "dtype");
-      const auto dtype = parse_dtype(name);
-      if (!dtype)
-        fail_input("dtype: '{}' is not known; expected one such as float32 or int64", name);
-      spec.dtype = *dtype;
-    } else if (key == "bytes") {
-      spec.bytes = json_integer(field.value(), "bytes");
-    } else if (key == "memory_bytes") {
-      spec.memory_bytes = json_integer(field.value(), "memory_bytes");
-    }
-  }
-  if (has_shape != (spec.dtype != DType::kUnknown)) fail_input("shape and dtype belong together");
-  return spec;
+DType read_dtype(JsonValue value, std::string_view field) {
+  const std::string name = json_string(value, field);
+  const auto dtype = parse_dtype(name);
+  if (!dtype)
+    fail_input("{}: '{}' is not known; expected one such as float32 or int64", field, name);
+  return *dtype;
 }
 
-std::vector<std::pair<std::string, Decimal>> read_times(JsonValue value) {
+std::vector<std::pair<std::string, Decimal>> read_times(JsonValue value, std::string_view field) {
   std::vector<std::pair<std::string, Decimal>> times;
-  for (auto field : json_object(value, "time_us")) {
-    std::string device(std::string_view(field.unescaped_key()));
-    times.emplace_back(std::move(device), json_decimal(field.value(), "time_us"));
+  for (auto entry : json_object(value, field)) {
+    std::string device(std::string_view(entry.unescaped_key()));
+    times.emplace_back(std::move(device), json_decimal(entry.value(), field));
   }
   return times;
 }
@@ -110,75 +105,124 @@ AttributeValue read_attribute(JsonValue value, std::string_view field) {
   }
 }
 
-Attributes read_attributes(JsonValue value) {
+Attributes read_attributes(JsonValue value, std::string_view field) {
   Attributes attributes;
-  for (auto field : json_object(value, "attributes")) {
-    std::string name(std::string_view(field.unescaped_key()));
-    if (name.empty()) fail_input("attributes: one has no name");
-    if (attributes.find(name) != nullptr) fail_input("attributes: '{}' occurs twice", name);
-    AttributeValue read = read_attribute(field.value(), fmt::format("attributes: {}", name));
+  for (auto entry : json_object(value, field)) {
+    std::string name(std::string_view(entry.unescaped_key()));
+    if (name.empty()) fail_input("{}: one has no name", field);
+    if (attributes.find(name) != nullptr) fail_input("{}: '{}' occurs twice", field, name);
+    AttributeValue read = read_attribute(entry.value(), fmt::format("{}: {}", field, name));
     attributes.set(std::move(name), std::move(read));
   }
   return attributes;
 }
 
-Phase read_phase(JsonValue value) {
-  const std::string name = json_string(value, "phase");
+Phase read_phase(JsonValue value, std::string_view field) {
+  const std::string name = json_string(value, field);
   const auto phase = parse_phase(name);
-  if (!phase) fail_input("phase: '{}' is not one of forward, backward, update", name);
+  if (!phase) fail_input("{}: '{}' is not one of forward, backward, update", field, name);
   return *phase;
 }
 
-void read_op_field(OpSpec& spec, std::string_view key, JsonValue value) {
-  if (key == "name")
-    spec.name = json_string(value, "name");
-  else if (key == "type")
-    spec.type = json_string(value, "type");
-  else if (key == "inputs")
-    spec.inputs = tensor_ids(value, "inputs");
-  else if (key == "outputs")
-    spec.outputs = tensor_ids(value, "outputs");
-  else if (key == "phase")
-    spec.phase = read_phase(value);
-  else if (key == "flops")
-    spec.flops = json_integer(value, "flops");
-  else if (key == "bytes_moved")
-    spec.bytes_moved = json_integer(value, "bytes_moved");
-  else if (key == "time_us")
-    spec.time_us = read_times(value);
-  else if (key == "persistent_bytes")
-    spec.persistent_bytes = json_integer(value, "persistent_bytes");
-  else if (key == "temp_bytes")
-    spec.temp_bytes = json_integer(value, "temp_bytes");
-  else if (key == "view")
-    spec.view = json_flag(value, "view");
-  else if (key == "module")
-    spec.module = json_string(value, "module");
-  else if (key == "after")
-    spec.after = json_strings(value, "after");
-  else if (key == "colocate")
-    spec.colocate = json_string(value, "colocate");
-  else if (key == "devices")
-    spec.devices = json_strings(value, "devices");
-  else if (key == "attributes")
-    spec.attributes = read_attributes(value);
+// A field of an object that is read to a `Spec`.
+template <class Spec>
+struct Field {
+  std::string_view name;
+  void (*read)(Spec& spec, JsonValue value, std::string_view name);
+};
+
+template <auto kMember, auto kRead, class Spec>
+void set(Spec& spec, JsonValue value, std::string_view field) {
+  spec.*kMember = kRead(value, field);
 }
 
-// Adds every element of a list through `add`; errors say which element.
-template <class Add>
-void read_list(JsonValue list, std::string_view name, std::string_view singular, Add add) {
+constexpr std::array<Field<OpSpec>, 16> kOpFields{{
+    {"name", set<&OpSpec::name, json_string>},
+    {"type", set<&OpSpec::type, json_string>},
+    {"inputs", set<&OpSpec::inputs, tensor_ids>},
+    {"outputs", set<&OpSpec::outputs, tensor_ids>},
+    {"phase", set<&OpSpec::phase, read_phase>},
+    {"flops", set<&OpSpec::flops, json_integer>},
+    {"time_us", set<&OpSpec::time_us, read_times>},
+    {"bytes_moved", set<&OpSpec::bytes_moved, json_integer>},
+    {"persistent_bytes", set<&OpSpec::persistent_bytes, json_integer>},
+    {"temp_bytes", set<&OpSpec::temp_bytes, json_integer>},
+    {"view", set<&OpSpec::view, json_flag>},
+    {"module", set<&OpSpec::module, json_string>},
+    {"after", set<&OpSpec::after, json_strings>},
+    {"colocate", set<&OpSpec::colocate, json_string>},
+    {"devices", set<&OpSpec::devices, json_strings>},
+    {"attributes", set<&OpSpec::attributes, read_attributes>},
+}};
+
+struct TensorEntry : TensorSpec {
+  bool has_shape = false;  // a scalar's is empty
+};
+
+void read_shape(TensorEntry& tensor, JsonValue value, std::string_view field) {
+  tensor.shape = json_integers(value, field);
+  tensor.has_shape = true;
+}
+
+constexpr std::array<Field<TensorEntry>, 4> kTensorFields{{
+    {"shape", read_shape},
+    {"dtype", set<&TensorEntry::dtype, read_dtype>},
+    {"bytes", set<&TensorEntry::bytes, json_integer>},
+    {"memory_bytes", set<&TensorEntry::memory_bytes, json_integer>},
+}};
+
+// Reads an object to `spec` and returns the first of its fields that it may not have. The caller
+// refuses that one when all has been read, so that the error can say which object it is.
+template <class Spec, std::size_t kCount>
+std::optional<std::string> read_known(simdjson::ondemand::object object,
+                                      const std::array<Field<Spec>, kCount>& fields, Spec& spec) {
+  std::optional<std::string> unknown;
+  for (auto entry : object) {
+    const std::string_view name = entry.unescaped_key();
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const auto& known) { return known.name == name; });
+    if (field != fields.end()) {
+      field->read(spec, entry.value(), name);
+    } else if (!unknown && !name.starts_with(kForOtherPrograms)) {
+      unknown = name;
+    }
+  }
+  return unknown;
+}
+
+template <class Spec, std::size_t kCount>
+[[noreturn]] void fail_unknown(const std::string& name,
+                               const std::array<Field<Spec>, kCount>& fields) {
+  std::vector<std::string> known;
+  for (const Field<Spec>& field : fields) known.emplace_back(field.name);
+  fail_input("unknown field '{}'{}; expected one of: {}", name, suggestion(name, known),
+             fmt::join(known, ", "));
+}
+
+std::string label(const OpSpec& op, std::size_t index) {
+  return op.name.empty() ? fmt::format("op {}", index) : fmt::format("op '{}'", op.name);
+}
+
+std::string label(const TensorEntry&, std::size_t index) {
+  return fmt::format("tensor {}", index);
+}
+
+// Hands every element of a list to `add`; errors say which element.
+template <class Spec, std::size_t kCount, class Add>
+void read_list(JsonValue list, std::string_view name, const std::array<Field<Spec>, kCount>& fields,
+               Add add) {
   std::size_t index = 0;
-  std::string label;
   for (auto item : json_array(list, name)) {
-    label.clear();
+    Spec spec;
     try {
-      add(json_object(item.value(), name), label);
+      const auto unknown = read_known(json_object(item.value(), name), fields, spec);
+      if (unknown) fail_unknown(*unknown, fields);
+      add(spec);
     } catch (const Error& error) {
       // What the builder says names the op already.
       const std::string_view text = error.what();
       if (text.starts_with("op '") || text.starts_with("tensor ")) throw;
-      throw error.in(label.empty() ? fmt::format("{} {}", singular, index)
-                                   : fmt::format("{} '{}'", singular, label));
+      throw error.in(label(spec, index));
     }
     ++index;
   }
@@ -189,57 +233,45 @@ class GraphReader {
   explicit GraphReader(simdjson::ondemand::document& document) : document_(document) {}
 
   Graph read() {
-    read_fields();
+    auto unknown = read_fields();
     // Ops refer to tensors, so a file that has them the other way round is read twice.
     if (!seen_ops_ && ops_wait_) {
       document_.rewind();
-      read_fields();
+      unknown = read_fields();
     }
     expect_end(document_);
     if (format_ != kFormat)
       fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format_);
+    if (unknown) with_context("top level", [&] { fail_unknown(*unknown, kFields); });
     if (!seen_tensors_) fail_input("tensors: is missing");
     if (!seen_ops_) fail_input("ops: is missing");
     return std::move(builder_).build();
   }
 
  private:
-  void read_fields() {
-    for (auto field : json_root(document_)) {
-      const std::string_view key = field.unescaped_key();
-      if (key == "format") {
-        format_ = json_string(field.value(), "format");
-      } else if (key == "name") {
-        builder_.set_name(json_string(field.value(), "name"));
-      } else if (key == "source") {
-        builder_.set_source(json_string(field.value(), "source"));
-      } else if (key == "tensors" && !seen_tensors_) {
-        seen_tensors_ = true;
-        read_tensors(field.value());
-      } else if (key == "ops" && !seen_ops_) {
-        ops_wait_ = !seen_tensors_;
-        if (!ops_wait_) read_ops(field.value());
-      }
-    }
+  static const std::array<Field<GraphReader>, 6> kFields;
+
+  std::optional<std::string> read_fields() {
+    return read_known(json_root(document_), kFields, *this);
   }
 
-  void read_tensors(JsonValue list) {
-    read_list(list, "tensors", "tensor", [&](simdjson::ondemand::object object, std::string&) {
-      builder_.add_tensor(read_tensor(object));
+  void read_tensors(JsonValue list, std::string_view field) {
+    if (seen_tensors_) return;
+    seen_tensors_ = true;
+    read_list(list, field, kTensorFields, [&](const TensorEntry& tensor) {
+      if (tensor.has_shape != (tensor.dtype != DType::kUnknown)) {
+        fail_input("shape and dtype belong together");
+      }
+      builder_.add_tensor(tensor);
     });
   }
 
-  void read_ops(JsonValue list) {
+  void read_ops(JsonValue list, std::string_view field) {
+    if (seen_ops_) return;
+    ops_wait_ = !seen_tensors_;
+    if (ops_wait_) return;
     seen_ops_ = true;
-    read_list(list, "ops", "op", [&](simdjson::ondemand::object object, std::string& label) {
-      OpSpec spec;
-      for (auto field : object) {
-        const std::string_view key = field.unescaped_key();
-        read_op_field(spec, key, field.value());
-        if (label.empty()) label = spec.name;
-      }
-      builder_.add_op(spec);
-    });
+    read_list(list, field, kOpFields, [&](const OpSpec& op) { builder_.add_op(op); });
   }
 
   simdjson::ondemand::document& document_;
@@ -249,6 +281,21 @@ class GraphReader {
   bool seen_ops_ = false;
   bool ops_wait_ = false;
 };
+
+constexpr std::array<Field<GraphReader>, 6> GraphReader::kFields{{
+    {"format", set<&GraphReader::format_, json_string>},
+    {"name", [](GraphReader& reader, JsonValue value,
+                std::string_view field) { reader.builder_.set_name(json_string(value, field)); }},
+    {"source",
+     [](GraphReader& reader, JsonValue value, std::string_view field) {
+       reader.builder_.set_source(json_string(value, field));
+     }},
+    {"measured_step_us", [](GraphReader&, JsonValue, std::string_view) {}},  // for people
+    {"tensors", [](GraphReader& reader, JsonValue value,
+                   std::string_view field) { reader.read_tensors(value, field); }},
+    {"ops", [](GraphReader& reader, JsonValue value,
+               std::string_view field) { reader.read_ops(value, field); }},
+}};
 
 }  // namespace
 

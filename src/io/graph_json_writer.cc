@@ -1,4 +1,6 @@
 // emplace.graph/1 out: everything that a Graph holds, one line for each tensor and each op.
+#include "io/graph_json_writer.h"
+
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -8,7 +10,6 @@
 #include "base/error.h"
 
 #include "io/json_quote.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -1,4 +1,6 @@
 // Problems of the ASPLOS 2025 contest IOPDDL, and the selections that answer them.
+#include "io/iopddl.h"
+
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -8,13 +10,10 @@
 
 #include "base/error.h"
 
-#include "selection/selection_problem.h"
-#include "selection/solve.h"
-
 #include "io/file.h"
 #include "io/json_fields.h"
-#include "io/readers.h"
-#include "io/writers.h"
+#include "selection/selection_problem.h"
+#include "selection/solve.h"
 
 namespace emplace {
 namespace {

@@ -1,7 +1,5 @@
-// Which reader a file is for, told by its content; and models that are built, not read.
-#include <cctype>
+// Models and clusters by name: files, and what is built from a name alone.
 #include <filesystem>
-#include <string_view>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -9,49 +7,12 @@
 #include "cluster/presets.h"
 
 #include "io/file.h"
+#include "io/model_formats.h"
 #include "io/readers.h"
 #include "zoo/registry.h"
 
 namespace emplace {
 namespace {
-
-std::string stem_of(const std::string& path) {
-  std::string name = std::filesystem::path(path).filename().string();
-  for (const std::string_view ending : {".gz", ".json", ".onnx", ".txt", ".graph"}) {
-    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
-  }
-  return name;
-}
-
-char first_character(std::string_view text) {
-  for (const char c : text) {
-    if (std::isspace(static_cast<unsigned char>(c)) == 0) return c;
-  }
-  return '\0';
-}
-
-// A PipeDream profile is lines of "node1 -- ..." and of TAB "node1 -- node2".
-bool is_pipedream(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(" \t\r\n");
-  if (start == std::string_view::npos || !text.substr(start).starts_with("node")) return false;
-  return text.substr(start, text.find('\n', start) - start).find(" -- ") != std::string_view::npos;
-}
-
-Model read_by_content(const std::string& content, const ReadOptions& options,
-                      const std::string& name) {
-  if (first_character(content) == '\0') fail_input("the file is empty");
-  if (first_character(content) == '{') {
-    // Either way malformed JSON is said to be so by the reader that is tried.
-    if (content.find("\"maxSizePerFPGA\"") != std::string::npos) {
-      return read_dnn_partitioning(content, name);
-    }
-    return {std::make_shared<const Graph>(read_graph_json(content)), nullptr};
-  }
-  if (is_pipedream(content)) {
-    return {std::make_shared<const Graph>(read_pipedream(content, name)), nullptr};
-  }
-  return {std::make_shared<const Graph>(read_onnx(content, options, name)), nullptr};
-}
 
 std::string optimizer_name(Optimizer optimizer) {
   for (const std::string& name : optimizer_names()) {
@@ -80,7 +41,9 @@ Model read_model(const std::string& path_or_name, const ReadOptions& options) {
   if (zoo::is_zoo_name(path_or_name)) return build_zoo_model(path_or_name, options);
   const std::string content = read_file(path_or_name);
   return with_context(path_or_name, [&] {
-    Model model = read_by_content(content, options, stem_of(path_or_name));
+    const std::string name =
+        without_model_ending(std::filesystem::path(path_or_name).filename().string());
+    Model model = recognise_model(content).read(content, options, name);
     if (options.training) {
       model.graph =
           std::make_shared<const Graph>(training_step(*model.graph, options.training_options));

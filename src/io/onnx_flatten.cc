@@ -1,3 +1,11 @@
+// Inlines function calls depth first, then sorts the nodes.
+//
+// Values of a body get a prefix that is different for every call, so names stay unique; its inputs
+// and outputs get the names of what the call gives and takes. Functions may call functions, but not
+// themselves: one that is being inlined is marked, and meeting it again is an error. Nested calls
+// can grow exponentially with the file's size, so their sum is limited. An order that is
+// topological already, as ONNX demands and not every exporter obeys, is kept. Of n nodes after
+// inlining: O(n log n), and O(n) where no sorting is needed.
 #include "io/onnx_flatten.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Folding of the operators that move elements: Shape, Gather, Slice, Transpose, Reshape, Concat,
+// ...
+//
+// Each follows the operator's definition in ONNX exactly, or returns nothing: contents that are
+// wrong would become wrong shapes, while contents that are not known are merely not known. Tensors
+// have at most SmallTensor::kMaxElements elements, which bounds the work of every function; results
+// that would be larger are not known.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,10 @@
-// ONNX models: one op for each node, initializer and input. Shapes and costs are those that
-// onnx_walk.h finds.
+// ONNX models: one op for each node, initializer and input.
+//
+// Two passes. OnnxWalk goes through the nodes and finds shapes and costs; where some stay unknown,
+// all of them are reported in one message, by reason. Only then are the ops built, from what was
+// kept of each node. Names of inputs and initializers are taken first, since placements refer to
+// them; a node whose name is missing or taken is called after its type and first output. An
+// initializer's op stands just before its first reader. Expected time is linear in the model.
 #include <climits>
 #include <cmath>
 #include <unordered_map>

@@ -1,3 +1,10 @@
+// Symbolic dimensions, and the types of one node's outputs by libonnx's own schemas.
+//
+// Its inference functions are called node by node, with the types and small contents found so far,
+// rather than for the whole model: what our own folding finds can then be used at once, and a node
+// that it does not know leaves only its own outputs open. What newer opsets say in ways that the
+// library does not know is first put in the form that it knows. A node that does not fit its schema
+// has unknown outputs: nothing is guessed.
 #include "io/onnx_shapes.h"
 
 #include <algorithm>
@@ -94,8 +101,8 @@ void check_input_dims(const GraphProto& graph) {
             fmt::format("axis {} of input '{}' has neither a size nor a name", i, value.name()));
       } else if (named.insert(dim.dim_param()).second) {
         missing.push_back(
-            fmt::format("dimension '{}' (axis {} of input '{}') has no value: give it "
-                        "with --dim {}=N",
+            fmt::format("dimension '{}' (axis {} of input '{}') has no value; expected "
+                        "one, such as {}=1",
                         dim.dim_param(), i, value.name(), dim.dim_param()));
       }
     }
@@ -167,7 +174,7 @@ void run_schema(const onnx::OpSchema& schema, NodeProto& node,
 
 void set_symbolic_dims(onnx::ModelProto& model, const DimValues& values) {
   for (const auto& [name, value] : values) {
-    if (value < 1) fail_option("--dim {}={}: expected a positive number", name, value);
+    if (value < 1) fail_option("dimension {}={}: expected a positive number", name, value);
   }
   DimSetter setter(values);
   setter.apply(*model.mutable_graph());
@@ -176,8 +183,9 @@ void set_symbolic_dims(onnx::ModelProto& model, const DimValues& values) {
   }
   for (const auto& [name, value] : values) {
     if (setter.seen().contains(name)) continue;
-    fail_option("--dim {}={}: the model has no dimension of that name; its symbolic dimensions: {}",
-                name, value, list_names(setter.seen()));
+    fail_option(
+        "dimension {}={}: the model has no dimension of that name; its symbolic dimensions: {}",
+        name, value, list_names(setter.seen()));
   }
   check_input_dims(model.graph());
 }

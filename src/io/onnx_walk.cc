@@ -1,3 +1,14 @@
+// One pass in topological order; when a node is visited, all that it reads has been.
+//
+// What is known of a value only grows: first what the file declares, then what follows from
+// contents (shape arithmetic is folded, onnx_fold.h), then what libonnx infers for this one node
+// from its inputs (onnx_shapes.h). A node whose types or cost stay open is reported with the
+// reason; `root` tells those that are the cause from those that only depend on one.
+//
+// Bodies are walked once, in a scope inside the one around them. A Loop or Scan costs its body
+// times its rounds, which must be known; an If costs the branch that is taken or, where that is
+// open, the larger of the two branches' figures, an upper bound. The temporary memory of a body is
+// the most that one of its nodes holds, a lower bound. Linear in the nodes, bodies included.
 #include "io/onnx_walk.h"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
-// ONNX models out: a node for each op, checked against the operator's schema.
+// ONNX models out: a node for each op, checked against the operator's schema as libonnx has it.
+//
+// Inputs and outputs are put back to the positions that the op's attributes say were left out, and
+// attributes to the types that the schema declares, so that a model that is read, written and read
+// again gives the same ops. One pass in the order of the graph, which is topological.
+#include "io/onnx_writer.h"
+
 #include <algorithm>
 #include <climits>
 
@@ -13,7 +19,6 @@
 #include "io/onnx_functions.h"
 #include "io/onnx_node.h"
 #include "io/onnx_value.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -1,8 +1,9 @@
 // emplace.partition/1 out: how every tensor is kept and every op is divided, level by level.
+#include "io/partition_json.h"
+
 #include <fmt/format.h>
 
 #include "io/json_quote.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

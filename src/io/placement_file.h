@@ -30,4 +30,6 @@ struct PlacementFile {
 // or breaks the rules of check_placement.
 PlacementFile read_placement_json(const std::string& text, const Problem& problem);
 
+std::string write_placement_json(const Problem& problem, const PlacementFile& file);
+
 }  // namespace emplace

@@ -3,7 +3,6 @@
 #include "io/json_fields.h"
 #include "io/json_quote.h"
 #include "io/placement_file.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

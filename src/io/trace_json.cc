@@ -1,7 +1,8 @@
+#include "io/trace_json.h"
+
 #include <fmt/format.h>
 
 #include "io/json_quote.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -19,7 +19,7 @@
 #include "learn/general/training.h"
 #include "learn/system.h"
 #include "learn/train/learning_run.h"
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace::learn {
 

@@ -29,15 +29,6 @@ std::vector<std::pair<std::span<const DeviceId>, GroupId>> distinct_device_sets(
 
 }  // namespace
 
-bool fully_linked(const Cluster& cluster) {
-  for (DeviceId a = 0; a < cluster.num_devices(); ++a) {
-    for (DeviceId b = 0; b < cluster.num_devices(); ++b) {
-      if (a != b && cluster.link(a, b) == nullptr) return false;
-    }
-  }
-  return true;
-}
-
 std::vector<double> total_durations(const Problem& problem) {
   std::vector<double> totals(problem.num_devices(), 0);
   for (DeviceId device = 0; device < problem.num_devices(); ++device) {
@@ -53,7 +44,7 @@ std::vector<DeviceId> mutually_linked_devices(const Problem& problem) {
   const Cluster& cluster = problem.cluster();
   std::vector<DeviceId> by_speed(cluster.num_devices());
   std::iota(by_speed.begin(), by_speed.end(), DeviceId{0});
-  if (fully_linked(cluster)) return by_speed;
+  if (cluster.fully_linked()) return by_speed;
 
   const std::vector<double> totals = total_durations(problem);
   std::stable_sort(by_speed.begin(), by_speed.end(),

@@ -10,9 +10,6 @@
 
 namespace emplace {
 
-// Whether every device can send to every other.
-bool fully_linked(const Cluster& cluster);
-
 // How long each device would take for all ops, in nanoseconds, at least 1. The reciprocal of a
 // device's speed.
 std::vector<double> total_durations(const Problem& problem);

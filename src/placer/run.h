@@ -13,7 +13,7 @@
 #include "placer/placer.h"
 
 #include "bound/lower_bound.h"
-#include "search/budget.h"
+#include <emplace/search.h>
 #include "search/registry.h"
 
 namespace emplace {

@@ -40,7 +40,8 @@ std::shared_ptr<const Cluster> cluster_of(const Cluster& cluster, const DeviceSe
 }
 
 std::shared_ptr<const Problem> compile_on(const std::shared_ptr<const Problem>& whole,
-                                          const CompileOptions& options, const DeviceSet& devices) {
+                                          const DeviceSet& devices) {
+  const CompileOptions& options = whole->compile_options();
   auto own = cluster_of(whole->cluster(), devices);
   CompileOptions own_options = options;
   own_options.rules.clear();

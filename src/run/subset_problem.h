@@ -18,10 +18,10 @@ using DeviceSet = std::vector<DeviceId>;  // ascending
 // The cluster without its other devices.
 std::shared_ptr<const Cluster> cluster_of(const Cluster& cluster, const DeviceSet& devices);
 
-// The problem on `devices`, which may run every op, alone; `options` are those that `whole` was
-// compiled with. A placement of it lasts as long, and takes as much memory, as in the whole one.
+// The problem on `devices`, which may run every op, alone, compiled as the whole was. A placement
+// of it lasts as long, and takes as much memory, as in the whole one.
 std::shared_ptr<const Problem> compile_on(const std::shared_ptr<const Problem>& whole,
-                                          const CompileOptions& options, const DeviceSet& devices);
+                                          const DeviceSet& devices);
 
 // Between the numbers that devices have in the whole cluster and in one of `devices` alone. To the
 // latter, nothing where the placement uses others.

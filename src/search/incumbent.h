@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "search/lower_bound.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

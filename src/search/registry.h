@@ -11,22 +11,14 @@
 #include <tuple>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/error.h"
 #include "base/options.h"
 
 #include "search/method_spec.h"
 
 namespace emplace {
-
-struct MethodInfo {
-  std::string key;
-  std::string family;     // of placers: heuristic, partition, search, exact, learned
-  std::string summary;    // one line
-  std::string reference;  // the paper
-  bool randomized = false;
-  bool learns = false;  // has learning curves and checkpoints
-  std::vector<OptionInfo> options = {};
-};
 
 template <class Method>
 class Registry {

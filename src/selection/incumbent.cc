@@ -4,6 +4,23 @@
 #include <tuple>
 
 namespace emplace {
+namespace {
+
+constexpr double kSecondsPerEvaluation = 1e-3;
+
+}  // namespace
+
+SelectionIncumbent::SelectionIncumbent(const Budget& budget, const SelectionOptions& options)
+    : budget_(budget),
+      options_(options),
+      began_(budget.elapsed_seconds()),
+      limit_(budget.evaluations ? kSecondsPerEvaluation * static_cast<double>(*budget.evaluations)
+                                : *budget.seconds - began_) {}
+
+double SelectionIncumbent::elapsed() const {
+  return budget_.evaluations ? kSecondsPerEvaluation * static_cast<double>(evaluations())
+                             : seconds();
+}
 
 bool SelectionIncumbent::offer(const Assignment& assignment) {
   const bool fits = assignment.feasible();
@@ -19,7 +36,7 @@ bool SelectionIncumbent::offer(const Assignment& assignment) {
   choice_.assign(assignment.choice().begin(), assignment.choice().end());
   if (!fits) return true;
   cost_ = assignment.cost();
-  if (!feasible()) first_feasible_ = elapsed();
+  if (!feasible()) first_feasible_ = seconds();
   feasible_ = true;
   report();
   return true;
@@ -37,14 +54,9 @@ std::vector<std::int32_t> SelectionIncumbent::choice() const {
   return choice_;
 }
 
-bool SelectionIncumbent::done() const {
-  return proven() || elapsed() >= options_.seconds ||
-         (options_.cancelled != nullptr && options_.cancelled());
-}
-
 void SelectionIncumbent::report() {
   if (options_.progress == nullptr) return;
-  options_.progress({elapsed(), feasible(), cost(), std::min(bound(), cost()), nodes_left_});
+  options_.progress({seconds(), feasible(), cost(), std::min(bound(), cost()), nodes_left_});
 }
 
 }  // namespace emplace

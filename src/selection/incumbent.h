@@ -2,13 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include <emplace/search.h>
 #include "selection/assignment.h"
 #include "selection/solve.h"
 
@@ -16,8 +16,8 @@ namespace emplace {
 
 class SelectionIncumbent {
  public:
-  SelectionIncumbent(const SelectionOptions& options, std::chrono::steady_clock::time_point began)
-      : options_(options), began_(began) {}
+  // The budget has a limit, of time or of evaluations.
+  SelectionIncumbent(const Budget& budget, const SelectionOptions& options);
 
   // Takes what is better than the best. A feasible one beats all that are not; of those the one
   // with fewer forbidden costs, then with less excess.
@@ -29,19 +29,28 @@ class SelectionIncumbent {
   std::int64_t bound() const { return bound_.load(std::memory_order_relaxed); }
   std::vector<std::int32_t> choice() const;
   double first_feasible() const { return first_feasible_; }
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  }
-  // The time is over, the caller has had enough, or the best is proven.
-  bool done() const;
+
+  void count_evaluation() { evaluations_.fetch_add(1, std::memory_order_relaxed); }
+  std::int64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
+  // How long the search has gone on and how long it may, for shares and rates: in seconds, or,
+  // where evaluations are limited, in evaluations as if each took a millisecond, so that another
+  // run decides the same.
+  double elapsed() const;
+  double limit() const { return limit_; }
+  // The budget is spent, or the best is proven.
+  bool done() const { return proven() || budget_.spent(evaluations()); }
   bool proven() const { return feasible() && bound() >= cost(); }
   void set_nodes_left(std::int32_t nodes) { nodes_left_ = nodes; }
 
  private:
+  double seconds() const { return budget_.elapsed_seconds() - began_; }
   void report();
 
+  const Budget budget_;
   const SelectionOptions& options_;
-  std::chrono::steady_clock::time_point began_;
+  const double began_;  // of the budget's seconds
+  const double limit_;
+  std::atomic<std::int64_t> evaluations_{0};
   mutable std::mutex mutex_;
   std::vector<std::int32_t> choice_;
   std::atomic<bool> feasible_{false};

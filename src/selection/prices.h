@@ -30,9 +30,9 @@ class PriceAscent {
   const std::vector<double>& best_prices() const { return best_prices_; }
   // The choice of the last step.
   const Assignment& decoded() const { return decoded_; }
-  // A feasible choice of this cost is known.
   // Steps have become as short as they get.
   bool settled() const;
+  // A feasible choice of this cost is known.
   void tell(double cost) { feasible_cost_ = std::min(feasible_cost_, cost); }
 
  private:

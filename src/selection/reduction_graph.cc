@@ -1,3 +1,21 @@
+// The problem under reduction and the log of what was done to it. Invariant: the optimum of the
+// original problem is constant_ plus that of what is alive here, and `undo`, which reads the log
+// backwards, turns every choice for the alive nodes into one for all of the same cost (and usage
+// within the limits). Every operation keeps it by itself:
+//
+//   keep_strategies  drops what the caller has shown to be of no use; the log has the old numbers
+//   settle           a node with one strategy and no edges: its cost becomes part of the constant
+//   absorb           two nodes as one whose strategies are pairs; their edge becomes costs
+//   bypass           a node with two edges and no usage: the least over its strategies is an edge
+//
+// Usage is kept as pieces above the least that a node uses at each time; that least is taken off
+// the slack of the limit once and for all, as differences at the ends of the piece, so that it
+// takes O(1), and added up when the slack is asked for. Times are first thinned to those at which a
+// maximal set is alive, which loses nothing. Tables of parallel edges are added up, so there is one
+// edge at most between two nodes. Exact, except where limits do not fit in 64 bits: usages are then
+// rounded up (`rounded`), and choices stay feasible but bounds are none. Every operation is linear
+// in the tables that it touches. Rules: reduction_rules.cc. Ours; the operations are those of PBQP
+// and cost-function networks (Scholz and Eckstein, LCTES 2002).
 #include "selection/reduction_graph.h"
 
 #include <algorithm>

@@ -1,3 +1,21 @@
+// Each rule keeps at least one optimum:
+//
+// - prune_and_fold: moving the least of a row or column to its strategy changes no sum (soft arc
+//   consistency; Larrosa and Schiex, AIJ 159, 2004).
+// - prune_by_usage: a strategy that uses more than the slack is in no feasible choice, as the slack
+//   is what is left when everyone else uses the least.
+// - remove_dominated: t instead of s costs no more, whatever the neighbours choose, summed edge by
+//   edge, and uses no more at any time, so an optimum with s is also one with t (dead-end
+//   elimination; Goldstein, Biophys. J. 66, 1994). Strategies go one by one, so that of equal ones
+//   one stays.
+// - contract_determined: where every strategy of a node leaves a neighbour just one, the two become
+//   one node.
+// - peel: of a leaf, only those choices matter, for each strategy of its neighbour, that no other
+//   beats in both cost and usage; a node with two edges and no usage is replaced by its minimum.
+//
+// A rule that would make tables larger than before, beyond small limits, is not applied. Folding is
+// linear in the tables; dominance takes strategies^2 * widths for each node and stops when its work
+// is spent.
 #include "selection/reduction_rules.h"
 
 #include <algorithm>

@@ -67,6 +67,7 @@ void SelectionSearch::certify(const PriceAscent& ascent) {
 }
 
 void SelectionSearch::ascend_once() {
+  incumbent_.count_evaluation();
   if (incumbent_.feasible()) ascent_.tell(static_cast<double>(incumbent_.cost()));
   ascent_.step();
   consider(ascent_);
@@ -140,7 +141,7 @@ void SelectionSearch::walk(Rng rng, double episode) {
   }
 }
 
-void SelectionSearch::run(double seconds, int threads, std::uint64_t seed) {
+void SelectionSearch::run(int threads, Rng rng) {
   // A fixed number of steps first: what they prove does not depend on threads.
   const auto steps = static_cast<int>(std::clamp(
       kOpeningWork / static_cast<double>(tables_.num_entries() + 1), 10.0, kOpeningSteps));
@@ -148,7 +149,7 @@ void SelectionSearch::run(double seconds, int threads, std::uint64_t seed) {
     ascend_once();
     if (incumbent_.done()) break;
   }
-  const Rng rng(seed);
+  const double seconds = incumbent_.limit();
   const double began = incumbent_.elapsed();
   parallel_for(threads, threads, [&](std::size_t thread) {
     const double ascent = std::min(kAscentMost, kAscentShare * std::max(0.0, seconds - began));

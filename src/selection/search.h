@@ -24,8 +24,8 @@ class SelectionSearch {
 
   // To begin from, if it is any good.
   void set_start(std::vector<std::int32_t> choice);
-  // Until the incumbent is done. `seconds` is what there is in all.
-  void run(double seconds, int threads, std::uint64_t seed);
+  // Until the incumbent is done.
+  void run(int threads, Rng rng);
 
  private:
   // Where a walk may begin, and how good that is as the prices see it.

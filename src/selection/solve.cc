@@ -1,7 +1,6 @@
 #include "selection/solve.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "base/check.h"
@@ -66,16 +65,20 @@ EliminationOrder whole_order(const ReducedProblem& problem) {
 
 class Solver {
  public:
-  Solver(const SelectionProblem& problem, const SelectionOptions& options)
+  Solver(const SelectionProblem& problem, const Budget& budget, Rng rng,
+         const SelectionOptions& options)
       : problem_(problem),
         options_(options),
-        incumbent_(options, std::chrono::steady_clock::now()),
+        // Threads find things out in an order that another run does not repeat.
+        threads_(budget.evaluations ? 1 : std::max(1, budget.threads)),
+        rng_(rng),
+        incumbent_(budget, options),
         reduction_(problem) {}
 
   SelectionResult run() {
     const ReducedProblem& reduced = reduction_.problem();
     incumbent_.set_nodes_left(reduced.num_nodes());
-    if (reduced.infeasible) return hopeless();
+    if (reduced.infeasible) return infeasible_result();
     tables_ = std::make_unique<CostTables>(reduced);
     incumbent_.raise_bound(reduced.constant);
     if (!eliminate() && !branch()) search();
@@ -113,10 +116,11 @@ class Solver {
   void search() {
     SelectionSearch search(*tables_, incumbent_, reduction_.exact());
     if (options_.start) search.set_start(reduction_.project(*options_.start));
-    search.run(options_.seconds, std::max(1, options_.threads), options_.seed);
+    search.run(threads_, rng_);
   }
 
-  SelectionResult hopeless() {
+  // No choice is feasible: the cheapest strategy of each node.
+  SelectionResult infeasible_result() {
     SelectionResult result;
     for (std::int32_t i = 0; i < problem_.num_nodes(); ++i) {
       const auto costs = problem_.costs(i);
@@ -142,6 +146,7 @@ class Solver {
     result.proven = reduction_.exact() && (result.feasible ? result.lower_bound >= result.cost
                                                            : result.lower_bound >= kForbidden);
     result.first_feasible_seconds = incumbent_.first_feasible();
+    result.evaluations = incumbent_.evaluations();
     return result;
   }
 
@@ -159,6 +164,8 @@ class Solver {
 
   const SelectionProblem& problem_;
   const SelectionOptions& options_;
+  int threads_;
+  Rng rng_;
   SelectionIncumbent incumbent_;
   Reduction reduction_;
   std::unique_ptr<CostTables> tables_;
@@ -166,9 +173,9 @@ class Solver {
 
 }  // namespace
 
-SelectionResult select_strategies(const SelectionProblem& problem,
+SelectionResult select_strategies(const SelectionProblem& problem, const Budget& budget, Rng rng,
                                   const SelectionOptions& options) {
-  return Solver(problem, options).run();
+  return Solver(problem, budget.or_default(), rng, options).run();
 }
 
 }  // namespace emplace

@@ -8,12 +8,15 @@
 #include <optional>
 #include <vector>
 
+#include "base/rng.h"
+
+#include <emplace/search.h>
 #include "selection/selection_problem.h"
 
 namespace emplace {
 
 struct SelectionProgress {
-  double seconds = 0;
+  double seconds = 0;     // since the call
   bool feasible = false;  // something feasible was found
   std::int64_t cost = 0;  // of the best of those
   std::int64_t lower_bound = 0;
@@ -21,11 +24,10 @@ struct SelectionProgress {
 };
 
 struct SelectionOptions {
-  double seconds = 60;
-  int threads = 1;
-  std::uint64_t seed = 1;
-  std::function<bool()> cancelled = nullptr;
-  // Called from any thread, by one at a time.
+  // Called from any thread, by one at a time, after each improvement of the cost or the bound. This
+  // is no listener of a BasicIncumbent: the search runs on the reduced problem, whose choices mean
+  // nothing outside of it until the best is restored at the end, costs are not times, and a bound
+  // of kForbidden (nothing is feasible) is an answer here.
   std::function<void(const SelectionProgress&)> progress = nullptr;
   // To begin from; need not be feasible.
   std::optional<std::vector<std::int32_t>> start = std::nullopt;
@@ -39,11 +41,16 @@ struct SelectionResult {
   // No feasible selection costs less. kForbidden: it is proven that there is none.
   std::int64_t lower_bound = 0;
   bool proven = false;                 // that the cost is the least, or that nothing is feasible
-  double first_feasible_seconds = -1;  // less than 0: never
+  double first_feasible_seconds = -1;  // since the call; less than 0: never
+  std::int64_t evaluations = 0;        // that were counted against the budget
 };
 
-// The same result for the same problem, whatever the seed and the threads, when it ends by proof.
-SelectionResult select_strategies(const SelectionProblem& problem,
-                                  const SelectionOptions& options = {});
+// Obeys the budget's time, cancellation, threads and evaluations: passes of the prices and
+// neighbourhoods of the walks are one each, while reductions, elimination and branching are bounded
+// anyway and not counted. The same result for the same problem and random numbers, whatever the
+// threads, when it ends by its evaluations; whatever the random numbers, too, when it ends by
+// proof.
+SelectionResult select_strategies(const SelectionProblem& problem, const Budget& budget = {},
+                                  Rng rng = Rng(1), const SelectionOptions& options = {});
 
 }  // namespace emplace

@@ -1,3 +1,15 @@
+// One step frees some nodes (a run in the order of the file, a connected set, or what is alive
+// together with a seed) and finds their best choice by elimination (region.h), the others fixed and
+// usage paid for at prices. With prices that part is an unlimited problem, which elimination solves
+// exactly, within tables of the drawn size: nodes that would make them larger stay fixed. If the
+// choice uses too much somewhere, the prices rise there and it is solved again, up to five times.
+// So the value of every choice is exact, and a step never makes a feasible choice infeasible, nor
+// worse, outside of jumps; the walk as a whole proves nothing.
+//
+// Sizes of neighbourhoods are drawn in proportion to what they gained per second of late. After 80
+// steps without a gain the walk jumps: it exceeds the limits for a while at a low price, or takes a
+// worse choice found with prices far off. Large-neighbourhood search: Shaw, CP 1998. Time decides
+// what is drawn, so that runs differ.
 #include "selection/walk.h"
 
 #include <algorithm>
@@ -100,7 +112,7 @@ std::size_t SelectionWalk::pick_size() {
   return sizes_.size() - 1;
 }
 
-std::int32_t SelectionWalk::pick_seed() {
+std::int32_t SelectionWalk::pick_centre() {
   if (current_.excess() > 0 && rng_.chance(0.8)) {
     // A time that has too much, from a random one on.
     const auto usage = current_.usage();
@@ -137,25 +149,25 @@ void SelectionWalk::pick_nodes(std::size_t count) {
     seen_[node] = steps_;
     nodes_.push_back(node);
   };
-  const std::int32_t seed = pick_seed();
-  const double kind = rng_.uniform();
-  if (kind < 0.15) {
+  const std::int32_t centre = pick_centre();
+  const double way = rng_.uniform();
+  if (way < 0.15) {
     // Neighbours in the order of the file.
     const auto begin = static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(seed - static_cast<std::int64_t>(count / 2), 0,
+        std::clamp<std::int64_t>(centre - static_cast<std::int64_t>(count / 2), 0,
                                  tables_.num_nodes() - static_cast<std::int64_t>(count)));
     for (std::size_t k = 0; k < count; ++k) add(begin + static_cast<std::int32_t>(k));
     return;
   }
-  add(seed);
-  const auto& pieces = tables_.problem().nodes[seed].pieces;
-  if (kind < 0.5 && !pieces.empty()) {
-    // Others that are alive with the seed, which may have to make room for it.
+  add(centre);
+  const auto& pieces = tables_.problem().nodes[centre].pieces;
+  if (way < 0.5 && !pieces.empty()) {
+    // Others that are alive with it, which may have to make room for it.
     const UsagePiece& piece = pieces[rng_.below(pieces.size())];
     const std::size_t t = piece.begin + rng_.below(piece.end - piece.begin);
     const auto& nodes = nodes_at_[t / kTimeBlock];
-    const std::size_t seeds = 1 + rng_.below(std::max<std::size_t>(count / 6, 1));
-    for (std::size_t k = 0; k < seeds; ++k) add(nodes[rng_.below(nodes.size())]);
+    const std::size_t others = 1 + rng_.below(std::max<std::size_t>(count / 6, 1));
+    for (std::size_t k = 0; k < others; ++k) add(nodes[rng_.below(nodes.size())]);
   }
   grow(count);
   while (nodes_.size() < count) {
@@ -223,6 +235,7 @@ bool SelectionWalk::try_region() {
 void SelectionWalk::step() {
   ++steps_;
   const double now = incumbent_.elapsed();
+  incumbent_.count_evaluation();
   const std::size_t choice = pick_size();
   const double before = static_cast<double>(current_.cost());
   const bool was_feasible = current_.feasible();
@@ -275,6 +288,7 @@ void SelectionWalk::kick() {
       std::pow(10.0, -2 - 3 * rng_.uniform()) * static_cast<double>(current_.cost());
   for (int tries = 0; tries < 10; ++tries) {
     ++steps_;
+    incumbent_.count_evaluation();
     pick_nodes(std::min<std::size_t>(tables_.num_nodes(), 4 + rng_.below(60)));
     protection_.resize(nodes_.size());
     for (double& protection : protection_) protection = rng_.uniform();

@@ -42,7 +42,7 @@ class SelectionWalk {
   std::size_t pick_size();
   void pick_nodes(std::size_t count);
   void grow(std::size_t count);
-  std::int32_t pick_seed();
+  std::int32_t pick_centre();
   void price_region();
   bool try_region();
   bool raise_prices(const ChangeEffect& effect);

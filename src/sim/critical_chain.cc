@@ -1,131 +1,67 @@
+// The chain of a timeline, from the end of the step back along the graph. Each op's time splits at
+// the moment at which the last thing that it waited for was over: after that it waited for its
+// device and ran, and before that lies the time of that last thing, an op or a transfer, which
+// splits in the same way. So the segments meet, and together they are the whole step.
 #include "sim/critical_chain.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
-#include "base/check.h"
+#include "sim/chain_walk.h"
 
 namespace emplace {
 namespace {
 
 using Kind = ChainSegment::Kind;
 
-// What ran on one device or channel, one after the other.
-struct Use {
-  Nanoseconds start;
-  Nanoseconds finish;
-  std::uint32_t id;
-};
-
-void sort_uses(std::vector<std::vector<Use>>& resources) {
-  for (std::vector<Use>& uses : resources) {
-    std::sort(uses.begin(), uses.end(),
-              [](const Use& a, const Use& b) { return a.start < b.start; });
-  }
-}
-
-class ChainWalker {
+class ChainCollector {
  public:
-  ChainWalker(const Problem& problem, const Placement& placement, const Timeline& timeline)
-      : graph_(problem.graph()),
-        placement_(placement),
+  ChainCollector(const Problem& problem, const Placement& placement, const Timeline& timeline)
+      : placement_(placement),
         timeline_(timeline),
-        device_uses_(problem.num_devices()),
-        channel_uses_(problem.cluster().num_channels()) {
-    for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      const OpSpan& span = timeline_.ops[op];
-      if (span.finish > span.start) {
-        device_uses_[placement_[op]].push_back({span.start, span.finish, op});
-      }
-    }
-    arrivals_.resize(timeline_.transfers.size());
-    std::iota(arrivals_.begin(), arrivals_.end(), std::uint32_t{0});
-    std::sort(arrivals_.begin(), arrivals_.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return destination(a) < destination(b); });
+        walk_(problem, placement, timeline),
+        sent_on_(problem.cluster().num_channels()) {
     for (std::uint32_t i = 0; i < timeline_.transfers.size(); ++i) {
       const Transfer& transfer = timeline_.transfers[i];
       if (transfer.shared || transfer.channel == kNoChannel) continue;
-      channel_uses_[transfer.channel].push_back({transfer.start, transfer.finish, i});
+      sent_on_[transfer.channel].push_back(i);
     }
-    sort_uses(device_uses_);
-    sort_uses(channel_uses_);
+    for (std::vector<std::uint32_t>& sent : sent_on_) {
+      std::sort(sent.begin(), sent.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return timeline_.transfers[a].start < timeline_.transfers[b].start;
+      });
+    }
   }
 
-  CriticalChain walk() {
-    const auto last =
-        std::max_element(timeline_.ops.begin(), timeline_.ops.end(),
-                         [](const OpSpan& a, const OpSpan& b) { return a.finish < b.finish; });
-    auto op = static_cast<OpId>(last - timeline_.ops.begin());
-    while (step_back(op)) {
-    }
+  CriticalChain collect() {
+    walk_.backwards([&](OpId op, const ChainWalk::Cause& cause) {
+      add_op(op, cause);
+      if (cause.transfer != ChainWalk::kNoTransfer) add_transfer(op, cause.transfer);
+      return cause.op;
+    });
     std::reverse(chain_.segments.begin(), chain_.segments.end());
     return std::move(chain_);
   }
 
  private:
-  // What an op waited for: an op here, or a transfer.
-  struct Cause {
-    Nanoseconds time = 0;
-    OpId op = 0;
-    std::uint32_t transfer = ChainSegment::kNone;
-  };
-
-  std::pair<TensorId, DeviceId> destination(std::uint32_t transfer) const {
-    return {timeline_.transfers[transfer].tensor, timeline_.transfers[transfer].to};
-  }
-
-  std::uint32_t arrival(TensorId tensor, DeviceId device) const {
-    const auto found = std::lower_bound(
-        arrivals_.begin(), arrivals_.end(), std::pair(tensor, device),
-        [&](std::uint32_t transfer, const auto& key) { return destination(transfer) < key; });
-    EMPLACE_CHECK(found != arrivals_.end() && destination(*found) == std::pair(tensor, device));
-    return *found;
-  }
-
-  // Of time 0 where the op waited for nothing.
-  Cause latest_cause(OpId op) const {
-    Cause latest;
-    const auto consider = [&](const Cause& cause) {
-      if (cause.time > latest.time) latest = cause;
-    };
-    for (const TensorId tensor : graph_.inputs(op)) {
-      const OpId producer = graph_.producer(tensor);
-      if (placement_[producer] == placement_[op]) {
-        consider({timeline_.ops[producer].finish, producer});
-      } else {
-        const std::uint32_t transfer = arrival(tensor, placement_[op]);
-        consider({timeline_.transfers[transfer].finish, producer, transfer});
-      }
-    }
-    for (const OpId before : graph_.after(op)) consider({timeline_.ops[before].finish, before});
-    return latest;
-  }
-
-  // Adds what happened between the op's cause and its finish; whether there is more before that.
-  bool step_back(OpId& op) {
+  // What happened between the end of the op's cause and its finish.
+  void add_op(OpId op, const ChainWalk::Cause& cause) {
     const OpSpan& span = timeline_.ops[op];
     if (span.finish > span.start)
       add({Kind::kCompute, span.start, span.finish, op}, chain_.compute);
-    const Cause cause = latest_cause(op);
-    if (span.start > cause.time) {
-      add_wait({Kind::kDeviceWait, cause.time, span.start, op}, device_uses_[placement_[op]],
-               chain_.device_wait);
+    if (span.start == cause.time) return;
+    add_wait({Kind::kDeviceWait, cause.time, span.start, op}, walk_.ran_on(placement_[op]),
+             timeline_.ops, chain_.device_wait);
+  }
+
+  void add_transfer(OpId op, std::uint32_t index) {
+    const Transfer& transfer = timeline_.transfers[index];
+    if (transfer.finish > transfer.start) {
+      add({Kind::kTransfer, transfer.start, transfer.finish, op, index}, chain_.transfer);
     }
-    if (cause.time == 0) return false;
-    if (cause.transfer != ChainSegment::kNone) {
-      const Transfer& transfer = timeline_.transfers[cause.transfer];
-      if (transfer.finish > transfer.start) {
-        add({Kind::kTransfer, transfer.start, transfer.finish, op, cause.transfer},
-            chain_.transfer);
-      }
-      if (transfer.start > transfer.queued) {
-        add_wait({Kind::kChannelWait, transfer.queued, transfer.start, op, cause.transfer},
-                 channel_uses_[transfer.channel], chain_.channel_wait);
-      }
-    }
-    op = cause.op;
-    return true;
+    if (transfer.start == transfer.queued) return;
+    add_wait({Kind::kChannelWait, transfer.queued, transfer.start, op, index},
+             sent_on_[transfer.channel], timeline_.transfers, chain_.channel_wait);
   }
 
   void add(const ChainSegment& segment, Nanoseconds& total) {
@@ -133,19 +69,23 @@ class ChainWalker {
     chain_.segments.push_back(segment);
   }
 
-  void add_wait(ChainSegment segment, const std::vector<Use>& uses, Nanoseconds& total) {
-    auto use = std::upper_bound(uses.begin(), uses.end(), segment.start,
-                                [](Nanoseconds time, const Use& u) { return time < u.finish; });
+  // `uses` are what the device or channel was used for, in order, as indices into `spans`.
+  template <class Span>
+  void add_wait(ChainSegment segment, std::span<const std::uint32_t> uses,
+                const std::vector<Span>& spans, Nanoseconds& total) {
+    auto use = std::upper_bound(
+        uses.begin(), uses.end(), segment.start,
+        [&](Nanoseconds time, std::uint32_t id) { return time < spans[id].finish; });
     Nanoseconds busy = 0;
     Nanoseconds longest = 0;
-    for (; use != uses.end() && use->start < segment.finish; ++use) {
+    for (; use != uses.end() && spans[*use].start < segment.finish; ++use) {
       const Nanoseconds length =
-          std::min(use->finish, segment.finish) - std::max(use->start, segment.start);
+          std::min(spans[*use].finish, segment.finish) - std::max(spans[*use].start, segment.start);
       busy += length;
       ++segment.ahead;
       if (length <= longest) continue;
       longest = length;
-      segment.longest_ahead = use->id;
+      segment.longest_ahead = *use;
     }
     segment.idle = segment.length() - busy;
     chain_.idle += segment.idle;
@@ -153,12 +93,10 @@ class ChainWalker {
     chain_.segments.push_back(segment);
   }
 
-  const Graph& graph_;
   const Placement& placement_;
   const Timeline& timeline_;
-  std::vector<std::uint32_t> arrivals_;  // transfers, by tensor and destination
-  std::vector<std::vector<Use>> device_uses_;
-  std::vector<std::vector<Use>> channel_uses_;
+  ChainWalk walk_;
+  std::vector<std::vector<std::uint32_t>> sent_on_;  // by channel: transfers, by start
   CriticalChain chain_;
 };
 
@@ -166,7 +104,7 @@ class ChainWalker {
 
 CriticalChain critical_chain(const Problem& problem, const Placement& placement,
                              const Timeline& timeline) {
-  return ChainWalker(problem, placement, timeline).walk();
+  return ChainCollector(problem, placement, timeline).collect();
 }
 
 }  // namespace emplace

@@ -1,3 +1,11 @@
+// Says in as few names as are true what each device has. The modules form a tree by their names.
+// From the leaves up, a node that is here as a whole (95 % of its work and of what it keeps) is
+// said by its name; otherwise by its parts, if it matters on this device and its parts say more
+// than a share of it would; otherwise as a share. Whole neighbours that count on, as layer.3 to
+// layer.7, become a range. A description by thresholds, not a search.
+//
+// Each device visits only the nodes that its ops touch: O(ops * depth + touched nodes log touched
+// nodes) in all.
 #include "sim/device_contents.h"
 
 #include <algorithm>

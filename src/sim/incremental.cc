@@ -1,3 +1,16 @@
+// What moves concern, and the segments between. A moved op changes nothing before the instant at
+// which it was ready in the base run, nor does a tensor that it makes or reads before the producer
+// finished: so the candidate's run is the base's until the first of these instants, where it
+// begins. When the loop is back in step (incremental_engine.h) it is the base's again, shifted in
+// time, up to the next concern, and the segment between is passed over; only memory must be looked
+// at there, as the moved groups' own bytes lie elsewhere (incremental_memory.h). Exact: equal to a
+// full simulation, which tests compare move by move.
+//
+// With a limit, a run ends as soon as a node's finish and the longest way on from it (`rest`, by
+// the base placement once all moved ops have started, before that on whatever devices are fastest)
+// show that the step will not be below. Time is looked at before memory, as most candidates lose by
+// it. A base costs about two simulations; a candidate costs what it simulates, and for each segment
+// after a gap what is queued and running there. Ours.
 #include "sim/incremental.h"
 
 #include <algorithm>

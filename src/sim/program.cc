@@ -1,3 +1,13 @@
+// Lays out once what every run reads. Nothing here changes what docs/simulator.md says: folding a
+// view is exact since it starts and ends when its producer finishes, on the same device, and its
+// outputs queue as tensors of that node, in their own order. Memory that views share is one root,
+// which lives until the last use of any of them; memory with one use needs no search for its last.
+//
+// Edges lie tensor by tensor in the order in which the engine sends, consumers ascending, and the
+// last edge of a tensor is marked in its top bit, so that the loop reads one array. Devices with
+// equal times share a column of durations, and pairs with equal links a column of transfer times.
+// `general` says whether the fast engine will do. Refuses horizons that do not fit a 64-bit key
+// beside the slot. O(ops * devices + edges + tensors * link classes).
 #include "sim/program.h"
 
 #include <algorithm>

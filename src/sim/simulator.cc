@@ -1,3 +1,12 @@
+// Chooses the engine (engine.h) that was compiled for what is needed: general or fast, FIFO or by
+// rank, with or without memory and times. All of them make the same events in the same order, which
+// property tests compare with a plain implementation of docs/simulator.md. The workspace is as
+// large as the worst placement can need, so that no evaluation allocates.
+//
+// A run takes O(edges + events * busy devices and channels) at worst, usually far less, as what
+// runs is a short sorted array; peaks are found from its log of events in one more pass (peaks.h).
+// A timeline is read from the same log: the engine notes the number of the event at which something
+// began and ended, and events have times.
 #include "sim/simulator.h"
 
 #include <algorithm>

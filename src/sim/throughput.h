@@ -10,11 +10,6 @@
 
 namespace emplace {
 
-enum class Overlap {
-  kFull,  // devices and channels work side by side
-  kNone,  // a device also pays for what it sends and receives
-};
-
 struct ThroughputResult {
   Nanoseconds period = 0;
   std::vector<Nanoseconds> device_loads;  // with communication under Overlap::kNone

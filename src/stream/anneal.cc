@@ -1,3 +1,15 @@
+// Moves of one item and swaps of two, half of each. Half of the moves go to a device on which the
+// item has a neighbour, half of the swaps are with an item that takes about as long. The Metropolis
+// rule compares the rise in energy with -T ln u, taken from a table.
+//
+// Invariants: energy_ is every resource's term for the present load and scale; loaded_ counts the
+// resources whose load is at least the best period, so that an assignment is better exactly when it
+// becomes 0, without looking for the maximum after every move. The best assignment is brought up to
+// date from a list of moves, so that no improvement copies all of it.
+//
+// The scale follows the best period, as x^(2^p) tells loads apart only near 1. Energies are
+// floating point and decide which moves are made; values are integers and decide what is kept. A
+// proposal costs one probe (state.cc). No guarantee of quality.
 #include "stream/anneal.h"
 
 #include <algorithm>

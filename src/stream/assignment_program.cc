@@ -1,3 +1,17 @@
+// Whole numbers: x(item, device). All else is continuous, at its least value given x, and so exact
+// for whole x: whether a device pays for a net, or whether the net is sent over a pair of devices;
+// the share of the longest of several transfers that are one; the largest temporary of a device.
+// (Multicasts of unequal lengths are charged too little.) The period is at least every load, memory
+// at most every capacity. Rows that only fractions could violate (`add_implied`) make the
+// relaxation tighter.
+//
+// Devices that differ in name only are told apart by what they hold: item i of the list, longest
+// first, may only be on the first i + 1 of them. Every assignment can be renamed so, unless
+// channels would then be others' (`channels_follow_devices`). With some items fixed, only nets of
+// free items are in the program and the rest of the start's loads are constants. Bounds are rounded
+// by the solver and made certain by `certain_bound`: loads are multiples of a common step. O(nets *
+// devices * pins) rows, with squared devices where links differ. After Tarnawski et al., NeurIPS
+// 2020.
 #include "stream/assignment_program.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 
 #include "base/units.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 #include "stream/bound_classes.h"
 #include "stream/bound_covering.h"

@@ -1,3 +1,15 @@
+// Shrinks the problem of one class of devices for periods within a limit. Invariant: every content
+// (set of items) that a device of the class can hold in such a period is a union of units. Items
+// are forbidden where their time, with the nets that must then be cut, is above the limit or their
+// memory above the capacity. A net whose weight is above the limit cannot be cut: its members are
+// united, or forbidden if one of them is forbidden already. Each conclusion may lead to others, so
+// this is repeated until nothing changes or after 30 rounds; stopping early is correct, with more
+// units than needed. A device that is alone in its class holds exactly what the others leave, and
+// so also unites what all others unite.
+//
+// Only what no placement within the limit does is taken out, so a bound on what is left holds. A
+// round takes O(pins log pins). Ours; the same idea as in destructive bounds (Klein and Scholl,
+// EJOR 112(2), 1999).
 #include "stream/bound_contents.h"
 
 #include <algorithm>

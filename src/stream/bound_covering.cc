@@ -1,3 +1,16 @@
+// Is there a placement of period `target`? If so, the contents of its devices cover all rows.
+// Prices on rows (and on traffic) refute that when all devices together, each with its most
+// valuable content within the target, are worth less than the rows' prices sum up to. Any prices
+// will do, so a refutation is proven whatever led to them: tables are exact in integers
+// (bound_pricing.h), and `lower_` rises by what they prove. Prices come from the linear program
+// over the contents found so far (bound_master.h), mixed with the best so far (Wentges 1997) and
+// held near them (a trust region), since those of the program alone swing.
+//
+// The target halves the interval between what is proven and what cannot be refuted: the linear
+// program's own optimum is a limit, as it may hold everything with fractions of contents. So the
+// bound is at most the program's, and may stay below the best placement. First atoms are merged
+// into few rows, which is quick and weaker, then split again. The work is in the tables: units *
+// states * resolution for each class and round.
 #include "stream/bound_covering.h"
 
 #include <algorithm>

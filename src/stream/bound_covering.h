@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 #include "stream/bound_classes.h"
 #include "stream/bound_master.h"

@@ -1,3 +1,9 @@
+// The linear program stays in the solver from one call to the next: contents become columns, and
+// those whose load is above the period are held at 0 rather than taken out. Bounds on the prices of
+// the rows are, in the dual, what columns with one entry cost: one to hold less of a row, one to
+// hold more. `held_back` says that such a column is in use, so that the prices at hand are not
+// those of the program itself. Floating point (CLP) throughout: prices are proposals, which the
+// tables then judge exactly. One solve is a warm-started simplex.
 #include "stream/bound_master.h"
 
 #include <algorithm>

@@ -1,3 +1,15 @@
+// States, step by step along the order of the units: for each open net (some members seen, some to
+// come) whether the device holds none of the members so far, all, or some, in which case it pays
+// already. Two bits each. A net's cost is added at the move at which it becomes certain, so that
+// every content is a path from the first state to the last whose moves add up to its load and
+// traffic: exact, as long as no net is eased.
+//
+// Where there are too many states, or more than 32 open nets, the cheapest open nets are forgotten
+// (eased): the states that differ in them only become one, and what they would have cost later is
+// not charged. Loads are then too low, never too high, which is what a bound may have. Moves that
+// no content within the limit makes are dropped, forwards by the least load so far and backwards by
+// the least to the end. O(states * nets of a unit) for each unit. Path decompositions: Bodlaender,
+// "A tourist guide through treewidth", 1993.
 #include "stream/bound_paths.h"
 
 #include <algorithm>

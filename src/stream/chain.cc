@@ -1,3 +1,14 @@
+// `random_linear_order` is Kahn's algorithm with a stack: what an item frees is pushed in random
+// order, so that chains are followed to their ends. Colocation can make a cycle, which is broken at
+// the first item not taken yet. O(pins).
+//
+// `split_order` looks for the lowest limit on the load with which runs, each as long as its device
+// allows, take all items: a binary search, down to a thousandth of the limit. Greedy runs are the
+// best for loads that grow with the run; here a longer run can cut less, so that `furthest` looks
+// on as long as time and memory alone allow, and takes the last end within the limit. Not exact
+// then, nor with links that differ, for which a mean length stands. A dozen fills or so, each
+// O(pins) where runs end near the limit and O(devices * pins) at worst. Ours; the problem is
+// chains-on-chains partitioning (Pinar and Aykanat, J. Parallel Distrib. Comput. 64(8), 2004).
 #include "stream/chain.h"
 
 #include <algorithm>

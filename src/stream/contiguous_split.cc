@@ -1,3 +1,16 @@
+// entry(I, s) is the least possible largest load when the units of ideal I are divided into
+// consecutive parts, one for each of the devices that state s counts as taken. It follows from
+// entries of smaller ideals: the last part is I without an ideal J inside it. Ideals are numbered
+// by size, so that an entry is final when parts grow from its ideal.
+//
+// From each reached ideal a depth-first walk of the lattice visits every ideal above it that one
+// part can reach, once, and keeps the part's sums up to date unit by unit. What is left out loses
+// nothing below the limit: a part that fits no class in time and memory, as larger ones fit none
+// either; an ideal of which the devices left cannot take the rest; states for which fewer devices
+// have as low a load. Cuts are not monotone, so a load above the limit is only not used, and the
+// walk goes on. So `solve` is exact below its limit; limits grow from a lower bound, and the first
+// at which there is a split gives the best one. O(pairs of nested ideals * (nets of a unit +
+// states)) at worst; a chain of n units has n^2 / 2 such pairs.
 #include "stream/contiguous_split.h"
 
 #include <algorithm>

@@ -1,3 +1,16 @@
+// Merging is exact: an assignment of clusters has the loads and the memory of the same assignment
+// of their items, and lacks a link where that does. Times and memory add up, of temporaries the
+// largest counts, and a net costs what it did, as all pins of a cluster are on one device; a net
+// within one cluster costs nothing and is dropped.
+//
+// Equal nets become one whose length is the sum. That is allowed where every link is as fast as
+// every other (one link class), since a cost is then a number of lengths; whoever sends matters,
+// unless the devices are `symmetric`, where a net is the set of its pins. With several classes the
+// longest of several links counts, and the longest of a sum is not the sum of the longest. Nets are
+// found by a hash of their pins and then compared, so collisions cost time only.
+//
+// A level takes O(items * columns + pins log pins). Multilevel as in Karypis and Kumar, SIAM J.
+// Sci. Comput. 1998.
 #include "stream/level.h"
 
 #include <algorithm>

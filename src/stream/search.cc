@@ -1,6 +1,10 @@
 // Multilevel annealing with the memetic layer of multilevel partitioners (KaFFPaE, Sanders and
 // Schulz, ALENEX 2012): V-cycles that keep what an assignment puts together, and crossover by
 // overlay, which merges only what both parents put together and so needs no common device names.
+//
+// A heuristic: it says nothing of how far from the best an answer is (bound.h does). Values are
+// exact at the finest level, as merging keeps them (level.cc). The work is that of the annealings,
+// O(nets of an item) for each proposal.
 #include "stream/search.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 #include "stream/model.h"
 

@@ -1,3 +1,12 @@
+// One thread: search and bound take turns, and the next turn goes to the one that found something
+// less long ago, measured in its own time; neither has less than a fifth. Several threads, and no
+// evaluation budget: the bound has a thread of its own beside the search. In both cases all that
+// they share is the incumbent, so either may end the other by closing the gap.
+//
+// Under an evaluation budget the clock counts moves and table cells rather than seconds, and there
+// is only the first way: so the answer depends on the seed alone. Ends when the incumbent is proven
+// optimal, the budget is spent, or neither has anything left to do. Exact if it ends by proof.
+// Ours.
 #include "stream/solve.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "placer/context.h"
 #include "placer/placer.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

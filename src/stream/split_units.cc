@@ -1,3 +1,13 @@
+// Units are the strongly connected components (Tarjan, SIAM J. Comput. 1972) of the groups under
+// "comes before": whatever is on a cycle can never be in different parts, as data would go back.
+// What is left is a partial order, numbered topologically. Backward edges count reversed, and only
+// where at least one of the two groups has no forward ops: a group with both is ordered by its
+// forward ops, and its backward ones run the other way by themselves.
+//
+// `find_coarse_split_units` joins groups first, by rule: sources with their first reader, backward
+// ops with the forward ops that they belong to. That leaves out splits, and the best may be among
+// them; the units stay valid because cycles that the joining makes are joined as well. O(ops +
+// edges log edges). The order is Tarnawski et al.'s, NeurIPS 2020; the rules are ours.
 #include "stream/split_units.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Invariant: loads, memory and missing links are those of the present assignment, as
+// sim/throughput.h adds them up. A probe computes what would change and leaves the rest as it is;
+// `move` and `swap` take over what was probed.
+//
+// Two ways to count, both exact. Where every device that a cut net touches pays the same
+// (`symmetric`), it matters only how many pins of a net each device has, none, some or all: a pin
+// that leaves or joins changes two devices' loads, and a net is O(1). Elsewhere a net is charged by
+// who sends it where: the old charge is taken back and the new one made, O(devices of the net),
+// unless the item is not its sender and the set of devices stays. Pins by net and device are a
+// dense table where that is small, which is faster than lists. Ours, after the pin counts of
+// hypergraph partitioners (Fiduccia and Mattheyses, DAC 1982).
 #include "stream/state.h"
 
 #include <algorithm>

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "base/union_find.h"
 
 namespace emplace {
 namespace {
+
+constexpr std::string_view kGradient = "/grad";
 
 bool same_shape(const Graph& graph, TensorId a, TensorId b) {
   return graph.has_shape(a) && graph.has_shape(b) &&
@@ -42,22 +46,23 @@ class Coarsener {
         tensors_(graph.num_tensors()),
         ops_(graph.num_ops()) {}
 
-  // An op that writes the gradient of an input of the forward op that it is named after.
+  // A gradient op is named after its forward op (graph/gradient_graph.h) and writes gradients of
+  // that op's inputs; only the sum of several gradients, which is the one Add of the backward pass,
+  // is of its outputs.
   void tie_gradients() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.phase(op) == Phase::kForward) continue;
       const std::string_view name = graph_.op_name(op);
-      const std::size_t found = name.find("/grad");
+      const std::size_t found = name.rfind(kGradient);
       if (found == std::string_view::npos) continue;
       const auto forward = graph_.find_op(name.substr(0, found));
       if (!forward) continue;
-      // Several gradients of what the op puts out are added up by an op named after it, too.
-      const std::string_view label = name.substr(found + 5);
-      const auto inputs =
-          label.starts_with("/sum") ? graph_.outputs(*forward) : graph_.inputs(*forward);
+      const bool is_sum = graph_.type(op) == "Add";
+      const auto candidates = is_sum ? graph_.outputs(*forward) : graph_.inputs(*forward);
+      const std::string_view label = name.substr(found + kGradient.size());
       for (const TensorId gradient : graph_.outputs(op)) {
-        if (const TensorId* input = find_input(inputs, gradient, label)) {
-          tie(gradient, *input);
+        if (const TensorId* of = find_differentiated(candidates, gradient, label)) {
+          tie(gradient, *of);
         }
       }
     }
@@ -74,23 +79,23 @@ class Coarsener {
     }
   }
 
-  // Ops of different steps with one name, and ops of one kind that use the same weights.
+  // Ops of different steps with one name, and ops of one signature that use the same weights.
   void tie_steps() {
     std::map<std::pair<std::string, std::uint32_t>, OpId> by_name;
     std::map<std::tuple<TensorId, std::size_t, std::uint32_t>, OpId> by_weights;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.is_source(op) || descriptions_[op] == nullptr) continue;
-      const std::uint32_t kind = descriptions_.kind(op);
+      const std::uint32_t signature = descriptions_.signature(op);
       const std::string name = without_steps(graph_.op_name(op));
       if (name != graph_.op_name(op)) {
-        const auto [at, added] = by_name.try_emplace({name, kind}, op);
+        const auto [at, added] = by_name.try_emplace({name, signature}, op);
         if (!added) tie_ops(at->second, op);
       }
       const auto inputs = graph_.inputs(op);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (graph_.role(graph_.producer(inputs[i])) != OpRole::kParameter) continue;
         if (graph_.phase(op) == Phase::kUpdate || graph_.shape(inputs[i]).size() < 2) continue;
-        const auto [at, added] = by_weights.try_emplace({inputs[i], i, kind}, op);
+        const auto [at, added] = by_weights.try_emplace({inputs[i], i, signature}, op);
         if (!added) tie_ops(at->second, op);
       }
     }
@@ -118,16 +123,17 @@ class Coarsener {
   }
 
   // The label says which input it is, as "/0" or "/1_sum"; else the first of its shape is.
-  const TensorId* find_input(std::span<const TensorId> inputs, TensorId gradient,
-                             std::string_view label) const {
-    if (label.size() > 1 && std::isdigit(static_cast<unsigned char>(label[1])) != 0) {
-      const auto i = static_cast<std::size_t>(label[1] - '0');
-      if (i < inputs.size() && same_shape(graph_, inputs[i], gradient)) return &inputs[i];
+  const TensorId* find_differentiated(std::span<const TensorId> candidates, TensorId gradient,
+                                      std::string_view label) const {
+    std::size_t input = candidates.size();
+    if (label.size() > 1) std::from_chars(label.data() + 1, label.data() + label.size(), input);
+    if (input < candidates.size() && same_shape(graph_, candidates[input], gradient)) {
+      return &candidates[input];
     }
-    const auto found = std::find_if(inputs.begin(), inputs.end(), [&](TensorId input) {
-      return same_shape(graph_, input, gradient);
+    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](TensorId tensor) {
+      return same_shape(graph_, tensor, gradient);
     });
-    return found == inputs.end() ? nullptr : &*found;
+    return found == candidates.end() ? nullptr : &*found;
   }
 
   static std::vector<ClassId> number(UnionFind& sets, std::uint32_t size, ClassId& count) {

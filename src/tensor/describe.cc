@@ -42,12 +42,13 @@ std::optional<tdl::Signature> signature_of(const Graph& graph, OpId op) {
   return signature;
 }
 
-Descriptions::Descriptions(const Graph& graph) : of_op_(graph.num_ops()), kind_(graph.num_ops()) {
+Descriptions::Descriptions(const Graph& graph)
+    : of_op_(graph.num_ops()), signature_(graph.num_ops()) {
   using Key = std::tuple<std::string, Attributes, std::vector<Shape>, std::vector<Shape>,
                          std::vector<std::vector<std::int64_t>>>;
   struct Known {
     std::shared_ptr<const tdl::Description> description;
-    std::uint32_t kind;
+    std::uint32_t signature;
   };
   std::map<Key, Known> known;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
@@ -61,10 +62,10 @@ Descriptions::Descriptions(const Graph& graph) : of_op_(graph.num_ops()), kind_(
       if (auto description = describe(*signature)) {
         at->second.description = std::make_shared<tdl::Description>(std::move(*description));
       }
-      at->second.kind = static_cast<std::uint32_t>(known.size());
+      at->second.signature = static_cast<std::uint32_t>(known.size());
     }
     of_op_[op] = at->second.description;
-    kind_[op] = at->second.description ? at->second.kind : 0;
+    signature_[op] = at->second.description ? at->second.signature : 0;
   }
 }
 

@@ -30,12 +30,12 @@ class Descriptions {
 
   // nullptr: none.
   const tdl::Description* operator[](OpId op) const { return of_op_[op].get(); }
-  // Ops of one class have equal signatures. 0: no description.
-  std::uint32_t kind(OpId op) const { return kind_[op]; }
+  // The same number for ops with equal signatures; 0: no description.
+  std::uint32_t signature(OpId op) const { return signature_[op]; }
 
  private:
   std::vector<std::shared_ptr<const tdl::Description>> of_op_;
-  std::vector<std::uint32_t> kind_;
+  std::vector<std::uint32_t> signature_;
 };
 
 }  // namespace emplace

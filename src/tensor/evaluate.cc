@@ -1,7 +1,5 @@
 #include "tensor/evaluate.h"
 
-#include "sim/simulator.h"
-
 namespace emplace {
 
 PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,
@@ -17,10 +15,7 @@ PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,
   const Simulator simulator(outcome.problem);
   const auto workspace = simulator.make_workspace();
   outcome.peaks.resize(cluster->num_devices());
-  const Evaluation evaluation =
-      simulator.evaluate(outcome.placement, ReadyOrder(), *workspace, outcome.peaks);
-  outcome.step = evaluation.step;
-  outcome.fits = evaluation.fits();
+  outcome.value = simulator.evaluate(outcome.placement, ReadyOrder(), *workspace, outcome.peaks);
   return outcome;
 }
 

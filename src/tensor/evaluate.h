@@ -9,6 +9,7 @@
 #include "cost/problem.h"
 
 #include "sim/placement.h"
+#include "sim/simulator.h"
 
 #include "tensor/lower.h"
 #include "tensor/partition_problem.h"
@@ -18,10 +19,9 @@ namespace emplace {
 struct PlanOutcome {
   std::shared_ptr<const Problem> problem;  // the lowered graph on the cluster
   Placement placement;                     // of its ops: everyone's pieces on its own device
-  Nanoseconds step = 0;
+  Evaluation value;
   std::vector<Bytes> peaks;  // by device
   Bytes moved = 0;           // between workers
-  bool fits = false;
 };
 
 PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,

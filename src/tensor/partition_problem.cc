@@ -1,3 +1,19 @@
+// Costs are sums over accesses (an op and one tensor that it reads or writes), and an access
+// depends on the cuts of these two only: so the choice of cuts is a selection problem with a node
+// for each op and tensor and an edge for each access. Invariant: for cuts of all classes, the cost
+// of the selection problem is that of moving, by `Traffic`, of the whole graph, plus what the
+// caller adds. Exact with respect to that; the time of the lowered graph is another matter
+// (evaluate.h).
+//
+// Classes (coarsen.h) are decided together and so counted once, times their number of ops. A table
+// has an entry for each way to cut the op and each way to cut the tensor: what every worker needs
+// of the tensor against what it has, or what it makes against what it is to keep, partial results
+// reduced first. Weights are updated in place, so an update whose piece is not the kept one is
+// forbidden. Tables are shared by all ops of one signature with tensors of one element size, as
+// they depend on nothing else.
+//
+// O(ways of op * ways of tensor * workers) for each different table, which is most of the work.
+// After Tofu (Wang, Huang, Li, EuroSys 2019) and Alpa's tables (Zheng et al., OSDI 2022).
 #include "tensor/partition_problem.h"
 
 #include <algorithm>
@@ -113,7 +129,7 @@ const std::vector<tdl::Piece>& PartitionProblem::pieces(ClassId op, const Cuts& 
     result.assign(traffic_.workers().count(), piece);
     return result;
   }
-  const auto [at, added] = pieces_.try_emplace({input_.descriptions.kind(first), cuts});
+  const auto [at, added] = pieces_.try_emplace({input_.descriptions.signature(first), cuts});
   if (!added) return at->second;
   const auto inputs = input_.shapes(graph.inputs(first));
   const auto outputs = input_.shapes(graph.outputs(first));
@@ -197,8 +213,8 @@ std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
   return result;
 }
 
-// Ops of one kind with tensors of one size cost the same; updates differ from others by what is
-// forbidden.
+// Ops of one signature with tensors of one size cost the same; updates differ from others by what
+// is forbidden.
 std::vector<std::int64_t> PartitionProblem::table(const Access& access,
                                                   const std::vector<Cuts>& op_ways,
                                                   const std::vector<Cuts>& tensor_ways) {
@@ -206,10 +222,10 @@ std::vector<std::int64_t> PartitionProblem::table(const Access& access,
   if (!input_.graph.has_shape(tensor)) {
     return std::vector<std::int64_t>(op_ways.size() * tensor_ways.size(), 0);
   }
-  const std::uint32_t kind = input_.descriptions.kind(input_.op_of_class[access.op]);
-  if (kind == 0 || must_be_local(access)) return compute(access, op_ways, tensor_ways);
+  const std::uint32_t signature = input_.descriptions.signature(input_.op_of_class[access.op]);
+  if (signature == 0 || must_be_local(access)) return compute(access, op_ways, tensor_ways);
   const auto [at, added] =
-      tables_.try_emplace(TableKey{kind, access.write, access.position,
+      tables_.try_emplace(TableKey{signature, access.write, access.position,
                                    element_bytes(input_.graph, tensor), op_ways, tensor_ways});
   if (added) at->second = compute(access, op_ways, tensor_ways);
   return at->second;
@@ -219,10 +235,10 @@ std::int64_t PartitionProblem::access_cost(const Access& access, const Cuts& op_
                                            const Cuts& tensor_cuts) {
   const TensorId tensor = tensor_of(access);
   if (!input_.graph.has_shape(tensor)) return 0;
-  const std::uint32_t kind = input_.descriptions.kind(input_.op_of_class[access.op]);
-  if (kind == 0 || must_be_local(access)) return compute(access, {op_cuts}, {tensor_cuts})[0];
+  const std::uint32_t signature = input_.descriptions.signature(input_.op_of_class[access.op]);
+  if (signature == 0 || must_be_local(access)) return compute(access, {op_cuts}, {tensor_cuts})[0];
   const auto [at, added] =
-      costs_.try_emplace(CostKey{kind, access.write, access.position,
+      costs_.try_emplace(CostKey{signature, access.write, access.position,
                                  element_bytes(input_.graph, tensor), op_cuts, tensor_cuts});
   if (added) at->second = compute(access, {op_cuts}, {tensor_cuts})[0];
   return at->second;
@@ -256,8 +272,8 @@ std::int64_t PartitionProblem::total_cost(const std::vector<Cuts>& ops,
   return sum;
 }
 
-SelectionProblem PartitionProblem::build(const Ways& ways, const NodeCost& op_cost,
-                                         const NodeCost& tensor_memory) {
+SelectionProblem PartitionProblem::build(const Ways& ways, const ClassCost& op_cost,
+                                         const ClassCost& tensor_memory) {
   SelectionProblem problem;
   std::vector<std::int64_t> costs;
   std::vector<std::int64_t> usages;

@@ -1,5 +1,5 @@
 // The choice of cuts for all tensors and ops of a graph as a strategy-selection problem
-// (tensor/selection): a node for every class of tensors and every class of ops, whose strategies
+// (src/selection): a node for every class of tensors and every class of ops, whose strategies
 // are ways to cut them; an edge between an op and a tensor that it touches, with what moving costs.
 #pragma once
 
@@ -13,8 +13,9 @@
 #include "tensor/coarsen.h"
 #include "tensor/describe.h"
 #include "tensor/plan.h"
-#include "selection/selection_problem.h"
 #include "tensor/traffic.h"
+
+#include "selection/selection_problem.h"
 
 namespace emplace {
 
@@ -71,11 +72,11 @@ class PartitionProblem {
   // Pieces of an op of the class, by worker.
   const std::vector<tdl::Piece>& pieces(ClassId op, const Cuts& cuts);
 
-  using NodeCost = std::function<std::int64_t(ClassId, const Cuts&)>;
+  using ClassCost = std::function<std::int64_t(ClassId, const Cuts&)>;
   // What choices cost beside moving, for one op of a class, and what memory they take, for all of a
   // class of tensors; both may be empty. Tensors come first among the nodes, then ops.
-  SelectionProblem build(const Ways& ways, const NodeCost& op_cost = {},
-                         const NodeCost& tensor_memory = {});
+  SelectionProblem build(const Ways& ways, const ClassCost& op_cost = {},
+                         const ClassCost& tensor_memory = {});
 
  private:
   struct Kept {  // a tensor with certain cuts
@@ -94,7 +95,7 @@ class PartitionProblem {
 
   const PartitionInput& input_;
   Traffic& traffic_;
-  std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by kind of op
+  std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by signature
   std::map<ClassId, std::vector<tdl::Piece>> undescribed_;
   std::map<CostKey, std::int64_t> costs_;
   std::map<TableKey, std::vector<std::int64_t>> tables_;

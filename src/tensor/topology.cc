@@ -14,12 +14,12 @@ std::vector<DeviceId> choose_devices(const Cluster& cluster, int count) {
   std::vector<DeviceId> all, accelerators;
   for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
     all.push_back(device);
-    if (cluster.device(device).kind != "cpu") accelerators.push_back(device);
+    if (!cluster.is_cpu(device)) accelerators.push_back(device);
   }
   std::vector<DeviceId> devices = accelerators.empty() ? all : accelerators;
   if (count > static_cast<int>(devices.size())) {
-    fail_option("--workers {}: the cluster '{}' has {} devices that can share tensors", count,
-                cluster.name(), devices.size());
+    fail_option("{} workers are wanted, but the cluster '{}' has {} devices that can share tensors",
+                count, cluster.name(), devices.size());
   }
   if (count > 0) devices.resize(static_cast<std::size_t>(count));
   return devices;

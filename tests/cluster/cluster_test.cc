@@ -82,6 +82,29 @@ TEST(Cluster, pairs_without_a_rule_have_no_link) {
   EXPECT_THROW(cluster.require_linked(), Error);  // c
 }
 
+TEST(Cluster, is_fully_linked_once_every_ordered_pair_is) {
+  ClusterSpec spec = three_devices();
+  EXPECT_TRUE(Cluster(spec).fully_linked());
+  spec.links = {{.from = "*", .to = "a", .bandwidth = 1'000'000'000},
+                {.from = "*", .to = "b", .bandwidth = 1'000'000'000},
+                {.from = "a", .to = "c", .bandwidth = 1'000'000'000}};
+  EXPECT_FALSE(Cluster(spec).fully_linked());
+  spec.links.push_back({.from = "b", .to = "c", .bandwidth = 1'000'000'000});
+  EXPECT_TRUE(Cluster(spec).fully_linked());
+}
+
+TEST(Cluster, knows_which_devices_are_cpus) {
+  ClusterSpec spec = three_devices();
+  spec.kinds = {{.name = "cpu96", .peak_flops = {}}};
+  spec.devices.push_back({.name = "d", .kind = "cpu16", .memory = 100});
+  spec.devices.push_back({.name = "e", .kind = "cpu96", .memory = 100});
+  const Cluster cluster(spec);
+  const bool expected[] = {false, false, true, true, true};
+  for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
+    EXPECT_EQ(cluster.is_cpu(id), expected[id]) << cluster.device(id).name;
+  }
+}
+
 TEST(Cluster, own_kinds_win_over_built_in_ones) {
   ClusterSpec spec = three_devices();
   spec.kinds = {{.name = "p100", .peak_flops = {{"float32", 1e12}}, .memory = 5}};

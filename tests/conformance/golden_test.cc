@@ -38,9 +38,8 @@ std::string run_case(const std::string& key, const TinyCase& tiny) {
   const Problem& problem = *tiny.problem;
   Budget budget;
   budget.evaluations = kEvaluations;
-  Evaluator evaluator(tiny.problem);
-  const PlaceResult result =
-      all_placers().make({key, {}})->place(problem, evaluator, budget, Rng(kSeed));
+  PlaceContext context(tiny.problem);
+  const PlaceResult result = all_placers().make({key, {}})->place(context, budget, Rng(kSeed));
   const Timeline timeline = Simulator(tiny.problem).run(result.placement, result.schedule);
   std::string text = fmt::format("case: {}\n", tiny.name);
   text += fmt::format("  step: {} ns\n", timeline.step);

@@ -32,15 +32,6 @@ Budget evaluations(std::int64_t count) {
   return budget;
 }
 
-bool every_pair_is_linked(const Cluster& cluster) {
-  for (DeviceId from = 0; from < cluster.num_devices(); ++from) {
-    for (DeviceId to = 0; to < cluster.num_devices(); ++to) {
-      if (from != to && cluster.link(from, to) == nullptr) return false;
-    }
-  }
-  return true;
-}
-
 // Smaller networks than people use, where a placer has one: what is promised does not depend on
 // their size, and hundreds of them are made here.
 OptionValues small_networks(const MethodInfo& info) {
@@ -63,19 +54,18 @@ class PlacerConformance : public testing::TestWithParam<std::string> {
 
   PlaceResult place(const std::shared_ptr<const Problem>& problem, const Budget& budget,
                     std::uint64_t seed = 1) const {
-    Evaluator evaluator(problem);
-    return place(evaluator, budget, seed);
+    PlaceContext context(problem);
+    return place(context, budget, seed);
   }
 
-  PlaceResult place(Evaluator& evaluator, const Budget& budget, std::uint64_t seed) const {
-    const Problem& problem = evaluator.problem();
+  PlaceResult place(PlaceContext& context, const Budget& budget, std::uint64_t seed) const {
     try {
       return all_placers()
           .make({GetParam(), small_networks(info())})
-          ->place(problem, evaluator, budget, Rng(seed));
+          ->place(context, budget, Rng(seed));
     } catch (const std::exception& error) {
       throw std::runtime_error(
-          fmt::format("{}, placing this:\n{}", error.what(), describe(problem, {}, {})));
+          fmt::format("{}, placing this:\n{}", error.what(), describe(context.problem(), {}, {})));
     }
   }
 
@@ -118,7 +108,7 @@ TEST_P(PlacerConformance, places_random_problems_with_pins_shards_views_and_litt
   for (std::uint64_t i = 0; i < 120; ++i) {
     Rng rng = Rng(1234).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
-    if (!every_pair_is_linked(problem->cluster())) continue;
+    if (!problem->cluster().fully_linked()) continue;
     const PlaceResult result = place(problem, evaluations(kEvaluations), i);
     const std::string name = fmt::format("random {}\n{}", i, describe(*problem, {}, {}));
     expect_valid(*problem, result, name);
@@ -133,7 +123,7 @@ TEST_P(PlacerConformance, never_sends_a_tensor_where_there_is_no_link) {
   for (std::uint64_t i = 0; i < 1500 && tried < 60; ++i) {
     Rng rng = Rng(4321).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
-    if (every_pair_is_linked(problem->cluster())) continue;
+    if (problem->cluster().fully_linked()) continue;
     ++tried;
     const PlaceResult result = place(problem, evaluations(kEvaluations), i);
     expect_valid(*problem, result, fmt::format("random {}\n{}", i, describe(*problem, {}, {})));
@@ -198,11 +188,11 @@ TEST_P(PlacerConformance, stops_when_its_evaluations_are_spent) {
   constexpr std::int64_t kSlack = 32;
   for (const std::int64_t limit : {0, 100}) {
     for (const TinyCase& tiny : tiny_cases()) {
-      Evaluator evaluator(tiny.problem);
+      PlaceContext context(tiny.problem);
       all_placers()
           .make({GetParam(), small_networks(info())})
-          ->place(*tiny.problem, evaluator, evaluations(limit), Rng(1));
-      EXPECT_LE(evaluator.evaluations(), limit + kSlack) << tiny.name;
+          ->place(context, evaluations(limit), Rng(1));
+      EXPECT_LE(context.evaluations(), limit + kSlack) << tiny.name;
     }
   }
 }
@@ -242,13 +232,12 @@ TEST_P(PlacerConformance, places_alike_with_its_options_left_out_and_with_their_
   }
   EXPECT_EQ(MethodSpec::parse(spec.to_string()).options, spec.options);
   const auto& problem = tiny_case("training_step_on_three_unequal").problem;
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   const PlaceResult spelled_out =
-      all_placers().make(spec)->place(*problem, evaluator, evaluations(kEvaluations), Rng(1));
-  Evaluator another(problem);
-  const PlaceResult left_out = all_placers()
-                                   .make({GetParam(), {}})
-                                   ->place(*problem, another, evaluations(kEvaluations), Rng(1));
+      all_placers().make(spec)->place(context, evaluations(kEvaluations), Rng(1));
+  PlaceContext another(problem);
+  const PlaceResult left_out =
+      all_placers().make({GetParam(), {}})->place(another, evaluations(kEvaluations), Rng(1));
   EXPECT_EQ(spelled_out.placement, left_out.placement);
 }
 

@@ -1,8 +1,6 @@
-// The built-in curves against the measured graphs, where the folder beside the repository has them,
-// and curves fitted to all graphs but one against that one. Totals of a step's ops, without views.
-#include <algorithm>
+// The built-in curves against measured graphs, and curves fitted to all graphs but one against that
+// one. Totals of a step's ops, without views.
 #include <cmath>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "cost/problem.h"
 
 #include "io/readers.h"
+#include "support/captures.h"
 
 namespace emplace {
 namespace {
@@ -21,16 +20,7 @@ namespace {
 class Calibration : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::filesystem::path folder = EMPLACE_SOURCE_DIR "/../shared/data/graphs";
-    std::vector<std::string> files;
-    if (std::filesystem::is_directory(folder)) {
-      for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        if (entry.path().string().ends_with(".json.gz")) files.push_back(entry.path().string());
-      }
-    }
-    if (files.empty()) GTEST_SKIP() << "no captured graphs beside the repository";
-    std::sort(files.begin(), files.end());
-    for (const std::string& file : files) models_.push_back(read_model(file));
+    for (const char* name : kCaptures) models_.push_back(read_model(capture_path(name)));
     for (const Model& model : models_) graphs_.push_back(model.graph.get());
   }
 
@@ -67,7 +57,8 @@ TEST_F(Calibration, curves_fitted_to_the_other_graphs_are_close_to_each) {
 
 TEST_F(Calibration, analytic_problems_have_the_same_totals) {
   for (const Model& model : models_) {
-    const auto problem = compile(model.graph, read_cluster("1xh200"), CostMode::kAnalytic);
+    const auto problem =
+        compile(model.graph, read_cluster("1xh200"), {.cost = CostMode::kAnalytic});
     double total = 0;
     for (OpId op = 0; op < problem->num_ops(); ++op) {
       if (!model.graph->measured_times(op).empty()) {

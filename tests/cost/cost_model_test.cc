@@ -10,6 +10,7 @@
 #include "cluster/device_kinds.h"
 #include "graph/graph_builder.h"
 
+#include "cost/cost_model.h"
 #include "cost/problem.h"
 
 namespace emplace {
@@ -223,9 +224,13 @@ TEST(CostModel, says_how_much_was_measured) {
   builder.add({.name = "b", .type = "relu", .bytes_moved = 1'000'000}, {matrix(1, 1)});  // 10 us
   const auto problem = compile(std::make_shared<const Graph>(std::move(builder).build()),
                                cluster_of({gpu("d0"), gpu("d1")}));
-  EXPECT_EQ(problem->cost_origin().measured_ops, 1);
-  EXPECT_EQ(problem->cost_origin().analytic_ops, 1);
-  EXPECT_DOUBLE_EQ(problem->cost_origin().measured_share, 0.75);
+  ASSERT_EQ(problem->cost_origins().size(), 2U);
+  EXPECT_EQ(problem->cost_origins()[0].source, "measured");
+  EXPECT_EQ(problem->cost_origins()[0].ops, 1);
+  EXPECT_DOUBLE_EQ(problem->cost_origins()[0].share, 0.75);
+  EXPECT_EQ(problem->cost_origins()[1].source, "analytic");
+  EXPECT_EQ(problem->cost_origins()[1].ops, 1);
+  EXPECT_DOUBLE_EQ(problem->cost_origins()[1].share, 0.25);
 }
 
 TEST(CostModel, sources_and_views_take_no_time_whatever_was_measured) {

@@ -70,13 +70,13 @@ TEST(DeviceRules, a_rule_is_read_as_it_is_written) {
   const DeviceRule rule = pin(" encoder.* = gpu0 , cpu ");
   EXPECT_EQ(rule.ops, "encoder.*");
   EXPECT_THAT(rule.devices, ElementsAre("gpu0", "cpu"));
-  EXPECT_EQ(rule.to_string(), "--pin \"encoder.*=gpu0,cpu\"");
+  EXPECT_EQ(rule.to_string(), "pin \"encoder.*=gpu0,cpu\"");
   EXPECT_EQ(forbid("a=b=gpu0").ops, "a=b") << "names of ops may hold an equals sign";
 }
 
 TEST(DeviceRules, refuses_text_that_is_no_rule) {
   for (const std::string text : {"", "encoder", "=gpu0", "encoder=", "encoder=gpu0,", "=", " = "}) {
-    EXPECT_THAT(refusal([&] { forbid(text); }), HasSubstr("--forbid " + text + ": expected OPS="));
+    EXPECT_THAT(refusal([&] { forbid(text); }), HasSubstr("forbid " + text + ": expected OPS="));
   }
 }
 
@@ -117,7 +117,7 @@ TEST(DeviceRules, what_shares_a_device_shares_its_rules) {
 
 TEST(DeviceRules, refuses_rules_that_match_nothing) {
   EXPECT_THAT(refusal([] { compiled({pin("encodr=gpu0")}); }),
-              AllOf(HasSubstr("--pin \"encodr=gpu0\""), HasSubstr("no op and no module")));
+              AllOf(HasSubstr("pin \"encodr=gpu0\""), HasSubstr("no op and no module")));
   EXPECT_THAT(refusal([] { compiled({pin("encoder.*=gpu7")}); }),
               AllOf(HasSubstr("'gpu7' is no device"), HasSubstr("gpu0, gpu1, cpu0")));
 }
@@ -126,8 +126,8 @@ TEST(DeviceRules, refuses_rules_that_leave_an_op_no_device) {
   EXPECT_THAT(refusal([] {
                 compiled({pin("first=gpu0"), forbid("encoder.*=gpu*")});
               }),
-              AllOf(HasSubstr("op 'first'"), HasSubstr("--pin \"first=gpu0\""),
-                    HasSubstr("--forbid \"encoder.*=gpu*\"")));
+              AllOf(HasSubstr("op 'first'"), HasSubstr("pin \"first=gpu0\""),
+                    HasSubstr("forbid \"encoder.*=gpu*\"")));
   EXPECT_THAT(refusal([] {
                 compiled({pin("third=gpu0"), pin("third.view=gpu1")});
               }),

@@ -141,6 +141,15 @@ TEST_F(CommandLine, exported_placement_reads_back_with_its_priorities) {
   EXPECT_EQ(run("export chain.json q.json -c pair.yaml -f placement").out, folder_.read("q.json"));
 }
 
+TEST_F(CommandLine, exported_graph_needs_neither_placement_nor_cluster) {
+  const std::string graph = run("export chain.json -f graph").out;
+  folder_.write("again.json", graph);
+  EXPECT_EQ(run("export again.json -f graph").out, graph);
+  expect_refused("export chain.json -c pair.yaml -f trace", {"trace needs a placement file"});
+  expect_refused("export chain.json p.json -f graph", {"graph", "takes no placement file"});
+  expect_refused("export chain.json p.json -f trase", {"'trase'", "did you mean 'trace'"});
+}
+
 TEST_F(CommandLine, every_command_shows_help_with_an_example) {
   EXPECT_THAT(run("--help").out, HasSubstr("place"));
   for (const std::string command : {"place", "compare", "simulate", "export", "cluster", "list"}) {

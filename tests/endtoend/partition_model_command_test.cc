@@ -96,7 +96,7 @@ TEST(PartitionModelCommand, refuses_what_it_cannot_do) {
   EXPECT_THAT(error(model + " --cluster 4xp100 --method toffu"),
               HasSubstr("no partitioning method 'toffu'"));
   EXPECT_THAT(error(model + " --cluster 1xp100"), HasSubstr("has one device"));
-  EXPECT_THAT(error(model + " --cluster 2xp100 --workers 4"), HasSubstr("--workers 4"));
+  EXPECT_THAT(error(model + " --cluster 2xp100 --workers 4"), HasSubstr("4 workers"));
   EXPECT_THAT(error(model + " --cluster 2xp100 --pin \"a=gpu0\""), HasSubstr("--pin"));
   EXPECT_THAT(error(model + " --iopddl x.json"), HasSubstr("expected one of them"));
 }

@@ -80,7 +80,7 @@ TEST_F(PlaceCommand, pins_and_what_is_forbidden_are_kept) {
 }
 
 TEST_F(PlaceCommand, bad_rules_are_refused) {
-  expect_refused("--pin left", {"--pin left", "expected OPS=DEVICE"});
+  expect_refused("--pin left", {"pin left", "expected OPS=DEVICE"});
   expect_refused("--pin lefty=d0", {"lefty", "did you mean 'left'"});
   expect_refused("--forbid left=d9", {"'d9' is no device"});
   expect_refused("--pin left=d0 --pin left.mm=d1", {"op 'left.mm'", "no device is left"});

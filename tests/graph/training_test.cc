@@ -285,6 +285,32 @@ TEST(Training, names_that_are_taken_are_not_used_again) {
   EXPECT_EQ(graph.type(find(graph, "w/update+")), "SgdUpdate");
 }
 
+// The output's gradients are summed, and the sum is summed again over what the operator repeated.
+TEST(Training, sums_over_readers_and_over_repeats_have_names_of_their_own) {
+  const auto step_of = [](const OpSpec& repeats) {
+    GraphBuilder builder("two-readers");
+    const TensorSpec four{.shape = {4}, .dtype = DType::kFloat32};
+    const TensorSpec rows{.shape = {2, 4}, .dtype = DType::kFloat32};
+    const auto w = builder.add({.name = "w", .type = "parameter"}, {four});
+    const auto other = builder.add({.name = "other", .type = "input"}, {rows});
+    OpSpec spec = repeats;
+    spec.inputs = spec.type == "Where" ? std::vector{other[0], w[0]} : std::vector{w[0], other[0]};
+    const auto y = builder.add(spec, {rows});
+    for (const char* reader : {"left", "right"}) {
+      builder.add({.name = reader, .type = "Relu", .inputs = y}, {rows});
+    }
+    return training_step(std::move(builder).build());
+  };
+  for (const char* type : {"Expand", "Where"}) {
+    const Graph graph = step_of({.name = "y", .type = type});
+    EXPECT_EQ(op_text(graph, find(graph, "y/grad/sum")),
+              "y/grad/sum = Add(right/grad, left/grad) [2, 4]");
+    EXPECT_EQ(op_text(graph, find(graph, "y/grad/sum+")),
+              "y/grad/sum+ = ReduceSum(y/grad/sum) [4]");
+    EXPECT_EQ(op_text(graph, find(graph, "w/update")), "w/update = SgdUpdate(w, y/grad/sum+)");
+  }
+}
+
 TEST(Training, measured_times_devices_and_control_dependencies_are_kept) {
   GraphBuilder builder("measured");
   const auto w =

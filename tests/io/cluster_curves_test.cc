@@ -7,8 +7,8 @@
 #include "cluster/device_kinds.h"
 #include "cluster/presets.h"
 
+#include "io/cluster_yaml_writer.h"
 #include "io/readers.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -8,9 +8,9 @@
 #include "cluster/device_kinds.h"
 #include "cluster/presets.h"
 
+#include "io/cluster_yaml_writer.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

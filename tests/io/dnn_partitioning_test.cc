@@ -181,48 +181,5 @@ TEST(DnnPartitioning, text_that_is_not_such_json_is_refused) {
   EXPECT_THAT(error_of("[]"), HasSubstr("expected a JSON object"));
 }
 
-// Of everything on one accelerator, the load that the authors' programs print for each file.
-TEST(DnnPartitioning, published_workloads_take_as_long_as_published) {
-  const fs::path folder =
-      fs::path(EMPLACE_SOURCE_DIR).parent_path() / "shared/data/peers/dnn-partitioning/throughput";
-  if (!fs::exists(folder)) GTEST_SKIP() << "the published workloads are not here";
-  const std::vector<std::pair<const char*, double>> expected{
-      {"layer/bert24_inference.json", 92.41},
-      {"layer/bert24_training.json", 217.81},
-      {"layer/resnet50_training.json", 462.38},
-      {"operator/bert_l-3_inference.json", 49.35}};
-  for (const auto& [name, milliseconds] : expected) {
-    const Model model = read_dnn_partitioning(read_file((folder / name).string()), name);
-    double total = 0;
-    for (OpId op = 0; op < model.graph->num_ops(); ++op) {
-      for (const MeasuredTime& time : model.graph->measured_times(op)) {
-        if (model.graph->strings().get(time.device) == "acc") {
-          total += time.microseconds.to_double() / 1000;
-        }
-      }
-    }
-    EXPECT_NEAR(total, milliseconds, 0.005) << name;
-  }
-}
-
-TEST(DnnPartitioning, reads_the_published_workloads) {
-  const fs::path folder =
-      fs::path(EMPLACE_SOURCE_DIR).parent_path() / "shared/data/peers/dnn-partitioning";
-  if (!fs::exists(folder)) GTEST_SKIP() << "the published workloads are not here";
-  int files = 0;
-  for (const char* part : {"latency", "throughput"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(folder / part)) {
-      if (entry.path().extension() != ".json") continue;
-      SCOPED_TRACE(entry.path().string());
-      const Model model = read_dnn_partitioning(read_file(entry.path().string()), "m");
-      EXPECT_GE(model.graph->num_ops(), 32U);
-      EXPECT_GE(model.graph->num_edges(), model.graph->num_ops() - 1);
-      EXPECT_GE(model.cluster->num_devices(), 4U);
-      ++files;
-    }
-  }
-  EXPECT_GE(files, 8);
-}
-
 }  // namespace
 }  // namespace emplace

@@ -1,3 +1,5 @@
+#include "io/iopddl.h"
+
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -8,9 +10,6 @@
 
 #include "selection/selection_problem.h"
 #include "selection/solve.h"
-
-#include "io/readers.h"
-#include "io/writers.h"
 
 namespace emplace {
 namespace {

@@ -51,7 +51,7 @@ TEST(OnnxDims, without_a_value_are_all_named_in_one_error) {
   OnnxModelMaker model;
   make_symbolic(model);
   EXPECT_THAT(message_of(model), AllOf(HasSubstr("'batch'"), HasSubstr("'length'"),
-                                       HasSubstr("--dim batch=N"), HasSubstr("input 'x'")));
+                                       HasSubstr("such as batch=1"), HasSubstr("input 'x'")));
   EXPECT_THAT(message_of(model, {.dims = {{"batch", 2}}}),
               AllOf(HasSubstr("'length'"), Not(HasSubstr("'batch'"))));
 }

@@ -1,6 +1,7 @@
 // ONNX out: valid to libonnx, and read back as what it was.
+#include "io/onnx_writer.h"
+
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
@@ -19,7 +20,7 @@
 #include "io/onnx_models.h"
 #include "io/readers.h"
 #include "io/same_graph.h"
-#include "io/writers.h"
+#include "support/captures.h"
 #include "zoo/layers.h"
 #include "zoo/registry.h"
 
@@ -348,15 +349,11 @@ TEST(OnnxWriter, functions_compute_what_their_operators_do) {
   expect("RMSNormalization", {{3, 4}, {2, 0.5}}, {2 * 3 / rms, 0.5 * 4 / rms});
 }
 
-TEST(OnnxWriter, writes_the_captured_models_back_where_their_constants_are_small) {
-  const std::filesystem::path folder = EMPLACE_SOURCE_DIR "/../shared/data/graphs";
-  if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no captured graphs";
+TEST(OnnxWriter, writes_exported_models_back_where_their_constants_are_small) {
   int written = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string path = entry.path().string();
-    if (!path.ends_with(".onnx.gz")) continue;
-    SCOPED_TRACE(path);
-    const Graph graph = read_onnx(read_file(path), {}, entry.path().stem().stem().string());
+  for (const char* name : kOnnxExports) {
+    SCOPED_TRACE(name);
+    const Graph graph = read_onnx(read_file(onnx_export_path(name)), {}, name);
     const std::string error = error_of(graph);
     // Contents of large constants are not kept.
     if (!error.empty()) {
@@ -367,7 +364,7 @@ TEST(OnnxWriter, writes_the_captured_models_back_where_their_constants_are_small
     EXPECT_EQ(onnx_complaint(write_onnx(graph)), "");
     expect_read_back(graph);
   }
-  EXPECT_GE(written, 4);
+  EXPECT_GE(written, 1);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "io/onnx_check.h"
+#include "io/onnx_writer.h"
 #include "io/readers.h"
-#include "io/writers.h"
 #include "zoo/registry.h"
 
 namespace emplace {

@@ -150,22 +150,5 @@ TEST(PipeDream, mistakes_name_the_line_and_the_node) {
               HasSubstr("is part of a cycle"));
 }
 
-TEST(PipeDream, reads_the_published_profiles) {
-  const fs::path folder =
-      fs::path(EMPLACE_SOURCE_DIR).parent_path() / "shared/data/peers/pipedream";
-  if (!fs::exists(folder)) GTEST_SKIP() << "the published profiles are not here";
-  const Graph graph = read_pipedream(read_file((folder / "vgg16.graph.txt").string()), "vgg16");
-  std::int64_t forward_ns = 0;
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    if (graph.phase(op) != Phase::kForward || graph.is_source(op)) continue;
-    forward_ns += *round_half_up(graph.measured_times(op)[0].microseconds, 1000);
-  }
-  EXPECT_EQ(graph.role(*graph.find_op("node1")), OpRole::kInput);
-  EXPECT_EQ(forward_ns, 233'902'000);  // the sum of the file's column, less the input's
-  for (const char* name : {"resnet50.graph.txt", "inception_v3.graph.txt"}) {
-    EXPECT_GT(read_pipedream(read_file((folder / name).string()), name).num_ops(), 300U);
-  }
-}
-
 }  // namespace
 }  // namespace emplace

@@ -26,9 +26,9 @@ struct Layout {
 Layout place_expert(const std::shared_ptr<const Graph>& graph, const ClusterSpec& cluster,
                     const std::string& spec = "expert") {
   Layout layout{.problem = compile_timed(graph, cluster), .result = {}};
-  Evaluator evaluator(layout.problem);
+  PlaceContext context(layout.problem);
   const auto placer = all_placers().make(MethodSpec::parse(spec));
-  layout.result = placer->place(*layout.problem, evaluator, Budget{}, Rng(1));
+  layout.result = placer->place(context, Budget{}, Rng(1));
   check_placement(*layout.problem, layout.result.placement);
   return layout;
 }

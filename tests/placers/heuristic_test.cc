@@ -25,9 +25,9 @@ using ::testing::IsEmpty;
 
 PlaceResult place(const std::string& spec, const std::shared_ptr<const Problem>& problem,
                   std::uint64_t seed = 1) {
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   const auto placer = all_placers().make(MethodSpec::parse(spec));
-  PlaceResult result = placer->place(*problem, evaluator, Budget{}, Rng(seed));
+  PlaceResult result = placer->place(context, Budget{}, Rng(seed));
   check_placement(*problem, result.placement);
   return result;
 }

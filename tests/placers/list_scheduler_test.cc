@@ -72,9 +72,9 @@ ClusterSpec fast_devices(int count, std::int64_t bandwidth, Bytes memory = 1'000
 }
 
 PlaceResult place(const std::string& placer, const std::shared_ptr<const Problem>& problem) {
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   PlaceResult result =
-      all_placers().make(MethodSpec::parse(placer))->place(*problem, evaluator, Budget(), Rng(1));
+      all_placers().make(MethodSpec::parse(placer))->place(context, Budget(), Rng(1));
   check_placement(*problem, result.placement);
   return result;
 }

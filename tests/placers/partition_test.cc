@@ -97,10 +97,9 @@ class Clumps {
 
 PlaceResult place(const std::string& placer, const std::shared_ptr<const Problem>& problem,
                   std::uint64_t seed = 1) {
-  Evaluator evaluator(problem);
-  PlaceResult result = all_placers()
-                           .make(MethodSpec::parse(placer))
-                           ->place(*problem, evaluator, Budget(), Rng(seed));
+  PlaceContext context(problem);
+  PlaceResult result =
+      all_placers().make(MethodSpec::parse(placer))->place(context, Budget(), Rng(seed));
   check_placement(*problem, result.placement);
   return result;
 }

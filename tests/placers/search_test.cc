@@ -30,9 +30,9 @@ Budget evaluations(std::int64_t count, int threads = 1) {
   return budget;
 }
 
-PlaceResult place(const std::string& key, Evaluator& evaluator, const Budget& budget,
+PlaceResult place(const std::string& key, PlaceContext& context, const Budget& budget,
                   std::uint64_t seed = 1) {
-  return all_placers().make({key, {}})->place(evaluator.problem(), evaluator, budget, Rng(seed));
+  return all_placers().make({key, {}})->place(context, budget, Rng(seed));
 }
 
 bool has_all_links(const Problem& problem, const Placement& placement) {
@@ -60,7 +60,7 @@ Evaluation best_of_all(Evaluator& evaluator) {
         const Schedule schedule = make_schedule(problem, placement, scheduler.key);
         const Evaluation value = evaluator.evaluate(placement, schedule);
         if (!best || value < *best) best = value;
-        if (evaluator.objective().throughput()) break;
+        if (!evaluator.objective().order_matters()) break;
       }
     }
     GroupId group = 0;
@@ -93,9 +93,9 @@ std::vector<Hard> hard_problems(const Objective& objective) {
     auto problem = random_problem(rng, {.max_ops = 18, .max_devices = 3});
     const double placements = num_placements(*problem);
     if (placements < 300 || placements > 4000) continue;
-    Evaluator evaluator(problem, objective);
-    const Evaluation best = best_of_all(evaluator);
-    const auto classical = classical_starts(evaluator, Budget{}, Rng(1), 1);
+    PlaceContext context(problem, objective);
+    const Evaluation best = best_of_all(context.evaluator());
+    const auto classical = classical_starts(context, Budget{}, Rng(1), 1);
     if (best < classical.front().value) found.push_back({std::move(problem), best});
   }
   return found;
@@ -107,10 +107,10 @@ void expect_optima(const std::string& key, const Objective& objective,
                    const std::vector<Hard>& problems) {
   int optimal = 0;
   for (std::size_t i = 0; i < problems.size(); ++i) {
-    Evaluator evaluator(problems[i].problem, objective);
-    const PlaceResult result = place(key, evaluator, evaluations(1000), i);
-    const Evaluation found = evaluator.evaluate(result.placement, result.schedule);
-    EXPECT_EQ(found, evaluator.incumbent().value());
+    PlaceContext context(problems[i].problem, objective);
+    const PlaceResult result = place(key, context, evaluations(1000), i);
+    const Evaluation found = context.evaluator().evaluate(result.placement, result.schedule);
+    EXPECT_EQ(found, context.incumbent().value());
     if (!(problems[i].best < found)) ++optimal;
   }
   // FlexFlow's chains have nowhere to begin but an expert's placement and a random one.
@@ -123,10 +123,10 @@ TEST_P(Search, finds_the_shortest_step_where_no_classical_placer_does) {
 }
 
 TEST_P(Search, finds_the_shortest_period_where_no_classical_placer_does) {
-  constexpr Objective kFull{.goal = Goal::kThroughput};
+  constexpr Objective kFull{StreamPeriod{}};
   static const std::vector<Hard> full = hard_problems(kFull);
   expect_optima(GetParam(), kFull, full);
-  constexpr Objective kNone{.goal = Goal::kThroughput, .overlap = Overlap::kNone};
+  constexpr Objective kNone{StreamPeriod{Overlap::kNone}};
   static const std::vector<Hard> none = hard_problems(kNone);
   expect_optima(GetParam(), kNone, none);
 }
@@ -137,28 +137,28 @@ TEST_P(Search, never_ends_worse_than_it_began) {
     const auto problem = random_problem(rng, {.max_ops = 40});
     Solution start{.placement = random_placement(*problem, rng)};
     start.schedule = random_schedule(*problem, rng);
-    Evaluator evaluator(problem, {}, {start});
-    const PlaceResult result = place(GetParam(), evaluator, evaluations(40), i);
-    const Evaluation value = evaluator.evaluate(result.placement, result.schedule);
-    EXPECT_FALSE(evaluator.starts().front().value < value) << i;
+    PlaceContext context(problem, {}, {start});
+    const PlaceResult result = place(GetParam(), context, evaluations(40), i);
+    const Evaluation value = context.evaluator().evaluate(result.placement, result.schedule);
+    EXPECT_FALSE(context.starts().front().value < value) << i;
   }
 }
 
 TEST_P(Search, improves_on_a_start_that_no_classical_placer_would_give) {
   const auto& problem = tiny_case("two_chains_on_two_equal").problem;
-  Evaluator evaluator(problem, {}, {{.placement = Placement(problem->num_ops(), 1)}});
-  const PlaceResult result = place(GetParam(), evaluator, evaluations(300));
-  EXPECT_LT(evaluator.evaluate(result.placement, result.schedule),
-            evaluator.starts().front().value);
+  PlaceContext context(problem, {}, {{.placement = Placement(problem->num_ops(), 1)}});
+  const PlaceResult result = place(GetParam(), context, evaluations(300));
+  EXPECT_LT(context.evaluator().evaluate(result.placement, result.schedule),
+            context.starts().front().value);
 }
 
 TEST_P(Search, gives_the_same_answer_on_one_thread_and_on_three) {
   for (std::uint64_t i = 0; i < 12; ++i) {
     Rng rng = Rng(6).split(i);
     const auto problem = random_problem(rng, {.max_ops = 40});
-    const Objective objective{.goal = i % 2 == 0 ? Goal::kLatency : Goal::kThroughput};
-    Evaluator one(problem, objective);
-    Evaluator three(problem, objective);
+    const Objective objective = i % 2 == 0 ? Objective(StepTime{}) : Objective(StreamPeriod{});
+    PlaceContext one(problem, objective);
+    PlaceContext three(problem, objective);
     const PlaceResult a = place(GetParam(), one, evaluations(400, 1), i);
     const PlaceResult b = place(GetParam(), three, evaluations(400, 3), i);
     EXPECT_EQ(a.placement, b.placement) << i;
@@ -170,8 +170,8 @@ TEST_P(Search, gives_the_same_answer_on_one_thread_and_on_three) {
 TEST_P(Search, leaves_pinned_ops_where_they_must_be) {
   for (const char* name : {"pinned_ends_on_two_far_apart", "pinned_ends_on_three_unequal"}) {
     const auto& problem = tiny_case(name).problem;
-    Evaluator evaluator(problem);
-    const PlaceResult result = place(GetParam(), evaluator, evaluations(300));
+    PlaceContext context(problem);
+    const PlaceResult result = place(GetParam(), context, evaluations(300));
     EXPECT_NO_THROW(check_placement(*problem, result.placement));
     EXPECT_NE(result.placement.front(), result.placement.back());
   }
@@ -180,9 +180,9 @@ TEST_P(Search, leaves_pinned_ops_where_they_must_be) {
 // Everything is bound to one device: there is nothing to search, and no reason to wait.
 TEST_P(Search, ends_at_once_when_there_is_nothing_to_decide) {
   const auto& problem = tiny_case("training_step_on_one_device").problem;
-  Evaluator evaluator(problem);
-  place(GetParam(), evaluator, evaluations(1'000'000'000));
-  EXPECT_LT(evaluator.evaluations(), 200);
+  PlaceContext context(problem);
+  place(GetParam(), context, evaluations(1'000'000'000));
+  EXPECT_LT(context.evaluations(), 200);
 }
 
 INSTANTIATE_TEST_SUITE_P(Placers, Search, testing::ValuesIn(searches()),

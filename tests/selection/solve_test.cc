@@ -1,6 +1,8 @@
 // The solver against trying everything, on small problems of every kind.
 #include "selection/solve.h"
 
+#include <atomic>
+
 #include <gtest/gtest.h>
 
 #include "random_selection.h"
@@ -15,16 +17,23 @@ using testing::RandomSelection;
 // Runs until the proof, or until the optimum that is known is found.
 SelectionResult solve_to(const SelectionProblem& problem, std::optional<std::int64_t> optimum,
                          std::uint64_t seed, int threads = 1) {
-  std::int64_t found = kForbidden;
+  std::atomic<bool> found{false};
+  Budget budget;
+  budget.seconds = optimum ? 20 : 0.02;
+  budget.threads = threads;
+  budget.cancelled = &found;
   SelectionOptions options;
-  options.seconds = optimum ? 20 : 0.02;
-  options.seed = seed;
-  options.threads = threads;
   options.progress = [&](const SelectionProgress& progress) {
-    if (progress.feasible) found = progress.cost;
+    if (progress.feasible && optimum && progress.cost <= *optimum) found = true;
   };
-  options.cancelled = [&] { return optimum && found <= *optimum; };
-  return select_strategies(problem, options);
+  return select_strategies(problem, budget, Rng(seed), options);
+}
+
+Budget evaluations(std::int64_t count, int threads = 1) {
+  Budget budget;
+  budget.evaluations = count;
+  budget.threads = threads;
+  return budget;
 }
 
 void expect_right(const SelectionProblem& problem, std::uint64_t seed) {
@@ -84,20 +93,83 @@ TEST(SelectionSolver, proves_problems_without_a_limit) {
   for (int seed = 1; seed <= 50; ++seed) {
     Rng rng(seed);
     const SelectionProblem problem = random_selection({.limited = false}, rng);
-    const SelectionResult result = select_strategies(problem, {.seconds = 60});
+    const SelectionResult result = select_strategies(problem);
     EXPECT_TRUE(result.proven);
     EXPECT_EQ(result.lower_bound, least_cost(problem).value_or(kForbidden));
   }
 }
 
+// A tree with many optima. Without a limit elimination proves any tree, leaf after leaf.
+SelectionProblem tree_with_ties(Rng& rng) {
+  constexpr std::int32_t kNodes = 300;
+  constexpr std::int32_t kStrategies = 6;
+  SelectionProblem problem;
+  const auto costs = [&](std::int32_t count) {
+    std::vector<std::int64_t> result;
+    for (std::int32_t i = 0; i < count; ++i) {
+      result.push_back(static_cast<std::int64_t>(rng.below(3)));
+    }
+    return result;
+  };
+  for (std::int32_t node = 0; node < kNodes; ++node) {
+    problem.add_node(costs(kStrategies));
+    if (node == 0) continue;
+    const auto parent = static_cast<std::int32_t>(rng.below(node));
+    problem.add_edge(parent, node, costs(kStrategies * kStrategies));
+  }
+  return problem;
+}
+
 TEST(SelectionSolver, ends_by_proof_with_the_same_result_for_every_seed_and_threads) {
   Rng rng(7);
-  const SelectionProblem problem =
-      random_selection({.nodes = 300, .strategies = 6, .forbidden = 0.02, .limited = false}, rng);
-  const SelectionResult one = select_strategies(problem, {.seconds = 60, .threads = 1, .seed = 1});
-  const SelectionResult two = select_strategies(problem, {.seconds = 60, .threads = 2, .seed = 9});
-  if (!one.proven) GTEST_SKIP() << "not proven";
+  const SelectionProblem problem = tree_with_ties(rng);
+  const SelectionResult one = select_strategies(problem, evaluations(100), Rng(1));
+  const SelectionResult two = select_strategies(problem, evaluations(100, 2), Rng(9));
+  EXPECT_TRUE(one.proven);
+  EXPECT_EQ(one.evaluations, 0);
   EXPECT_EQ(one.strategies, two.strategies);
+}
+
+// Too many nodes and too tight a limit for a proof.
+SelectionProblem hard_problem() {
+  Rng rng(11);
+  return random_selection(
+      {.nodes = 400, .strategies = 6, .edges = 3, .forbidden = 0, .tightness = 0.3}, rng);
+}
+
+TEST(SelectionSolver, gives_the_same_result_for_the_same_evaluations_whatever_the_threads) {
+  const SelectionProblem problem = hard_problem();
+  for (const std::int64_t count : {20, 1500}) {
+    SCOPED_TRACE(count);
+    const SelectionResult one = select_strategies(problem, evaluations(count), Rng(1));
+    const SelectionResult two = select_strategies(problem, evaluations(count, 2), Rng(1));
+    ASSERT_FALSE(one.proven);
+    EXPECT_EQ(one.strategies, two.strategies);
+    EXPECT_EQ(one.lower_bound, two.lower_bound);
+  }
+}
+
+// A jump may still try its ten neighbourhoods.
+TEST(SelectionSolver, stops_when_its_evaluations_are_spent) {
+  const SelectionProblem problem = hard_problem();
+  for (const std::int64_t count : {0, 1, 20, 1500}) {
+    const SelectionResult result = select_strategies(problem, evaluations(count));
+    ASSERT_FALSE(result.proven);
+    EXPECT_GE(result.evaluations, count);
+    EXPECT_LE(result.evaluations, count + 10);
+    EXPECT_EQ(evaluate(problem, result.strategies).cost, result.cost);
+  }
+}
+
+TEST(SelectionSolver, stops_at_once_when_cancelled) {
+  const SelectionProblem problem = hard_problem();
+  const std::atomic<bool> cancelled{true};
+  Budget budget;
+  budget.seconds = 3600;
+  budget.cancelled = &cancelled;
+  const SelectionResult result = select_strategies(problem, budget);
+  EXPECT_LE(result.evaluations, 1);
+  EXPECT_EQ(evaluate(problem, result.strategies).cost, result.cost);
 }
 
 TEST(SelectionSolver, walks_in_several_threads) {
@@ -124,10 +196,10 @@ TEST(SelectionSolver, begins_from_what_it_is_given) {
   Rng rng(3);
   const SelectionProblem problem =
       random_selection({.nodes = 40, .strategies = 5, .forbidden = 0, .tightness = 0.4}, rng);
-  const SelectionResult first = select_strategies(problem, {.seconds = 0.3});
+  const SelectionResult first = select_strategies(problem, evaluations(500));
   ASSERT_TRUE(first.feasible);
   const SelectionResult again =
-      select_strategies(problem, {.seconds = 0, .start = first.strategies});
+      select_strategies(problem, evaluations(0), Rng(1), {.start = first.strategies});
   EXPECT_TRUE(again.feasible);
   EXPECT_LE(again.cost, first.cost);
 }

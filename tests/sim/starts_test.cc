@@ -51,7 +51,7 @@ TEST(EvaluateWithStarts, evaluator_gives_its_own_value_and_the_starts_of_the_tim
   for (int i = 0; i < kProblems; ++i) {
     const auto problem = random_problem(rng);
     const auto simulator = std::make_shared<const Simulator>(problem);
-    for (const Objective& objective : {Objective{}, Objective{.goal = Goal::kThroughput}}) {
+    for (const Objective& objective : {Objective{}, Objective{StreamPeriod{}}}) {
       Evaluator evaluator(simulator, objective);
       std::vector<Nanoseconds> starts;
       for (int j = 0; j < kPlacements; ++j) {

@@ -3,7 +3,6 @@
 #include "stream/bound.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -21,8 +20,6 @@
 #include "stream/bound_pricing.h"
 #include "stream/bound_rows.h"
 #include "stream/search.h"
-
-#include "io/readers.h"
 #include "support/random_problem.h"
 #include "support/streams.h"
 #include "support/timed_graph.h"
@@ -197,27 +194,6 @@ TEST(StreamBound, knows_that_whole_ops_must_be_shared_out) {
   EXPECT_EQ(bound(2), 50'000);
   EXPECT_EQ(bound(3), 40'000);
   EXPECT_EQ(bound(4), 30'000);
-}
-
-TEST(StreamBound, proves_published_optima) {
-  const std::string folder =
-      EMPLACE_SOURCE_DIR "/../shared/data/peers/dnn-partitioning/throughput/";
-  if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no workloads beside the repository";
-  const auto gap = [&](const char* file, double best_ms) {
-    const Model model = read_model(folder + file);
-    const auto problem = compile(model.graph, model.cluster);
-    const auto upper = static_cast<Nanoseconds>(best_ms * 1.01e6);
-    const StreamModel stream(*problem, Overlap::kNone);
-    const StreamBound bound = bound_stream(stream, upper, rounds(400));
-    return best_ms * 1e6 / static_cast<double>(bound.period) - 1;
-  };
-  // Found optimal by integer programs (Tarnawski et al.); values are rounded to the last digit.
-  for (const auto& [file, best] : {std::pair{"operator/bert_l-3_inference.json", 21.9084},
-                                   {"operator/bert_l-3_training.json", 54.2074},
-                                   {"layer/bert24_inference.json", 17.7147}}) {
-    EXPECT_GT(gap(file, best), -1e-5) << file;
-    EXPECT_LT(gap(file, best), 1e-3) << file;
-  }
 }
 
 // With more than a hundred ops, prices are first those of sets of them.

@@ -2,7 +2,6 @@
 // and what it promises about budgets, starts and threads.
 #include "stream/search.h"
 
-#include <filesystem>
 #include <optional>
 
 #include <gtest/gtest.h>
@@ -12,11 +11,10 @@
 #include "sim/throughput.h"
 
 #include "placer/linked_devices.h"
+
 #include "stream/chain.h"
 #include "stream/level.h"
 #include "stream/population.h"
-
-#include "io/readers.h"
 #include "support/random_problem.h"
 #include "support/streams.h"
 #include "support/timed_graph.h"
@@ -179,35 +177,6 @@ TEST(StreamSearch, places_nothing_and_on_one_device_at_once) {
   EXPECT_EQ(search(StreamModel(one, Overlap::kNone), std::int64_t{1} << 60).device_of_item,
             std::vector<DeviceId>(one.num_groups(), 0));
 }
-
-// The optima of published workloads (docs/benchmarks.md), which need no more than some seconds.
-struct Known {
-  const char* file;
-  Nanoseconds optimum;
-};
-
-class StreamSearchOnWorkloads : public ::testing::TestWithParam<Known> {};
-
-TEST_P(StreamSearchOnWorkloads, finds_the_known_optimum) {
-  const std::string path = std::string(EMPLACE_SOURCE_DIR) +
-                           "/../shared/data/peers/dnn-partitioning/throughput/" + GetParam().file;
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
-  const Model model = read_model(path);
-  const auto problem = compile(model.graph, model.cluster);
-  const StreamModel stream(*problem, Overlap::kNone);
-  const StreamSolution found = search_stream(stream, 1, moves(20'000'000), GetParam().optimum);
-  EXPECT_EQ(found.overflow, 0);
-  EXPECT_EQ(found.period, GetParam().optimum);
-}
-
-INSTANTIATE_TEST_SUITE_P(Published, StreamSearchOnWorkloads,
-                         ::testing::Values(Known{"layer/bert24_training.json", 39'789'538},
-                                           Known{"operator/resnet50_inference.json", 124'348'850},
-                                           Known{"layer/bert24_inference.json", 17'714'718},
-                                           Known{"operator/bert_l-3_inference.json", 21'908'377},
-                                           Known{"operator/bert_l-3_training.json", 54'207'401},
-                                           Known{"operator/bert_l-12_inference.json",
-                                                 130'038'086}));
 
 // s0 -> s1 -> ... -> s7, ten microseconds each.
 std::shared_ptr<const Problem> chain_of_eight(ClusterSpec cluster) {

@@ -3,7 +3,6 @@
 #include "stream/solve.h"
 
 #include <atomic>
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -13,7 +12,6 @@
 
 #include "placer/linked_devices.h"
 
-#include "io/readers.h"
 #include "support/random_problem.h"
 #include "support/streams.h"
 #include "support/timed_graph.h"
@@ -39,16 +37,17 @@ struct Solved {
 
 Solved solve(const std::shared_ptr<const Problem>& problem, Overlap overlap, const Budget& budget,
              std::uint64_t seed = 1, std::vector<Solution> starts = {}) {
-  Evaluator evaluator(problem, {Goal::kThroughput, overlap}, std::move(starts));
-  Solved solved{.result = solve_stream(*problem, evaluator, budget, Rng(seed)), .value = {}};
+  PlaceContext context(problem, StreamPeriod{overlap}, std::move(starts));
+  Solved solved{.result = solve_stream(context, StreamPeriod{overlap}, budget, Rng(seed)),
+                .value = {}};
   const std::optional<Evaluation> value =
       value_of_stream(*problem, solved.result.placement, overlap);
   EXPECT_TRUE(value.has_value()) << "refused";
   solved.value = value.value_or(Evaluation{});
-  EXPECT_EQ(evaluator.incumbent().value(), value) << "the incumbent has another value";
-  solved.bound = evaluator.incumbent().bound().step;
-  solved.optimal = evaluator.incumbent().optimal();
-  solved.evaluations = evaluator.evaluations();
+  EXPECT_EQ(context.incumbent().value(), value) << "the incumbent has another value";
+  solved.bound = context.incumbent().bound().step;
+  solved.optimal = context.incumbent().optimal();
+  solved.evaluations = context.evaluations();
   return solved;
 }
 
@@ -213,20 +212,6 @@ TEST(StreamSolve, says_what_is_short_when_nothing_fits) {
   EXPECT_TRUE(enough.result.notes.empty());
   EXPECT_EQ(enough.value.step, 30'000);
   EXPECT_TRUE(enough.optimal);
-}
-
-TEST(StreamSolve, proves_published_optima) {
-  const std::string folder =
-      EMPLACE_SOURCE_DIR "/../shared/data/peers/dnn-partitioning/throughput/";
-  if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no workloads beside the repository";
-  for (const auto& [file, optimum] : {std::pair{"operator/bert_l-3_inference.json", 21'908'377},
-                                      {"layer/bert24_training.json", 39'789'538}}) {
-    const Model model = read_model(folder + file);
-    const Solved solved =
-        solve(compile(model.graph, model.cluster), Overlap::kNone, moves(30'000'000));
-    EXPECT_EQ(solved.value.step, optimum) << file;
-    EXPECT_TRUE(solved.optimal) << file;
-  }
 }
 
 }  // namespace

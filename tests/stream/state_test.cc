@@ -11,7 +11,6 @@
 
 #include "stream/anneal.h"
 #include "stream/coarsen.h"
-
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include "cluster/presets.h"
 #include "graph/graph_builder.h"
 
 #include "tensor/movement.h"
@@ -117,6 +118,11 @@ TEST(Topology, slower_devices_get_less_and_cpus_nothing) {
   EXPECT_THAT(on.devices, ElementsAre(0, 2));
   EXPECT_EQ(on.workers.part({0, 100}, 0, 0), (Interval{0, 75}));
   EXPECT_THROW(workers_on(*problem, 3), Error);
+}
+
+TEST(Topology, a_cpu_of_any_size_is_no_worker_beside_accelerators) {
+  EXPECT_THAT(workers_on(*problem_on(preset_cluster("2xv100+cpu16"))).devices, ElementsAre(0, 1));
+  EXPECT_THAT(workers_on(*problem_on(preset_cluster("2xcpu16"))).devices, ElementsAre(0, 1));
 }
 
 }  // namespace

@@ -21,16 +21,11 @@ inline std::int64_t parameters_of(const std::vector<ModelInfo>& models, const st
 
 // FLOPs of the forward pass and of the step within 3 %, the peak of memory within 15 %.
 inline void expect_like_capture(const Graph& step, const std::string& capture_name) {
-  const Graph capture = captured(capture_name);
-  const auto ratio = [&](std::optional<Phase> phase) {
-    return total_flops(step, phase) / total_flops(capture, phase);
-  };
-  EXPECT_NEAR(ratio(Phase::kForward), 1, 0.03) << capture_name;
-  EXPECT_NEAR(ratio(std::nullopt), 1, 0.03) << capture_name;
-  EXPECT_NEAR(static_cast<double>(peak_on_one_device(step)) /
-                  static_cast<double>(peak_on_one_device(capture)),
-              1, 0.15)
-      << capture_name;
+  const CaptureFigures& capture = figures_of(capture_name);
+  EXPECT_NEAR(total_flops(step, Phase::kForward) / capture.forward_flops, 1, 0.03) << capture_name;
+  EXPECT_NEAR(total_flops(step, std::nullopt) / capture.step_flops, 1, 0.03) << capture_name;
+  const auto peak = static_cast<double>(peak_on_one_device(step));
+  EXPECT_NEAR(peak / static_cast<double>(capture.peak), 1, 0.15) << capture_name;
 }
 
 // Every model trains in 16 bits: no tensor is wider, but for those of modules that end in `wide`.

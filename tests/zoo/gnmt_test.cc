@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "zoo/built_graphs.h"
-#include "zoo/captures.h"
+#include "zoo/attention_models.h"
 #include "zoo/models.h"
 
 namespace emplace::zoo {
@@ -33,17 +32,9 @@ TEST(Gnmt, has_the_parameters_of_its_layers) {
 TEST(Gnmt, is_the_captured_model) {
   for (const int layers : {2, 4}) {
     const std::string name = fmt::format("gnmt{}-b256", layers);
-    if (!has_capture(name)) GTEST_SKIP() << "no captured graphs beside the repository";
-    const Graph capture = captured(name);
     const Graph graph = gnmt(fmt::format("gnmt-{}", layers), {{"optimizer", "sgd"}});
-    EXPECT_EQ(count_parameters(graph), count_parameters(capture)) << name;
-    EXPECT_NEAR(total_flops(graph, Phase::kForward) / total_flops(capture, Phase::kForward), 1,
-                0.03)
-        << name;
-    EXPECT_NEAR(total_flops(graph, std::nullopt) / total_flops(capture, std::nullopt), 1, 0.03)
-        << name;
-    const auto peak = static_cast<double>(peak_on_one_device(graph));
-    EXPECT_NEAR(peak / static_cast<double>(peak_on_one_device(capture)), 1, 0.15) << name;
+    EXPECT_EQ(count_parameters(graph), figures_of(name).parameters) << name;
+    expect_like_capture(graph, name);
   }
 }
 

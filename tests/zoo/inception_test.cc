@@ -10,9 +10,6 @@ TEST(Inception, has_the_published_parameters_and_multiplications) {
 }
 
 TEST(Inception, step_is_like_the_captured_one) {
-  if (!has_capture("inception-v3-b32")) {
-    GTEST_SKIP() << "no captured graphs beside the repository";
-  }
   expect_like_capture(build(inception_models(), "inception-v3", {{"optimizer", "sgd"}}),
                       "inception-v3-b32");
 }

@@ -4,26 +4,6 @@
 namespace emplace::zoo {
 namespace {
 
-// As PyTorch's counter counts, but for the gradient of a depthwise convolution's weights, where
-// that counter takes every channel to see every other.
-double counted_from_shapes(const Graph& capture) {
-  double flops = 0;
-  for (OpId op = 0; op < capture.num_ops(); ++op) {
-    if (capture.type(op) != "convolution_backward") {
-      flops += static_cast<double>(capture.flops(op).value_or(0));
-      continue;
-    }
-    const auto inputs = capture.inputs(op);  // the output's gradient, the input, the weights
-    const auto weights = capture.shape(inputs[2]);
-    double each = 2 * static_cast<double>(count_elements(capture.shape(inputs[0])));
-    each *= static_cast<double>(count_elements(weights.subspan(1)));
-    for (const TensorId output : capture.outputs(op)) {
-      flops += capture.shape(output).size() == weights.size() ? each : 0;
-    }
-  }
-  return flops;
-}
-
 TEST(NasNet, has_the_published_parameters_and_multiplications) {
   expect_published_parameters(nasnet_models());
   EXPECT_NEAR(giga_multiplications(nasnet_models(), "nasnet-a-mobile"), 0.564, 0.001);
@@ -31,17 +11,15 @@ TEST(NasNet, has_the_published_parameters_and_multiplications) {
 }
 
 TEST(NasNet, small_one_has_the_products_of_the_captured_one) {
-  if (!has_capture("nasnet-b32")) GTEST_SKIP() << "no captured graphs beside the repository";
-  const Graph capture = captured("nasnet-b32");
+  const CaptureFigures& capture = figures_of("nasnet-b32");
   const Graph step = build(nasnet_models(), "nasnet-small", {{"optimizer", "sgd"}});
-  EXPECT_EQ(count_parameters(step), count_parameters(capture));
+  EXPECT_EQ(count_parameters(step), capture.parameters);
   const double forward = product_flops(step, Phase::kForward);
-  EXPECT_NEAR(forward / total_flops(capture, Phase::kForward), 1, 1e-4);
+  EXPECT_NEAR(forward / capture.forward_flops, 1, 1e-4);
   const double all = forward + product_flops(step, Phase::kBackward);
-  EXPECT_NEAR(all / counted_from_shapes(capture), 1, 1e-4);
-  EXPECT_NEAR(static_cast<double>(peak_on_one_device(step)) /
-                  static_cast<double>(peak_on_one_device(capture)),
-              1, 0.15);
+  EXPECT_NEAR(all / capture.step_flops, 1, 1e-4);
+  EXPECT_NEAR(static_cast<double>(peak_on_one_device(step)) / static_cast<double>(capture.peak), 1,
+              0.15);
 }
 
 TEST(NasNet, cells_are_a_third_each) {

@@ -1,13 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "zoo/built_graphs.h"
-#include "zoo/captures.h"
+#include "zoo/attention_models.h"
 #include "zoo/models.h"
 
 namespace emplace::zoo {
 namespace {
-
-constexpr const char* kCapture = "rnnlm4-b64";
 
 Graph rnnlm(const OptionValues& options = {}) {
   return build(rnnlm_models(), "rnnlm", options);
@@ -25,14 +22,9 @@ TEST(RnnLm, has_the_parameters_of_its_layers) {
 }
 
 TEST(RnnLm, is_the_captured_model) {
-  if (!has_capture(kCapture)) GTEST_SKIP() << "no captured graphs beside the repository";
-  const Graph capture = captured(kCapture);
   const Graph graph = rnnlm();
-  EXPECT_EQ(count_parameters(graph), count_parameters(capture));
-  EXPECT_NEAR(total_flops(graph, Phase::kForward) / total_flops(capture, Phase::kForward), 1, 0.03);
-  EXPECT_NEAR(total_flops(graph, std::nullopt) / total_flops(capture, std::nullopt), 1, 0.03);
-  const auto peak = static_cast<double>(peak_on_one_device(graph));
-  EXPECT_NEAR(peak / static_cast<double>(peak_on_one_device(capture)), 1, 0.15);
+  EXPECT_EQ(count_parameters(graph), figures_of("rnnlm4-b64").parameters);
+  expect_like_capture(graph, "rnnlm4-b64");
 }
 
 TEST(RnnLm, reads_a_layers_weights_at_every_step) {

@@ -14,9 +14,6 @@ TEST(TransformerXl, has_the_parameters_of_the_captured_model) {
 }
 
 TEST(TransformerXl, is_like_the_captured_model) {
-  if (!has_capture("transformer-xl8-b32")) {
-    GTEST_SKIP() << "no captured graphs beside the repository";
-  }
   expect_like_capture(build(transformer_xl_models(), kEight, {{"optimizer", "sgd"}}),
                       "transformer-xl8-b32");
 }

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 
 #include "learn/general/training.h"
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace::learn {
 

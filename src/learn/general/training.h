@@ -17,7 +17,7 @@
 #include "placer/context.h"
 
 #include "learn/general/network.h"
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace::learn {
 

@@ -10,7 +10,7 @@
 
 #include "sim/placement.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 #include "learn/nn/module.h"
 #include "learn/train/state.h"

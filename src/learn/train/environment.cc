@@ -8,24 +8,12 @@
 #include "base/parallel.h"
 
 namespace emplace::learn {
-namespace {
-
-bool every_pair_is_linked(const Cluster& cluster) {
-  for (DeviceId from = 0; from < cluster.num_devices(); ++from) {
-    for (DeviceId to = 0; to < cluster.num_devices(); ++to) {
-      if (from != to && cluster.link(from, to) == nullptr) return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
 
 Environment::Environment(PlaceContext& context, const Budget& budget, std::string origin)
     : context_(context),
       budget_(budget),
       origin_(std::move(origin)),
-      all_linked_(every_pair_is_linked(context.problem().cluster())) {}
+      all_linked_(context.problem().cluster().fully_linked()) {}
 
 std::int64_t Environment::affordable(std::int64_t wanted) const {
   if (!budget_.evaluations) return wanted;

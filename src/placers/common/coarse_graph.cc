@@ -164,7 +164,7 @@ PlaceResult place_parts(const Problem& problem, Evaluator& evaluator, const Coar
     device_of_group[group] = best;
   }
   PlaceResult result{.placement = expand_groups(problem, device_of_group)};
-  if (allowed.size() < problem.num_devices() && !fully_linked(problem.cluster())) {
+  if (allowed.size() < problem.num_devices() && !problem.cluster().fully_linked()) {
     result.notes.push_back(unlinked_note(problem, allowed));
   }
   note_shortage(problem, evaluator, result);

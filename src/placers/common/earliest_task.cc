@@ -1,3 +1,17 @@
+// Every device has two heaps: ops whose data come later than it is free, by that time, and ops
+// whose data are there, by index. The top of either is the op that it would start next, if what was
+// noted of it still holds.
+//
+// Invariant: a queued op has an entry for each device where it may still go, and an entry is at
+// most the true time at which its data are ready. Commits only delay data, as channels fill up,
+// except where a tensor was sent to the device or the group was decided: `follow_up` adds new
+// entries then. So an op that is taken out with an entry that is too early can be put back, and one
+// whose entry is right is the earliest. Refreshing stops after 64 ops for each device and step, so
+// the choice is then the best of what was looked at: not exact, but never quadratic. An op for
+// which no device has room is forced onto the one with the most.
+//
+// With n ops and D devices: O(D) choices for each commit, of O(64 (inputs + log n)) each at worst.
+// References in the header.
 #include "placers/common/earliest_task.h"
 
 #include <algorithm>

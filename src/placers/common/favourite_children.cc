@@ -1,3 +1,13 @@
+// The linear relaxation of scheduling on unlimited devices: x_e is 0 if the child of edge e follows
+// on its parent's device and 1 if its data are sent; at most one child and one parent each follow
+// for free. Its optimum is at most the true one, and where communication is no longer than the
+// shortest task, rounding x < 1/2 to 0 gives a schedule within 4/3 of the best (Hanen and Munier).
+// Here times are what they are and the threshold is the caller's, so it is a heuristic; the
+// rounding stays a matching, smallest x first.
+//
+// Two exact steps make it smaller: edges that longer paths imply are dropped, and chains without
+// branches are one task. Clp solves it by dual simplex, up to a number of iterations; stopped
+// early, its values still guide. Size: tasks + edges.
 #include "placers/common/favourite_children.h"
 
 #include <algorithm>

@@ -1,3 +1,18 @@
+// An estimate of the schedule that the simulator would make. Invariant: committed ops have their
+// start and finish, devices and channels the time that these take, and every group at most one
+// device, with its memory in the ledger. `data_ready` and `start_from` ask without changing
+// anything; `commit` does the same and keeps it.
+//
+// Not the simulator: a transfer comes after all those that were committed to its channel, whenever
+// they were queued, and an op in the order of commits, or in a gap (insertion). Within one op,
+// transfers over one channel follow each other in the order in which their producers finish. Gaps,
+// holds and multicast count as they do there. Memory is what the ledger estimates; `place_by_list`
+// simulates, and tries again with less capacity until the placement fits.
+//
+// Floating ops (see the header) are never committed by themselves: `decide_with_floating` gives
+// their groups the device of the first reader, and what those read in turn. A query takes O(inputs
+// * devices that hold them); with insertion, finding a gap is logarithmic (gap_timeline.h). Ours;
+// what list schedulers such as HEFT need.
 #include "placers/common/list_schedule.h"
 
 #include <algorithm>
@@ -58,7 +73,7 @@ ListSchedule::ListSchedule(const Problem& problem, MemoryLedger& ledger,
     : problem_(&problem),
       ledger_(&ledger),
       options_(options),
-      fully_linked_(fully_linked(problem.cluster())),
+      fully_linked_(problem.cluster().fully_linked()),
       usable_(problem.num_devices(), 0),
       device_list_(devices.begin(), devices.end()),
       inputs_(distinct_inputs(problem.graph())),

@@ -1,3 +1,19 @@
+// Whole numbers: on which device each unit is, and for two tasks that no path orders, which comes
+// first if they share a device. Starts are continuous. Rows:
+//
+//   start(j) >= start(i) + duration(i) + length(i, j, devices)            for each edge
+//   start(j) >= start(i) + duration(i) + gap - M (1 - i first)            for each such pair
+//   step >= start(i) + duration(i) + tail(i);  step >= a device's durations and gaps
+//
+// M is the horizon less the head of the later and the tail of the earlier task, plus the longest
+// gap: enough never to forbid anything. A transfer costs its shortest length if the units are apart
+// (one continuous variable for two units) and more rows where links differ. The model leaves out
+// waiting for channels and part of the memory, so its optimum is at most the step of the best
+// placement, and the solver's bound, made certain by `certain_bound`, is one for the simulator. Its
+// schedule is only a proposal.
+//
+// Devices that differ in nothing are told apart by which unit they hold first. O(tasks^2 * devices
+// + edges * devices^2) rows: for tens of tasks.
 #include "placers/common/schedule_program.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Scotch maps the graph of groups onto the graph of devices, by recursive bisection of both, so
+// that devices get their shares of the work and edges cost bytes times distance (Pellegrini and
+// Roman, HPCN 1996). A heuristic; near linear. Here its input is made: weights are scaled into 32
+// bits with room for their sums, devices of equal distance are a complete weighted architecture,
+// others a graph whose edges are whole multiples of the shortest.
+//
+// Scotch keeps one random state for the process and gives other results with several threads: so it
+// runs under a mutex, in a context of one thread, from a seed that is drawn from the placer's
+// numbers. Same seed, same result.
 #include "placers/common/scotch_map.h"
 
 #include <algorithm>

@@ -5,6 +5,11 @@
 // parts has. For a single step such a split is a placement like any other: it is computed for every
 // number of devices, as communication leaves it open how many are worth using, and the simulator
 // says which is the shortest.
+//
+// Exact for a stream, over all consecutive parts, where all ideals were considered and loads are
+// sums over one device (`least_is_exact`); otherwise estimates bound and guide it, and a note says
+// what was left out: more than `ideals` ideals, which can be exponential in the width of the graph,
+// leave lists of units to cut. Complexity: stream/contiguous_split.cc.
 #include <algorithm>
 #include <numeric>
 #include <optional>

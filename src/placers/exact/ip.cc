@@ -6,6 +6,10 @@
 // (placers/common/schedule_program.h); the simulator says how long the step really is. What is
 // proven on the way is a bound for every placement. Models that are too large are first coarsened;
 // then the answer is the best for the clusters only, and nothing is proven.
+//
+// Exact where the solver finishes on the problem's own items and a stream is what is asked for; for
+// a step the model is a relaxation and its optimum a bound. Exponential at worst, so a program of
+// more than 30,000 columns is not begun.
 #include <algorithm>
 #include <numeric>
 #include <optional>

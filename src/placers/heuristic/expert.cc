@@ -15,6 +15,9 @@
 //    there are more devices; with fewer they are cut into balanced blocks as above. Where that does
 //    not fit, its modules are cut.
 //  * A group that may not use its block's device goes to the fastest with room that it may use.
+//
+// Cutting the list is exact for its own measure: the least limit within which greedy blocks take
+// all modules. Nothing is said of the step. O(modules) for each of 60 halvings.
 #include <algorithm>
 #include <numeric>
 #include <optional>

@@ -13,7 +13,7 @@
 
 #include "placers/common/coarse_graph.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

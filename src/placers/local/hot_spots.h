@@ -23,7 +23,8 @@ struct HotSpot {
   Nanoseconds length = 0;
 };
 
-// From the end of the step to its beginning.
+// From the end of the step to its beginning: along the graph, but where an op waited for its
+// device, on with the op that ran there before it.
 std::vector<HotSpot> find_hot_spots(const Problem& problem, const Placement& placement,
                                     const Timeline& timeline);
 

@@ -3,6 +3,11 @@
 // scales, the better half goes on to the finer ones, and so on; the winners make a pool. Then
 // members of the pool are improved at random scales, or combined in pairs: what both parents put
 // together stays together, so that the search is about what they disagree on.
+//
+// A heuristic: values are exact (sim/incremental.h), the answer is the best that was met, and
+// nothing is proven. Under an evaluation budget the islands are two and meet at fixed points, so
+// that the result depends on the seed alone. Nearly all time goes into tries, of which each costs
+// what its move changes.
 #include "placers/local/latency_search.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 #include "placer/context.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

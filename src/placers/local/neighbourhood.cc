@@ -1,10 +1,18 @@
+// Proposes; whoever asks decides. Two thirds of the proposals are about the critical chain: its
+// spots are drawn in proportion to their length, from running sums (O(log spots)), and a spot says
+// which of two groups to bring together or apart. The rest moves borders between devices, swaps, or
+// takes something heavy off the fullest device, drawn by the square of a uniform number from the
+// groups by size.
+//
+// Every proposal is valid: only allowed devices, and where links are missing, only if all tensors
+// of the moved groups still have theirs. A cluster moves as one, save for groups that may not use
+// the device. The spots are as old as the last look and may describe a placement that was left;
+// then a proposal is merely a worse one. O(groups moved + edges of these). Ours.
 #include "placers/local/neighbourhood.h"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
-
-#include "placer/linked_devices.h"
 
 namespace emplace {
 namespace {
@@ -21,7 +29,7 @@ constexpr std::array<double, Neighbourhood::kNumKinds> kShare = {0.03, 0.10, 0.1
 Neighbourhood::Neighbourhood(const Problem& problem, const CoarseGraph& graph)
     : problem_(problem),
       graph_(graph),
-      all_linked_(fully_linked(problem.cluster())),
+      all_linked_(problem.cluster().fully_linked()),
       clusters_(single_groups(graph.size())) {
   heavy_.resize(graph.size());
   std::iota(heavy_.begin(), heavy_.end(), GroupId{0});

@@ -9,7 +9,7 @@
 
 #include "placer/context.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

@@ -5,7 +5,7 @@
 
 #include "placer/context.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

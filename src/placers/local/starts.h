@@ -10,7 +10,7 @@
 
 #include "placer/context.h"
 
-#include "search/budget.h"
+#include <emplace/search.h>
 
 namespace emplace {
 

@@ -2,6 +2,11 @@
 // in each. Karypis, Kumar: "A fast and high quality multilevel scheme for partitioning irregular
 // graphs", SIAM J. Sci. Comput. 1998. Balances time alone, as the placement papers use it; memory
 // where the option says so.
+//
+// A heuristic, near linear in the edges. METIS minimises the bytes that are cut, whatever links
+// they cross, and knows nothing of order: the simulator says what the placement is worth. Where
+// single groups are large, k-way could leave parts empty, and the graph is cut in two again and
+// again. METIS uses the C library's random numbers, so calls are made one at a time.
 #include <algorithm>
 #include <cmath>
 #include <functional>

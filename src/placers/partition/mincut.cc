@@ -35,7 +35,7 @@ class MinCut final : public Placer {
 std::vector<DeviceId> without_cpus(const Cluster& cluster, const std::vector<DeviceId>& devices) {
   std::vector<DeviceId> result;
   for (const DeviceId device : devices) {
-    if (!cluster.device(device).kind.starts_with("cpu")) result.push_back(device);
+    if (!cluster.is_cpu(device)) result.push_back(device);
   }
   return result.empty() ? devices : result;
 }

@@ -16,6 +16,10 @@
 // the probability `bias`. Defaults are within the ranges that Goncalves and Resende recommend; the
 // population is at most as large as the chromosome is long, as they do. The first population holds
 // the classical placers' answers. When generations bring nothing, all but the best starts anew.
+//
+// A heuristic. Keys are integers, so a generation is the same on every machine; individuals are
+// evaluated in parallel, and of equal ones the earlier comes first. A generation costs one full
+// evaluation for each new individual.
 #include <algorithm>
 #include <optional>
 #include <string_view>

@@ -7,6 +7,11 @@
 // assignment that is not cut off. How the units are chosen, how large they are and how many are
 // freed at a time adapt to what brings improvements for its evaluations. When nothing does, a few
 // moves are made however bad they are.
+//
+// A subproblem has D^k assignments, with k chosen such that there are about 1,000 at most; those
+// that loads or memory alone make no better are not tried (local/subproblem.h). Exact for the
+// subproblem, a heuristic for the whole. Choices, sizes and levels are drawn by gain per
+// evaluation, with a quarter of the draws left to chance.
 #include <algorithm>
 #include <array>
 #include <cmath>

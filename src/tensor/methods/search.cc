@@ -1,111 +1,140 @@
-// Our own: cuts on all levels at once by time (joint.cc), begun from what the published methods
-// find, within the devices' memory; the simulator has the last word.
+// Our own: cuts on all levels at once by time, weights whole where that pays, begun from what the
+// other methods find, within the devices' memory; the simulator has the last word.
 #include <algorithm>
-#include <chrono>
-#include <memory>
 
-#include "tensor/evaluate.h"
-#include "tensor/methods/methods.h"
+#include "tensor/method.h"
+#include "tensor/methods/all.h"
+#include "tensor/methods/common/budgets.h"
+#include "tensor/methods/common/joint_search.h"
 
 namespace emplace {
 namespace {
 
-// How much of the memory that the estimate may fill, when what it left out did not fit before.
-constexpr double kShrink = 0.85;
-constexpr int kTries = 4;
-// Of the time, for each of the searches to begin from.
-constexpr double kStartShare = 0.1;
-// Of what is left then, for the joint search.
-constexpr double kMainShare = 0.8;
-// A plan that fits may need more tries than there was time for.
+// To begin from, and to compare with at the end.
+constexpr const char* kFirst[] = {"tofu", "recursive-by-time", "equal-chop", "data-parallel"};
+constexpr const char* kLast[] = {"optcnn", "spartan", "all-row"};
+// What a joint search takes at least, as far as it is there.
 constexpr double kLeastSeconds = 0.5;
 
-class Search {
+struct SearchOptions {
+  std::int64_t ways = JointSearchSettings{}.ways;
+  std::int64_t rounds = JointSearchSettings{}.rounds;
+  double start_share = 0.1;
+  double main_share = 0.8;
+  std::int64_t memory_tries = 4;
+  double memory_shrink = 0.85;
+};
+
+class SearchRun {
  public:
-  explicit Search(const PartitionRequest& request)
-      : request_(request), cluster_(std::make_shared<const Cluster>(request.problem.cluster())) {}
+  SearchRun(PartitionContext& context, const SearchOptions& options, const Budget& budget, Rng rng)
+      : context_(context), options_(options), budget_(budget), rng_(rng) {}
 
-  const std::vector<Plan>& plans() const { return plans_; }
-  const Plan& best() const { return plans_[best_]; }
-
-  // Returns whether the plan fits.
-  bool try_plan(Plan plan) {
-    const PlanOutcome outcome =
-        evaluate_plan(request_.input, plan, cluster_, request_.devices, request_.cost);
-    const Score score{overflow(outcome.peaks), outcome.step};
-    plans_.push_back(std::move(plan));
-    if (plans_.size() == 1 || score < best_score_) {
-      best_ = plans_.size() - 1;
-      best_score_ = score;
+  Plan run() {
+    begin();
+    search_jointly();
+    for (const char* key : kLast) {
+      if (spent()) break;
+      context_.try_plan(found_by(key));
     }
-    return outcome.fits;
+    Plan plan = context_.incumbent().best()->plan;
+    plan.method = "search";
+    return plan;
+  }
+
+ private:
+  bool spent() const { return budget_.spent(context_.evaluations()); }
+
+  // Some plan there must be.
+  void begin() {
+    for (const PlanSolution& start : context_.starts()) {
+      starts_.push_back(start.plan);
+      context_.incumbent().offer(start);
+    }
+    for (const char* key : kFirst) {
+      if (spent() && !starts_.empty()) break;
+      starts_.push_back(found_by(key));
+      context_.try_plan(starts_.back());
+    }
+  }
+
+  Plan found_by(const char* key) {
+    const double seconds = budget_.seconds.value_or(0) * options_.start_share;
+    return all_partition_methods().make({key})->find(context_, budget_part(budget_, seconds), rng_);
+  }
+
+  // Without a limit of memory first. The limit is on what lies in memory for long; where the rest
+  // does not fit beside it, it is lowered.
+  void search_jointly() {
+    if (spent()) return;
+    bool fits = try_joint(std::nullopt, options_.main_share);
+    auto limit = static_cast<double>(smallest_memory());
+    for (std::int64_t i = 0; i < options_.memory_tries && !fits && !spent(); ++i) {
+      fits = try_joint(static_cast<Bytes>(limit), 0.5);
+      limit *= options_.memory_shrink;
+    }
+  }
+
+  // With this share of what is left of the time; returns whether the plan fits.
+  bool try_joint(std::optional<Bytes> memory_limit, double share) {
+    std::optional<double> seconds = seconds_left(budget_);
+    if (seconds) seconds = std::min(*seconds, std::max(kLeastSeconds, *seconds * share));
+    const JointSearchSettings settings{
+        .ways = options_.ways, .rounds = options_.rounds, .memory_limit = memory_limit};
+    return context_
+        .try_plan(joint_search(context_, "search", settings, starts_, budget_part(budget_, seconds),
+                               rng_))
+        .fits();
   }
 
   Bytes smallest_memory() const {
-    Bytes least = cluster_->device(request_.devices[0]).memory;
-    for (const DeviceId device : request_.devices) {
-      least = std::min(least, cluster_->device(device).memory);
+    Bytes least = context_.cluster().device(context_.devices()[0]).memory;
+    for (const DeviceId device : context_.devices()) {
+      least = std::min(least, context_.cluster().device(device).memory);
     }
     return least;
   }
 
- private:
-  // Fitting first, then by how little does not fit, then by time.
-  struct Score {
-    Bytes overflow = 0;
-    Nanoseconds step = 0;
-    auto operator<=>(const Score&) const = default;
-  };
+  PartitionContext& context_;
+  const SearchOptions& options_;
+  const Budget& budget_;
+  Rng rng_;
+  std::vector<Plan> starts_;
+};
 
-  Bytes overflow(const std::vector<Bytes>& peaks) const {
-    Bytes sum = 0;
-    for (DeviceId device = 0; device < peaks.size(); ++device) {
-      sum += std::max<Bytes>(peaks[device] - cluster_->device(device).memory, 0);
-    }
-    return sum;
+class Search final : public PartitionMethod {
+ public:
+  using Options = SearchOptions;
+  static OptionSchema<Options> schema() {
+    return OptionSchema<Options>{}
+        .integer("ways", &Options::ways, 1, 1'000'000,
+                 "Ways to cut a tensor or an op that are all weighed; of more, those near the best "
+                 "known.")
+        .integer("rounds", &Options::rounds, 1, 1000, "Times to look around the best known.")
+        .real("start_share", &Options::start_share, 0, 1,
+              "Of the time, for each of the methods to begin from.")
+        .real("main_share", &Options::main_share, 0, 1,
+              "Of the time that is left then, for the search on all levels at once.")
+        .integer("memory_tries", &Options::memory_tries, 0, 100,
+                 "Searches under a limit of memory, where the best plan does not fit.")
+        .real("memory_shrink", &Options::memory_shrink, 0.1, 1,
+              "What the limit is multiplied with after each of them that does not fit.");
+  }
+  explicit Search(const Options& options) : options_(options) {}
+
+  Plan find(PartitionContext& context, const Budget& given, Rng rng) override {
+    const Budget budget = given.or_default(kPartitionSeconds);
+    return SearchRun(context, options_, budget, rng).run();
   }
 
-  const PartitionRequest& request_;
-  std::shared_ptr<const Cluster> cluster_;
-  std::vector<Plan> plans_;
-  std::size_t best_ = 0;
-  Score best_score_;
+ private:
+  Options options_;
 };
 
 }  // namespace
 
-Plan search(const PartitionRequest& request) {
-  Search search(request);
-  const auto cancelled = [&] { return request.cancelled && request.cancelled(); };
-  // What to begin from should not take most of the time.
-  PartitionRequest brief = request;
-  brief.seconds = request.seconds * kStartShare;
-  const auto began = std::chrono::steady_clock::now();
-  const auto left = [&] {
-    const auto now = std::chrono::steady_clock::now();
-    return std::max(0.0, request.seconds - std::chrono::duration<double>(now - began).count());
-  };
-  for (const auto method : {tofu, recursive_by_time, equal_chop, data_parallel}) {
-    if (cancelled() && !search.plans().empty()) break;  // some plan there must be
-    search.try_plan(method(brief));
-  }
-  std::vector<Plan> starts = search.plans();
-  PartitionRequest main = request;
-  main.seconds = std::max(kLeastSeconds, left() * kMainShare);
-  bool fits = cancelled() || search.try_plan(joint_search(main, std::nullopt, starts));
-  auto limit = static_cast<double>(search.smallest_memory());
-  for (int i = 0; i < kTries && !fits && !cancelled(); ++i) {
-    main.seconds = std::max(kLeastSeconds, left() / 2);
-    fits = search.try_plan(joint_search(main, static_cast<Bytes>(limit), starts));
-    limit *= kShrink;
-  }
-  for (const auto method : {optcnn, spartan, all_row}) {
-    if (cancelled() || left() == 0) break;
-    search.try_plan(method(brief));
-  }
-  Plan plan = search.best();
-  plan.method = "search";
-  return plan;
-}
-
+EMPLACE_PARTITION_METHOD(
+    search, Search, .family = "joint",
+    .summary = "Cuts on all levels at once, by time, within the memory; the simulator decides.",
+    .reference = "emplace", .randomized = true)
 }  // namespace emplace

@@ -1,3 +1,14 @@
+// Builds a Description from what is said in the language, and refuses what could not be cut
+// correctly. A variable may be cut if it is written by every output or reduced by a reducer that
+// can put partial results together; what is neither is inside an opaque function, and stays whole.
+// Nor may the minor digit of a mixed index (o in g * 16 + o) be cut while the major one may be,
+// since a part of it is no interval. A definition whose writes do not cover the outputs exactly
+// describes nothing: `done` returns none, and the op is then kept whole.
+//
+// `gradient_of_product` turns a product round: for the gradient of one input, what is summed over
+// and what is written change places. An index that counts through the input digit by digit is
+// written as it is; a window's (2 y + k - 1) is solved for the output's variable. After Tofu's TDL
+// (Wang, Huang, Li, EuroSys 2019). Linear in variables and accesses.
 #include "tensor/tdl/definition.h"
 
 #include <algorithm>

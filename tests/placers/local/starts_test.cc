@@ -23,13 +23,14 @@ TEST(ClassicalStarts, are_valid_valued_sorted_and_distinct) {
   for (std::uint64_t i = 0; i < 60; ++i) {
     Rng rng = Rng(77).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
-    Evaluator evaluator(problem);
-    const std::vector<Solution> starts = classical_starts(evaluator, Budget{}, Rng(1), 100);
+    PlaceContext context(problem);
+    const std::vector<Solution> starts = classical_starts(context, Budget{}, Rng(1), 100);
     ASSERT_FALSE(starts.empty());
-    EXPECT_EQ(evaluator.incumbent().value(), starts.front().value);
+    EXPECT_EQ(context.incumbent().value(), starts.front().value);
     for (std::size_t a = 0; a < starts.size(); ++a) {
       check_placement(*problem, starts[a].placement);
-      EXPECT_EQ(starts[a].value, evaluator.evaluate(starts[a].placement, starts[a].schedule));
+      EXPECT_EQ(starts[a].value,
+                context.evaluator().evaluate(starts[a].placement, starts[a].schedule));
       EXPECT_FALSE(starts[a].origin.empty());
       if (a > 0) {
         EXPECT_FALSE(starts[a].value < starts[a - 1].value);
@@ -42,11 +43,11 @@ TEST(ClassicalStarts, are_valid_valued_sorted_and_distinct) {
 TEST(ClassicalStarts, count_what_they_evaluate_and_leave_most_of_the_budget) {
   const auto& problem = tiny_case("training_step_on_three_unequal").problem;
   for (const std::int64_t limit : {0, 1, 40, 400}) {
-    Evaluator evaluator(problem);
-    const auto starts = classical_starts(evaluator, evaluations(limit), Rng(1), 100);
+    PlaceContext context(problem);
+    const auto starts = classical_starts(context, evaluations(limit), Rng(1), 100);
     EXPECT_GE(starts.size(), 1U);
-    EXPECT_GT(evaluator.evaluations(), 0);
-    EXPECT_LE(evaluator.evaluations(), limit / 4 + 16);
+    EXPECT_GT(context.evaluations(), 0);
+    EXPECT_LE(context.evaluations(), limit / 4 + 16);
   }
 }
 
@@ -55,8 +56,8 @@ TEST(ClassicalStarts, do_not_depend_on_the_number_of_threads) {
     Rng rng = Rng(78).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
     for (const std::int64_t limit : {30, 100, 1000}) {
-      Evaluator one(problem);
-      Evaluator three(problem);
+      PlaceContext one(problem);
+      PlaceContext three(problem);
       const auto a = classical_starts(one, evaluations(limit, 1), Rng(i), 8);
       const auto b = classical_starts(three, evaluations(limit, 3), Rng(i), 8);
       EXPECT_EQ(one.evaluations(), three.evaluations());
@@ -70,11 +71,11 @@ TEST(ClassicalStarts, do_not_depend_on_the_number_of_threads) {
 }
 
 // Two chains on two devices: everything on the slow one is worse than what any placer says.
-TEST(ClassicalStarts, keep_what_the_evaluator_was_given_however_bad) {
+TEST(ClassicalStarts, keep_what_the_context_was_given_however_bad) {
   const auto& problem = tiny_case("two_chains_on_three_unequal").problem;
   const Placement bad(problem->num_ops(), 2);
-  Evaluator evaluator(problem, {}, {{.placement = bad, .origin = "given"}});
-  const auto starts = classical_starts(evaluator, Budget{}, Rng(1), 2);
+  PlaceContext context(problem, {}, {{.placement = bad, .origin = "given"}});
+  const auto starts = classical_starts(context, Budget{}, Rng(1), 2);
   ASSERT_EQ(starts.size(), 2U);
   EXPECT_EQ(starts[1].placement, bad);
   EXPECT_EQ(starts[1].origin, "given");
@@ -83,7 +84,7 @@ TEST(ClassicalStarts, keep_what_the_evaluator_was_given_however_bad) {
   const std::atomic<bool> cancelled{true};
   Budget stopped;
   stopped.cancelled = &cancelled;
-  Evaluator again(problem, {}, {{.placement = bad, .origin = "given"}});
+  PlaceContext again(problem, {}, {{.placement = bad, .origin = "given"}});
   const auto only = classical_starts(again, stopped, Rng(1), 2);
   ASSERT_EQ(only.size(), 1U);
   EXPECT_EQ(only[0].placement, bad);

@@ -52,7 +52,7 @@ TEST_F(Walking, knows_its_best_place_and_counts_what_it_evaluates) {
     Rng rng = Rng(31).split(i);
     const auto problem = random_problem(rng, {.max_ops = 30});
     const CoarseGraph graph = build_coarse_graph(*problem);
-    const Objective objective{.goal = i % 2 == 0 ? Goal::kLatency : Goal::kThroughput};
+    const Objective objective = i % 2 == 0 ? Objective(StepTime{}) : Objective(StreamPeriod{});
     Evaluator evaluator(problem, objective);
     Walk walk(evaluator, graph, "walk", rng.split(1));
     walk.begin(turn(150));
@@ -193,7 +193,7 @@ TEST(SubproblemTest, cuts_off_nothing_that_is_better) {
   for (std::uint64_t i = 0; i < 200; ++i) {
     Rng rng = Rng(42).split(i);
     const auto problem = random_problem(rng, {.max_ops = 20, .max_devices = 4});
-    const Objective objective{.goal = i % 2 == 0 ? Goal::kLatency : Goal::kThroughput};
+    const Objective objective = i % 2 == 0 ? Objective(StepTime{}) : Objective(StreamPeriod{});
     Evaluator evaluator(problem, objective);
     const Placement placement = random_placement(*problem, rng);
     const Freed freed = free_some(*problem, placement, rng);

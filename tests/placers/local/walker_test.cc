@@ -63,14 +63,14 @@ void walk(std::uint64_t seed, const Objective& objective, int tries) {
 
 TEST(Walker, values_moves_of_a_step_exactly_while_it_walks) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
-    walk(seed, {Goal::kLatency}, 150);
+    walk(seed, StepTime{}, 150);
     ASSERT_FALSE(HasFatalFailure());
   }
 }
 
 TEST(Walker, values_moves_of_a_stream_exactly_while_it_walks) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
-    walk(seed, {Goal::kThroughput, seed % 2 == 0 ? Overlap::kNone : Overlap::kFull}, 60);
+    walk(seed, StreamPeriod{seed % 2 == 0 ? Overlap::kNone : Overlap::kFull}, 60);
     ASSERT_FALSE(HasFatalFailure());
   }
 }

@@ -1,0 +1,47 @@
+// Policies that are trained once on many graphs and clusters and then place what they never saw.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <emplace/search.h>
+
+namespace emplace {
+
+struct TrainOptions {
+  std::string policy = "gdp";         // or mars, placeto
+  std::vector<std::string> graphs;    // files, folders, zoo models, "family:ptb:seed=0..31"
+  std::vector<std::string> clusters;  // files or presets
+  std::vector<double> memory = {};  // of what a graph needs on one device, on each; empty: as it is
+  std::string imitate = "none";     // a placer whose answers are imitated first
+  std::int64_t imitate_evaluations = 5000;  // that it may spend on each task
+  OptionValues settings = {};               // of the trainer: see train_settings
+  std::string from = {};                    // a policy file to begin with
+  std::string device = "cpu";               // where networks compute
+  std::uint64_t seed = 1;
+  Budget budget = {};
+  ProgressListener on_progress = {};
+  // Given a policy file's bytes every minute or so; may be empty.
+  std::function<void(std::string_view)> on_save = {};
+};
+
+struct TrainResult {
+  std::string policy;  // a policy file's bytes: write them, and use "gdp(policy=FILE)"
+  std::size_t tasks = 0;
+  std::int64_t evaluations = 0;
+  bool finished = true;  // else the budget was spent first
+};
+
+// Throws an Error when an option is wrong or a graph or cluster cannot be used.
+TrainResult train(const TrainOptions& options);
+
+// What `settings` may hold.
+std::vector<OptionInfo> train_settings();
+
+// What a policy file says of itself.
+std::string describe_policy(const std::string& path);
+
+}  // namespace emplace

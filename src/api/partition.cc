@@ -1,0 +1,69 @@
+// emplace/partition.h over run and report.
+#include "run/partition.h"
+
+#include <mutex>
+#include <utility>
+
+#include <emplace/partition.h>
+
+#include "io/iopddl.h"
+#include "report/partition_report.h"
+#include "run/ticker.h"
+#include "selection/solve.h"
+
+namespace emplace {
+
+struct Partition::State {
+  PartitionAnswer answer;
+};
+
+Partition partition(const std::shared_ptr<const Problem>& problem,
+                    const PartitionOptions& options) {
+  std::mutex mutex;
+  std::string phase;
+  const Ticker ticker(options.on_progress, [&] {
+    const std::lock_guard lock(mutex);
+    return phase;
+  });
+  PartitionAnswer answer = find_partition(problem, options, [&](const std::string& now) {
+    const std::lock_guard lock(mutex);
+    phase = now;
+  });
+  return Partition(std::make_shared<const Partition::State>(Partition::State{std::move(answer)}));
+}
+
+Nanoseconds Partition::step() const {
+  return state_->answer.outcome.value.step;
+}
+bool Partition::fits() const {
+  return state_->answer.outcome.value.fits();
+}
+Bytes Partition::moved() const {
+  return state_->answer.outcome.moved;
+}
+std::string Partition::verdict() const {
+  return emplace::verdict(state_->answer);
+}
+std::string Partition::to_text() const {
+  return emplace::to_text(state_->answer);
+}
+std::string Partition::to_json() const {
+  return emplace::to_json(state_->answer);
+}
+std::string Partition::plan_json() const {
+  return emplace::plan_json(state_->answer);
+}
+std::shared_ptr<const Problem> Partition::divided() const {
+  return state_->answer.outcome.problem;
+}
+const std::vector<DeviceId>& Partition::placement() const {
+  return state_->answer.outcome.placement;
+}
+
+Selection select(const std::string& problem_file, const SelectOptions& options) {
+  SelectionResult found =
+      select_strategies(read_iopddl(problem_file), options.budget, Rng(options.seed));
+  return {std::move(found.strategies), found.cost, found.lower_bound, found.feasible, found.proven};
+}
+
+}  // namespace emplace

@@ -1,0 +1,15 @@
+// Timelines out, in the Trace Event format that Perfetto and chrome://tracing open.
+#pragma once
+
+#include <string>
+
+#include "sim/placement.h"
+#include "sim/timeline.h"
+
+namespace emplace {
+
+// A track for each device and each channel that was used.
+std::string write_trace_json(const Problem& problem, const Placement& placement,
+                             const Timeline& timeline);
+
+}  // namespace emplace

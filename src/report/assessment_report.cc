@@ -1,0 +1,197 @@
+#include "report/assessment_report.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+#include "io/file.h"
+#include "io/placement_file.h"
+#include "io/trace_json.h"
+#include "report/explanation.h"
+#include "report/table.h"
+
+namespace emplace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+constexpr int kBarWidth = 12;
+
+double ratio(std::int64_t a, std::int64_t b) {
+  return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", share * 100);
+}
+
+std::string device_table(const Assessment& assessment) {
+  const Problem& problem = assessment.problem();
+  std::vector<std::int64_t> ops(problem.num_devices(), 0);
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    if (problem.duration(op, assessment.placement[op]) > 0) ++ops[assessment.placement[op]];
+  }
+  const Nanoseconds whole = assessment.time();
+  Table table({{"device"},
+               {"ops", Align::kRight},
+               {"busy", Align::kRight},
+               {""},
+               {"", Align::kRight},
+               {"peak memory", Align::kRight},
+               {"of", Align::kRight},
+               {""}});
+  for (DeviceId id = 0; id < problem.num_devices(); ++id) {
+    const Device& device = problem.cluster().device(id);
+    const Nanoseconds busy = assessment.busy(id);
+    const Bytes used = assessment.used(id);
+    const double share = device.memory == kUnlimited ? 0 : ratio(used, device.memory);
+    table.add({device.name, format_count(ops[id]), format_time(busy),
+               bar(ratio(busy, whole), kBarWidth), percent(ratio(busy, whole)), format_bytes(used),
+               format_bytes(device.memory),
+               used > device.memory ? "TOO SMALL by " + format_bytes(used - device.memory)
+                                    : bar(share, kBarWidth)});
+  }
+  return table.to_string();
+}
+
+std::string channel_table(const Assessment& assessment) {
+  constexpr std::size_t kShown = 4;
+  const Timeline& timeline = assessment.timeline;
+  std::vector<ChannelId> busiest(timeline.channels.size());
+  std::iota(busiest.begin(), busiest.end(), ChannelId{0});
+  std::stable_sort(busiest.begin(), busiest.end(), [&](ChannelId a, ChannelId b) {
+    return timeline.channels[a].busy > timeline.channels[b].busy;
+  });
+  std::erase_if(busiest, [&](ChannelId id) { return timeline.channels[id].transfers == 0; });
+  if (busiest.empty()) return " no transfers between devices\n";
+  Table table({{"channel"},
+               {"transfers", Align::kRight},
+               {"bytes", Align::kRight},
+               {"busy", Align::kRight},
+               {""},
+               {"", Align::kRight}});
+  const Nanoseconds whole = assessment.time();
+  for (std::size_t i = 0; i < std::min(kShown, busiest.size()); ++i) {
+    const ChannelUse& use = timeline.channels[busiest[i]];
+    table.add({assessment.problem().cluster().channel_name(busiest[i]), format_count(use.transfers),
+               format_bytes(use.bytes), format_time(use.busy),
+               bar(ratio(use.busy, whole), kBarWidth), percent(ratio(use.busy, whole))});
+  }
+  std::string text = table.to_string();
+  if (busiest.size() > kShown)
+    text += fmt::format(" and {} more channels\n", busiest.size() - kShown);
+  return text;
+}
+
+std::string describe_costs(const Problem& problem) {
+  const CostOrigin measured = problem.cost_origin(kMeasuredCosts);
+  if (problem.cost_origin(kAnalyticCosts).ops == 0) return "op times all measured";
+  if (measured.ops == 0)
+    return "op times estimated by the analytic model (none measured for these devices)";
+  return fmt::format("op times {:.1f} % measured, the rest estimated by the analytic model",
+                     100 * measured.share);
+}
+
+}  // namespace
+
+std::string to_json(const Assessment& assessment, const RunResult* run,
+                    const Explanation* explanation) {
+  const Cluster& cluster = assessment.problem().cluster();
+  Json json;
+  json["step_ns"] = assessment.timeline.step;
+  json["fits"] = assessment.fits();
+  json["lower_bound_ns"] = assessment.bound.step;
+  json["lower_bound_reason"] = assessment.bound.reason;
+  json["optimal"] = assessment.optimal();
+  json["gap"] = assessment.fits() ? Json(assessment.ratio_to_bound() - 1) : Json();
+  if (assessment.throughput) json["period_ns"] = assessment.throughput->period;
+  json["devices"] = Json::array();
+  for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
+    Json device{{"name", cluster.device(id).name},
+                {"busy_ns", assessment.timeline.devices[id].busy},
+                {"peak_bytes", assessment.used(id)},
+                {"capacity_bytes", cluster.device(id).memory}};
+    if (cluster.device(id).memory == kUnlimited) device["capacity_bytes"] = nullptr;
+    json["devices"].push_back(std::move(device));
+  }
+  json["channels"] = Json::array();
+  for (ChannelId id = 0; id < cluster.num_channels(); ++id) {
+    const ChannelUse& use = assessment.timeline.channels[id];
+    json["channels"].push_back(
+        {{"name", cluster.channel_name(id)}, {"busy_ns", use.busy}, {"bytes", use.bytes}});
+  }
+  json["transfers"] = assessment.timeline.num_transfers;
+  json["transfer_bytes"] = assessment.timeline.transfer_bytes;
+  if (run != nullptr) {
+    json["placer"] = run->run.placer.to_string();
+    json["scheduler"] = run->run.scheduler;
+    json["seed"] = run->run.seed;
+    json["evaluations"] = run->evaluations;
+    json["seconds"] = run->seconds;
+  }
+  if (explanation != nullptr) json["explanation"] = to_json(*explanation, assessment);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string to_text(const Assessment& assessment) {
+  std::string text = fmt::format("step time {}\n", format_time(assessment.timeline.step));
+  if (assessment.throughput) {
+    text += fmt::format("period    {} per step of a stream\n", format_time(assessment.time()));
+  }
+  const std::string limit = assessment.most_devices == 0 ? ""
+                            : assessment.most_devices == 1
+                                ? " on one device"
+                                : fmt::format(" on at most {} devices", assessment.most_devices);
+  if (assessment.optimal()) {
+    text += fmt::format("proven optimal: no placement{} that fits beats {} ({})\n", limit,
+                        format_time(assessment.bound.step), assessment.bound.reason);
+  } else if (assessment.fits()) {
+    text += fmt::format(
+        "no placement{} that fits beats {} ({}), so at most {:.2f} times as fast is possible\n",
+        limit, format_time(assessment.bound.step), assessment.bound.reason,
+        assessment.ratio_to_bound());
+  } else {
+    text += "it does not fit in memory: see below\n";
+  }
+  return text + "\n" + device_table(assessment) + "\n" + channel_table(assessment);
+}
+
+std::string describe_problem(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  Bytes resident = 0;
+  for (OpId op = 0; op < problem.num_ops(); ++op) resident += problem.resident_bytes(op);
+  return fmt::format("{}: {} ops, {} tensors, {} of parameters and state\non {} ({} devices), {}\n",
+                     graph.name(), format_count(graph.num_ops()), format_count(graph.num_tensors()),
+                     format_bytes(resident), problem.cluster().name(), problem.num_devices(),
+                     describe_costs(problem));
+}
+
+std::string placement_json(const Assessment& assessment, const RunResult& run) {
+  PlacementFile file{
+      assessment.problem().graph().name(),
+      assessment.problem().cluster().name(),
+      run.run.placer.to_string(),
+      run.run.seed,
+      assessment.placement,
+      assessment.schedule,
+      PlacementFile::Predicted{assessment.timeline.step, assessment.fits(), assessment.bound.step}};
+  if (assessment.throughput) file.predicted->period = assessment.throughput->period;
+  return write_placement_json(assessment.problem(), file);
+}
+
+std::string trace_json(const Assessment& assessment) {
+  return write_trace_json(assessment.problem(), assessment.placement, assessment.timeline);
+}
+
+std::string why_nothing_fits_json(const std::string& reason) {
+  Json json;
+  json["fits"] = false;
+  json["reason"] = reason;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace emplace

@@ -1,0 +1,30 @@
+// One placement, told to people and to programs.
+#pragma once
+
+#include <string>
+
+#include "placer/run.h"
+
+#include "run/assessment.h"
+
+namespace emplace {
+
+struct Explanation;
+
+// The object of docs/formats.md; `run` adds how it was found.
+std::string to_json(const Assessment& assessment, const RunResult* run = nullptr,
+                    const Explanation* explanation = nullptr);
+// What it says where it is proven that nothing fits.
+std::string why_nothing_fits_json(const std::string& reason);
+
+// Step time, what bounds it, devices and channels.
+std::string to_text(const Assessment& assessment);
+
+// What is being worked on, and how its op times are known.
+std::string describe_problem(const Problem& problem);
+
+// emplace.placement/1, and the timeline for Perfetto.
+std::string placement_json(const Assessment& assessment, const RunResult& run);
+std::string trace_json(const Assessment& assessment);
+
+}  // namespace emplace

@@ -1,0 +1,161 @@
+#include "report/comparison.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/units.h"
+
+#include "placers/all.h"
+
+#include "report/assessment_report.h"
+#include "report/prose.h"
+#include "report/shortfall.h"
+#include "report/table.h"
+
+namespace emplace {
+namespace {
+
+using Align = Table::Align;
+
+ComparisonRow make_row(const RunResult& result, const Assessment& assessment) {
+  ComparisonRow row{.placer = result.run.placer.to_string(),
+                    .family = all_placers().info(result.run.placer.key).family,
+                    .scheduler = result.run.scheduler,
+                    .seed = result.run.seed,
+                    .time = assessment.time(),
+                    .ratio_to_bound = assessment.ratio_to_bound(),
+                    .fits = assessment.fits(),
+                    .transfers = assessment.timeline.num_transfers,
+                    .transfer_bytes = assessment.timeline.transfer_bytes,
+                    .seconds = result.seconds,
+                    .json = to_json(assessment, &result)};
+  for (DeviceId device = 0; device < assessment.problem().num_devices(); ++device) {
+    const Bytes capacity = assessment.problem().cluster().device(device).memory;
+    const Bytes used = assessment.used(device);
+    if (capacity == kUnlimited || used == 0) continue;
+    row.fullest_memory =
+        std::max(row.fullest_memory, static_cast<double>(used) / static_cast<double>(capacity));
+    row.short_by += std::max<Bytes>(0, used - capacity);
+  }
+  return row;
+}
+
+std::string memory_cell(const ComparisonRow& row) {
+  if (row.short_by > 0) return "does not fit: " + format_bytes(row.short_by) + " short";
+  return fmt::format("{:.0f} %", row.fullest_memory * 100);
+}
+
+std::string search_time(double seconds) {
+  return seconds < 0.1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
+}
+
+std::string times_as_fast(Nanoseconds other, Nanoseconds best) {
+  return fmt::format(
+      "{:.2f} times as fast",
+      static_cast<double>(other) / static_cast<double>(std::max<Nanoseconds>(1, best)));
+}
+
+// The best that fits of the placers that most people would use: heuristics.
+const ComparisonRow* best_heuristic(const Comparison& comparison) {
+  for (const ComparisonRow& row : comparison.rows) {
+    if (row.family == "heuristic" && row.fits && row.placer != "single") return &row;
+  }
+  return nullptr;
+}
+
+std::string against_one_device(const Comparison& comparison) {
+  if (comparison.single.fitting) {
+    const Nanoseconds alone = comparison.single.fitting->value.step;
+    return fmt::format("{} as one device ({})", times_as_fast(alone, comparison.best.time()),
+                       format_time(alone));
+  }
+  if (!comparison.single.fastest) return "one device may not run every op";
+  return fmt::format(
+      "no single device holds it ({} would need {})",
+      comparison.best.problem().cluster().device(comparison.single.fastest->device).name,
+      format_bytes(comparison.single.fastest->used));
+}
+
+}  // namespace
+
+Comparison compare(const SubsetProblems& problems, PortfolioResult results, std::size_t asked,
+                   bool best_orders) {
+  const std::size_t done = results.results.size();
+  if (best_orders) keep_best_orders(results.results);
+  const Assessor assessor = assessor_of(problems, results);
+  std::vector<ComparisonRow> rows;
+  rows.reserve(results.results.size());
+  for (const RunResult& result : results.results) {
+    rows.push_back(make_row(result, assess(assessor, problems, result)));
+  }
+  Evaluator evaluator(problems.whole(), problems.objective());
+  return {.rows = std::move(rows),
+          .best = assess(assessor, problems, results.best()),
+          .single = try_single_devices(evaluator),
+          .asked = asked,
+          .done = done};
+}
+
+std::string headline(const Comparison& comparison) {
+  const Assessment& best = comparison.best;
+  const std::string& name = comparison.rows.front().placer;
+  if (!best.fits()) {
+    return fmt::format("None fits in memory; {} is nearest.\n{}", name, describe_shortfall(best));
+  }
+  std::string text = fmt::format("Best: {}, a {} of {}.\n", name, best.objective.quantity(),
+                                 format_time(best.time()));
+  if (best.optimal()) {
+    text += wrapped(fmt::format("That is proven optimal ({}).", best.bound.reason));
+  } else {
+    text += wrapped(fmt::format(
+        "It is within {:.0f} % of the best possible: no placement that fits beats {} ({}).",
+        std::max(1.0, (best.ratio_to_bound() - 1) * 100), format_time(best.bound.step),
+        best.bound.reason));
+  }
+  std::string gains = against_one_device(comparison);
+  const ComparisonRow* heuristic = best_heuristic(comparison);
+  if (heuristic != nullptr && heuristic->placer != name) {
+    gains += fmt::format("; {} as the best heuristic ({}, {})",
+                         times_as_fast(heuristic->time, best.time()), heuristic->placer,
+                         format_time(heuristic->time));
+  }
+  gains.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(gains.front())));
+  return text + wrapped(gains + ".");
+}
+
+std::string to_table(const Comparison& comparison, bool with_seeds) {
+  constexpr int kBarWidth = 16;
+  Nanoseconds slowest = 1;
+  for (const ComparisonRow& row : comparison.rows) slowest = std::max(slowest, row.time);
+  Table table({{"placer"},
+               {"order"},
+               {with_seeds ? "seed" : "", Align::kRight},
+               {std::string(comparison.best.objective.quantity()), Align::kRight},
+               {""},
+               {"/ bound", Align::kRight},
+               {"fullest memory", Align::kRight},
+               {"transfers", Align::kRight},
+               {"sent", Align::kRight},
+               {"search", Align::kRight}});
+  for (const ComparisonRow& row : comparison.rows) {
+    table.add({row.placer, row.scheduler, with_seeds ? fmt::format("{}", row.seed) : "",
+               format_time(row.time),
+               bar(static_cast<double>(row.time) / static_cast<double>(slowest), kBarWidth),
+               fmt::format("{:.2f}", row.ratio_to_bound), memory_cell(row),
+               format_count(row.transfers), format_bytes(row.transfer_bytes),
+               search_time(row.seconds)});
+  }
+  return table.to_string();
+}
+
+std::string to_json(const Comparison& comparison) {
+  std::string text = "[";
+  for (const ComparisonRow& row : comparison.rows) {
+    text += (text.size() == 1 ? "\n" : ",\n") + row.json;
+  }
+  return text + "]\n";
+}
+
+}  // namespace emplace

@@ -1,0 +1,43 @@
+#include "report/prose.h"
+
+#include <fmt/format.h>
+
+namespace emplace {
+namespace {
+
+// A space where a line may end: not between a number and its unit, nor within a range.
+bool breakable(const std::string& text, std::size_t at) {
+  if (text[at] != ' ') return false;
+  const auto after_number = [&] { return at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9'; };
+  const auto in_range = [&] {
+    return (at > 0 && text[at - 1] == '.') || (at + 1 < text.size() && text[at + 1] == '.');
+  };
+  return !after_number() && !in_range();
+}
+
+}  // namespace
+
+std::string join_words(const std::vector<std::string>& items) {
+  if (items.size() < 2) return items.empty() ? "" : items[0];
+  return fmt::format("{} and {}", fmt::join(items.begin(), items.end() - 1, ", "), items.back());
+}
+
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 110;
+  std::string result;
+  std::string line = " ";
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && !breakable(text, at)) continue;
+    if (line.size() + at - begin > kWidth && line.find_first_not_of(' ') != std::string::npos) {
+      result += line + "\n";
+      line = "  ";
+      if (begin < at && text[begin] != ' ') line += " ";
+    }
+    line += text.substr(begin, at - begin);
+    begin = at;
+  }
+  return result + line + "\n";
+}
+
+}  // namespace emplace

@@ -1,0 +1,30 @@
+// Text tables for people: columns as wide as they need, numbers to the right.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace emplace {
+
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string to_string() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// `share` (0 to 1) of `width` as a bar of eighth blocks.
+std::string bar(double share, int width);
+
+}  // namespace emplace

@@ -1,0 +1,58 @@
+#include "run/assessment.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+#include "bound/lower_bound.h"
+
+namespace emplace {
+
+bool Assessment::fits() const {
+  for (DeviceId device = 0; device < problem().num_devices(); ++device) {
+    if (used(device) > problem().cluster().device(device).memory) return false;
+  }
+  return true;
+}
+
+double Assessment::ratio_to_bound() const {
+  if (time() == bound.step) return 1;
+  return static_cast<double>(time()) / static_cast<double>(std::max<Nanoseconds>(1, bound.step));
+}
+
+Bytes Assessment::used(DeviceId device) const {
+  return throughput ? throughput->memory[device] : timeline.devices[device].peak;
+}
+
+Nanoseconds Assessment::busy(DeviceId device) const {
+  return throughput ? throughput->device_loads[device] : timeline.devices[device].busy;
+}
+
+Assessor::Assessor(std::shared_ptr<const Simulator> simulator, const Objective& objective,
+                   LowerBound bound)
+    : simulator_(std::move(simulator)),
+      objective_(objective),
+      bound_of_fitting_(bound.step > 0 ? std::move(bound)
+                                       : lower_bound(simulator_->problem(), objective)) {}
+
+Assessment Assessor::assess(Placement placement, Schedule schedule) const {
+  Assessment result{simulator_, objective_, std::move(placement), std::move(schedule), {}, {}};
+  result.timeline = simulator_->run(result.placement, result.schedule);
+  objective_.match([](const StepTime&) {},
+                   [&](const StreamPeriod& stream) {
+                     result.throughput =
+                         throughput(result.problem(), result.placement, stream.overlap);
+                   });
+  if (result.fits()) {
+    result.bound = bound_of_fitting_;
+  } else {
+    result.bound =
+        objective_.match([&](const StepTime&) { return lower_bound(result.problem(), false); },
+                         [&](const StreamPeriod&) { return period_lower_bound(result.problem()); });
+  }
+  EMPLACE_CHECK(result.bound.step <= result.time());
+  return result;
+}
+
+}  // namespace emplace

@@ -1,0 +1,54 @@
+// One placement, with everything that is known of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <emplace/search.h>
+
+#include "sim/objective.h"
+#include "sim/simulator.h"
+#include "sim/throughput.h"
+#include "sim/timeline.h"
+
+namespace emplace {
+
+struct Assessment {
+  std::shared_ptr<const Simulator> simulator;
+  Objective objective;
+  Placement placement;
+  Schedule schedule;
+  Timeline timeline;
+  LowerBound bound;  // of the period, or the step: of what fits, if this does, else of all
+  std::optional<ThroughputResult> throughput = std::nullopt;  // when that is the objective
+  int most_devices = 0;  // that may be used, which is what the bound is about; 0: all
+
+  const Problem& problem() const { return simulator->problem(); }
+  // Step time or period, whichever is the objective.
+  Nanoseconds time() const { return throughput ? throughput->period : timeline.step; }
+  double ratio_to_bound() const;
+  // Fits, and no placement that fits is faster.
+  bool optimal() const { return fits() && time() <= bound.step; }
+
+  // In terms of the objective.
+  bool fits() const;
+  Bytes used(DeviceId device) const;
+  Nanoseconds busy(DeviceId device) const;
+};
+
+// Assesses placements of one problem; what they have in common is worked out once.
+class Assessor {
+ public:
+  // `bound`, where there is one, is a bound of the time of every placement that fits.
+  Assessor(std::shared_ptr<const Simulator> simulator, const Objective& objective,
+           LowerBound bound = {});
+
+  Assessment assess(Placement placement, Schedule schedule) const;
+
+ private:
+  std::shared_ptr<const Simulator> simulator_;
+  Objective objective_;
+  LowerBound bound_of_fitting_;
+};
+
+}  // namespace emplace

@@ -1,0 +1,171 @@
+#include "run/learning_files.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/units.h"
+
+#include "placers/all.h"
+
+#include "io/file.h"
+
+namespace emplace {
+namespace {
+
+// The first of the options that was given, as it was written; empty where none was.
+std::string first_given(const LearningSettings& settings) {
+  if (!settings.checkpoint.empty()) return "checkpoint " + settings.checkpoint;
+  if (!settings.curves.empty()) return "curves " + settings.curves;
+  return settings.device.empty() ? std::string() : "device " + settings.device;
+}
+
+// Whether a run learns something of its own, rather than giving another order of ops to what the
+// run before it learned.
+bool trains(const std::vector<PlacerRun>& runs, std::size_t index) {
+  if (!learns(runs[index])) return false;
+  return index == 0 || runs[index].scheduler == kOwnSchedule ||
+         runs[index].placer != runs[index - 1].placer || runs[index].seed != runs[index - 1].seed;
+}
+
+std::size_t num_trainings(const std::vector<PlacerRun>& runs) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) count += trains(runs, i) ? 1 : 0;
+  return count;
+}
+
+// "post(learner=ppo)" with seed 2: post-learner=ppo-2, without what shells and TensorBoard's filter
+// take for something else.
+std::string folder_name(const PlacerRun& run) {
+  std::string name;
+  for (const char c : run.placer.to_string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                       std::string_view("_=.-").find(c) != std::string_view::npos;
+    if (plain) name += c;
+    if (c == '(' || c == ',') name += '-';
+  }
+  return fmt::format("{}-{}", name, run.seed);
+}
+
+// Another where it is taken, as by the same run asked for twice.
+std::string free_name(const std::string& name, std::set<std::string>& taken) {
+  std::string own = name;
+  for (int i = 2; !taken.insert(own).second; ++i) own = fmt::format("{}.{}", name, i);
+  return own;
+}
+
+std::string without_slashes_at_the_end(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+void require_new(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(status)) {
+    fail_option("checkpoint {}: is a directory; expected a file's name", path);
+  }
+  if (!std::filesystem::is_regular_file(status)) return;
+  fail_option("checkpoint {}: exists; resume it, or give another name", path);
+}
+
+}  // namespace
+
+void check_learning(const LearningSettings& settings, const std::vector<PlacerRun>& runs,
+                    std::size_t problems) {
+  const std::string given = first_given(settings);
+  if (given.empty()) return;
+  if (std::none_of(runs.begin(), runs.end(), learns)) {
+    fail_option("{} is for placers that learn, and '{}' is none of them", given,
+                runs.front().placer.key);
+  }
+  require_folder(settings.checkpoint);
+  require_folder(without_slashes_at_the_end(settings.curves));
+  if (settings.checkpoint.empty() && settings.curves.empty()) return;
+  if (problems > 1) {
+    fail_option("{} is for one run: every set of devices that is tried has one of its own", given);
+  }
+  if (!settings.checkpoint.empty() && num_trainings(runs) > 1) {
+    fail_option("{} is for one run, and these are {}", given, num_trainings(runs));
+  }
+}
+
+bool learns(const PlacerRun& run) {
+  return all_placers().info(run.placer.key).learns;
+}
+
+std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSettings& settings,
+                                                                const std::vector<PlacerRun>& runs,
+                                                                bool always_apart) {
+  const bool apart = always_apart || num_trainings(runs) > 1;
+  std::vector<std::unique_ptr<LearningFiles>> files(runs.size());
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!trains(runs, i)) continue;
+    LearningSettings own = settings;
+    if (apart && !own.curves.empty()) {
+      own.curves =
+          without_slashes_at_the_end(own.curves) + "/" + free_name(folder_name(runs[i]), taken);
+    }
+    files[i] = std::make_unique<LearningFiles>(std::move(own));
+  }
+  return files;
+}
+
+LearningFiles::LearningFiles(LearningSettings settings)
+    : settings_(std::move(settings)),
+      save_seconds_(settings_.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
+  if (settings_.resume) {
+    resumed_ = read_file(settings_.checkpoint);
+    if (resumed_.empty()) fail_input("{}: is empty; expected a checkpoint", settings_.checkpoint);
+  } else {
+    require_new(settings_.checkpoint);
+  }
+  if (!settings_.checkpoint.empty()) require_writable(settings_.checkpoint);
+  if (settings_.curves.empty()) return;
+  curves_.emplace(settings_.curves,
+                  settings_.resume ? TrainingCurves::Begin::kGoOn : TrainingCurves::Begin::kAnew);
+}
+
+void LearningFiles::attach(Learning& learning, std::function<void(const TrainingPoint&)> listener) {
+  if (!settings_.device.empty()) learning.device = settings_.device;
+  learning.resume = resumed_;
+  learning.resume_name = settings_.checkpoint;
+  learning.save_seconds = save_seconds_;
+  if (!settings_.checkpoint.empty()) {
+    learning.save = [this](std::string_view bytes) { save(bytes); };
+  }
+  learning.on_round = [this, listener = std::move(listener)](const TrainingPoint& point) {
+    listener(point);
+    add(point);
+  };
+}
+
+const std::optional<std::string>& LearningFiles::failure() const {
+  return checkpoint_failure_ ? checkpoint_failure_ : curves_failure_;
+}
+
+// A later try may do.
+void LearningFiles::save(std::string_view bytes) {
+  checkpoint_failure_.reset();
+  try {
+    write_file(settings_.checkpoint, bytes);
+  } catch (const Error& error) {
+    checkpoint_failure_ = error.what();
+  }
+}
+
+// Curves with a gap are worse than curves that end.
+void LearningFiles::add(const TrainingPoint& point) {
+  if (!curves_ || curves_failure_) return;
+  try {
+    curves_->add(point);
+  } catch (const Error& error) {
+    curves_failure_ = error.what();
+  }
+}
+
+}  // namespace emplace

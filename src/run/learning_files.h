@@ -1,0 +1,58 @@
+// Where placers that learn compute, and where their curves and checkpoints go.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <emplace/place.h>
+
+#include "placer/run.h"
+
+#include "io/training_curves.h"
+#include "search/learning.h"
+
+namespace emplace {
+
+// Throws an Error when something is asked for that these runs have no use for. `problems` is how
+// many problems each of them runs on.
+void check_learning(const LearningSettings& settings, const std::vector<PlacerRun>& runs,
+                    std::size_t problems);
+
+bool learns(const PlacerRun& run);
+
+// The files of one run that learns. What cannot be written while it runs does not end it.
+class LearningFiles {
+ public:
+  // Throws an Error when a file or folder cannot be used, or there is no checkpoint to resume.
+  explicit LearningFiles(LearningSettings settings);
+  LearningFiles(const LearningFiles&) = delete;
+  LearningFiles& operator=(const LearningFiles&) = delete;
+
+  // Must outlive the run.
+  void attach(Learning& learning, std::function<void(const TrainingPoint&)> listener);
+  // After the run: what could not be written at last; nothing where all was.
+  const std::optional<std::string>& failure() const;
+
+ private:
+  void save(std::string_view bytes);
+  void add(const TrainingPoint& point);
+
+  LearningSettings settings_;
+  double save_seconds_ = 0;
+  std::string resumed_;
+  std::optional<TrainingCurves> curves_;
+  std::optional<std::string> curves_failure_;
+  std::optional<std::string> checkpoint_failure_;
+};
+
+// By run; none for those that learn nothing of their own. To be called before the first run, since
+// what cannot be used is an Error then. Where several learn, or always if so wished, the curves of
+// each have a folder of their own in the one that was given.
+std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSettings& settings,
+                                                                const std::vector<PlacerRun>& runs,
+                                                                bool always_apart);
+
+}  // namespace emplace

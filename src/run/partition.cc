@@ -1,0 +1,165 @@
+#include "run/partition.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+#include "placer/run.h"
+
+#include "placers/all.h"
+
+#include "tensor/decompose.h"
+#include "tensor/methods/all.h"
+
+#include "run/single_device.h"
+
+namespace emplace {
+namespace {
+
+// How long the search for a placement of whole ops may take, of the time for everything.
+constexpr double kPlacementShare = 0.25;
+constexpr double kLongestPlacement = 10;
+
+void check(const Problem& problem) {
+  if (!problem.compile_options().rules.empty()) {
+    fail_option(
+        "pins and what is forbidden are for whole ops; a partition gives every device a part");
+  }
+  if (problem.compile_options().fuse) {
+    fail_option("fusion is for whole ops; partitions are found for the ops as they are");
+  }
+}
+
+WayToRun simulate_whole(const Simulator& simulator, std::string name, const Placement& placement,
+                        const Schedule& schedule) {
+  const Timeline timeline = simulator.run(placement, schedule);
+  WayToRun way{.name = std::move(name), .step = timeline.step, .peaks = {}};
+  way.fits = timeline.fits();
+  for (const DeviceUse& use : timeline.devices) way.peaks.push_back(use.peak);
+  way.moved = timeline.transfer_bytes;
+  return way;
+}
+
+WayToRun way_of(std::string name, const PlanOutcome& outcome) {
+  return {.name = std::move(name),
+          .step = outcome.value.step,
+          .peaks = outcome.peaks,
+          .moved = outcome.moved,
+          .fits = outcome.value.fits()};
+}
+
+// Operators that everybody does whole for want of a description.
+std::vector<std::string> undivided_operators(const Graph& graph, const PartitionInput& input) {
+  std::vector<std::string> types;
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (graph.is_source(op) || input.descriptions[op] != nullptr) continue;
+    std::string type(graph.type(op));
+    if (std::find(types.begin(), types.end(), type) == types.end())
+      types.push_back(std::move(type));
+  }
+  return types;
+}
+
+class PartitionFinder {
+ public:
+  PartitionFinder(const std::shared_ptr<const Problem>& problem, const PartitionOptions& options,
+                  std::function<void(const std::string&)> on_phase)
+      : options_(options),
+        on_phase_(std::move(on_phase)),
+        mode_(problem->compile_options().cost),
+        cluster_(problem, &problem->cluster()) {
+    answer_.whole = problem;
+    answer_.graph = std::make_shared<const Graph>(decompose(problem->graph()));
+    divided_ = compile(answer_.graph, cluster_, mode_);
+    answer_.on = workers_on(*divided_, options.workers);
+    if (answer_.workers().count() < 2) {
+      fail_option("the cluster '{}' has one device; expected two or more to divide tensors among",
+                  cluster_->name());
+    }
+    answer_.input = std::make_shared<const PartitionInput>(*answer_.graph);
+  }
+
+  PartitionAnswer find() {
+    const MethodSpec spec = MethodSpec::parse(options_.method);
+    const auto method = all_partition_methods().make(spec);
+    find_alternatives();
+    tell("searching for a partition");
+    answer_.method = spec.to_string();
+    answer_.plan = run(*method);
+    answer_.outcome = outcome_of(answer_.plan);
+    answer_.chosen = way_of(answer_.method, answer_.outcome);
+    tell("comparing");
+    for (const MethodInfo* other : all_partition_methods().list()) {
+      if (other->key == "search" || other->key == spec.key || cancelled()) continue;
+      const Plan plan = run(*all_partition_methods().make({other->key, {}}));
+      answer_.others.push_back(way_of(other->key, outcome_of(plan)));
+    }
+    answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
+    return std::move(answer_);
+  }
+
+ private:
+  void tell(const std::string& phase) const {
+    if (on_phase_) on_phase_(phase);
+  }
+  bool cancelled() const {
+    return options_.budget.cancelled != nullptr && options_.budget.cancelled->load();
+  }
+
+  Plan run(PartitionMethod& method) const {
+    PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
+    return method.find(context, options_.budget.restarted(), Rng(options_.seed));
+  }
+  PlanOutcome outcome_of(const Plan& plan) const {
+    return evaluate_plan(*answer_.input, plan, cluster_, answer_.devices(), mode_);
+  }
+
+  // The whole model on the best of the workers' devices, and placed op by op.
+  void find_alternatives() {
+    tell("simulating one device");
+    const auto simulator = std::make_shared<const Simulator>(answer_.whole);
+    PlaceContext context(simulator);
+    const SingleDevices singles = try_single_devices(context.evaluator(), answer_.devices());
+    const auto& best = singles.fitting ? singles.fitting : singles.fastest;
+    if (best) {
+      answer_.one_device_name = cluster_->device(best->device).name;
+      answer_.one_device =
+          simulate_whole(*simulator, fmt::format("one device ({})", answer_.one_device_name),
+                         Placement(answer_.whole->num_ops(), best->device), {});
+    }
+    tell("placing whole ops");
+    Budget budget = options_.budget.restarted();
+    budget.evaluations.reset();
+    budget.seconds = std::min(
+        kLongestPlacement, kPlacementShare * options_.budget.seconds.value_or(kPartitionSeconds));
+    const RunResult placed =
+        run_placer(all_placers(), context, {.placer = MethodSpec::parse("auto")}, budget);
+    answer_.placed = simulate_whole(*simulator, "placement (auto)", placed.result.placement,
+                                    placed.result.schedule);
+  }
+
+  const PartitionOptions& options_;
+  std::function<void(const std::string&)> on_phase_;
+  CostMode mode_;
+  std::shared_ptr<const Cluster> cluster_;
+  std::shared_ptr<const Problem> divided_;  // the operators that are divided, still whole
+  PartitionAnswer answer_;
+};
+
+}  // namespace
+
+Bytes WayToRun::largest_peak() const {
+  return *std::max_element(peaks.begin(), peaks.end());
+}
+
+PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
+                               const PartitionOptions& options,
+                               const std::function<void(const std::string&)>& on_phase) {
+  check(*problem);
+  return PartitionFinder(problem, options, on_phase).find();
+}
+
+}  // namespace emplace

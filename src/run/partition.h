@@ -1,0 +1,56 @@
+// A model divided among devices, and what that is worth: against running it on one device, placing
+// its ops whole, and the usual ways to divide it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <emplace/partition.h>
+
+#include "tensor/evaluate.h"
+#include "tensor/topology.h"
+
+namespace emplace {
+
+// One way to run the model.
+struct WayToRun {
+  std::string name;
+  Nanoseconds step = 0;
+  std::vector<Bytes> peaks;  // by device
+  Bytes moved = 0;
+  bool fits = false;
+
+  Bytes largest_peak() const;
+};
+
+struct PartitionAnswer {
+  std::string method;
+  std::shared_ptr<const Problem> whole;  // as it was given
+  std::shared_ptr<const Graph> graph;    // of the operators that are divided
+  std::shared_ptr<const PartitionInput> input;
+  std::optional<WorkerDevices> on;  // who shares the work
+  Plan plan;
+  PlanOutcome outcome;
+  WayToRun chosen;
+  std::vector<WayToRun> others;        // what other methods make of it
+  std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
+  std::string one_device_name;
+  WayToRun placed;                     // whole ops, by `auto`
+  std::vector<std::string> undivided;  // operators that every worker computes whole
+
+  const Cluster& cluster() const { return whole->cluster(); }
+  const Workers& workers() const { return on->workers; }
+  const std::vector<DeviceId>& devices() const { return on->devices; }  // by worker
+};
+
+// `on_phase` is told what is being done, from the thread that does it; may be empty. Throws an
+// Error when the problem has rules or fused ops, which are for whole ops, or too few devices.
+PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
+                               const PartitionOptions& options,
+                               const std::function<void(const std::string&)>& on_phase = {});
+
+}  // namespace emplace

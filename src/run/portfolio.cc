@@ -1,0 +1,276 @@
+#include "run/portfolio.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+#include "placer/scheduler.h"
+
+#include "placers/all.h"
+
+namespace emplace {
+namespace {
+
+std::vector<std::string> scheduler_keys(const std::string& text) {
+  std::vector<std::string> known{std::string(kOwnSchedule)};
+  for (const SchedulerInfo& scheduler : schedulers()) known.push_back(scheduler.key);
+  if (text == "all") return known;
+  std::vector<std::string> keys = split_specs(text);
+  for (const std::string& key : keys) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      fail_option("unknown scheduler '{}'{}; expected one of: {}, all", key, suggestion(key, known),
+                  fmt::join(known, ", "));
+    }
+  }
+  return keys;
+}
+
+std::vector<MethodSpec> placer_specs(const std::string& text) {
+  std::vector<MethodSpec> specs;
+  for (const std::string& spec : split_specs(text)) {
+    const std::size_t before = specs.size();
+    for (const MethodInfo* info : all_placers().list()) {
+      if (spec == "all" || spec == info->family) specs.push_back({info->key, {}});
+    }
+    if (specs.size() > before) continue;
+    specs.push_back(MethodSpec::parse(spec));
+    all_placers().make(specs.back());  // refuse a bad option before the first one runs
+  }
+  return specs;
+}
+
+bool better(const RunResult& a, const RunResult& b) {
+  return a.evaluation < b.evaluation;
+}
+
+}  // namespace
+
+class Portfolio::Runner {
+ public:
+  Runner(const SubsetProblems& problems, PortfolioRequest request)
+      : problems_(problems),
+        request_(std::move(request)),
+        runs_(request_.runs),
+        objective_(problems.objective()),
+        budget_(request_.budget.or_default()),
+        status_(runs_.size(), problems.list().size() == 1, problems.bound().step) {
+    check_learning(request_.learning, runs_, problems.list().size());
+    files_ = open_learning_files(request_.learning, runs_, request_.time_for == TimeFor::kEachRun);
+  }
+
+  RunStatus& status() { return status_; }
+
+  PortfolioResult run() {
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const bool time_is_up =
+          request_.time_for == TimeFor::kAllRuns && request_.budget.seconds && time_left() <= 0;
+      if (!results_.empty() && (time_is_up || cancelled())) break;
+      if (runs_[i].placer == failed_) continue;
+      try {
+        results_.push_back(run_one(i));
+        status_.note(results_.back().evaluation);
+        status_.raise(results_.back().bound.step);
+      } catch (const Error& error) {
+        // One of several placers that cannot cope, as with missing links, does not stop the others.
+        const bool others = std::any_of(runs_.begin(), runs_.end(), [&](const PlacerRun& other) {
+          return other.placer != runs_[i].placer;
+        });
+        // Nor does a checkpoint that is not this run's pass for one that was gone on from.
+        const bool resumed = request_.learning.resume && learns(runs_[i]);
+        if (!others || resumed) throw;
+        failed_ = runs_[i].placer;
+        failures_.push_back(error.what());
+      }
+    }
+    if (results_.empty()) fail_input("{}", fmt::join(failures_, "; "));
+    std::stable_sort(results_.begin(), results_.end(), better);
+    return {std::move(results_), std::move(failures_)};
+  }
+
+ private:
+  double time_left() const {
+    return budget_.seconds ? *budget_.seconds - budget_.elapsed_seconds() : 1;
+  }
+  bool cancelled() const { return budget_.cancelled != nullptr && budget_.cancelled->load(); }
+
+  // The placement of the run before, in another order.
+  bool reorders(std::size_t index) const {
+    return !results_.empty() && runs_[index].scheduler != kOwnSchedule &&
+           runs_[index].seed == results_.back().run.seed &&
+           runs_[index].placer == results_.back().run.placer;
+  }
+
+  RunResult run_one(std::size_t index) {
+    if (reorders(index)) {
+      Evaluator evaluator(problems_.whole(), objective_);
+      return with_scheduler(results_.back(), runs_[index].scheduler, evaluator);
+    }
+    std::optional<RunResult> best;
+    LowerBound lowest;
+    std::optional<Error> failure;
+    std::int64_t evaluations = 0;
+    double seconds = 0;
+    for (std::size_t i = 0; i < problems_.list().size(); ++i) {
+      if (best && cancelled()) {
+        lowest.step = 0;
+        break;
+      }
+      try {
+        RunResult result = run_on(problems_.list()[i], index, i);
+        evaluations += result.evaluations;
+        seconds += result.seconds;
+        if (i == 0 || result.bound.step < lowest.step) lowest = result.bound;
+        if (!best || better(result, *best)) best = std::move(result);
+      } catch (const Error& error) {
+        if (problems_.list().size() == 1) throw;
+        failure = error;
+        lowest = {};
+      }
+    }
+    if (!best) throw *failure;
+    best->bound = problems_.complete() && !failure ? lowest : LowerBound{};
+    best->evaluations = evaluations;
+    best->seconds = seconds;
+    return std::move(*best);
+  }
+
+  RunResult run_on(const SubsetProblem& problem, std::size_t index, std::size_t problem_index) {
+    PlaceContext context(problem.simulator, objective_, problem.starts);
+    context.incumbent().raise(problem.bound);
+    const Budget own = share(index, problems_.list().size() - problem_index);
+    status_.begin(index + 1, runs_[index], context, own);
+    const struct End {
+      RunStatus& status;
+      ~End() { status.end(); }
+    } end{status_};
+    LearningFiles* files = files_[index].get();
+    if (files != nullptr) {
+      files->attach(context.learning(),
+                    [this](const TrainingPoint& point) { status_.learned(point); });
+    }
+    RunResult result = run_placer(all_placers(), context, runs_[index], own);
+    result.result.placement = to_whole(result.result.placement, problem.devices);
+    if (files != nullptr && files->failure()) failures_.push_back(*files->failure());
+    return result;
+  }
+
+  // A run's problems have equal parts of its budget; a part of the time that one leaves is for the
+  // others.
+  Budget share(std::size_t index, std::size_t problems_left) const {
+    Budget own = budget_.restarted();
+    const std::size_t num_problems = problems_.list().size();
+    if (own.evaluations && num_problems > 1) {
+      const auto parts = static_cast<std::int64_t>(num_problems);
+      own.evaluations = std::max<std::int64_t>(1, *own.evaluations / parts);
+    }
+    if (!own.seconds) return own;
+    if (request_.time_for == TimeFor::kEachRun) {
+      own.seconds = *own.seconds / static_cast<double>(num_problems);
+    } else {
+      const std::size_t parts = (placements_from(index) - 1) * num_problems + problems_left;
+      own.seconds = std::max(0.0, time_left()) / static_cast<double>(parts);
+    }
+    return own;
+  }
+
+  std::size_t placements_from(std::size_t index) const {
+    std::size_t placements = 1;
+    for (std::size_t i = index + 1; i < runs_.size(); ++i) {
+      const bool other =
+          runs_[i].placer != runs_[i - 1].placer || runs_[i].seed != runs_[i - 1].seed;
+      placements += other ? 1 : 0;
+    }
+    return placements;
+  }
+
+  const SubsetProblems& problems_;
+  PortfolioRequest request_;
+  const std::vector<PlacerRun>& runs_;
+  Objective objective_;
+  Budget budget_;
+  RunStatus status_;
+  std::vector<std::unique_ptr<LearningFiles>> files_;  // by run
+  std::vector<RunResult> results_;
+  MethodSpec failed_;
+  std::vector<std::string> failures_;
+};
+
+std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
+                                 std::uint64_t first_seed, int seeds) {
+  std::vector<PlacerRun> runs;
+  for (const MethodSpec& spec : placer_specs(placers)) {
+    const int repeats = all_placers().info(spec.key).randomized ? seeds : 1;
+    // Orders of one placement come together, so that it is made once.
+    for (int i = 0; i < repeats; ++i) {
+      for (const std::string& scheduler : scheduler_keys(schedulers)) {
+        runs.push_back({spec, scheduler, first_seed + static_cast<std::uint64_t>(i)});
+      }
+    }
+  }
+  return runs;
+}
+
+Portfolio::Portfolio(const SubsetProblems& problems, PortfolioRequest request)
+    : runner_(std::make_unique<Runner>(problems, std::move(request))) {}
+
+Portfolio::~Portfolio() = default;
+
+RunStatus& Portfolio::status() {
+  return runner_->status();
+}
+
+PortfolioResult Portfolio::run() {
+  return runner_->run();
+}
+
+LowerBound PortfolioResult::proven_bound() const {
+  LowerBound highest;
+  for (const RunResult& result : results) {
+    if (result.bound.step > highest.step) highest = result.bound;
+  }
+  return highest;
+}
+
+void keep_best_orders(std::vector<RunResult>& results) {
+  std::set<std::pair<std::string, std::uint64_t>> seen;
+  std::erase_if(results, [&](const RunResult& result) {
+    return !seen.emplace(result.run.placer.to_string(), result.run.seed).second;
+  });
+}
+
+Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result) {
+  const LowerBound proven = result.proven_bound();
+  const LowerBound known = problems.bound();
+  return {problems.whole(), problems.objective(), proven.step > known.step ? proven : known};
+}
+
+Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
+                  const RunResult& result) {
+  Assessment assessment = assessor.assess(result.result.placement, result.result.schedule);
+  assessment.most_devices = problems.most_devices();
+  return assessment;
+}
+
+std::vector<RunResult> quick_splits(const std::shared_ptr<const Simulator>& simulator,
+                                    const Objective& objective) {
+  constexpr OpId kTooManyOps = 200'000;
+  const Problem& problem = simulator->problem();
+  std::vector<RunResult> found;
+  if (problem.num_devices() < 2 || problem.num_ops() > kTooManyOps) return found;
+  for (const char* key : {"expert", "metis", "heft"}) {
+    try {
+      PlaceContext context(simulator, objective);
+      found.push_back(run_placer(all_placers(), context, {.placer = {key, {}}}, {}));
+    } catch (const Error&) {
+      // Not on this cluster, which is no news here.
+    }
+  }
+  return found;
+}
+
+}  // namespace emplace

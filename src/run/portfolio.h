@@ -1,0 +1,79 @@
+// Several placers on one problem, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <emplace/search.h>
+
+#include "placer/run.h"
+
+#include "run/assessment.h"
+#include "run/learning_files.h"
+#include "run/run_status.h"
+#include "run/subset_problems.h"
+
+namespace emplace {
+
+// Placers and schedulers as lists of runs. Placers are specs ("heft,metis(imbalance=1.1)"),
+// families
+// ("heuristic") or "all"; schedulers a list of own, fifo, pct, msr, or "all" of them. Randomised
+// placers run once for each of `seeds` seeds. Throws an Error when one of them is wrong.
+std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
+                                 std::uint64_t first_seed = 1, int seeds = 1);
+
+// Who the time of the budget is for.
+enum class TimeFor { kEachRun, kAllRuns };
+
+struct PortfolioRequest {
+  std::vector<PlacerRun> runs;
+  Budget budget = {};
+  TimeFor time_for = TimeFor::kAllRuns;
+  LearningSettings learning = {};
+};
+
+struct PortfolioResult {
+  // Best first; ties in the order of the runs; all in the whole problem's numbers. Never empty.
+  std::vector<RunResult> results;
+  // Of placers that could not cope, and of files that could not be written, for people.
+  std::vector<std::string> warnings;
+
+  const RunResult& best() const { return results.front(); }
+  // The highest of what the runs have proven.
+  LowerBound proven_bound() const;
+};
+
+// Runs placers on every one of the problems, best first. `status`, which may be looked at from
+// another thread meanwhile, outlives it.
+class Portfolio {
+ public:
+  // Throws an Error when files of placers that learn cannot be used.
+  Portfolio(const SubsetProblems& problems, PortfolioRequest request);
+  ~Portfolio();
+
+  RunStatus& status();
+  // Stops early, with what is done so far, when cancelled, or when the time of all runs is up.
+  // Throws an Error when no run gives a result.
+  PortfolioResult run();
+
+ private:
+  class Runner;
+  std::unique_ptr<Runner> runner_;
+};
+
+// Of results, best first, each placer's and seed's first alone: its best order of ops.
+void keep_best_orders(std::vector<RunResult>& results);
+
+// The best result, assessed against the best bound that is known.
+Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result);
+Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
+                  const RunResult& result);
+
+// What quick placers that like to split (expert, metis, heft) make of the problem, for comparison;
+// nothing where it is too large to be quick, or has one device.
+std::vector<RunResult> quick_splits(const std::shared_ptr<const Simulator>& simulator,
+                                    const Objective& objective);
+
+}  // namespace emplace

@@ -1,0 +1,98 @@
+#include "run/problem_request.h"
+
+#include "base/error.h"
+
+#include "placer/scheduler.h"
+
+#include "io/file.h"
+#include "zoo/registry.h"
+
+namespace emplace {
+namespace {
+
+bool is_training_step(const Graph& graph) {
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (graph.phase(op) != Phase::kForward) return true;
+  }
+  return false;
+}
+
+// The cluster with the file's kinds in place of its own of the same names.
+std::shared_ptr<const Cluster> with_kinds(const Cluster& cluster, const std::string& file) {
+  const auto given = read_cluster(file);
+  ClusterSpec spec = cluster.spec();
+  bool used = false;
+  for (const DeviceKind& kind : given->spec().kinds) {
+    std::erase_if(spec.kinds, [&](const DeviceKind& own) { return own.name == kind.name; });
+    spec.kinds.push_back(kind);
+    for (const Device& device : spec.devices) used |= device.kind == kind.name;
+  }
+  if (!used) {
+    fail_option("{}: has no kind that a device of '{}' is of", file, cluster.name());
+  }
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+}  // namespace
+
+std::string TrainingRequest::first_given() const {
+  if (!optimizer.empty()) return "optimizer " + optimizer;
+  if (colocate_gradients) return "colocating gradients";
+  return recompute.empty() ? std::string() : "recomputing " + recompute.front();
+}
+
+Model load_model(const std::string& model, const TrainingRequest& training, ReadOptions options) {
+  const std::string given = training.first_given();
+  if (!given.empty() && !training.training && !zoo::is_zoo_name(model)) {
+    fail_option("{} is for a training step: ask for training too, to make one of '{}'", given,
+                model);
+  }
+  options.training = training.training;
+  options.optimizer_chosen = !training.optimizer.empty();
+  if (options.optimizer_chosen) {
+    options.training_options.optimizer = parse_optimizer(training.optimizer);
+  }
+  options.training_options.colocate_gradients = training.colocate_gradients;
+  options.training_options.recompute = training.recompute;
+  Model read = read_model(model, options);
+  if (!given.empty() && !is_training_step(*read.graph)) {
+    fail_option("{} is for a training step, and '{}' is a forward pass", given, model);
+  }
+  return read;
+}
+
+bool ProblemRequest::could_recompute() const {
+  return training.recompute.empty() && (training.training || zoo::is_zoo_name(model));
+}
+
+Model load_model(const ProblemRequest& request) {
+  ReadOptions options;
+  options.dims = request.dims;
+  return load_model(request.model, request.training, std::move(options));
+}
+
+std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
+  const Model read = load_model(request);
+  if (request.cluster.empty() && read.cluster == nullptr) {
+    fail_option("the cluster is missing: expected a cluster file or a preset such as 4xp100");
+  }
+  auto machines = request.cluster.empty() ? read.cluster : read_cluster(request.cluster);
+  if (!request.kinds.empty()) machines = with_kinds(*machines, request.kinds);
+  const CompileOptions compiling{
+      .cost = request.cost, .fuse = request.fuse, .rules = request.rules};
+  return with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
+}
+
+PlacementFile load_placement(const std::string& path, const Problem& problem,
+                             const std::string& scheduler) {
+  const std::string content = read_file(path);
+  PlacementFile file = with_context(path, [&] { return read_placement_json(content, problem); });
+  if (scheduler == "given") {
+    if (file.schedule.fifo()) file.schedule.priorities.assign(problem.num_ops(), 0);
+  } else if (!scheduler.empty()) {
+    file.schedule = make_schedule(problem, file.placement, scheduler);
+  }
+  return file;
+}
+
+}  // namespace emplace

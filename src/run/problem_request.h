@@ -1,0 +1,53 @@
+// A problem in the words of a person: a model's and a cluster's names, and how op times are known.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "io/placement_file.h"
+#include "io/readers.h"
+#include "run/subset_problems.h"
+
+namespace emplace {
+
+// How a model becomes a training step.
+struct TrainingRequest {
+  bool training = false;  // turn a forward model into its training step
+  std::string optimizer = {};
+  bool colocate_gradients = false;
+  std::vector<std::string> recompute = {};
+
+  // The first setting that only a training step has; empty when there is none.
+  std::string first_given() const;
+};
+
+struct ProblemRequest {
+  std::string model;       // a file, or zoo:NAME[:key=value,...]
+  std::string cluster;     // a file or a preset; may be empty where the model brings one
+  std::string kinds = {};  // a cluster file whose device kinds replace those of the same names
+  CostMode cost = CostMode::kAuto;
+  bool fuse = false;
+  std::map<std::string, std::int64_t, std::less<>> dims = {};  // symbolic ONNX dimensions
+  std::vector<DeviceRule> rules = {};
+  TrainingRequest training = {};
+
+  // Whether recomputation could still be asked for.
+  bool could_recompute() const;
+};
+
+// Throws an Error when a setting is for training steps and the model is none.
+Model load_model(const std::string& model, const TrainingRequest& training,
+                 ReadOptions options = {});
+
+Model load_model(const ProblemRequest& request);
+
+// Throws an Error that names the file or setting that is wrong.
+std::shared_ptr<const Problem> load_problem(const ProblemRequest& request);
+
+// A placement file, in the order of ops that it gives, or in that of a scheduler: given (the file's
+// priorities), fifo, pct, msr; empty: given where the file has priorities, else fifo.
+PlacementFile load_placement(const std::string& path, const Problem& problem,
+                             const std::string& scheduler = {});
+
+}  // namespace emplace

@@ -1,0 +1,111 @@
+#include "run/run_status.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "base/units.h"
+
+namespace emplace {
+namespace {
+
+std::string label(const PlacerRun& run) {
+  std::string text = run.placer.to_string();
+  if (run.scheduler != kOwnSchedule) text += " + " + run.scheduler;
+  return text;
+}
+
+std::string describe(const Evaluation& value) {
+  if (value.fits()) return "best " + format_time(value.step);
+  return fmt::format("nearest {}, {} short of memory", format_time(value.step),
+                     format_bytes(value.overflow));
+}
+
+}  // namespace
+
+RunStatus::RunStatus(std::size_t runs, bool only_problem, Nanoseconds bound)
+    : runs_(runs), only_problem_(only_problem), bound_(bound) {}
+
+void RunStatus::begin(std::size_t number, const PlacerRun& run, const PlaceContext& context,
+                      const Budget& budget) {
+  const std::lock_guard lock(mutex_);
+  title_ = runs_ > 1 ? fmt::format("[{}/{}] {}", number, runs_, label(run)) : label(run);
+  context_ = &context;
+  budget_ = budget.or_default();
+  last_point_.reset();
+  first_evaluations_ = 0;
+  first_seconds_ = 0;
+}
+
+void RunStatus::end() {
+  const std::lock_guard lock(mutex_);
+  note(context_->incumbent());
+  context_ = nullptr;
+  last_point_.reset();
+}
+
+void RunStatus::note(const Evaluation& value) {
+  const std::lock_guard lock(mutex_);
+  best_ = best_ ? std::min(*best_, value) : value;
+}
+
+void RunStatus::raise(Nanoseconds bound) {
+  const std::lock_guard lock(mutex_);
+  bound_ = std::max(bound_, bound);
+}
+
+void RunStatus::learned(const TrainingPoint& point) {
+  const std::lock_guard lock(mutex_);
+  if (!last_point_) {
+    first_evaluations_ = point.evaluations;
+    first_seconds_ = budget_.elapsed_seconds();
+  }
+  last_point_ = point;
+}
+
+std::string RunStatus::line() {
+  const std::lock_guard lock(mutex_);
+  std::string text = title_;
+  Nanoseconds bound = bound_;
+  if (context_ != nullptr) {
+    note(context_->incumbent());
+    if (only_problem_) bound = std::max(bound, context_->incumbent().bound().step);
+  }
+  if (best_) text += "   " + describe(*best_);
+  if (last_point_) text += learning();
+  if (best_ && best_->fits() && bound > 0) {
+    const double above = static_cast<double>(best_->step) / static_cast<double>(bound) - 1;
+    text += fmt::format("   bound {}   gap {:.1f} %", format_time(bound), 100 * above);
+  }
+  if (context_ != nullptr && context_->evaluations() > 0) text += pace();
+  return text;
+}
+
+void RunStatus::note(const Incumbent& incumbent) {
+  const auto value = incumbent.value();
+  if (value) best_ = best_ ? std::min(*best_, *value) : *value;
+}
+
+std::string RunStatus::learning() const {
+  const auto mean = static_cast<Nanoseconds>(last_point_->mean_seconds * 1e9);
+  std::string text = "   mean " + format_time(mean);
+  if (last_point_->learned) text += fmt::format("   entropy {:.3f}", last_point_->entropy);
+  return text;
+}
+
+std::string RunStatus::pace() const {
+  const double elapsed = budget_.elapsed_seconds();
+  const auto done = static_cast<double>(context_->evaluations() - first_evaluations_);
+  const double rate = done / std::max(elapsed - first_seconds_, 1e-3);
+  std::string text = fmt::format("   {}/s", format_count(static_cast<std::int64_t>(rate)));
+  if (budget_.seconds) {
+    text += fmt::format("   {:.0f} s left", std::max(0.0, *budget_.seconds - elapsed));
+  }
+  if (budget_.evaluations) {
+    text += fmt::format("   {} of {} evaluations", format_count(context_->evaluations()),
+                        format_count(*budget_.evaluations));
+  }
+  return text;
+}
+
+}  // namespace emplace

@@ -1,0 +1,52 @@
+// How far a portfolio's runs have come, for whoever shows progress: written by the runs, read by
+// another thread.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "placer/run.h"
+
+#include "search/learning.h"
+
+namespace emplace {
+
+class RunStatus {
+ public:
+  RunStatus(std::size_t runs, bool only_problem, Nanoseconds bound);
+
+  void begin(std::size_t number, const PlacerRun& run, const PlaceContext& context,
+             const Budget& budget);
+  // Before the context goes.
+  void end();
+  void note(const Evaluation& value);
+  // A bound that holds for all that is wanted.
+  void raise(Nanoseconds bound);
+  // A round of the run that has begun.
+  void learned(const TrainingPoint& point);
+
+  // In one line.
+  std::string line();
+
+ private:
+  void note(const Incumbent& incumbent);
+  std::string learning() const;
+  std::string pace() const;
+
+  std::size_t runs_;
+  bool only_problem_;
+  std::mutex mutex_;
+  std::string title_;
+  const PlaceContext* context_ = nullptr;
+  Budget budget_;
+  std::optional<Evaluation> best_;
+  Nanoseconds bound_ = 0;
+  std::optional<TrainingPoint> last_point_;
+  // What the pace is counted from: the first round's end, since a resumed run has evaluations that
+  // it did not make, and a network takes its time to be made.
+  std::int64_t first_evaluations_ = 0;
+  double first_seconds_ = 0;
+};
+
+}  // namespace emplace

@@ -1,0 +1,61 @@
+// What placers run on: the whole problem, or, when only some devices may be used, the problem on
+// each of several sets of them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <emplace/search.h>
+
+#include "sim/objective.h"
+#include "sim/simulator.h"
+
+#include "placer/context.h"
+
+#include "run/subset_problem.h"
+
+namespace emplace {
+
+struct SubsetProblem {
+  std::shared_ptr<const Simulator> simulator;
+  DeviceSet devices;             // their numbers in the whole problem
+  std::vector<Solution> starts;  // in the subset's numbers
+  LowerBound bound;              // of placements on these devices that fit
+};
+
+class SubsetProblems {
+ public:
+  // At most `most_devices` may be used; 0: all. Throws an Error when a start uses more, or when no
+  // so many devices may run every op.
+  SubsetProblems(const std::shared_ptr<const Problem>& problem, const Objective& objective,
+                 int most_devices = 0, std::vector<Solution> starts = {});
+
+  const std::shared_ptr<const Simulator>& whole() const { return whole_; }
+  const std::vector<SubsetProblem>& list() const { return subsets_; }
+  int most_devices() const { return most_devices_; }
+  const Objective& objective() const { return objective_; }
+  // Best first, in the whole problem's numbers.
+  const std::vector<Solution>& starts() const { return starts_; }
+  // Whether the lowest of the subsets' bounds holds for every placement that is wanted.
+  bool complete() const { return complete_; }
+  // Such a bound, known before any search; 0: none.
+  LowerBound bound() const;
+  // Why nothing fits, where that is proven before any search.
+  const std::optional<std::string>& why_nothing_fits() const { return why_nothing_fits_; }
+
+ private:
+  void value_starts(std::vector<Solution> starts);
+  void split(const std::shared_ptr<const Problem>& problem, DeviceId count);
+
+  std::shared_ptr<const Simulator> whole_;
+  Objective objective_;
+  int most_devices_;
+  std::vector<Solution> starts_;
+  std::vector<SubsetProblem> subsets_;
+  bool complete_ = true;
+  std::optional<std::string> why_nothing_fits_;
+};
+
+}  // namespace emplace

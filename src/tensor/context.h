@@ -1,0 +1,59 @@
+// What a partition method is given: a graph and those who share it, how to value plans, plans to
+// begin from, and where to put what it finds.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cost/problem.h"
+
+#include "sim/simulator.h"
+
+#include "tensor/partition_problem.h"
+#include "tensor/plan.h"
+#include "tensor/topology.h"
+
+#include "search/context.h"
+
+namespace emplace {
+
+struct PlanSolution {
+  Plan plan;  // which says what found it
+  Evaluation value = {};
+  Bytes moved = 0;  // between workers
+};
+
+class PartitionContext : public SearchContext<PlanSolution> {
+ public:
+  // `problem` is the input's graph on the cluster that the workers are on, with its ops whole;
+  // `mode` says how long their pieces last. `starts` are plans of this input for these workers. The
+  // input outlives the context.
+  PartitionContext(const PartitionInput& input, std::shared_ptr<const Problem> problem,
+                   WorkerDevices on, CostMode mode = CostMode::kAuto,
+                   const std::vector<Plan>& starts = {});
+
+  const PartitionInput& input() const { return input_; }
+  const Problem& problem() const { return *problem_; }
+  const Cluster& cluster() const { return problem_->cluster(); }
+  const Workers& workers() const { return on_.workers; }
+  const std::vector<DeviceId>& devices() const { return on_.devices; }  // by worker
+
+  // Lowers and simulates the plan, from any thread. Throws an Error when it leaves a worker without
+  // a part.
+  PlanSolution evaluate(Plan plan);
+  // The same, and offers it to the incumbent.
+  Evaluation try_plan(Plan plan);
+  // How many plans were evaluated.
+  std::int64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
+
+ private:
+  const PartitionInput& input_;
+  std::shared_ptr<const Problem> problem_;
+  WorkerDevices on_;
+  CostMode mode_;
+  std::atomic<std::int64_t> evaluations_{0};
+};
+
+}  // namespace emplace

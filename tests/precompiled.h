@@ -1,0 +1,9 @@
+// What nearly every test includes anyway, compiled once.
+#pragma once
+
+#include "base/precompiled.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/simulator.h"

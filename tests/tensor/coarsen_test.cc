@@ -1,0 +1,78 @@
+#include "tensor/coarsen.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "graph/graph_builder.h"
+#include "graph/training.h"
+
+namespace emplace {
+namespace {
+
+const TensorSpec kRow{.shape = {4}, .dtype = DType::kFloat32};
+const TensorSpec kRows{.shape = {2, 4}, .dtype = DType::kFloat32};
+
+class Gradients {
+ public:
+  explicit Gradients(GraphBuilder&& builder)
+      : graph_(training_step(std::move(builder).build())),
+        classes_(coarsen(graph_, Descriptions(graph_),
+                         {.gradients = true, .elementwise = false, .steps = false})) {}
+
+  // Whether the two ops' first outputs are decided together.
+  bool tied(const std::string& a, const std::string& b) const {
+    return classes_.of_tensor[output(a)] == classes_.of_tensor[output(b)];
+  }
+
+ private:
+  TensorId output(const std::string& name) const {
+    const auto op = graph_.find_op(name);
+    if (!op) throw std::logic_error("there is no op " + name);
+    return graph_.outputs(*op)[0];
+  }
+
+  Graph graph_;
+  Classes classes_;
+};
+
+// w [4] -> Expand to [2, 4], which `readers` ops read.
+Gradients expanded(int readers) {
+  GraphBuilder builder("expanded");
+  const auto w = builder.add({.name = "w", .type = "parameter"}, {kRow});
+  const auto shape =
+      builder.add({.name = "shape", .type = "input"}, {{.shape = {2}, .dtype = DType::kInt64}});
+  const auto y = builder.add({.name = "y", .type = "Expand", .inputs = {w[0], shape[0]}}, {kRows});
+  for (int i = 0; i < readers; ++i) {
+    builder.add({.name = "r" + std::to_string(i), .type = "Relu", .inputs = y}, {kRows});
+  }
+  return Gradients(std::move(builder));
+}
+
+TEST(Coarsen, ties_what_expand_summed_up_to_its_input) {
+  EXPECT_TRUE(expanded(1).tied("y/grad/sum", "w"));
+}
+
+TEST(Coarsen, ties_the_sum_of_gradients_to_the_output) {
+  const Gradients gradients = expanded(2);
+  EXPECT_TRUE(gradients.tied("y/grad/sum", "y"));
+  EXPECT_TRUE(gradients.tied("y/grad/sum+", "w"));
+}
+
+TEST(Coarsen, knows_operands_beyond_the_ninth) {
+  GraphBuilder builder("many");
+  std::vector<TensorId> operands;
+  for (int i = 0; i < 12; ++i) {
+    operands.push_back(
+        builder.add({.name = "w" + std::to_string(i), .type = "parameter"}, {kRow})[0]);
+  }
+  builder.add({.name = "y", .type = "Max", .inputs = operands}, {kRow});
+  const Gradients gradients(std::move(builder));
+  EXPECT_TRUE(gradients.tied("y/grad/11", "w11"));
+  EXPECT_TRUE(gradients.tied("y/grad/1", "w1"));
+  EXPECT_FALSE(gradients.tied("y/grad/11", "w1"));
+}
+
+}  // namespace
+}  // namespace emplace
