@@ -22,15 +22,14 @@
 
 #include "placers/all.h"
 
+#include "cli/blas.h"
 #include "run/training_tasks.h"
-#include "learn/blas.h"
 #include "support/trials.h"
 
 namespace {
 
 using namespace emplace;
 using namespace emplace::bench;
-using cli::NamedProblem;
 
 struct Settings {
   std::vector<std::string> graphs;
@@ -74,11 +73,11 @@ struct Score {
 };
 
 RunResult run(const NamedProblem& problem, const Entrant& entrant) {
-  Evaluator evaluator(problem.problem);
+  PlaceContext context(problem.problem);
   Budget budget;  // its clock begins now
   budget.seconds = entrant.budget.seconds;
   budget.evaluations = entrant.budget.evaluations;
-  return run_placer(all_placers(), evaluator, {.placer = entrant.placer}, budget);
+  return run_placer(all_placers(), context, {.placer = entrant.placer}, budget);
 }
 
 std::vector<Score> run_all(const NamedProblem& problem, const std::vector<Entrant>& entrants) {
@@ -141,9 +140,8 @@ void generalise(const Settings& settings) {
   std::vector<Entrant> entrants;
   for (const std::string& text : settings.placers) entrants.push_back(parse(text));
   const std::vector<NamedProblem> problems =
-      cli::cross(cli::list_models(settings.graphs), cli::list_clusters(settings.clusters),
-                 settings.memory, settings.cores);
-  learn::prepare_tensor_operations();
+      cross(list_models(settings.graphs), list_clusters(settings.clusters), settings.memory,
+            settings.cores);
   std::vector<std::vector<Score>> scores(problems.size());
   parallel_for(problems.size(), settings.cores,
                [&](std::size_t i) { scores[i] = run_all(problems[i], entrants); });
@@ -155,6 +153,7 @@ void generalise(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  emplace::cli::prepare_blas();
   Settings settings;
   CLI::App app("Policies on graphs that they may never have seen.");
   app.add_option("--graphs", settings.graphs, "As for emplace train")->required();

@@ -18,12 +18,13 @@
 
 #include "placers/all.h"
 
+#include "cli/blas.h"
 #include "io/readers.h"
-#include "learn/blas.h"
 #include "learn/encoders/additive_attention.h"
 #include "learn/encoders/lstm.h"
 #include "learn/encoders/pair_scores.h"
 #include "learn/nn/module.h"
+#include "learn/nn/single_thread.h"
 
 namespace {
 
@@ -60,7 +61,7 @@ void print_ratio(const char* name, int rounds, const std::function<void()>& loop
 
 void compare_loops(int rounds) {
   using namespace learn;
-  prepare_tensor_operations();
+  const SingleThread single_thread;
   Rng rng(1);
   const auto input = [&](std::vector<std::int64_t> shape, double scale) {
     return (normals(std::move(shape), rng) * scale).requires_grad_(true);
@@ -105,13 +106,13 @@ void time_placers(const std::string& graph, const std::string& cluster, int roun
              "learner", "evaluator", "waiting", "ms per placement");
   for (const MethodInfo* info : all_placers().list()) {
     if (info->family != "learned") continue;
-    Evaluator evaluator(problem);
+    PlaceContext context(problem);
     Budget budget;
     budget.threads = threads;
     std::atomic<bool> enough = false;
     budget.cancelled = &enough;
     TrainingPoint sum;
-    evaluator.training().on_round = [&](const TrainingPoint& point) {
+    context.learning().on_round = [&](const TrainingPoint& point) {
       sum.policy_seconds += point.policy_seconds;
       sum.learner_seconds += point.learner_seconds;
       sum.evaluation_seconds += point.evaluation_seconds;
@@ -119,7 +120,7 @@ void time_placers(const std::string& graph, const std::string& cluster, int roun
       sum.evaluations = point.evaluations;
       if (point.round >= rounds) enough = true;
     };
-    run_placer(all_placers(), evaluator, {{info->key, {}}, std::string(kOwnSchedule), 1}, budget);
+    run_placer(all_placers(), context, {{info->key, {}}, std::string(kOwnSchedule), 1}, budget);
     const auto each = [&](double seconds) {
       return seconds * 1e3 / static_cast<double>(std::max<std::int64_t>(1, sum.evaluations));
     };
@@ -132,6 +133,7 @@ void time_placers(const std::string& graph, const std::string& cluster, int roun
 }  // namespace
 
 int main(int argc, char** argv) {
+  emplace::cli::prepare_blas();
   CLI::App app("Where the time of learning goes.");
   std::string graph;
   std::string cluster = "4xp100";

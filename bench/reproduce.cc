@@ -23,6 +23,7 @@
 
 #include "placers/all.h"
 
+#include "cli/blas.h"
 #include "support/claims.h"
 #include "support/learning_runs.h"
 #include "support/verdicts.h"
@@ -228,6 +229,7 @@ void reproduce(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  emplace::cli::prepare_blas();
   CLI::App app("The papers' comparisons of learned placers, run again.");
   Settings settings;
   Settings quick;

@@ -7,7 +7,7 @@ add_library(emplace_torch SHARED ${learn_sources})
 target_include_directories(emplace_torch PRIVATE src)
 target_link_libraries(emplace_torch PUBLIC emplace PRIVATE ${TORCH_LIBRARIES} ${CMAKE_DL_LIBS}
                       fmt::fmt-header-only $<BUILD_INTERFACE:emplace_warnings>)
-target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition)
+target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition $<$<CONFIG:Release>:-O3>)
 target_precompile_headers(emplace_torch PRIVATE src/learn/nn/torch.h)
 set_target_properties(emplace_torch PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
                       INSTALL_RPATH $ORIGIN)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include "cli/blas.h"
 #include "cli/command.h"
 
 namespace {
@@ -28,6 +29,7 @@ int report(const char* message) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::prepare_blas();
   cli::CommandLine line("emplace", "Decides where every operation of a neural network should run.",
                         "emplace " EMPLACE_VERSION);
   cli::Command& root = line.root();

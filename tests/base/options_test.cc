@@ -111,6 +111,68 @@ TEST(OptionSchema, describes_every_option) {
   EXPECT_EQ(infos[3].range, "bfs, dfs");
 }
 
+enum class Order { kTime, kBytes };
+
+struct Inner {
+  std::int64_t rounds = 3;
+  Order order = Order::kBytes;
+};
+struct Middle {
+  Inner inner = {.rounds = 4};
+  bool forward = true;
+};
+struct Base {
+  double share = 0.5;
+};
+struct Outer : Base {
+  Middle middle = {};
+};
+
+OptionSchema<Outer> nested_schema() {
+  return OptionSchema<Outer>{}
+      .integer("rounds", nested(&Outer::middle, &Middle::inner, &Inner::rounds), 1, 10, "Rounds.")
+      .choice("order", nested(&Outer::middle, &Middle::inner, &Inner::order),
+              {{"time", Order::kTime}, {"bytes", Order::kBytes}}, "Order.")
+      .choice("way", nested(&Outer::middle, &Middle::forward),
+              {{"forward", true}, {"backward", false}}, "Way.")
+      .real(
+          "share", [](Outer& options) -> double& { return options.share; }, 0, 1, "Share.");
+}
+
+TEST(OptionSchema, binds_members_of_members_and_named_values) {
+  const Outer defaults = nested_schema().read({});
+  EXPECT_EQ(defaults.middle.inner.rounds, 4);
+  EXPECT_EQ(defaults.middle.inner.order, Order::kBytes);
+  const Outer options = nested_schema().read(
+      {{"rounds", "7"}, {"order", "time"}, {"way", "backward"}, {"share", "0.25"}});
+  EXPECT_EQ(options.middle.inner.rounds, 7);
+  EXPECT_EQ(options.middle.inner.order, Order::kTime);
+  EXPECT_FALSE(options.middle.forward);
+  EXPECT_EQ(options.share, 0.25);
+}
+
+TEST(OptionSchema, describes_named_values_like_any_choice) {
+  const std::vector<OptionInfo> infos = nested_schema().describe();
+  ASSERT_EQ(infos.size(), 4U);
+  EXPECT_EQ(infos[0].default_value, "4");
+  EXPECT_EQ(infos[1].type, "choice");
+  EXPECT_EQ(infos[1].default_value, "bytes");
+  EXPECT_EQ(infos[1].range, "time, bytes");
+  EXPECT_EQ(infos[2].default_value, "forward");
+  EXPECT_EQ(infos[3].default_value, "0.5");
+}
+
+TEST(OptionSchema, refuses_a_name_that_stands_for_no_value) {
+  EXPECT_THROW(nested_schema().read({{"order", "size"}}), Error);
+  EXPECT_THROW(nested_schema().read({{"way", "true"}}), Error);
+}
+
+TEST(OptionSchema, refuses_a_default_without_a_name) {
+  EXPECT_THROW(OptionSchema<Outer>{}.choice("way", nested(&Outer::middle, &Middle::forward),
+                                            {{"backward", false}}, "Way."),
+               std::logic_error);
+}
+
 TEST(ReadFlag, knows_the_usual_words) {
   for (const char* text : {"true", "yes", "1"}) EXPECT_TRUE(read_flag("f", text)) << text;
   for (const char* text : {"false", "no", "0"}) EXPECT_FALSE(read_flag("f", text)) << text;

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/units/groupings.h"
 #include "learn/methods/episode_policy.h"
 #include "learn/methods/episode_run.h"
 #include "learn/train/state.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {
@@ -61,8 +61,8 @@ struct World {
   explicit World(std::shared_ptr<const Problem> problem_in,
                  const MessagePassingSettings& network = {}, const Budget& budget = {})
       : problem(std::move(problem_in)),
-        evaluator(problem),
-        environment(evaluator, budget, "test"),
+        context(problem),
+        environment(context, budget, "test"),
         policy(units_of(*problem), network, true, torch::kCPU, rng),
         runtimes(*problem, {}) {}
 
@@ -76,7 +76,7 @@ struct World {
 
   Rng rng{3};
   std::shared_ptr<const Problem> problem;
-  Evaluator evaluator;
+  PlaceContext context;
   Environment environment;
   EpisodePolicy policy;
   Runtimes runtimes;
@@ -154,7 +154,7 @@ TEST(PlacementStates, starts_are_those_of_the_simulated_step) {
   World world(chain_and_branch());
   const Placement placement(world.problem->num_ops(), 0);
   const auto result = world.environment.evaluate_with_starts({placement}).get();
-  const Timeline timeline = world.evaluator.simulator()->run(placement, {});
+  const Timeline timeline = world.context.evaluator().simulator()->run(placement, {});
   ASSERT_EQ(result[0].starts.size(), timeline.ops.size());
   for (std::size_t op = 0; op < timeline.ops.size(); ++op) {
     EXPECT_EQ(result[0].starts[op], timeline.ops[op].start) << op;
@@ -185,7 +185,7 @@ TEST(Episodes, runtimes_are_those_of_the_visited_placements) {
   const std::vector<Trajectory> trajectories = world.play(2, world.zeros());
   for (const Trajectory& trajectory : trajectories) {
     for (std::size_t t = 0; t < trajectory.decisions.size(); ++t) {
-      const Evaluation value = world.evaluator.evaluate(
+      const Evaluation value = world.context.evaluator().evaluate(
           world.policy.units().expand(trajectory.decisions[t].state.devices));
       EXPECT_DOUBLE_EQ(trajectory.runtimes[t],
                        world.runtimes({.step = value.step, .overflow = value.overflow}));
@@ -197,7 +197,7 @@ TEST(Episodes, stop_where_the_budget_of_evaluations_does) {
   for (const std::int64_t evaluations : {1, 2, 5, 11}) {
     World world(chain_and_branch(), {}, limited_to(evaluations));
     const std::vector<Trajectory> trajectories = world.play(4, world.zeros());
-    EXPECT_LE(world.evaluator.evaluations(), evaluations);
+    EXPECT_LE(world.context.evaluations(), evaluations);
     EXPECT_FALSE(world.report.complete);
   }
 }
@@ -300,8 +300,8 @@ TEST(Episodes, gradient_is_that_of_the_expected_improvement) {
   }
 }
 
-std::string after_rounds(Method& method, Evaluator& evaluator, Rng& rng, int rounds, int threads) {
-  Environment environment(evaluator, with_threads(threads), "test");
+std::string after_rounds(Method& method, PlaceContext& context, Rng& rng, int rounds, int threads) {
+  Environment environment(context, with_threads(threads), "test");
   for (int round = 0; round < rounds; ++round) {
     TrainingPoint point;
     method.round(environment, rng, point);
@@ -319,16 +319,15 @@ MethodPtr episodes_on(const Problem& problem, EpisodeSettings settings = {}) {
 
 void expect_to_go_on(const std::shared_ptr<const Problem>& problem,
                      const EpisodeSettings& settings) {
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   Rng rng(5);
   const MethodPtr whole = episodes_on(*problem, settings);
-  const std::string expected = after_rounds(*whole, evaluator, rng, 6, 1);
+  const std::string expected = after_rounds(*whole, context, rng, 6, 1);
   Rng rng_again(5);
-  const std::string half =
-      after_rounds(*episodes_on(*problem, settings), evaluator, rng_again, 3, 1);
+  const std::string half = after_rounds(*episodes_on(*problem, settings), context, rng_again, 3, 1);
   const MethodPtr resumed = episodes_on(*problem, settings);
   resumed->load(StateReader(half, "checkpoint"));
-  EXPECT_EQ(after_rounds(*resumed, evaluator, rng_again, 3, 1), expected);
+  EXPECT_EQ(after_rounds(*resumed, context, rng_again, 3, 1), expected);
 }
 
 TEST(Episodes, go_on_from_a_checkpoint_as_if_never_stopped) {
@@ -345,23 +344,23 @@ TEST(Episodes, go_on_from_a_checkpoint_as_if_never_stopped) {
 
 TEST(Episodes, threads_change_nothing) {
   const auto problem = fork_and_join();
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   for (const std::int64_t learned_groups : {0, 4}) {
     std::vector<std::string> results;
     for (const int threads : {1, 4}) {
       Rng rng(5);
       const MethodPtr method = episodes_on(*problem, {.learned_groups = learned_groups});
-      results.push_back(after_rounds(*method, evaluator, rng, 3, threads));
+      results.push_back(after_rounds(*method, context, rng, 3, threads));
     }
     EXPECT_EQ(results[0], results[1]);
   }
 }
 
 // The mean runtime at the end of an episode, over the last rounds.
-double learned_runtime(const Problem& problem, Evaluator& evaluator,
+double learned_runtime(const Problem& problem, PlaceContext& context,
                        const EpisodeSettings& settings, int rounds) {
   const MethodPtr method = episodes_on(problem, settings);
-  Environment environment(evaluator, Budget{}, "test");
+  Environment environment(context, Budget{}, "test");
   Rng rng(2);
   double sum = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -376,19 +375,19 @@ TEST(Episodes, learn_to_split_a_chain_from_a_branch) {
   const auto problem = chain_and_branch();
   for (const EpisodeReward reward :
        {EpisodeReward::kImprovement, EpisodeReward::kTerminal, EpisodeReward::kMinimum}) {
-    Evaluator evaluator(problem);
+    PlaceContext context(problem);
     const EpisodeSettings settings{.reward = reward,
                                    .entropy_weight = 0.1,
                                    .entropy_episodes = 100,
                                    .last_entropy_weight = 0,
                                    .learning_rate = 5e-3,
                                    .learning_episodes = 200};
-    const double at_first = learned_runtime(*problem, evaluator, settings, 10);
-    const double learned = learned_runtime(*problem, evaluator, settings, 200);
+    const double at_first = learned_runtime(*problem, context, settings, 10);
+    const double learned = learned_runtime(*problem, context, settings, 200);
     // The chain of 400 us on one device, the branch on the other.
     const double best = 400.0 / 700.0;
-    EXPECT_EQ(evaluator.incumbent().value()->step, 400'000);
-    EXPECT_TRUE(evaluator.incumbent().value()->fits());
+    EXPECT_EQ(context.incumbent().value()->step, 400'000);
+    EXPECT_TRUE(context.incumbent().value()->fits());
     EXPECT_GT(at_first, 1.3 * best);
     EXPECT_LT(learned, 1.05 * best) << static_cast<int>(reward);
   }
@@ -396,7 +395,7 @@ TEST(Episodes, learn_to_split_a_chain_from_a_branch) {
 
 TEST(Episodes, learn_groups_together_with_their_devices) {
   const auto problem = chain_and_branch();
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   const EpisodeSettings settings{.learned_groups = 3,
                                  .entropy_weight = 0.1,
                                  .entropy_episodes = 50,
@@ -406,12 +405,12 @@ TEST(Episodes, learn_groups_together_with_their_devices) {
   const MethodPtr method = episodes_on(*problem, settings);
   Rng rng(2);
   const auto weights = [&](int rounds) {
-    const std::string state = after_rounds(*method, evaluator, rng, rounds, 1);
+    const std::string state = after_rounds(*method, context, rng, rounds, 1);
     return StateReader(state, "state").tensor("policy.grouper.hidden.weight");
   };
   const torch::Tensor first = weights(1);
   EXPECT_FALSE(torch::equal(first, weights(40)));
-  const std::optional<Solution> best = evaluator.incumbent().best();
+  const std::optional<Solution> best = context.incumbent().best();
   ASSERT_TRUE(best);
   check_placement(*problem, best->placement);
   EXPECT_TRUE(best->value.fits());
@@ -420,13 +419,13 @@ TEST(Episodes, learn_groups_together_with_their_devices) {
 
 TEST(Episodes, imitate_a_placement) {
   const auto problem = chain_and_branch();
-  Evaluator evaluator(problem);
-  Environment environment(evaluator, Budget{}, "test");
+  PlaceContext context(problem);
+  Environment environment(context, Budget{}, "test");
   Placement goal(problem->num_ops(), 1);
   for (OpId op = 0; op < problem->num_ops(); ++op) {
     if (problem->graph().op_name(op).find('c') != std::string::npos) goal[op] = 0;
   }
-  const Evaluation value = evaluator.evaluate(goal);
+  const Evaluation value = context.evaluator().evaluate(goal);
   const auto cost_of_an_episode = [&](bool imitated) {
     const MethodPtr method = episodes_on(*problem, {.greedy_every = 0});
     Rng rng(4);

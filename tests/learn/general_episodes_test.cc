@@ -8,10 +8,10 @@
 #include "learn/general/episode_agent.h"
 #include "learn/general/general_episode_policy.h"
 #include "learn/general/kinds.h"
-#include "learn/units/groupings.h"
 #include "learn/methods/episode_run.h"
 #include "learn/nn/optimizer.h"
 #include "learn/train/state.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {
@@ -42,8 +42,8 @@ std::shared_ptr<const Problem> chain(int devices, int length = 4) {
 struct World {
   explicit World(std::shared_ptr<const Problem> problem_in)
       : problem(std::move(problem_in)),
-        evaluator(problem),
-        environment(evaluator, Budget{}, "test"),
+        context(problem),
+        environment(context, Budget{}, "test"),
         policy(group_by_colocation(*problem), kSmall, torch::kCPU, rng),
         runtimes(*problem, {}) {}
 
@@ -66,7 +66,7 @@ struct World {
 
   Rng rng{3};
   std::shared_ptr<const Problem> problem;
-  Evaluator evaluator;
+  PlaceContext context;
   Environment environment;
   GeneralEpisodePolicy policy;
   Runtimes runtimes;
@@ -143,7 +143,8 @@ TEST(GeneralEpisodes, gradient_is_that_of_the_decisions) {
     }
     return sum;
   };
-  const std::vector<torch::Tensor> gradient = gradient_of(world.policy, decisions, 0, 1).by_parameter;
+  const std::vector<torch::Tensor> gradient =
+      gradient_of(world.policy, decisions, 0, 1).by_parameter;
   double square = 0;
   for (const torch::Tensor& part : gradient) square += part.pow(2).sum().item<double>();
   ASSERT_GT(square, 0);
@@ -181,14 +182,14 @@ TEST(GeneralEpisodes, know_what_is_where) {
 TEST(GeneralEpisodes, propose_the_same_whatever_the_chance) {
   const auto problem = fork_and_join(3);
   const auto proposed = [&](std::uint64_t seed) {
-    Evaluator evaluator(problem);
-    Environment environment(evaluator, Budget{}, "test");
+    PlaceContext context(problem);
+    Environment environment(context, Budget{}, "test");
     const GeneralAgentPtr agent = agent_on(*problem);
     agent->use(std::vector<DeviceId>{0, 2});
     Rng rng(seed);
     agent->propose(1, environment, rng);
-    EXPECT_LE(evaluator.evaluations(), 9);
-    return evaluator.incumbent().best()->placement;
+    EXPECT_LE(context.evaluations(), 9);
+    return context.incumbent().best()->placement;
   };
   const Placement placement = proposed(1);
   EXPECT_EQ(proposed(2), placement);
@@ -197,8 +198,8 @@ TEST(GeneralEpisodes, propose_the_same_whatever_the_chance) {
 
 TEST(GeneralEpisodes, have_nothing_to_decide_on_one_device) {
   const auto problem = fork_and_join(3);
-  Evaluator evaluator(problem);
-  Environment environment(evaluator, Budget{}, "test");
+  PlaceContext context(problem);
+  Environment environment(context, Budget{}, "test");
   const GeneralAgentPtr agent = agent_on(*problem);
   agent->use(std::vector<DeviceId>{1});
   Rng rng(1);
@@ -208,7 +209,7 @@ TEST(GeneralEpisodes, have_nothing_to_decide_on_one_device) {
     EXPECT_EQ(part.abs().sum().item<float>(), 0);
   }
   agent->propose(1, environment, rng);
-  EXPECT_EQ(evaluator.incumbent().best()->placement, Placement(problem->num_ops(), 1));
+  EXPECT_EQ(context.incumbent().best()->placement, Placement(problem->num_ops(), 1));
 }
 
 // What follows from three rounds, perhaps with a checkpoint before the last.
@@ -231,8 +232,8 @@ std::vector<torch::Tensor> last_gradient(const Problem& problem, Environment& en
 
 TEST(GeneralEpisodes, go_on_from_a_checkpoint_as_if_never_stopped) {
   const auto problem = fork_and_join(3);
-  Evaluator evaluator(problem);
-  Environment environment(evaluator, Budget{}, "test");
+  PlaceContext context(problem);
+  Environment environment(context, Budget{}, "test");
   const std::vector<torch::Tensor> whole = last_gradient(*problem, environment, false);
   const std::vector<torch::Tensor> parts = last_gradient(*problem, environment, true);
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(torch::equal(whole[i], parts[i]));
@@ -240,22 +241,22 @@ TEST(GeneralEpisodes, go_on_from_a_checkpoint_as_if_never_stopped) {
 
 TEST(GeneralEpisodes, obey_the_budget) {
   const auto problem = fork_and_join(2);
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   Budget budget;
   budget.evaluations = 10;
-  Environment environment(evaluator, budget, "test");
+  Environment environment(context, budget, "test");
   const GeneralAgentPtr agent = agent_on(*problem);
   Rng rng(1);
   TrainingPoint point;
   EXPECT_FALSE(agent->explore(environment, rng, point));
   agent->propose(3, environment, rng);
-  EXPECT_LE(evaluator.evaluations(), 10);
+  EXPECT_LE(context.evaluations(), 10);
 }
 
 TEST(GeneralEpisodes, imitation_makes_a_placement_likely) {
   const auto problem = fork_and_join(3);
-  Evaluator evaluator(problem);
-  Environment environment(evaluator, Budget{}, "test");
+  PlaceContext context(problem);
+  Environment environment(context, Budget{}, "test");
   const GeneralAgentPtr agent = agent_on(*problem);
   Placement goal(problem->num_ops(), 2);
   goal[0] = goal[1] = 0;  // nothing like slices
@@ -276,8 +277,8 @@ TEST(GeneralEpisodes, imitation_makes_a_placement_likely) {
 
 TEST(GeneralEpisodes, learn_from_what_they_explore) {
   const auto problem = chain(2, 6);  // what is exchanged takes half as long as the ops
-  Evaluator evaluator(problem);
-  Environment environment(evaluator, Budget{}, "test");
+  PlaceContext context(problem);
+  Environment environment(context, Budget{}, "test");
   const GeneralAgentPtr agent = agent_on(*problem);
   Optimizer optimizer({.learning_rate = 0.01, .clip_norm = 1});
   Rng rng(4);

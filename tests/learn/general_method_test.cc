@@ -15,9 +15,9 @@
 
 #include "placers/all.h"
 
+#include "learn/general/agent.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
-#include "learn/general/agent.h"
 #include "learn/general/shipped.h"
 #include "learn/train/state.h"
 #include "support/timed_graph.h"
@@ -68,9 +68,9 @@ Budget limited_to(std::int64_t evaluations) {
 
 RunResult place(const std::shared_ptr<const Problem>& problem, const std::string& spec,
                 std::uint64_t seed = 1, std::int64_t evaluations = 2000) {
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   RunResult result =
-      run_placer(all_placers(), evaluator, {.placer = MethodSpec::parse(spec), .seed = seed},
+      run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec), .seed = seed},
                  limited_to(evaluations));
   check_placement(*problem, result.result.placement);
   return result;
@@ -140,12 +140,12 @@ TEST_P(TrainedPolicy, obeys_the_budget) {
 // Saved at the end; `resume` goes on from what another saved.
 std::string checkpoint_of(const std::shared_ptr<const Problem>& problem, const std::string& spec,
                           std::int64_t evaluations, const std::string& resume = {}) {
-  Evaluator evaluator(problem);
+  PlaceContext context(problem);
   std::string saved;
-  evaluator.training().save = [&](std::string_view bytes) { saved = bytes; };
-  evaluator.training().resume = resume;
-  evaluator.training().resume_name = "checkpoint";
-  run_placer(all_placers(), evaluator, {.placer = MethodSpec::parse(spec), .seed = 5},
+  context.learning().save = [&](std::string_view bytes) { saved = bytes; };
+  context.learning().resume = resume;
+  context.learning().resume_name = "checkpoint";
+  run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec), .seed = 5},
              limited_to(evaluations));
   return saved;
 }

@@ -4,12 +4,12 @@
 
 #include "learn/encoders/deep_graph_infomax.h"
 #include "learn/encoders/gcn.h"
-#include "learn/general/kinds.h"
 #include "learn/general/agent.h"
+#include "learn/general/kinds.h"
 #include "learn/general/sequence_policy.h"
 #include "learn/nn/gradients.h"
-#include "learn/units/groupings.h"
 #include "learn/nn/optimizer.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

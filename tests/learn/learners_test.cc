@@ -5,14 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/units/groupings.h"
-#include "learn/learners/learner.h"
 #include "learn/learners/cross_entropy.h"
+#include "learn/learners/learner.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
 #include "learn/methods/method.h"
 #include "learn/policies/table.h"
 #include "learn/train/trainer.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {
@@ -110,16 +110,16 @@ class Learners : public testing::TestWithParam<LearnerCase> {
   };
 
   Ending learn(const std::shared_ptr<const Problem>& problem, const CostSettings& cost) {
-    Evaluator evaluator(problem);
+    PlaceContext context(problem);
     Budget budget;
     budget.evaluations = 6400;
     std::vector<TrainingPoint> points;
-    evaluator.training().on_round = [&](const TrainingPoint& point) { points.push_back(point); };
+    context.learning().on_round = [&](const TrainingPoint& point) { points.push_back(point); };
     const MethodPtr method = sample_and_learn(table_policy(group_by_colocation(*problem), "cpu"),
                                               GetParam().make(*problem, cost));
-    Environment environment(evaluator, budget, "test");
+    Environment environment(context, budget, "test");
     train(*method, environment, Rng(4), {.key = "test"});
-    EXPECT_EQ(evaluator.evaluations(), 6400);
+    EXPECT_EQ(context.evaluations(), 6400);
     Ending ending;
     constexpr std::size_t kLast = 20;
     for (std::size_t i = points.size() - kLast; i < points.size(); ++i) {

@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 
+#include "learn/general/agent.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
-#include "learn/general/agent.h"
 #include "learn/train/state.h"
 #include "support/timed_graph.h"
 
@@ -44,7 +44,7 @@ std::vector<TrainingTask> two_tasks() {
 }
 
 MultiGraphSettings settings_of(const std::string& kind, std::int64_t imitation_steps,
-                            std::int64_t steps) {
+                               std::int64_t steps) {
   return {.kind = kind,
           .network = kSmall,
           .imitation_steps = imitation_steps,
@@ -53,7 +53,8 @@ MultiGraphSettings settings_of(const std::string& kind, std::int64_t imitation_s
 }
 
 TrainedPolicy trained(const MultiGraphSettings& settings, const std::string& begin_from = {},
-              const Budget& budget = {}, std::uint64_t seed = 1, const TrainingHooks& hooks = {}) {
+                      const Budget& budget = {}, std::uint64_t seed = 1,
+                      const TrainingHooks& hooks = {}) {
   return train_on_graphs(two_tasks(), settings, begin_from, "a card", budget, Rng(seed), hooks);
 }
 
@@ -148,7 +149,8 @@ TEST(MultiGraphTrainer, skips_what_has_no_example) {
     EXPECT_EQ(report.phase, "practice");
     ++steps;
   };
-  const TrainedPolicy result = train_on_graphs(tasks, settings_of("gdp", 3, 2), {}, "", {}, Rng(1), hooks);
+  const TrainedPolicy result =
+      train_on_graphs(tasks, settings_of("gdp", 3, 2), {}, "", {}, Rng(1), hooks);
   EXPECT_TRUE(result.whole);
   EXPECT_EQ(steps, 2);
 }

@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 
+#include "learn/general/agent.h"
 #include "learn/general/general_method.h"
 #include "learn/general/kinds.h"
-#include "learn/general/agent.h"
 #include "learn/general/shipped.h"
 #include "learn/nn/module.h"
 #include "support/timed_graph.h"
@@ -53,7 +53,7 @@ std::shared_ptr<const Problem> two_ops() {
   return compile_timed(graph.build(), gpu_cluster(2));
 }
 
-// Of a agent of this kind and width, which the file says is of another.
+// Of an agent of this kind and width, which the file says is of another.
 std::string policy_of(const std::string& kind, std::int64_t width, std::int64_t said) {
   Rng rng(1);
   const GeneralAgentPtr agent = make_agent(kind, *two_ops(), {.width = width}, "cpu", rng);

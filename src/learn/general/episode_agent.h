@@ -1,4 +1,4 @@
-// A agent that moves one unit after the other and learns from how that changes the time of a step
+// An agent that moves one unit after the other and learns from how that changes the time of a step
 // (Placeto).
 #pragma once
 

@@ -1,3 +1,18 @@
+// Minimises the sum over problems of what each agent minimises, by gradient steps on parameters
+// that all agents share.
+//
+// There are three phases, each with an Adam of its own whose rate falls to a tenth: the encoder
+// alone, imitation of examples, practice. A step takes a few of the tasks, all of them in turn,
+// adds up their gradients in the order of the tasks, and steps; in practice it does so several
+// times on what was explored once, as PPO has it. A step costs what its tasks cost: a round of
+// exploration each, and a gradient for every epoch.
+//
+// Invariants: before any agent works its parameters are set to those of the first agent, the only
+// ones that an optimizer changes; a task's random numbers depend on the step and the task alone,
+// and nobody shares a context. So tasks may be worked on side by side, and the policy does not
+// depend on threads. Stopping between steps leaves a policy that is as good as the steps so far.
+//
+// Zhou et al., "GDP: Generalized Device Placement for Dataflow Graphs", 2019 (GDP-batch).
 #include "learn/general/multi_graph_trainer.h"
 
 #include <algorithm>
@@ -53,7 +68,7 @@ class MultiGraphTrainer {
     if (!begin_from.empty()) {
       const PolicyFile file(begin_from, "the policy to begin from");
       require_same(file);
-      file.load_into(master());
+      file.load_into(shared_parameters());
     }
   }
 
@@ -81,10 +96,10 @@ class MultiGraphTrainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // The first agent's parameters are everybody's.
-  Parameters& master() { return states_.front().agent->parameters(); }
+  // The first agent's are everybody's.
+  Parameters& shared_parameters() { return states_.front().agent->parameters(); }
   std::string bytes() {
-    return policy_bytes(settings_.kind, settings_.network, master(),
+    return policy_bytes(settings_.kind, settings_.network, shared_parameters(),
                         card_ + fmt::format("steps taken: {}\n", taken_));
   }
 
@@ -191,7 +206,7 @@ class MultiGraphTrainer {
   template <class Work>
   bool take_step(const std::vector<std::size_t>& chosen, const Rng& rng, std::int64_t epoch,
                  Optimizer& optimizer, const Work& work) {
-    const std::vector<torch::Tensor> values = master().values();
+    const std::vector<torch::Tensor> values = shared_parameters().values();
     std::vector<char> learned(chosen.size());
     parallel_for_tensors(chosen.size(), budget_.threads, [&](std::size_t i) {
       TaskState& state = states_[chosen[i]];
@@ -210,7 +225,7 @@ class MultiGraphTrainer {
       }
     }
     if (sum.empty()) return false;
-    optimizer.step(master().tensors(), std::move(sum));
+    optimizer.step(shared_parameters().tensors(), std::move(sum));
     return true;
   }
 

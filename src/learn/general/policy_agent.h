@@ -1,4 +1,4 @@
-// A agent that samples whole placements and learns by PPO (GDP, Mars).
+// An agent that samples whole placements and learns by PPO (GDP, Mars).
 #pragma once
 
 #include "learn/general/agent.h"

@@ -1,3 +1,24 @@
+// Rounds of Placeto: one round is one episode of several workers, then one gradient step.
+//
+// An episode visits the units in turn, `passes` times, and each visit may move the unit; every
+// state on the way is evaluated, so a round costs workers * (passes * units + 1) evaluations at
+// most and as many rows of the policy. The gradient is REINFORCE's: the sum over visits of -(return
+// - baseline)
+// * grad log p, with undiscounted returns (learn/methods/episode_rewards.h) and, for every visit,
+// the mean return of the latest episodes as baseline. Subtracting it leaves the gradient's
+// expectation as it is as far as it does not depend on the decision; the episode's own returns are
+// part of the mean, as published, so the estimate is a little too small.
+//
+// Invariants:
+// * Whatever outlasts an episode (the best state, the placement to begin from) is kept by units
+// that
+//   do not change: where groups are learned, each episode has units of its own.
+// * An episode that the budget cuts short changes nothing, not even the random numbers: a resumed
+// run
+//   plays it whole, and ends as one that was never stopped.
+//
+// Addanki et al., "Placeto: Learning Generalizable Device Placement Algorithms for Distributed
+// Machine Learning", NeurIPS 2019.
 #include "learn/methods/episodes.h"
 
 #include <algorithm>
