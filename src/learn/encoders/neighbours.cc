@@ -22,8 +22,9 @@ torch::Tensor reduce_bags(const torch::Tensor& x, const torch::Tensor& offsets,
                                           /*include_last_offset=*/true));
 }
 
-// The gradient of a sum over lists is a sum over the lists turned around: two to eight times as
-// fast as embedding_bag's own gradient, which sorts the edges every time (bench/policies).
+// The gradient of a sum over lists is a sum over the lists turned around: 3.3 times as fast as
+// embedding_bag's own gradient, which sorts the edges every time, at 4773 edges and width 64
+// (bench/policies).
 struct WeightedSum : Function<WeightedSum> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
                                const torch::Tensor& offsets, const torch::Tensor& members,

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <memory>
+#include <string>
 #include <type_traits>
 
 #include <fmt/core.h>
@@ -26,6 +27,12 @@ typename States::key_type key_of(const States&, const torch::Tensor& parameter) 
   }
 }
 
+double norm_of(const std::vector<torch::Tensor>& gradients) {
+  std::vector<torch::Tensor> norms;
+  for (const torch::Tensor& gradient : gradients) norms.push_back(gradient.norm());
+  return norms.empty() ? 0 : torch::stack(norms).norm().item<double>();
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerSettings& settings) : settings_(settings) {}
@@ -42,9 +49,9 @@ double Optimizer::step(const std::vector<torch::Tensor>& parameters,
                        const std::vector<torch::Tensor>& gradients, double rate_factor) {
   begin(parameters);
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = gradients[i];
-  const double most =
-      settings_.clip_norm > 0 ? settings_.clip_norm : std::numeric_limits<double>::infinity();
-  const double norm = torch::nn::utils::clip_grad_norm_(parameters_, most);
+  const double norm = settings_.clip_norm > 0
+                          ? torch::nn::utils::clip_grad_norm_(parameters_, settings_.clip_norm)
+                          : norm_of(gradients);
   if (std::isfinite(norm)) {  // a step along another would destroy the policy
     steps_of_->param_groups()[0].options().set_lr(rate_factor * rate());
     steps_of_->step();
