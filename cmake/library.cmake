@@ -9,8 +9,8 @@ if(EMPLACE_DEVELOPER)
   target_compile_options(emplace_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                          -Wno-sign-conversion -Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # GCC 12 sees overlaps in the standard library's own string operations (GCC bug 105329).
-    target_compile_options(emplace_warnings INTERFACE -Wno-restrict)
+    # GCC 12 sees overlaps and broken bounds in the standard library's own strings (GCC bug 105329).
+    target_compile_options(emplace_warnings INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
   endif()
 endif()
 
@@ -45,14 +45,8 @@ add_library(emplace_other OBJECT ${other_sources} ${method_sources})
 target_compile_definitions(emplace_other PRIVATE EMPLACE_VERSION="${PROJECT_VERSION}")
 foreach(part emplace_fast emplace_other)
   target_link_libraries(${part} PRIVATE emplace_private emplace_warnings)
-  target_precompile_headers(${part} PRIVATE src/base/precompiled.h)
+  target_precompile_headers(${part} PRIVATE cmake/precompiled.h)
 endforeach()
-
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 sees bounds broken in the standard library's own strings (GCC bug 105329).
-  set_source_files_properties(src/stream/solve.cc src/cost/fusion.cc PROPERTIES COMPILE_OPTIONS
-                              "-Wno-array-bounds;-Wno-stringop-overflow")
-endif()
 
 add_library(emplace SHARED)
 target_link_libraries(emplace PRIVATE emplace_fast emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})

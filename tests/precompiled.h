@@ -1,7 +1,7 @@
 // What nearly every test includes anyway, compiled once.
 #pragma once
 
-#include "base/precompiled.h"
+#include "../cmake/precompiled.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

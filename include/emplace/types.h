@@ -40,11 +40,11 @@ class Id {
   Number value_ = 0;
 };
 
-using OpId = std::uint32_t;
-using TensorId = std::uint32_t;
-using GroupId = std::uint32_t;  // ops that must share a device
-using DeviceId = std::uint16_t;
-using ChannelId = std::uint32_t;  // what transfers between devices queue for
+using OpId = Id<struct OpTag, std::uint32_t>;
+using TensorId = Id<struct TensorTag, std::uint32_t>;
+using GroupId = Id<struct GroupTag, std::uint32_t>;  // ops that must share a device
+using DeviceId = Id<struct DeviceTag, std::uint16_t>;
+using ChannelId = Id<struct ChannelTag, std::uint32_t>;  // what transfers between devices queue for
 
 inline constexpr OpId kNoOp = std::numeric_limits<std::uint32_t>::max();
 inline constexpr DeviceId kNoDevice = std::numeric_limits<std::uint16_t>::max();
@@ -60,3 +60,8 @@ inline constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 std::string version();
 
 }  // namespace emplace
+
+template <class Tag, class Number>
+struct std::hash<emplace::Id<Tag, Number>> {
+  std::size_t operator()(emplace::Id<Tag, Number> id) const { return std::hash<Number>{}(id); }
+};

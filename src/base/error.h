@@ -8,6 +8,8 @@
 #include <emplace/error.h>
 #include <fmt/format.h>
 
+#include "base/ids.h"
+
 namespace emplace {
 
 template <class... Args>

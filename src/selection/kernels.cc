@@ -1,16 +1,10 @@
 #include "selection/kernels.h"
 
-// Compiled for several generations of processors, of which the program takes its own.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define EMPLACE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define EMPLACE_CLONES
-#endif
+#include "base/simd.h"
 
 namespace emplace {
 
-EMPLACE_CLONES
+EMPLACE_FOR_EACH_PROCESSOR
 void min_plus(double* out, const double* from, const double* table, std::size_t rows,
               std::size_t width) {
   double* __restrict result = out;

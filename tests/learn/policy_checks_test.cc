@@ -5,16 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include "learn/general/attention_policy.h"
 #include "learn/general/sequence_policy.h"
-#include "learn/units/groupings.h"
 #include "learn/learners/learner.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
+#include "learn/policies/policy.h"
 #include "learn/policies/segment_attention.h"
 #include "learn/policies/segment_seq2seq.h"
 #include "learn/policies/seq2seq.h"
 #include "learn/policies/table.h"
-#include "learn/policies/policy.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
 
@@ -56,6 +57,17 @@ std::vector<PolicyCase> policy_cases() {
       {"segments_on_any_devices",
        [](const Problem& problem, Rng& rng) {
          return general_sequence_policy(group_by_colocation(problem), {.width = 8}, "cpu", rng);
+       }},
+      {"attention_on_any_devices",
+       [](const Problem& problem, Rng& rng) {
+         return general_attention_policy(group_by_colocation(problem), {.width = 8, .layers = 1},
+                                         "cpu", rng);
+       }},
+      {"attention_on_any_devices_without_superposition",
+       [](const Problem& problem, Rng& rng) {
+         return general_attention_policy(group_by_colocation(problem),
+                                         {.width = 8, .layers = 2, .superposition = false}, "cpu",
+                                         rng);
        }},
       {"segment_attention",
        [](const Problem& problem, Rng& rng) {

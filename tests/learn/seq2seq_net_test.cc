@@ -47,6 +47,19 @@ TEST_P(Seq2SeqTest, scores_equal_those_of_sampling) {
   }
 }
 
+TEST_P(Seq2SeqTest, samples_as_plain_operations_do) {
+  for (const torch::Tensor& noise : {torch::Tensor(), noise_}) {
+    Seq2SeqState by_loops, by_operations;
+    const Seq2Seq::Decoded loops = net_.sample(inputs_, mask_, uniform_, noise, &by_loops);
+    const Seq2Seq::Decoded plain =
+        net_.sample_plainly(inputs_, mask_, uniform_, noise, &by_operations);
+    EXPECT_TRUE(torch::equal(loops.actions, plain.actions));
+    EXPECT_TRUE(torch::allclose(loops.distributions, plain.distributions, 1e-5, 1e-5));
+    EXPECT_TRUE(torch::allclose(by_loops.decoder_h, by_operations.decoder_h, 1e-5, 1e-5));
+    EXPECT_TRUE(torch::equal(by_loops.previous, by_operations.previous));
+  }
+}
+
 TEST_P(Seq2SeqTest, likeliest_devices_are_chosen_without_random_numbers) {
   const Seq2Seq::Decoded decoded = net_.sample(inputs_, mask_, {});
   EXPECT_EQ(decoded.actions.sizes(), (std::vector<std::int64_t>{1, kSteps}));

@@ -1,6 +1,10 @@
 #include "learn/train/state.h"
 
+#include <cstring>
+#include <functional>
+
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "base/error.h"
 
@@ -48,6 +52,58 @@ TEST(State, damage_is_found_wherever_it_is) {
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_NE(error_of([&] { StateReader(bytes.substr(0, length), "x"); }), "no error") << length;
   }
+}
+
+// With the checksum that it should have.
+std::string repaired(std::string bytes) {
+  const std::size_t body = bytes.size() - 8;
+  const auto sum =
+      static_cast<std::int64_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), body));
+  std::memcpy(bytes.data() + body, &sum, 8);
+  return bytes;
+}
+
+void read_all(const std::string& bytes) {
+  const StateReader state(bytes, "run.checkpoint");
+  state.integers("whole");
+  state.real("real");
+  state.text("text");
+  state.load("tensor", torch::zeros({2, 3}));
+}
+
+// Under a right checksum values may change unseen, but nothing else may happen than an Error: no
+// other exception, no allocation of what lengths say (address sanitizers see what is read beyond).
+TEST(State, what_is_made_to_deceive_is_refused_by_name) {
+  const std::string bytes = example();
+  int refused = 0;
+  for (std::size_t i = 0; i + 8 < bytes.size(); ++i) {
+    for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      std::string changed = bytes;
+      changed[i] = static_cast<char>(value);
+      try {
+        read_all(repaired(changed));
+      } catch (const Error& error) {
+        ++refused;
+        EXPECT_TRUE(std::string(error.what()).starts_with("run.checkpoint: ")) << error.what();
+      }
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(bytes.size()));
+}
+
+TEST(State, malformed_entries_are_named) {
+  const std::string bytes = example();
+  // The number of bytes of an entry follows its kind and its number of dimensions.
+  const auto with_size = [&](const std::string& name, char kind, std::int64_t size) {
+    std::string changed = bytes;
+    std::memcpy(changed.data() + changed.find(name + kind) + name.size() + 9, &size, 8);
+    return error_of([&] { StateReader(repaired(changed), "run.checkpoint"); });
+  };
+  EXPECT_NE(with_size("text", 't', std::int64_t{1} << 62).find("'text'"), std::string::npos);
+  EXPECT_NE(with_size("text", 't', -1).find("a length of -1"), std::string::npos);
+  EXPECT_NE(with_size("whole", 'i', 15).find("'whole'"), std::string::npos);
+  // The first dimension of a tensor is where others have their number of bytes.
+  EXPECT_NE(with_size("tensor", 'f', std::int64_t{1} << 61).find("'tensor'"), std::string::npos);
 }
 
 TEST(State, says_what_is_missing_or_of_another_size) {

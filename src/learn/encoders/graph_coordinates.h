@@ -8,13 +8,13 @@
 
 #include "base/rng.h"
 
-#include "learn/features/features.h"
+#include "learn/nn/torch.h"
 #include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 
-// `count` columns with a mean square of 1, none beyond 3; those that a small graph has no use for
-// are 0. The random numbers are where the iteration begins.
-Matrix graph_coordinates(const UnitGraph& units, std::int64_t count, Rng& rng);
+// [units, count] on the CPU: columns with a mean square of 1, no entry beyond 3; those that a graph
+// of fewer units has no use for are 0. The random numbers are where the iteration begins.
+torch::Tensor graph_coordinates(const UnitGraph& units, std::int64_t count, Rng& rng);
 
 }  // namespace emplace::learn

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "learn/encoders/narrow_layer.h"
-
 namespace emplace::learn {
 namespace {
 
@@ -43,7 +41,8 @@ std::vector<float> edge_weights(const Csr<std::uint32_t>& lists, Aggregate aggre
 }
 
 torch::Tensor has_neighbours(const Csr<std::uint32_t>& lists, torch::Device device) {
-  torch::Tensor heard = torch::zeros({static_cast<std::int64_t>(lists.size()), 1}, torch::kFloat32);
+  torch::Tensor heard =
+      torch::zeros({static_cast<std::int64_t>(lists.size()), 1, 1}, torch::kFloat32);
   for (std::size_t node = 0; node < lists.size(); ++node) {
     heard.data_ptr<float>()[node] = lists[node].empty() ? 0 : 1;
   }
@@ -62,7 +61,8 @@ FeedForward::FeedForward(Parameters& parameters, const std::string& name,
 
 torch::Tensor FeedForward::operator()(torch::Tensor rows) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    rows = narrow_layer(layers_[i], rows, relu_after_ || i + 1 < layers_.size());
+    rows = layers_[i](rows);
+    if (relu_after_ || i + 1 < layers_.size()) rows = torch::relu(rows);
   }
   return rows;
 }
@@ -157,9 +157,13 @@ torch::Tensor MessagePassing::pass(const Direction& direction,
 }
 
 torch::Tensor MessagePassing::encode(const torch::Tensor& features) const {
+  // Nodes before samples, as sums over neighbours want it.
+  const torch::Tensor by_node = features.transpose(0, 1);
   const torch::Tensor embedded =
-      embed_(features.reshape({-1, features.size(2)})).view(features.sizes());
-  return torch::cat({pass(forward_, embedded), pass(backward_, embedded)}, 2);
+      embed_(by_node.reshape({-1, features.size(2)})).view(by_node.sizes());
+  return torch::cat({pass(forward_, embedded), pass(backward_, embedded)}, 2)
+      .transpose(0, 1)
+      .contiguous();
 }
 
 torch::Tensor MessagePassing::pool(std::size_t kind, const torch::Tensor& encoded,

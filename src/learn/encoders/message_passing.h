@@ -67,7 +67,7 @@ class MessagePassing {
  private:
   struct Direction {
     Neighbours neighbours;
-    torch::Tensor heard;  // [nodes, 1]: 1 where a node has neighbours
+    torch::Tensor heard;  // [nodes, 1, 1]: 1 where a node has neighbours
     FeedForward before;
     FeedForward after;
   };

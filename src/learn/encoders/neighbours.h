@@ -1,8 +1,8 @@
 // Sums and maxima over the neighbours of every node: linear in the number of edges, with gradients.
-// On the CPU by loops over flat lists, elsewhere by libtorch's gather and scatter operations.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/csr.h"
 
@@ -17,23 +17,26 @@ class Neighbours {
   Neighbours(const Csr<std::uint32_t>& lists, const std::vector<float>& weights,
              torch::Device device);
 
-  std::int64_t nodes() const { return offsets_.size(0) - 1; }
-  std::int64_t edges() const { return sources_.size(0); }
+  std::int64_t nodes() const { return heard_.offsets.size(0) - 1; }
+  std::int64_t edges() const { return heard_.members.size(0); }
 
-  // x is [nodes, width] or [batch, nodes, width]; so is the result. Rows without neighbours are 0.
+  // x is [nodes, ...]; so is the result. Rows without neighbours are 0.
   torch::Tensor sum(const torch::Tensor& x) const;
   // Without weights. The gradient goes to the first of equal maxima.
   torch::Tensor max(const torch::Tensor& x) const;
 
  private:
-  torch::Tensor offsets_;  // int64 [nodes + 1]
-  torch::Tensor sources_;  // int64 [edges]: whom the edge comes from, by target
-  torch::Tensor targets_;  // int64 [edges]
-  torch::Tensor weights_;  // [edges]
-  // The same edges by source, for the gradient of sums.
-  torch::Tensor back_offsets_;
-  torch::Tensor back_targets_;
-  torch::Tensor back_weights_;
+  // The edges of node i are offsets[i] .. offsets[i + 1].
+  struct Bags {
+    torch::Tensor offsets;  // int64 [nodes + 1]
+    torch::Tensor members;  // int64 [edges]: the nodes at the other ends
+    torch::Tensor weights;  // [edges]
+  };
+  static Bags bags(const Csr<std::uint32_t>& lists, const std::vector<float>& weights,
+                   torch::Device device);
+
+  Bags heard_;    // by the node that hears
+  Bags telling_;  // by the node that is heard: for the gradient of sums
 };
 
 }  // namespace emplace::learn

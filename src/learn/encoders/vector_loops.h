@@ -1,4 +1,4 @@
-// What hand-written loops over floats are made of: arithmetic that compilers turn into vector
+// Functions of floats for hand-written loops: arithmetic that compilers turn into vector
 // instructions, which the standard library's functions prevent.
 #pragma once
 
@@ -6,38 +6,12 @@
 #include <cmath>
 #include <cstdint>
 
-// Compiles a function for newer processors too; the one that runs is chosen when the program
-// starts.
-// (Not under the address sanitizer, which is not up by then.)
-#if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)
-#define EMPLACE_FOR_EACH_PROCESSOR \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define EMPLACE_FOR_EACH_PROCESSOR
-#endif
-
-#if defined(__GNUC__)
-#define EMPLACE_ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#define EMPLACE_ALWAYS_INLINE inline
-#endif
-
-// Before a loop: no pass over it reads what another one writes.
-#if defined(__clang__)
-#define EMPLACE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define EMPLACE_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define EMPLACE_INDEPENDENT
-#endif
+#include "base/simd.h"
 
 namespace emplace::learn {
 
 EMPLACE_ALWAYS_INLINE float smaller(float a, float b) {
   return a < b ? a : b;
-}
-EMPLACE_ALWAYS_INLINE float larger(float a, float b) {
-  return a > b ? a : b;
 }
 
 // e^x to 2 units in the last place, for x within -87 .. 87; beyond, as there. 2^n times a

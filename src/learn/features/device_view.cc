@@ -1,3 +1,13 @@
+// Describes a graph, the devices in use, and every pair of a unit and a device by columns whose
+// meaning does not depend on which graph and which devices these are.
+//
+// Times are in parts of the graph's own mean, memory in parts of what it keeps, speeds in parts of
+// the devices' mean, so that no column grows with the size of the problem. A device's slice of a
+// line through the graph is its share of the speed or of the memory of all that are used; where a
+// unit lies relative to the slice is what a pair knows first. Rows of devices that are not used are
+// 0. Nothing is estimated but transfers: those of the mean tensor over the mean link.
+//
+// O(ops x devices) once, then O(units x devices) for every set of devices.
 #include "learn/features/device_view.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Describes units by sums, shares and maxima over their ops, one column at a time.
+//
+// Every column is about -1 .. 1 on every graph: sizes by their logarithm, times in parts of the
+// mean unit's, places as parts of the order or of the longest path, kinds as shares of a unit's
+// ops. Columns are added in a fixed order, which trained policies depend on: their number is
+// checked, and a change of them needs another version of policy files
+// (learn/general/policy_file.cc).
+//
+// O(ops x devices + edges), but for adjacency_features, which is quadratic in units.
 #include "learn/features/features.h"
 
 #include <algorithm>

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "learn/encoders/narrow_layer.h"
-
 namespace emplace::learn {
 namespace {
 
@@ -96,8 +94,8 @@ torch::Tensor GeneralEpisodePolicy::log_probs(std::span<const PlacementState* co
   const torch::Device device = parameters_.device();
   const torch::Tensor at = to_tensor(current, device);
   const torch::Tensor known = rows(states);
-  const torch::Tensor nodes = narrow_layer(input_, known.view({-1, known.size(2)}), /*relu=*/true)
-                                  .view({known.size(0), known.size(1), -1});
+  const torch::Tensor nodes =
+      torch::relu(input_(known.view({-1, known.size(2)}))).view({known.size(0), known.size(1), -1});
   const torch::Tensor pairs =
       torch::cat({tensors_.pairs.index_select(0, at), columns_(states, used_).to(device)}, 2);
   const torch::Tensor logits = scores_(network_(nodes, at), tensors_.devices, pairs);

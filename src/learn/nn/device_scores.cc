@@ -1,7 +1,5 @@
 #include "learn/nn/device_scores.h"
 
-#include "learn/encoders/pair_scores.h"
-
 namespace emplace::learn {
 namespace {
 
@@ -44,8 +42,8 @@ DeviceScores::Prepared DeviceScores::prepare(const torch::Tensor& devices,
 }
 
 torch::Tensor DeviceScores::operator()(const torch::Tensor& h, const Prepared& prepared) const {
-  return pair_scores(unit_(h), prepared.hidden, output_.weight.squeeze(1)) +
-         prepared.direct.unsqueeze(1);
+  const torch::Tensor hidden = torch::relu(unit_(h).unsqueeze(2) + prepared.hidden.unsqueeze(1));
+  return torch::matmul(hidden, output_.weight.squeeze(1)) + prepared.direct.unsqueeze(1);
 }
 
 }  // namespace emplace::learn

@@ -75,6 +75,7 @@ Linear::Linear(Parameters& parameters, const std::string& name, std::int64_t in,
 }
 
 torch::Tensor Linear::operator()(const torch::Tensor& x) const {
+  if (bias.defined() && x.dim() == 2) return torch::addmm(bias, x, weight);
   const torch::Tensor product = torch::matmul(x, weight);
   return bias.defined() ? product + bias : product;
 }

@@ -2,93 +2,140 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <type_traits>
 
 #include <fmt/core.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
 
-#include "learn/train/state.h"
-#include "learn/nn/torch.h"
+#include "base/check.h"
+#include "base/error.h"
 
 namespace emplace::learn {
 namespace {
 
-constexpr double kMeanDecay = 0.9;
-constexpr double kSquareDecay = 0.999;
-constexpr double kSmallest = 1e-8;
-
-double norm_of(const std::vector<at::Tensor>& gradients) {
-  double squares = 0;
-  for (const at::Tensor& gradient : gradients) {
-    const double norm = gradient.norm().item<double>();
-    squares += norm * norm;
+// Under which key libtorch keeps what it knows of a parameter: versions differ.
+template <class States>
+typename States::key_type key_of(const States&, const torch::Tensor& parameter) {
+  if constexpr (std::is_same_v<typename States::key_type, std::string>) {
+    return c10::guts::to_string(parameter.unsafeGetTensorImpl());
+  } else {
+    return parameter.unsafeGetTensorImpl();
   }
-  return std::sqrt(squares);
+}
+
+double norm_of(const std::vector<torch::Tensor>& gradients) {
+  std::vector<torch::Tensor> norms;
+  for (const torch::Tensor& gradient : gradients) norms.push_back(gradient.norm());
+  return norms.empty() ? 0 : torch::stack(norms).norm().item<double>();
 }
 
 }  // namespace
 
-double Optimizer::step(const std::vector<at::Tensor>& parameters, std::vector<at::Tensor> gradients,
-                       double rate_factor) {
-  const torch::NoGradGuard no_gradients;
-  const double norm = norm_of(gradients);
-  if (!std::isfinite(norm)) return norm;  // a step along it would destroy the policy
-  if (settings_.clip_norm > 0 && norm > settings_.clip_norm) {
-    for (at::Tensor& gradient : gradients) gradient.mul_(settings_.clip_norm / norm);
+Optimizer::Optimizer(const OptimizerSettings& settings) : settings_(settings) {}
+Optimizer::~Optimizer() = default;
+
+double Optimizer::rate() const {
+  if (settings_.decay_steps == 0) return settings_.learning_rate;
+  const double done =
+      std::min(1.0, static_cast<double>(steps_) / static_cast<double>(settings_.decay_steps));
+  return settings_.learning_rate * (1 + done * (settings_.final_share - 1));
+}
+
+double Optimizer::step(const std::vector<torch::Tensor>& parameters,
+                       const std::vector<torch::Tensor>& gradients, double rate_factor) {
+  begin(parameters);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = gradients[i];
+  const double norm = settings_.clip_norm > 0
+                          ? torch::nn::utils::clip_grad_norm_(parameters_, settings_.clip_norm)
+                          : norm_of(gradients);
+  if (std::isfinite(norm)) {  // a step along another would destroy the policy
+    steps_of_->param_groups()[0].options().set_lr(rate_factor * rate());
+    steps_of_->step();
+    ++steps_;
   }
-  double rate = rate_factor * settings_.learning_rate;
-  if (settings_.decay_steps > 0) {
-    const double done =
-        std::min(1.0, static_cast<double>(steps_) / static_cast<double>(settings_.decay_steps));
-    rate *= 1 + done * (settings_.final_share - 1);
-  }
-  ++steps_;
-  if (!settings_.adam) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      at::Tensor parameter = parameters[i];
-      parameter.sub_(gradients[i], rate);
-    }
-    return norm;
-  }
-  if (mean_.empty()) {
-    for (const at::Tensor& parameter : parameters) {
-      mean_.push_back(torch::zeros_like(parameter).detach());
-      square_.push_back(torch::zeros_like(parameter).detach());
-    }
-  }
-  const double mean_share = 1 - std::pow(kMeanDecay, static_cast<double>(steps_));
-  const double square_share = 1 - std::pow(kSquareDecay, static_cast<double>(steps_));
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor parameter = parameters[i];
-    mean_[i].mul_(kMeanDecay).add_(gradients[i], 1 - kMeanDecay);
-    square_[i].mul_(kSquareDecay).addcmul_(gradients[i], gradients[i], 1 - kSquareDecay);
-    const at::Tensor deviation = square_[i].sqrt().div_(std::sqrt(square_share)).add_(kSmallest);
-    parameter.addcdiv_(mean_[i], deviation, -rate / mean_share);
-  }
+  for (torch::Tensor& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
   return norm;
+}
+
+void Optimizer::begin(const std::vector<torch::Tensor>& parameters) {
+  if (steps_of_ != nullptr) {
+    EMPLACE_CHECK(std::equal(parameters.begin(), parameters.end(), parameters_.begin(),
+                             parameters_.end(), [](const auto& a, const auto& b) {
+                               return a.unsafeGetTensorImpl() == b.unsafeGetTensorImpl();
+                             }));
+    return;
+  }
+  parameters_ = parameters;
+  if (settings_.adam) {
+    steps_of_ = std::make_unique<torch::optim::Adam>(parameters);
+    if (!loaded_.mean.empty()) restore();
+  } else {
+    steps_of_ = std::make_unique<torch::optim::SGD>(parameters, settings_.learning_rate);
+  }
+}
+
+void Optimizer::restore() {
+  auto& states = steps_of_->state();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (loaded_.mean.size() != parameters_.size() ||
+        loaded_.mean[i].sizes() != parameters_[i].sizes() ||
+        loaded_.square[i].sizes() != parameters_[i].sizes()) {
+      fail_input("{}: what the optimizer remembers is not of this policy's parameters",
+                 loaded_from_);
+    }
+    auto own = std::make_unique<torch::optim::AdamParamState>();
+    own->step(steps_);
+    own->exp_avg(loaded_.mean[i]);
+    own->exp_avg_sq(loaded_.square[i]);
+    states[key_of(states, parameters_[i])] = std::move(own);
+  }
+  loaded_ = {};
+}
+
+Optimizer::Moments Optimizer::moments() const {
+  if (steps_of_ == nullptr) return loaded_;
+  const auto& states = steps_of_->state();
+  Moments result;
+  for (const torch::Tensor& parameter : parameters_) {
+    const auto at = states.find(key_of(states, parameter));
+    if (at == states.end()) return {};  // plain steps, or none was taken yet
+    const auto* own = dynamic_cast<const torch::optim::AdamParamState*>(at->second.get());
+    if (own == nullptr) return {};
+    result.mean.push_back(own->exp_avg());
+    result.square.push_back(own->exp_avg_sq());
+  }
+  return result;
 }
 
 void Optimizer::restart() {
   steps_ = 0;
-  mean_.clear();
-  square_.clear();
+  steps_of_.reset();
+  parameters_.clear();
+  loaded_ = {};
 }
 
 void Optimizer::save(StateWriter& state, const std::string& prefix) const {
+  const Moments of = moments();
   state.put(prefix + ".steps", steps_);
-  state.put(prefix + ".count", static_cast<std::int64_t>(mean_.size()));
-  for (std::size_t i = 0; i < mean_.size(); ++i) {
-    state.put(fmt::format("{}.mean.{}", prefix, i), mean_[i]);
-    state.put(fmt::format("{}.square.{}", prefix, i), square_[i]);
+  state.put(prefix + ".count", static_cast<std::int64_t>(of.mean.size()));
+  for (std::size_t i = 0; i < of.mean.size(); ++i) {
+    state.put(fmt::format("{}.mean.{}", prefix, i), of.mean[i]);
+    state.put(fmt::format("{}.square.{}", prefix, i), of.square[i]);
   }
 }
 
-void Optimizer::load(const StateReader& state, const std::string& prefix, c10::Device device) {
+void Optimizer::load(const StateReader& state, const std::string& prefix, torch::Device device) {
+  restart();
   steps_ = state.integer(prefix + ".steps");
-  const auto count = static_cast<std::size_t>(state.integer(prefix + ".count"));
-  mean_.resize(count);
-  square_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    mean_[i] = state.tensor(fmt::format("{}.mean.{}", prefix, i)).to(device);
-    square_[i] = state.tensor(fmt::format("{}.square.{}", prefix, i)).to(device);
+  loaded_from_ = state.file_name();
+  const std::int64_t count = state.integer(prefix + ".count");
+  for (std::int64_t i = 0; i < count; ++i) {
+    loaded_.mean.push_back(state.tensor(fmt::format("{}.mean.{}", prefix, i)).to(device));
+    loaded_.square.push_back(state.tensor(fmt::format("{}.square.{}", prefix, i)).to(device));
   }
 }
 

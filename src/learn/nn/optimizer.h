@@ -1,26 +1,36 @@
-// Gradient steps: plain, or Adam (Kingma, Ba 2015), with the gradient's norm clipped.
+// Gradient steps by libtorch's optimizers: plain, or Adam (Kingma, Ba 2015), with the gradient's
+// norm clipped.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "learn/nn/optimizer_settings.h"
-#include "learn/train/state.h"
 #include "learn/nn/torch.h"
+#include "learn/train/state.h"
+
+namespace torch::optim {
+class Optimizer;
+}
 
 namespace emplace::learn {
 
 class Optimizer {
  public:
-  explicit Optimizer(const OptimizerSettings& settings) : settings_(settings) {}
+  explicit Optimizer(const OptimizerSettings& settings);
+  ~Optimizer();
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
 
-  // Against the gradients, which are beside the parameters, at `rate_factor` times the learning
-  // rate; the norm before clipping.
-  double step(const std::vector<torch::Tensor>& parameters, std::vector<torch::Tensor> gradients,
-              double rate_factor = 1);
+  // Against the gradients, which are beside the parameters and may be overwritten, at `rate_factor`
+  // times the learning rate; the norm before clipping. Nothing is done where that is not finite.
+  // The parameters are the same from step to step.
+  double step(const std::vector<torch::Tensor>& parameters,
+              const std::vector<torch::Tensor>& gradients, double rate_factor = 1);
 
-  // As it was before the first step.
+  // As it was before the first step, perhaps with other parameters.
   void restart();
 
   void save(StateWriter& state, const std::string& prefix) const;
@@ -28,10 +38,22 @@ class Optimizer {
   void load(const StateReader& state, const std::string& prefix, torch::Device device);
 
  private:
+  // Adam's moving averages, by parameter.
+  struct Moments {
+    std::vector<torch::Tensor> mean, square;
+  };
+  Moments moments() const;
+  void begin(const std::vector<torch::Tensor>& parameters);
+  void restore();
+  double rate() const;
+
   OptimizerSettings settings_;
   std::int64_t steps_ = 0;
-  std::vector<torch::Tensor> mean_;
-  std::vector<torch::Tensor> square_;
+  std::vector<torch::Tensor> parameters_;              // what steps_of_ is for
+  std::unique_ptr<torch::optim::Optimizer> steps_of_;  // from the first step on
+  // Until then, what was loaded, and from where.
+  Moments loaded_;
+  std::string loaded_from_;
 };
 
 }  // namespace emplace::learn

@@ -1,3 +1,15 @@
+// HDP (Mirhoseini et al. 2018): samples and scores a group for every unit and a device for every
+// group that has units.
+//
+// Samples that share a grouping are scored together: the placer's inputs depend on the grouping
+// alone. Invariant: a sample's log-probabilities are the same when it is drawn and when it is
+// scored again, so all that they depend on (grouping, noise) is kept in its context. A group
+// without units is on the first device with probability 1: it has log-probability 0, no gradient
+// and no entropy, so that sums over all groups are those over the groups in use. The gradient is
+// exact for given samples; learners make an estimate of it (learn/learners/learner.h).
+//
+// For U units, G groups and S samples in B groupings: O(U G) for the grouper, O(B G^2 W + S G W^2)
+// for the placer of width W.
 #include "learn/policies/grouper_placer.h"
 
 #include <algorithm>
@@ -8,10 +20,10 @@
 
 #include "base/check.h"
 
-#include "learn/units/group_embedding.h"
 #include "learn/policies/grouper.h"
-#include "learn/policies/seq2seq_net.h"
 #include "learn/policies/policy.h"
+#include "learn/policies/seq2seq_net.h"
+#include "learn/units/group_embedding.h"
 
 namespace emplace::learn {
 namespace {

@@ -15,7 +15,7 @@ constexpr double kFeatureScale = 0.1;
 torch::Tensor inputs_of(const UnitGraph& units, std::int64_t coordinates, torch::Device device,
                         Rng& rng) {
   const torch::Tensor features = to_tensor(unit_features(units), torch::kCPU);
-  const torch::Tensor place = to_tensor(graph_coordinates(units, coordinates, rng), torch::kCPU);
+  const torch::Tensor place = graph_coordinates(units, coordinates, rng);
   const torch::Tensor both = torch::cat({kFeatureScale * features, place}, 1);
   // What all units have in common would only move all of them together.
   return (both - both.mean(0)).to(device);

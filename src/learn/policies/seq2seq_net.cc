@@ -1,3 +1,12 @@
+// Encodes a sequence, then decides about its elements in turn, each given those before it.
+//
+// Sampling goes step by step, since an input of a step is the decision before it. Scoring knows all
+// decisions: the decoder runs over the whole sequence at once, and attention and logits are
+// products over all steps and samples. Invariant: both give the same distributions to rounding,
+// since both use the same encoder, the same gates and shaped_logits; policies' tests compare them.
+// What the inputs and the devices add to the decoder's gates is computed once, not at every step.
+//
+// For N steps, S samples and width W: O(S N W^2) for the LSTMs and O(S N^2 W) for attention.
 #include "learn/policies/seq2seq_net.h"
 
 #include <algorithm>
@@ -195,19 +204,31 @@ torch::Tensor Seq2Seq::distributions(const torch::Tensor& logits, const torch::T
 Seq2Seq::Decoded Seq2Seq::sample(const torch::Tensor& inputs, const torch::Tensor& mask,
                                  const torch::Tensor& uniform, const torch::Tensor& noise,
                                  Seq2SeqState* carried) const {
+  return sample_by(inputs.device().is_cpu() ? &Seq2Seq::decode_by_loops : &Seq2Seq::decode_plainly,
+                   inputs, mask, uniform, noise, carried);
+}
+
+Seq2Seq::Decoded Seq2Seq::sample_plainly(const torch::Tensor& inputs, const torch::Tensor& mask,
+                                         const torch::Tensor& uniform, const torch::Tensor& noise,
+                                         Seq2SeqState* carried) const {
+  return sample_by(&Seq2Seq::decode_plainly, inputs, mask, uniform, noise, carried);
+}
+
+Seq2Seq::Decoded Seq2Seq::sample_by(Decode decode, const torch::Tensor& inputs,
+                                    const torch::Tensor& mask, const torch::Tensor& uniform,
+                                    const torch::Tensor& noise, Seq2SeqState* carried) const {
   const torch::NoGradGuard no_gradients;
   const Encoded encoded = encode(inputs, uniform.defined() ? uniform.size(0) : 1, carried);
   Seq2SeqState state;
   if (carried != nullptr) state = *carried;
   state.decoder_h = encoded.h;
   state.decoder_c = encoded.c;
-  Decoded result = inputs.device().is_cpu() ? sample_by_loops(encoded, mask, uniform, noise, state)
-                                            : sample_plainly(encoded, mask, uniform, noise, state);
+  Decoded result = (this->*decode)(encoded, mask, uniform, noise, state);
   if (carried != nullptr) *carried = state;
   return result;
 }
 
-Seq2Seq::Decoded Seq2Seq::sample_plainly(const Encoded& encoded, const torch::Tensor& mask,
+Seq2Seq::Decoded Seq2Seq::decode_plainly(const Encoded& encoded, const torch::Tensor& mask,
                                          const torch::Tensor& uniform, const torch::Tensor& noise,
                                          Seq2SeqState& state) const {
   torch::Tensor rows = first_rows(&state, encoded.h.size(0), mask.device());
@@ -232,7 +253,7 @@ Seq2Seq::Decoded Seq2Seq::sample_plainly(const Encoded& encoded, const torch::Te
   return {.actions = torch::stack(actions, 1), .distributions = torch::stack(log_probs, 1)};
 }
 
-Seq2Seq::Decoded Seq2Seq::sample_by_loops(const Encoded& encoded, const torch::Tensor& mask,
+Seq2Seq::Decoded Seq2Seq::decode_by_loops(const Encoded& encoded, const torch::Tensor& mask,
                                           const torch::Tensor& uniform, const torch::Tensor& noise,
                                           Seq2SeqState& state) const {
   const std::int64_t count = encoded.h.size(0);

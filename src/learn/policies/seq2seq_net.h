@@ -10,8 +10,8 @@
 
 #include "learn/encoders/lstm.h"
 #include "learn/nn/module.h"
-#include "learn/policies/device_head.h"
 #include "learn/nn/torch.h"
+#include "learn/policies/device_head.h"
 
 namespace emplace::learn {
 
@@ -62,6 +62,10 @@ class Seq2Seq {
   Decoded sample(const torch::Tensor& inputs, const torch::Tensor& mask,
                  const torch::Tensor& uniform, const torch::Tensor& noise = {},
                  Seq2SeqState* carried = nullptr) const;
+  // The same in libtorch's own operations on every device.
+  Decoded sample_plainly(const torch::Tensor& inputs, const torch::Tensor& mask,
+                         const torch::Tensor& uniform, const torch::Tensor& noise = {},
+                         Seq2SeqState* carried = nullptr) const;
   // The log-distributions [count, steps, devices] along the given actions, with gradients.
   torch::Tensor score(const torch::Tensor& inputs, const torch::Tensor& mask,
                       const torch::Tensor& actions, const torch::Tensor& noise = {},
@@ -76,11 +80,18 @@ class Seq2Seq {
     torch::Tensor device_gates, step_gates;
   };
   Encoded encode(const torch::Tensor& inputs, std::int64_t count, Seq2SeqState* carried) const;
-  Decoded sample_plainly(const Encoded& encoded, const torch::Tensor& mask,
+  using Decode = Decoded (Seq2Seq::*)(const Encoded& encoded, const torch::Tensor& mask,
+                                      const torch::Tensor& uniform, const torch::Tensor& noise,
+                                      Seq2SeqState& state) const;
+  Decoded sample_by(Decode decode, const torch::Tensor& inputs, const torch::Tensor& mask,
+                    const torch::Tensor& uniform, const torch::Tensor& noise,
+                    Seq2SeqState* carried) const;
+  Decoded decode_plainly(const Encoded& encoded, const torch::Tensor& mask,
                          const torch::Tensor& uniform, const torch::Tensor& noise,
                          Seq2SeqState& state) const;
-  // On the CPU: the same with less between the products.
-  Decoded sample_by_loops(const Encoded& encoded, const torch::Tensor& mask,
+  // On the CPU: the same with less between the products. 2.3 times as fast at 200 steps, 20 samples
+  // and width 64 (bench/policies).
+  Decoded decode_by_loops(const Encoded& encoded, const torch::Tensor& mask,
                           const torch::Tensor& uniform, const torch::Tensor& noise,
                           Seq2SeqState& state) const;
   // Contexts [rows, width] for decoder states likewise.

@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace at {
@@ -32,8 +31,9 @@ class StateWriter {
   std::int64_t count_ = 0;
 };
 
-// Throws an Error that names the file when the bytes are none of `what`, damaged, of another
-// version, or lack what is asked for.
+// Throws an Error that names the file and says what is wrong when the bytes are none of `what`,
+// damaged, of another version, malformed, or lack what is asked for. What a malformed file takes in
+// memory is in proportion to its size.
 class StateReader {
  public:
   StateReader(std::string_view bytes, std::string file_name, std::string what = "checkpoint");
@@ -59,6 +59,7 @@ class StateReader {
     std::vector<std::int64_t> shape;
     std::string_view bytes;
   };
+  void read_entries(std::string_view bytes);
   const Entry& find(const std::string& name, char kind) const;
 
   std::string file_name_;

@@ -1,3 +1,15 @@
+// Merges groups of ops that must share a device into units, greedily, by rules of ColocRL
+// (Mirhoseini et al. 2017) and Placeto (Addanki et al. 2019).
+//
+// A disjoint-set forest over groups; every root knows its time, the devices that all of its members
+// may use, and the bytes that it exchanges with every other root. Invariant: the set of allowed
+// devices of a root is never empty, since a merge that would leave none is refused; so every unit
+// can be placed. Which merges come first is a heuristic, with nothing exact about it; ties go by
+// time, then by index, so that the result depends on the problem alone.
+//
+// A merge moves the smaller neighbour map into the larger: O(E log^2 V) for all of them together.
+// merge_sole_consumers goes over all edges until nothing changes, which takes a few passes where
+// groups are in topological order.
 #include "learn/units/groupings.h"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ template <class Options>
 OptionSchema<Options> with_sequence_options(OptionSchema<Options> schema) {
   using Units = learn::ColocationRules;
   using Network = learn::SequencePolicySettings;
-  using Optimizer = learn::OptimizerSettings;
+  using Steps = learn::OptimizerSettings;
   using Learner = decltype(Options::learner);
   return with_learned_options(
       std::move(schema)
@@ -35,10 +35,10 @@ OptionSchema<Options> with_sequence_options(OptionSchema<Options> schema) {
                 "How often the device changes along the sequence at first; 0: as chance has it.")
           .integer("samples", nested(&Options::learner, &Learner::batch), 1, 10'000,
                    "K: placements per update.")
-          .real("lr", nested(&Options::learner, &Learner::optimizer, &Optimizer::learning_rate),
-                1e-6, 1, "Adam's learning rate.")
-          .real("clip", nested(&Options::learner, &Learner::optimizer, &Optimizer::clip_norm), 0,
-                1e6, "Largest norm of a gradient; 0: any.")
+          .real("lr", nested(&Options::learner, &Learner::optimizer, &Steps::learning_rate), 1e-6,
+                1, "Adam's learning rate.")
+          .real("clip", nested(&Options::learner, &Learner::optimizer, &Steps::clip_norm), 0, 1e6,
+                "Largest norm of a gradient; 0: any.")
           .real("entropy", nested(&Options::learner, &Learner::entropy_weight), 0, 10,
                 "Weight of an entropy bonus.")
           .flag("restarts", &Options::restarts, "Begin anew when the policy has all but decided."));
