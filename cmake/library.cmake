@@ -48,6 +48,10 @@ foreach(part emplace_fast emplace_other)
   target_precompile_headers(${part} PRIVATE cmake/precompiled.h)
 endforeach()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  set_source_files_properties(src/stream/solve.cc src/placers/heuristic/m_sct.cc PROPERTIES COMPILE_OPTIONS -Wno-stringop-overread)
+endif()
+
 add_library(emplace SHARED)
 target_link_libraries(emplace PRIVATE emplace_fast emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})
 target_include_directories(emplace PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

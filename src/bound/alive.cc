@@ -97,7 +97,7 @@ std::vector<OpId> Liveness::likely_moments(std::size_t tries) const {
   // The fullest of each stretch, the fullest stretches first.
   const std::size_t stretch = graph_.num_ops() / (4 * tries) + 1;
   std::vector<OpId> moments;
-  for (OpId first = 0; first < graph_.num_ops(); first += static_cast<OpId>(stretch)) {
+  for (OpId first = 0; first < graph_.num_ops(); first = first + stretch) {
     OpId best = kNoOp;
     for (OpId op = first; op < std::min<std::size_t>(graph_.num_ops(), first + stretch); ++op) {
       if (problem_.fastest_duration(op) == 0) continue;

@@ -70,9 +70,9 @@ class ChainCollector {
   }
 
   // `uses` are what the device or channel was used for, in order, as indices into `spans`.
-  template <class Span>
-  void add_wait(ChainSegment segment, std::span<const std::uint32_t> uses,
-                const std::vector<Span>& spans, Nanoseconds& total) {
+  template <class Uses, class Span>
+  void add_wait(ChainSegment segment, const Uses& uses, const std::vector<Span>& spans,
+                Nanoseconds& total) {
     auto use = std::upper_bound(
         uses.begin(), uses.end(), segment.start,
         [&](Nanoseconds time, std::uint32_t id) { return time < spans[id].finish; });

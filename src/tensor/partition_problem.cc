@@ -25,7 +25,7 @@
 namespace emplace {
 namespace {
 
-constexpr OpId kNone = ~OpId{0};
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 std::vector<std::int8_t> all_dimensions(std::size_t rank) {
   std::vector<std::int8_t> result;

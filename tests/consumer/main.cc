@@ -1,28 +1,23 @@
 // Builds a graph in code and places it with the installed library.
 #include <cstdio>
-#include <memory>
-#include <utility>
 
-#include "cluster/presets.h"
-#include "graph/graph_builder.h"
-
-#include "placer/run.h"
-
-#include "placers/all.h"
+#include <emplace/model.h>
+#include <emplace/place.h>
+#include <emplace/problem.h>
 
 int main() {
   using namespace emplace;
-  GraphBuilder builder("two-ops");
-  const auto x =
-      builder.add({.name = "x", .type = "input"}, {{.shape = {32, 64}, .dtype = DType::kFloat32}});
-  builder.add({.name = "y", .type = "relu", .inputs = x, .flops = 2048},
-              {{.shape = {32, 64}, .dtype = DType::kFloat32}});
-  const auto problem = compile(std::make_shared<const Graph>(std::move(builder).build()),
-                               std::make_shared<const Cluster>(preset_cluster("2xp100")));
-  Evaluator evaluator(problem);
-  const RunResult result =
-      run_placer(all_placers(), evaluator, {MethodSpec::parse("heft")}, Budget{});
-  std::printf("%zu placers; step %lld ns\n", all_placers().list().size(),
-              static_cast<long long>(result.evaluation.step));
-  return result.evaluation.fits() && !all_placers().list().empty() ? 0 : 1;
+  const auto graph =
+      build_graph("two-ops", {{.name = "x", .type = "input", .outputs = {{.shape = {32, 64}}}},
+                              {.name = "y",
+                               .type = "relu",
+                               .inputs = {{.op = 0}},
+                               .outputs = {{.shape = {32, 64}}},
+                               .flops = 2048}});
+  PlaceOptions options;
+  options.placer = "heft";
+  const Answer answer = place(compile(graph, read_cluster("2xp100")), options);
+  std::printf("emplace %s, %zu placers; step %lld ns\n", version().c_str(), list_placers().size(),
+              static_cast<long long>(answer.time()));
+  return answer.fits() && answer.time() > 0 && !list_placers().empty() ? 0 : 1;
 }

@@ -1,15 +1,50 @@
-# cmake -D BUILD=... -D SOURCE=... -D COMPILER=... -P try.cmake: installs, configures, builds, runs.
+# cmake -D BUILD=... -D SOURCE=... -D COMPILER=... -D FLAGS=... -D EXAMPLES=... -P try.cmake: installs emplace, looks at
+# what came of it, and builds and runs programs against it, with CMake's package and with pkg-config.
 set(folder ${BUILD}/consumer)
+set(prefix ${folder}/prefix)
 file(REMOVE_RECURSE ${folder})
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "${ARGV} failed:\n${output}")
   endif()
+  set(output "${output}" PARENT_SCOPE)
 endfunction()
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${folder}/prefix)
-run(${CMAKE_COMMAND} -S ${SOURCE} -B ${folder}/build -G Ninja -D CMAKE_PREFIX_PATH=${folder}/prefix
-    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS=${FLAGS})
+# The program places a model and says why.
+function(run_embed program)
+  run(${program} zoo:alexnet:batch=8)
+  foreach(part "step time" "What limits the step" "Against one device")
+    if(NOT output MATCHES "${part}")
+      message(FATAL_ERROR "${program} does not say '${part}':\n${output}")
+    endif()
+  endforeach()
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+run(${prefix}/bin/emplace list)
+
+# Nothing but the public headers.
+file(GLOB_RECURSE installed RELATIVE ${prefix}/include ${prefix}/include/*)
+file(GLOB_RECURSE public RELATIVE ${SOURCE}/../../include ${SOURCE}/../../include/emplace/*.h)
+if(NOT installed STREQUAL public)
+  message(FATAL_ERROR "installed headers: ${installed}\nexpected: ${public}")
+endif()
+
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${folder}/build -G Ninja -D CMAKE_PREFIX_PATH=${prefix}
+    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS=${FLAGS} -D EXAMPLES=${EXAMPLES})
 run(${CMAKE_COMMAND} --build ${folder}/build)
-run(${folder}/build/consumer)
-run(${folder}/prefix/bin/emplace list)
+run(${folder}/build/main)
+run_embed(${folder}/build/embed)
+
+file(GLOB_RECURSE package ${prefix}/emplace.pc)
+get_filename_component(package_folder "${package}" DIRECTORY)
+find_program(PKG_CONFIG pkg-config REQUIRED)
+set(ENV{PKG_CONFIG_PATH} ${package_folder})
+run(${PKG_CONFIG} --cflags --libs emplace)
+separate_arguments(package_flags UNIX_COMMAND "${output}")
+run(${PKG_CONFIG} --variable=libdir emplace)
+string(STRIP "${output}" library_folder)
+separate_arguments(own_flags UNIX_COMMAND "${FLAGS}")
+run(${COMPILER} -std=c++20 ${own_flags} ${EXAMPLES}/embed.cc ${package_flags} -o ${folder}/embed)
+set(ENV{LD_LIBRARY_PATH} ${library_folder})
+run_embed(${folder}/embed)

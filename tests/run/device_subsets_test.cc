@@ -135,10 +135,10 @@ TEST(SubsetProblem, placements_go_there_and_back) {
 }
 
 TEST(SubsetProblem, rules_for_absent_devices_are_left_out) {
-  const auto whole = compile_timed(two_ops(), gpu_cluster(3));
   const CompileOptions options{.rules = {DeviceRule::parse(DeviceRule::Kind::kForbid, "a=gpu0"),
                                          DeviceRule::parse(DeviceRule::Kind::kPin, "b=gpu0,gpu2")}};
-  const auto problem = compile_on(whole, options, {1, 2});
+  const auto whole = compile(two_ops(), std::make_shared<const Cluster>(gpu_cluster(3)), options);
+  const auto problem = compile_on(whole, {1, 2});
   EXPECT_EQ(problem->allowed_devices(0).size(), 2);
   EXPECT_THAT(problem->allowed_devices(1), ElementsAre(1));
 }
@@ -182,7 +182,7 @@ TEST(SubsetProblem, placements_last_as_long_as_in_the_whole_problem) {
     const Placement placement = random_placement(*whole, rng);
     const Schedule schedule = random_schedule(*whole, rng);
     const DeviceSet used = used_devices(*whole, placement);
-    const auto own = compile_on(whole, {}, used);
+    const auto own = compile_on(whole, used);
     const Timeline expected = Simulator(whole).run(placement, schedule);
     const Timeline timeline = Simulator(own).run(*to_subset(placement, used), schedule);
     EXPECT_EQ(timeline.step, expected.step);

@@ -97,27 +97,5 @@ TEST(SubsetProblems, refuse_a_device_without_links) {
               AllOf(HasSubstr("device 'gpu0'"), HasSubstr("no link")));
 }
 
-TEST(SubsetProblem, translates_placements_there_and_back) {
-  const DeviceSet devices{1, 3};
-  EXPECT_EQ(to_whole({0, 1, 1}, devices), (Placement{1, 3, 3}));
-  EXPECT_EQ(to_subset({1, 3, 3}, devices), (Placement{0, 1, 1}));
-  EXPECT_FALSE(to_subset({1, 2, 3}, devices));
-}
-
-TEST(SubsetProblem, lasts_as_long_and_keeps_rules) {
-  ClusterSpec cluster = gpu_cluster(4);
-  cluster.devices[2].slowdown = Decimal{3, 0};
-  const CompileOptions options{
-      .rules = {DeviceRule::parse(DeviceRule::Kind::kPin, "left=gpu1,gpu3"),
-                DeviceRule::parse(DeviceRule::Kind::kForbid, "right=gpu0")}};
-  const auto whole = fork_on(cluster, options);
-  const DeviceSet devices{2, 3};
-  const auto part = compile_on(whole, devices);
-  EXPECT_FALSE(part->allowed(part->group_of(1), 0)) << "left may be on gpu3 alone";
-  const Placement placement{1, 1, 0, 1};
-  EXPECT_EQ(Simulator(part).run(placement, {}).step,
-            Simulator(whole).run(to_whole(placement, devices), {}).step);
-}
-
 }  // namespace
 }  // namespace emplace

@@ -16,7 +16,7 @@ class Hdp final : public Placer {
   static OptionSchema<Options> schema() {
     using Network = learn::GrouperPlacerSettings;
     using Learner = learn::PpoSettings;
-    using Optimizer = learn::OptimizerSettings;
+    using Steps = learn::OptimizerSettings;
     using learn::FirstGroups;
     return with_learned_options(
         OptionSchema<Options>{}
@@ -45,10 +45,10 @@ class Hdp final : public Placer {
                     "The paper's, or PPO with clipping.")
             .integer("epochs", nested(&Options::learner, &Learner::epochs), 1, 1000,
                      "PPO's gradient steps in an update.")
-            .real("lr", nested(&Options::learner, &Learner::optimizer, &Optimizer::learning_rate),
-                  1e-6, 10, "Adam's learning rate.")
-            .real("clip", nested(&Options::learner, &Learner::optimizer, &Optimizer::clip_norm), 0,
-                  1e9, "Largest norm of a gradient; 0: any.")
+            .real("lr", nested(&Options::learner, &Learner::optimizer, &Steps::learning_rate), 1e-6,
+                  10, "Adam's learning rate.")
+            .real("clip", nested(&Options::learner, &Learner::optimizer, &Steps::clip_norm), 0, 1e9,
+                  "Largest norm of a gradient; 0: any.")
             .choice("shortage",
                     nested(&Options::learner, &Learner::cost, &learn::CostSettings::shortage),
                     {{"signal", learn::Shortage::kSignal}, {"penalty", learn::Shortage::kPenalty}},

@@ -113,7 +113,7 @@ bool Neighbourhood::propose(Kind kind, const Placement& placement, Rng& rng,
 
 DeviceId Neighbourhood::random_device(DeviceId other_than, Rng& rng) const {
   const auto device = static_cast<DeviceId>(rng.below(problem_.num_devices() - 1));
-  return device < other_than ? device : device + 1;
+  return device < other_than ? device : DeviceId(device + 1);
 }
 
 void Neighbourhood::add_cluster(std::uint32_t cluster, DeviceId device, const Placement& placement,

@@ -220,7 +220,7 @@ void LnsChain::open(const Turn& turn) {
   devices_.clear();
   for (DeviceId device = 0; device < problem_.num_devices(); ++device) devices_.push_back(device);
   units_.clear();
-  const double ways = choice == Choice::kPair ? 2 : problem_.num_devices();
+  const double ways = choice == Choice::kPair ? 2.0 : static_cast<double>(problem_.num_devices());
   const double count = std::log(kLeaves[size_]) / std::log(std::max(2.0, ways));
   choose_units(clusters, static_cast<std::size_t>(std::max(1.0, std::round(count))));
   begun_at_ = walk_.spent();

@@ -1,0 +1,115 @@
+#include "report/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/fork.h"
+
+namespace emplace {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+Comparison compare_on(const std::shared_ptr<const Problem>& problem, const std::string& placers,
+                      bool best_orders = false) {
+  const SubsetProblems problems(problem, {});
+  std::vector<PlacerRun> runs = make_runs(placers, best_orders ? "all" : "own");
+  const std::size_t asked = runs.size();
+  Budget budget;
+  budget.evaluations = 100;
+  Portfolio portfolio(problems,
+                      {.runs = std::move(runs), .budget = budget, .time_for = TimeFor::kEachRun});
+  return compare(problems, portfolio.run(), asked, best_orders);
+}
+
+TEST(Comparison, has_a_row_for_each_result_the_best_first) {
+  const Comparison comparison =
+      compare_on(fork_on(gpu_cluster(2, 1'000'000)), "single,expert,single(device=9)");
+  ASSERT_EQ(comparison.rows.size(), 2U);
+  EXPECT_EQ(comparison.asked, 3U);
+  EXPECT_EQ(comparison.done, 2U);
+  const ComparisonRow& best = comparison.rows[0];
+  EXPECT_EQ(best.placer, "expert");
+  EXPECT_EQ(best.time, kForkOnTwo);
+  EXPECT_TRUE(best.fits);
+  EXPECT_EQ(best.transfers, 1);
+  EXPECT_EQ(best.transfer_bytes, 1000);
+  EXPECT_NEAR(best.ratio_to_bound, 111.0 / 110, 1e-9);
+  EXPECT_GT(best.fullest_memory, 0);
+  EXPECT_LT(best.fullest_memory, 0.01);
+  EXPECT_EQ(comparison.rows[1].family, "heuristic");
+  EXPECT_EQ(comparison.best.time(), kForkOnTwo);
+  EXPECT_EQ(comparison.single.fitting->value.step, kForkOnOne);
+}
+
+TEST(Comparison, keeps_the_best_order_of_each_placer) {
+  const Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single,expert", true);
+  EXPECT_EQ(comparison.rows.size(), 2U);
+  EXPECT_EQ(comparison.done, comparison.asked);
+  EXPECT_GT(comparison.asked, 2U);
+}
+
+TEST(ComparisonHeadline, says_the_winner_the_bound_and_the_gains) {
+  const std::string text = headline(compare_on(fork_on(gpu_cluster(2)), "single,expert"));
+  EXPECT_THAT(text, StartsWith("Best: expert, a step time of 111.0 us.\n"));
+  EXPECT_THAT(text, HasSubstr("within 1 % of the best possible: no placement that fits beats"
+                              " 110.0 us"));
+  EXPECT_THAT(text, HasSubstr("1.89 times as fast as one device (210.0 us)"));
+}
+
+TEST(ComparisonHeadline, compares_with_the_best_heuristic_unless_that_wins) {
+  const auto problem = fork_on(gpu_cluster(2));
+  EXPECT_THAT(headline(compare_on(problem, "hash,auto")),
+              AllOf(StartsWith("Best: auto"), HasSubstr("as the best heuristic (hash, ")));
+  EXPECT_THAT(headline(compare_on(problem, "heft")), Not(HasSubstr("as the best heuristic")));
+}
+
+TEST(ComparisonHeadline, says_that_it_is_proven_optimal) {
+  const std::string text = headline(compare_on(fork_on(gpu_cluster(1)), "single"));
+  EXPECT_THAT(text, HasSubstr("That is proven optimal ("));
+  EXPECT_THAT(text, HasSubstr("1.00 times as fast as one device"));
+}
+
+TEST(ComparisonHeadline, says_that_one_device_will_not_do) {
+  const auto tight = compile_timed(fork_graph(3000), gpu_cluster(2, 6500));
+  EXPECT_THAT(headline(compare_on(tight, "expert,metis,heft,lns")),
+              HasSubstr("No single device holds it (gpu0 would need "));
+  const CompileOptions apart{.rules = {DeviceRule::parse(DeviceRule::Kind::kPin, "left=gpu0"),
+                                       DeviceRule::parse(DeviceRule::Kind::kPin, "right=gpu1")}};
+  EXPECT_THAT(headline(compare_on(fork_on(gpu_cluster(2), apart), "heft")),
+              HasSubstr("One device may not run every op"));
+}
+
+TEST(ComparisonHeadline, says_what_is_short_where_none_fits) {
+  const std::string text = headline(compare_on(fork_on(gpu_cluster(2, 2500)), "single(device=0)"));
+  EXPECT_THAT(text, StartsWith("None fits in memory; single(device=0) is nearest.\n"));
+  EXPECT_THAT(text, HasSubstr("'gpu0' needs 3004 B of its 2500 B, 504 B short"));
+}
+
+TEST(ComparisonTable, has_a_line_for_each_row) {
+  const Comparison comparison =
+      compare_on(fork_on(gpu_cluster(2, 2500)), "single(device=0),expert");
+  const std::string text = to_table(comparison, false);
+  EXPECT_THAT(text, HasSubstr("step time"));
+  EXPECT_THAT(text, HasSubstr("111.0 us"));
+  EXPECT_THAT(text, HasSubstr("does not fit: 504 B short"));
+  EXPECT_THAT(text, Not(HasSubstr("seed")));
+  EXPECT_THAT(to_table(comparison, true), HasSubstr("seed"));
+}
+
+TEST(ComparisonJson, is_a_list_of_the_objects_of_the_format) {
+  const Json rows = Json::parse(to_json(compare_on(fork_on(gpu_cluster(2)), "single,expert")));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["placer"], "expert");
+  EXPECT_EQ(rows[0]["step_ns"], kForkOnTwo);
+  EXPECT_EQ(rows[1]["placer"], "single");
+  EXPECT_EQ(rows[1]["step_ns"], kForkOnOne);
+}
+
+}  // namespace
+}  // namespace emplace

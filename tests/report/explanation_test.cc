@@ -1,0 +1,203 @@
+#include "report/explanation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "report/assessment_report.h"
+#include "report/shortfall.h"
+#include "support/fork.h"
+
+namespace emplace {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Json = nlohmann::json;
+
+const Placement kApart{0, 0, 1, 1};  // the left branch on gpu0, the rest on gpu1
+
+Assessment assess_fork(const Placement& placement, const Objective& objective = {}, int devices = 2,
+                       Bytes memory = kUnlimited) {
+  const auto simulator = std::make_shared<const Simulator>(fork_on(gpu_cluster(devices, memory)));
+  return Assessor(simulator, objective).assess(placement, {});
+}
+
+RunResult tried(const std::string& placer, const Placement& placement, Nanoseconds step,
+                Bytes overflow = 0) {
+  RunResult result;
+  result.run.placer = MethodSpec::parse(placer);
+  result.result.placement = placement;
+  result.evaluation = {step, overflow};
+  return result;
+}
+
+TEST(Explanation, of_a_step_is_the_chain_that_ends_last) {
+  const Explanation explanation = explain(assess_fork(kApart));
+  EXPECT_EQ(explanation.chain.compute, 110'000);
+  EXPECT_EQ(explanation.chain.transfer, 1'000);
+  EXPECT_EQ(explanation.chain.device_wait, 0);
+  ASSERT_EQ(explanation.chain.segments.size(), 3U);
+  EXPECT_EQ(explanation.chain.segments[0].op, 1U) << "left.mm";
+  EXPECT_EQ(explanation.chain.segments[2].op, 3U) << "join";
+  EXPECT_THAT(explanation.used, ElementsAre(0, 1));
+  EXPECT_EQ(explanation.loads[0].name, "gpu1");
+  EXPECT_EQ(explanation.loads[0].time, 110'000);
+  EXPECT_NEAR(explanation.contents[1].work, 110.0 / 210, 1e-12);
+  EXPECT_EQ(explanation.contents[0].resident, 1000) << "the weight";
+  ASSERT_TRUE(explanation.fitting_device);
+  EXPECT_EQ(explanation.fitting_device->value.step, kForkOnOne);
+  EXPECT_FALSE(explanation.best_split);
+}
+
+TEST(Explanation, best_split_is_the_best_of_more_than_one_device_that_was_tried) {
+  const Assessment one = assess_fork({0, 0, 0, 0});
+  const Explanation explanation =
+      explain(one, {tried("single", {1, 1, 1, 1}, 1), tried("metis", kApart, 120'000),
+                    tried("heft", kApart, 111'000), tried("expert", kApart, 100'000, 5)});
+  ASSERT_TRUE(explanation.best_split);
+  EXPECT_EQ(explanation.best_split->placer, "heft") << "the fastest that fits";
+}
+
+TEST(Explanation, as_text_names_what_limits_what_is_where_and_one_device) {
+  const Assessment apart = assess_fork(kApart, {}, 3);
+  const std::string text = to_text(explain(apart), apart);
+  EXPECT_THAT(text, HasSubstr("What limits the step"));
+  EXPECT_THAT(text, HasSubstr("the chain of ops that ends last: 99 % computing (110.0 us) and 1 %"
+                              " in transfers (1.0 us)"));
+  EXPECT_THAT(text, HasSubstr("gpu1 works 99 % of the step"));
+  EXPECT_THAT(text, HasSubstr("left.mm on gpu0 (100.0 us)"));
+  EXPECT_THAT(text, HasSubstr("not used: gpu2"));
+  EXPECT_THAT(text, HasSubstr("gpu0 alone would take 210.0 us, 1.89 times as long"));
+  EXPECT_THAT(text, Not(HasSubstr("What is short")));
+}
+
+TEST(Explanation, as_text_says_that_splitting_would_pay) {
+  const Assessment one = assess_fork({0, 0, 0, 0});
+  EXPECT_THAT(to_text(explain(one, {tried("expert", kApart, 111'000)}), one),
+              HasSubstr("this is one device, but a split fits and is faster: expert takes"
+                        " 111.0 us"));
+  EXPECT_THAT(to_text(explain(one, {tried("hash", kApart, 900'000)}), one),
+              HasSubstr("the best split that was tried, by hash, takes 900.0 us"));
+}
+
+TEST(Explanation, of_a_stream_is_its_largest_load) {
+  const Assessment full = assess_fork(kApart, StreamPeriod{});
+  const std::string text = to_text(explain(full), full);
+  EXPECT_THAT(text, HasSubstr("What sets the period"));
+  EXPECT_THAT(text, HasSubstr("device gpu1 sets it: 110.0 us of work a step"));
+  EXPECT_THAT(text, HasSubstr("next is device gpu0 with 100.0 us (91 % of the period)"));
+  const auto channels = [](const Explanation& explanation) {
+    return std::count_if(explanation.loads.begin(), explanation.loads.end(),
+                         [](const Load& load) { return !load.is_device; });
+  };
+  EXPECT_GT(channels(explain(full)), 0);
+  EXPECT_EQ(channels(explain(assess_fork(kApart, StreamPeriod{Overlap::kNone}))), 0)
+      << "devices pay";
+}
+
+TEST(Explanation, as_json_is_the_object_of_the_format) {
+  const Assessment apart = assess_fork(kApart);
+  const Json json = to_json(explain(apart, {tried("heft", kApart, 111'000)}), apart);
+  EXPECT_EQ(json["chain"]["compute_ns"], 110'000);
+  EXPECT_EQ(json["chain"]["segments"], 3);
+  const Json& transfer = json["chain"]["longest"][1];
+  EXPECT_EQ(transfer["kind"], "transfer");
+  EXPECT_EQ(transfer["transfer"]["producer"], "left.mm");
+  EXPECT_EQ(transfer["transfer"]["from"], "gpu0");
+  EXPECT_EQ(transfer["transfer"]["bytes"], 1000);
+  EXPECT_EQ(json["loads"][0], (Json{{"kind", "device"}, {"name", "gpu1"}, {"load_ns", 110'000}}));
+  EXPECT_EQ(json["contents"][0]["device"], "gpu0");
+  EXPECT_EQ(json["contents"][0]["modules"][0]["first"], "left");
+  EXPECT_EQ(json["fitting_device"]["step_ns"], kForkOnOne);
+  EXPECT_EQ(json["best_split"]["placer"], "heft");
+}
+
+TEST(AssessmentReport, is_the_object_of_the_format) {
+  const Assessment apart = assess_fork(kApart);
+  const Json json = Json::parse(to_json(apart));
+  EXPECT_EQ(json["step_ns"], kForkOnTwo);
+  EXPECT_EQ(json["fits"], true);
+  EXPECT_EQ(json["lower_bound_ns"], kForkBound);
+  EXPECT_EQ(json["optimal"], false);
+  EXPECT_NEAR(json["gap"].get<double>(), 1.0 / 110, 1e-12);
+  EXPECT_EQ(json["devices"][1]["busy_ns"], 110'000);
+  EXPECT_EQ(json["devices"][1]["capacity_bytes"], nullptr) << "no limit";
+  EXPECT_EQ(json["transfer_bytes"], 1000);
+  EXPECT_FALSE(json.contains("placer"));
+  EXPECT_FALSE(json.contains("explanation"));
+  const RunResult run = tried("heft(insertion=false)", kApart, kForkOnTwo);
+  const Json found = Json::parse(to_json(apart, &run));
+  EXPECT_EQ(found["placer"], "heft(insertion=false)");
+  EXPECT_EQ(found["seed"], 1);
+}
+
+TEST(AssessmentReport, as_text_says_how_good_it_is) {
+  EXPECT_THAT(to_text(assess_fork(kApart)),
+              AllOf(HasSubstr("step time 111.0 us"), HasSubstr("beats 110.0 us"),
+                    HasSubstr("at most 1.01 times as fast"), HasSubstr("gpu1")));
+  Assessment best = assess_fork(kApart);
+  best.bound = {best.time(), "a proof"};
+  best.most_devices = 2;
+  EXPECT_THAT(to_text(best),
+              HasSubstr("proven optimal: no placement on at most 2 devices that fits beats"
+                        " 111.0 us (a proof)"));
+  EXPECT_THAT(to_text(assess_fork({0, 0, 0, 0})), HasSubstr("no transfers between devices"));
+  EXPECT_THAT(to_text(assess_fork(kApart, StreamPeriod{})), HasSubstr("period    110.0 us"));
+}
+
+TEST(AssessmentReport, describes_the_problem) {
+  EXPECT_EQ(describe_problem(*fork_on(gpu_cluster(2))),
+            "fork: 4 ops, 4 tensors, 1000 B of parameters and state\n"
+            "on test cluster (2 devices), op times all measured\n");
+}
+
+TEST(Shortfall, is_nothing_where_all_fits) {
+  EXPECT_THAT(describe_shortfall(assess_fork(kApart)), IsEmpty());
+}
+
+TEST(Shortfall, says_what_is_short_where_and_what_would_help) {
+  const Assessment tight = assess_fork({0, 0, 0, 0}, {}, 2, 2500);
+  ASSERT_FALSE(tight.fits());
+  ASSERT_EQ(tight.used(0), 3004);
+  EXPECT_EQ(describe_shortfall(tight),
+            " does not fit: 'gpu0' needs 3004 B of its 2500 B, 504 B short\n");
+  const std::string advice = advise_on_shortfall(explain(tight), tight);
+  EXPECT_THAT(advice, HasSubstr("needs 3004 B; all devices together have 5000 B"));
+  EXPECT_THAT(advice, HasSubstr("it would fit with 1.21 times the memory on every device"));
+  EXPECT_THAT(advice, HasSubstr("a smaller batch would help"));
+  EXPECT_THAT(advice, Not(HasSubstr("recomputing")));
+  const std::string text = to_text(explain(tight), tight);
+  EXPECT_THAT(text, AllOf(HasSubstr("What is short"), HasSubstr("504 B short")));
+}
+
+TEST(Shortfall, of_parameters_asks_for_more_devices) {
+  const auto simulator =
+      std::make_shared<const Simulator>(compile_timed(fork_graph(3000), gpu_cluster(1, 2000)));
+  const Assessment assessment = Assessor(simulator, StepTime{}).assess(Placement(4, 0), {});
+  const std::string advice = advise_on_shortfall(explain(assessment), assessment);
+  EXPECT_THAT(advice, HasSubstr("devices of kind gpu instead of 1"));
+  EXPECT_THAT(advice, Not(HasSubstr("a smaller batch")));
+}
+
+TEST(Shortfall, of_a_training_step_may_be_helped_by_recomputation) {
+  TimedGraph graph;
+  const TensorId weight = graph.parameter("w", 100);
+  const TensorId a = graph.op("a", 10, {weight}, 5000);
+  graph.backward("b", 10, {a});
+  const auto simulator =
+      std::make_shared<const Simulator>(compile_timed(graph.build(), gpu_cluster(1, 3000)));
+  const Assessment assessment = Assessor(simulator, StepTime{}).assess(Placement(3, 0), {});
+  ASSERT_FALSE(assessment.fits());
+  const auto advice = [&](bool could_recompute) {
+    return advise_on_shortfall(explain(assessment, {}, could_recompute), assessment);
+  };
+  EXPECT_THAT(advice(true), HasSubstr("or recomputing activations"));
+  EXPECT_THAT(advice(false), Not(HasSubstr("recomputing")));
+}
+
+}  // namespace
+}  // namespace emplace
