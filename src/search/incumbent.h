@@ -35,8 +35,8 @@ class BasicIncumbent {
   }
 
   // Keeps the solution if it is better than what there is; whether it was kept. Anyone may call
-  // this at any time: a search looks at `version` where its threads meet, and goes on from what
-  // was handed in if that is better than what it has.
+  // this at any time: where the threads of a search meet, it goes on from what was handed in, if
+  // that is better than what it has.
   bool offer(Solution solution) {
     const std::lock_guard lock(mutex_);
     if (best_ && !(solution.value < best_->value)) return false;

@@ -314,7 +314,7 @@ TEST(GraphJsonWriter, writes_every_zoo_model_back) {
 
 TEST(ReadModel, builds_zoo_models_with_the_options_of_their_step) {
   const auto backward_ops = [](const Graph& graph) {
-    OpId count = 0;
+    std::uint32_t count = 0;
     for (OpId op = 0; op < graph.num_ops(); ++op) count += graph.phase(op) == Phase::kBackward;
     return count;
   };

@@ -262,11 +262,11 @@ std::vector<torch::Tensor> expected_gradient(World& world, EpisodeReward reward)
     decisions.insert(decisions.end(), made.begin(), made.end());
     for (const double value : returns) weights.push_back(probability * value);
   }).go_on(first_state(world), 1);
-  std::vector<WeightedDecision> decisions;
+  std::vector<WeightedDecision> weighted;
   for (std::size_t i = 0; i < decisions.size(); ++i) {
-    decisions.push_back({&decisions[i].state, decisions[i].device, weights[i]});
+    weighted.push_back({&decisions[i].state, decisions[i].device, weights[i]});
   }
-  return gradient_of(world.policy, decisions, 0, 1).by_parameter;
+  return gradient_of(world.policy, weighted, 0, 1).by_parameter;
 }
 
 void walk(World& world, const std::vector<torch::Tensor>& along, double length) {

@@ -88,7 +88,7 @@ TEST(ComparisonHeadline, says_that_one_device_will_not_do) {
 TEST(ComparisonHeadline, says_what_is_short_where_none_fits) {
   const std::string text = headline(compare_on(fork_on(gpu_cluster(2, 2500)), "single(device=0)"));
   EXPECT_THAT(text, StartsWith("None fits in memory; single(device=0) is nearest.\n"));
-  EXPECT_THAT(text, HasSubstr("'gpu0' needs 3004 B of its 2500 B, 504 B short"));
+  EXPECT_THAT(text, HasSubstr("'gpu0' needs 2.9 KiB of its 2.4 KiB, 504 B short"));
 }
 
 TEST(ComparisonTable, has_a_line_for_each_row) {

@@ -67,7 +67,7 @@ TEST(Explanation, as_text_names_what_limits_what_is_where_and_one_device) {
   const std::string text = to_text(explain(apart), apart);
   EXPECT_THAT(text, HasSubstr("What limits the step"));
   EXPECT_THAT(text, HasSubstr("the chain of ops that ends last: 99 % computing (110.0 us) and 1 %"
-                              " in transfers (1.0 us)"));
+                              " in transfers (1.000 us)"));
   EXPECT_THAT(text, HasSubstr("gpu1 works 99 % of the step"));
   EXPECT_THAT(text, HasSubstr("left.mm on gpu0 (100.0 us)"));
   EXPECT_THAT(text, HasSubstr("not used: gpu2"));
@@ -164,9 +164,9 @@ TEST(Shortfall, says_what_is_short_where_and_what_would_help) {
   ASSERT_FALSE(tight.fits());
   ASSERT_EQ(tight.used(0), 3004);
   EXPECT_EQ(describe_shortfall(tight),
-            " does not fit: 'gpu0' needs 3004 B of its 2500 B, 504 B short\n");
+            " does not fit: 'gpu0' needs 2.9 KiB of its 2.4 KiB, 504 B short\n");
   const std::string advice = advise_on_shortfall(explain(tight), tight);
-  EXPECT_THAT(advice, HasSubstr("needs 3004 B; all devices together have 5000 B"));
+  EXPECT_THAT(advice, HasSubstr("needs 2.9 KiB; all devices together have 4.9 KiB"));
   EXPECT_THAT(advice, HasSubstr("it would fit with 1.21 times the memory on every device"));
   EXPECT_THAT(advice, HasSubstr("a smaller batch would help"));
   EXPECT_THAT(advice, Not(HasSubstr("recomputing")));

@@ -122,8 +122,8 @@ std::int64_t least_of_all(PartitionProblem& problem, const PartitionInput& input
   return least;
 }
 
-std::vector<Cuts> of_classes(const std::vector<Cuts>& all,
-                             const std::vector<std::uint32_t>& first) {
+template <class Id>
+std::vector<Cuts> of_classes(const std::vector<Cuts>& all, const std::vector<Id>& first) {
   std::vector<Cuts> result;
   for (const std::uint32_t i : first) result.push_back(all[i]);
   return result;

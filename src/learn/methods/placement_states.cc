@@ -50,7 +50,7 @@ Csr<OpId> ops_that_take_time(const UnitGraph& units) {
 
 StateFeatures::StateFeatures(const UnitGraph& units, bool with_memory, bool with_devices)
     : with_memory_(with_memory),
-      devices_(with_devices ? units.num_devices() : 0),
+      devices_(with_devices ? units.num_devices() : DeviceId{0}),
       cost_(scaled(units, [&](UnitId unit) { return units.mean_duration(unit); })),
       output_(scaled(units, [&](UnitId unit) { return units.output_bytes(unit); })),
       memory_(scaled(units, [&](UnitId unit) { return resident_bytes(units, unit); })),

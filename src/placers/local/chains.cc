@@ -72,6 +72,8 @@ void run_chains(const std::vector<std::unique_ptr<Chain>>& chains, PlaceContext&
   const std::int64_t length = turn_length(context.problem(), budget, before, chains.size());
   std::vector<Chain*> active;
   while (!budget.spent(context.evaluations()) && !incumbent.optimal()) {
+    // What others have handed in since the chains last met.
+    if (incumbent.value() < best->value) best = incumbent.best();
     active.clear();
     for (const auto& chain : chains) {
       if (!chain->finished()) active.push_back(chain.get());

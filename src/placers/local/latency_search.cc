@@ -32,16 +32,16 @@ constexpr double kFitShare = 0.5;
 
 constexpr double kTournamentShare = 0.75;  // of the budget
 constexpr int kLegs = 3;
-constexpr int kMostStagesPerLeg = 6;
-constexpr int kLeastStagesPerLeg = 2;
-// Fewer starts take part, in fewer stages, where one would be shorter than that; there are more
+constexpr int kMostLevelsPerLeg = 6;
+constexpr int kLeastLevelsPerLeg = 2;
+// Fewer starts take part, in fewer levels, where one would be shorter than that; there are more
 // tournaments where one would be longer than this.
-constexpr double kLeastTriesPerStage = 300;
-constexpr double kMostTriesPerStage = 1'200;
+constexpr double kLeastTriesPerLevel = 300;
+constexpr double kMostTriesPerLevel = 1'200;
 constexpr double kMostTriesPerTask = 5'000;
 constexpr double kTaskShare = 0.06;
 constexpr double kCombineShare = 0.3;
-constexpr double kSoftShare = 0.5;  // of the stages, that may pass through what does not fit
+constexpr double kSoftShare = 0.5;  // of the levels, that may pass through what does not fit
 constexpr std::size_t kPoolSize = 6;
 // Tries for each group without any improvement, after which the search ends: small graphs are
 // searched through long before a usual budget is spent.
@@ -50,7 +50,7 @@ constexpr std::int64_t kPatience = 20'000;
 // Temperatures are shares of the step.
 constexpr double kHottest = 0.015;
 constexpr double kColdest = 0.0001;
-constexpr double kStageCooling = 0.4;  // how far along that scale one stage cools
+constexpr double kLevelCooling = 0.4;  // how far along that scale one level cools
 constexpr double kImproveCoarse = 0.004;
 constexpr double kImproveFine = 0.0002;
 constexpr double kImproveCooling = 8;
@@ -65,7 +65,7 @@ double between(double low, double high, double x) {
 }
 
 // One annealing.
-struct Stage {
+struct Level {
   double clusters = 0;
   double start_temperature = 0;
   double end_temperature = 0;
@@ -74,11 +74,11 @@ struct Stage {
   bool until_it_fits = false;
 };
 
-// What one thread works on: stages one after the other, the first within `parts`.
+// What one thread works on: levels one after the other, the first within `parts`.
 struct Task {
   Solution solution;
   std::vector<std::uint32_t> parts;
-  std::vector<Stage> stages;
+  std::vector<Level> levels;
 };
 
 class LatencySearch {
@@ -110,6 +110,7 @@ class LatencySearch {
   }
 
   void run() {
+    begin_value_ = context_.incumbent().value();
     if (!starts_.front().value.fits()) come_to_fit();
     for (std::int64_t before = -1; !finished() && before != context_.evaluations();) {
       before = context_.evaluations();
@@ -146,7 +147,7 @@ class LatencySearch {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       tasks[i] = {starts_[i], parts_of(starts_[i]), {}};
       for (const double clusters : {100.0, 1000.0, groups}) {
-        tasks[i].stages.push_back({.clusters = std::min(clusters, groups),
+        tasks[i].levels.push_back({.clusters = std::min(clusters, groups),
                                    .most_tries = std::numeric_limits<std::int32_t>::max(),
                                    .share = kFitShare / 3,
                                    .until_it_fits = true});
@@ -162,21 +163,21 @@ class LatencySearch {
     const auto better = [](const Solution& a, const Solution& b) { return a.value < b.value; };
     const double share = std::max(0.1, kTournamentShare - share_done()) / kLegs;
     std::vector<Solution> entries = starts_;
-    const double stages = tries_within(share) / kLeastTriesPerStage;
-    stages_per_leg_ =
-        static_cast<int>(std::clamp<double>(stages, kLeastStagesPerLeg, kMostStagesPerLeg));
-    const double rounds_of_entries = std::clamp(stages / stages_per_leg_, 1.0, 1e6);
+    const double levels = tries_within(share) / kLeastTriesPerLevel;
+    levels_per_leg_ =
+        static_cast<int>(std::clamp<double>(levels, kLeastLevelsPerLeg, kMostLevelsPerLeg));
+    const double rounds_of_entries = std::clamp(levels / levels_per_leg_, 1.0, 1e6);
     entries.resize(
         std::min(entries.size(), static_cast<std::size_t>(rounds_of_entries) * walks_.size()));
     for (int leg = 0; leg < kLegs && !finished(); ++leg) {
       const std::size_t rounds = (entries.size() + walks_.size() - 1) / walks_.size();
-      const double stage_share = share / static_cast<double>(rounds) / stages_per_leg_;
+      const double level_share = share / static_cast<double>(rounds) / levels_per_leg_;
       for (std::size_t first = 0; first < entries.size() && !finished(); first += walks_.size()) {
         const std::size_t count = std::min(walks_.size(), entries.size() - first);
         std::vector<Task> tasks(count);
         for (std::size_t i = 0; i < count; ++i) {
           tasks[i] = {entries[first + i], parts_of(entries[first + i]),
-                      leg_stages(leg, stage_share)};
+                      leg_levels(leg, level_share)};
         }
         run_tasks(tasks);
         for (std::size_t i = 0; i < count; ++i) entries[first + i] = tasks[i].solution;
@@ -200,20 +201,21 @@ class LatencySearch {
     return tries;
   }
 
-  std::vector<Stage> leg_stages(int leg, double share) const {
-    std::vector<Stage> stages;
+  std::vector<Level> leg_levels(int leg, double share) const {
+    std::vector<Level> levels;
     const auto groups = static_cast<double>(graph_.size());
-    for (int i = 0; i < stages_per_leg_; ++i) {
+    for (int i = 0; i < levels_per_leg_; ++i) {
       const double x =
-          static_cast<double>(leg * stages_per_leg_ + i) / (kLegs * stages_per_leg_ - 1);
-      stages.push_back({between(std::min(groups, kFewestClusters), groups, x),
+          static_cast<double>(leg * levels_per_leg_ + i) / (kLegs * levels_per_leg_ - 1);
+      levels.push_back({between(std::min(groups, kFewestClusters), groups, x),
                         between(kHottest, kColdest, x),
-                        between(kHottest, kColdest, x + kStageCooling), kMostTriesPerStage, share});
+                        between(kHottest, kColdest, x + kLevelCooling), kMostTriesPerLevel, share});
     }
-    return stages;
+    return levels;
   }
 
   void improve_pool() {
+    take_from_outside();
     std::vector<Task> tasks(walks_.size());
     const auto groups = static_cast<double>(graph_.size());
     for (Task& task : tasks) {
@@ -231,11 +233,18 @@ class LatencySearch {
       const double x = rng_.uniform();
       double heat = between(kImproveCoarse, kImproveFine, x) * std::exp(2 * (rng_.uniform() - 0.5));
       if (rng_.chance(kDescentShare)) heat = kDescentTemperature;
-      task.stages = {{between(std::min(groups, kFewestToImprove), groups, x), heat,
+      task.levels = {{between(std::min(groups, kFewestToImprove), groups, x), heat,
                       heat / kImproveCooling, kMostTriesPerTask, kTaskShare}};
     }
     run_tasks(tasks);
     for (const Task& task : tasks) add_to_pool(task.solution);
+  }
+
+  // What others have handed in meanwhile: whatever the tasks find is in the pool already.
+  void take_from_outside() {
+    const std::optional<Evaluation> value = context_.incumbent().value();
+    const bool improved = value && (!begin_value_ || *value < *begin_value_);
+    if (improved && *value < pool_.front().value) add_to_pool(*context_.incumbent().best());
   }
 
   std::vector<std::uint32_t> parts_of(const Solution& solution) const {
@@ -254,27 +263,27 @@ class LatencySearch {
 
   // `allowance` counts under an evaluation budget only.
   void run_task(Task& task, Walk& walk, std::int64_t allowance) {
-    for (const Stage& stage : task.stages) {
+    for (const Level& level : task.levels) {
       Budget clock = budget_;
       clock.evaluations.reset();
       if (clock.spent(0) || (budget_.evaluations && allowance <= Walk::kReturn)) return;
-      if (stage.until_it_fits && task.solution.value.fits()) return;
+      if (level.until_it_fits && task.solution.value.fits()) return;
       Turn turn{
-          .evaluations = std::max<std::int64_t>(8, static_cast<std::int64_t>(stage.most_tries)),
+          .evaluations = std::max<std::int64_t>(8, static_cast<std::int64_t>(level.most_tries)),
           .clock = &clock};
       if (budget_.seconds) {
         clock.seconds =
             std::min(*budget_.seconds,
-                     budget_.elapsed_seconds() + stage.share * (*budget_.seconds - begin_seconds_));
+                     budget_.elapsed_seconds() + level.share * (*budget_.seconds - begin_seconds_));
       }
       if (budget_.evaluations) {
         const auto all = static_cast<double>(*budget_.evaluations - begin_evaluations_);
-        const double own = stage.share * all / static_cast<double>(walks_.size());
+        const double own = level.share * all / static_cast<double>(walks_.size());
         turn.evaluations =
             std::min({turn.evaluations, allowance, static_cast<std::int64_t>(own) + 8});
       }
       const std::int64_t before = walk.spent();
-      anneal(walk, task, stage, turn);
+      anneal(walk, task, level, turn);
       allowance -= walk.spent() - before;
       task.solution = walk.best();
       task.parts = parts_of(task.solution);
@@ -284,21 +293,21 @@ class LatencySearch {
     }
   }
 
-  void anneal(Walk& walk, const Task& task, const Stage& stage, const Turn& turn) {
+  void anneal(Walk& walk, const Task& task, const Level& level, const Turn& turn) {
     constexpr int kStepsPerTemperature = 4;
     walk.begin(turn);
     walk.start_over(task.solution);
-    walk.cluster(task.parts, static_cast<std::uint32_t>(std::max(1.0, stage.clusters)));
+    walk.cluster(task.parts, static_cast<std::uint32_t>(std::max(1.0, level.clusters)));
     walk.focus();
-    walk.soften_memory(!stage.until_it_fits && walk.rng().chance(kSoftShare));
+    walk.soften_memory(!level.until_it_fits && walk.rng().chance(kSoftShare));
     const std::int64_t first = walk.spent();
     const double begin = budget_.elapsed_seconds();
     const auto step = static_cast<double>(task.solution.value.step);
-    while (stage.until_it_fits && !walk.value().fits() && walk.more_than(Walk::kReturn)) {
+    while (level.until_it_fits && !walk.value().fits() && walk.more_than(Walk::kReturn)) {
       for (int i = 0; i < 3; ++i) walk.step(0);
       walk.step(Neighbourhood::Kind::kMemory, 0);
     }
-    while (!stage.until_it_fits && walk.more_than(Walk::kReturn)) {
+    while (!level.until_it_fits && walk.more_than(Walk::kReturn)) {
       double progress =
           static_cast<double>(walk.spent() - first) / static_cast<double>(turn.evaluations);
       if (turn.clock->seconds) {
@@ -306,7 +315,7 @@ class LatencySearch {
                                           std::max(1e-9, *turn.clock->seconds - begin));
       }
       const double temperature =
-          step * between(stage.start_temperature, stage.end_temperature, progress);
+          step * between(level.start_temperature, level.end_temperature, progress);
       for (int i = 0; i < kStepsPerTemperature && walk.more_than(Walk::kReturn); ++i) {
         walk.step(temperature);
       }
@@ -337,7 +346,8 @@ class LatencySearch {
   std::int64_t begin_evaluations_;
   std::int64_t last_improvement_;  // of the pool's best, in evaluations
   double seconds_per_try_ = 0;
-  int stages_per_leg_ = kMostStagesPerLeg;
+  std::optional<Evaluation> begin_value_;  // the incumbent's
+  int levels_per_leg_ = kMostLevelsPerLeg;
   std::vector<std::unique_ptr<Walk>> walks_;  // one for each island
   std::vector<Solution> pool_;                // best first
 };
