@@ -28,11 +28,11 @@ NEIGHBOURS = {(r"placers/learned/", "learn")}
 # header pattern -> the paths (below src/) that may include it
 OWNERS = {
     r"onnx/|google/protobuf/": r"io/onnx_",
-    r"CLI/": r"cli/",
+    r"CLI/": r"cli/command_line\.cc",
     r"simdjson": r"io/",
     r"nlohmann/": r"(io|report|cli)/",
     r"yaml-cpp/": r"io/",
-    r"zlib|isa-l": r"io/",
+    r"zlib|isa-l": r"(io/|learn/train/state)",
     r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"(lp|placers|stream|selection)/",
     r"tbb/|oneapi/": r"base/",
     r"torch/|ATen/|c10/": r"(learn|exec)/",

@@ -15,8 +15,8 @@ if (($# > 0)); then
   filter=$(printf 'AllPlacers/Golden.*/%s:' "$@")
 fi
 
-cmake --build "$build" --target emplace_tests
-output=$(EMPLACE_REGENERATE_GOLDEN=1 "$build/tests/emplace_tests" --gtest_filter="$filter") || {
+cmake --build "$build" --target conformance_tests
+output=$(EMPLACE_REGENERATE_GOLDEN=1 "$build/tests/conformance_tests" --gtest_filter="$filter") || {
   echo "$output" >&2
   exit 1
 }

@@ -62,6 +62,9 @@ std::string version();
 }  // namespace emplace
 
 template <class Tag, class Number>
+struct std::numeric_limits<emplace::Id<Tag, Number>> : std::numeric_limits<Number> {};
+
+template <class Tag, class Number>
 struct std::hash<emplace::Id<Tag, Number>> {
   std::size_t operator()(emplace::Id<Tag, Number> id) const { return std::hash<Number>{}(id); }
 };

@@ -1,9 +1,13 @@
 // emplace list: what there is to choose from.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "placer/scheduler.h"
 
 #include "placers/all.h"
+
+#include "tensor/methods/all.h"
 
 #include "cli/command.h"
 #include "report/table.h"
@@ -11,7 +15,7 @@
 namespace emplace::cli {
 namespace {
 
-void print_placer(const MethodInfo& info) {
+void print_method(const MethodInfo& info) {
   fmt::print("{} ({})\n  {}\n  {}\n", info.key, info.family, info.summary, info.reference);
   if (info.options.empty()) {
     fmt::print("  no options\n");
@@ -24,10 +28,8 @@ void print_placer(const MethodInfo& info) {
   fmt::print("\n{}", table.to_string());
 }
 
-// docs/placers.md.
-void print_markdown() {
-  fmt::print("# Placers\n\nWritten by `emplace list --markdown`.\n");
-  for (const MethodInfo* info : all_placers().list()) {
+void print_markdown(const std::vector<const MethodInfo*>& methods) {
+  for (const MethodInfo* info : methods) {
     fmt::print("\n## `{}`\n{} *{}; family {}.*\n", info->key, info->summary, info->reference,
                info->family);
     if (info->options.empty()) continue;
@@ -37,10 +39,32 @@ void print_markdown() {
                  option.help);
     }
   }
+}
+
+// docs/placers.md.
+void print_page() {
+  fmt::print("# Placers\n\nWritten by `emplace list --markdown`.\n");
+  print_markdown(all_placers().list());
+  fmt::print("\n# Partition methods\n\nOf `emplace partition --method` (docs/partitioning.md).\n");
+  print_markdown(all_partition_methods().list());
   fmt::print(
       "\n# Schedulers\n\n| key | order of the ops that are ready on a device |\n|---|---|\n");
   for (const SchedulerInfo& scheduler : schedulers())
     fmt::print("| `{}` | {} |\n", scheduler.key, scheduler.summary);
+}
+
+std::string partition_methods_table() {
+  Table methods({{"partition method"}, {"family"}, {"what it does"}, {"from"}});
+  for (const MethodInfo* info : all_partition_methods().list()) {
+    methods.add({info->key, info->family, info->summary, info->reference});
+  }
+  return methods.to_string();
+}
+
+bool is_partition_method(const std::string& key) {
+  const auto all = all_partition_methods().list();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const MethodInfo* info) { return info->key == key; });
 }
 
 void print_all() {
@@ -51,8 +75,8 @@ void print_all() {
   Table orders({{"scheduler"}, {"order of the ops that are ready on a device"}});
   for (const SchedulerInfo& scheduler : schedulers())
     orders.add({scheduler.key, scheduler.summary});
-  fmt::print("{}\n{}\nOptions of one: emplace list PLACER\n", placers.to_string(),
-             orders.to_string());
+  fmt::print("{}\n{}\n{}\nOptions of one: emplace list NAME\n", placers.to_string(),
+             orders.to_string(), partition_methods_table());
 }
 
 }  // namespace
@@ -60,17 +84,19 @@ void print_all() {
 void add_list(Command& root, Session&) {
   auto key = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
-  Command command = root.command("list", "List placers and schedulers, or one placer's options");
-  command.text("placer", *key, "A placer, to see its options").type("PLACER");
+  Command command =
+      root.command("list", "List placers, schedulers and partition methods, or one's options");
+  command.text("placer", *key, "A placer or partition method, to see its options").type("NAME");
   command.flag("--markdown", *markdown, "Everything as a page of documentation");
   command.footer("Example: emplace list heft");
   command.run([key, markdown] {
     if (*markdown) {
-      print_markdown();
+      print_page();
     } else if (key->empty()) {
       print_all();
     } else {
-      print_placer(all_placers().info(*key));
+      print_method(is_partition_method(*key) ? all_partition_methods().info(*key)
+                                             : all_placers().info(*key));
     }
   });
 }

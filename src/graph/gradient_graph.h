@@ -79,7 +79,7 @@ class GradientGraph {
   void add_copy(OpId op, OpId original, TensorId first_new,
                 const std::vector<std::string>& triggers);
 
-  static constexpr std::uint32_t kForwardTensor = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kForwardTensor = std::numeric_limits<TensorId>::max();
 
   const Graph& forward_;
   GraphBuilder builder_;

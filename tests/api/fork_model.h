@@ -11,17 +11,23 @@ namespace emplace {
 
 inline std::vector<OpDescription> fork_ops() {
   const std::vector<TensorDescription> kilobyte{{.bytes = 1000}};
-  return {{.name = "weight", .type = "parameter", .outputs = kilobyte},
+  return {{.name = "weight", .type = "parameter", .outputs = kilobyte, .module = "left"},
           {.name = "left",
            .type = "mm",
            .inputs = {{.op = 0}},
            .outputs = kilobyte,
+           .module = "left",
            .time_us = {{"p100", 100}}},
-          {.name = "right", .type = "mm", .outputs = kilobyte, .time_us = {{"p100", 100}}},
+          {.name = "right",
+           .type = "mm",
+           .outputs = kilobyte,
+           .module = "right",
+           .time_us = {{"p100", 100}}},
           {.name = "join",
            .type = "add",
            .inputs = {{.op = 1}, {.op = 2}},
            .outputs = {{.bytes = 4}},
+           .module = "head",
            .time_us = {{"p100", 10}}}};
 }
 

@@ -126,7 +126,7 @@ TEST_F(TrainCommand, refuses_an_output_that_cannot_be_written) {
 
 TEST_F(TrainCommand, stops_in_time) {
   EXPECT_THAT(done("--graphs family:ptb:sequence=2 --clusters 2xp100 --width 8 --steps 100000000 "
-                   "--time 300ms -o my.policy"),
+                   "--time 3s -o my.policy"),
               AllOf(HasSubstr("stopped before the last step"), HasSubstr("wrote")));
   EXPECT_TRUE(folder_.has("my.policy"));
 }

@@ -47,7 +47,7 @@ TEST_P(OutsideAnswers, are_taken_up) {
 
 INSTANTIATE_TEST_SUITE_P(Searches, OutsideAnswers,
                          testing::Values("auto", "hill_climb", "anneal", "lns", "mcmc"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace emplace

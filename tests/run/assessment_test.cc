@@ -36,10 +36,10 @@ TEST(Assessment, is_optimal_when_it_meets_a_bound_that_a_search_proved) {
 
 // The bound of those that fit says nothing of it.
 TEST(Assessment, of_what_does_not_fit_is_against_a_bound_of_all_placements) {
-  const auto tight = simulator(3500);
+  const auto tight = simulator(2500);
   const Assessor assessor(tight, StepTime{}, {kForkOnOne + 1, "of what fits"});
   const Assessment together = assessor.assess(kTogether, {});
-  ASSERT_GT(together.used(0), 3500);
+  ASSERT_GT(together.used(0), 2500);
   EXPECT_FALSE(together.fits());
   EXPECT_FALSE(together.optimal());
   EXPECT_LE(together.bound.step, together.time());

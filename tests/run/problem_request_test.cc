@@ -81,7 +81,7 @@ TEST_F(Request, of_measured_times_alone_is_refused_where_one_is_missing) {
   request_.cost = CostMode::kMeasured;
   EXPECT_EQ(error(), "");
   request_.cluster = "2xp100";
-  EXPECT_THAT(error(), AllOf(HasSubstr("chain.json"), HasSubstr("op 'a'"), HasSubstr("p100")));
+  EXPECT_THAT(error(), AllOf(HasSubstr("chain.json"), HasSubstr("a, b"), HasSubstr("p100")));
 }
 
 TEST_F(Request, kinds_of_another_file_replace_those_of_the_cluster) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/options.h"
 #include "base/rng.h"
 
@@ -17,7 +19,6 @@
 #include "placer/context.h"
 
 #include "learn/general/network.h"
-#include <emplace/search.h>
 
 namespace emplace::learn {
 
@@ -55,7 +56,7 @@ inline OptionSchema<MultiGraphSettings> MultiGraphSettings::schema() {
                "Steps in which the graph's encoder learns without placements (mars)")
       .integer("imitation_steps", &Settings::imitation_steps, 0, kMostSteps, "Steps of imitation")
       .integer("steps", &Settings::steps, 0, kMostSteps, "Steps of practice")
-      .integer("exercises_per_step", &Settings::tasks_per_step, 1, 100'000,
+      .integer("tasks_per_step", &Settings::tasks_per_step, 1, 100'000,
                "Whose gradients are summed")
       .real("learning_rate", &Settings::learning_rate, 1e-9, 1, "Of practice")
       .integer("width", nested(&Settings::network, &GeneralNetwork::width), 2, 4096,
