@@ -42,7 +42,7 @@ TEST(Backend, knows_devices) {
 
 TEST(MultiGraphSettings, can_be_written_as_options) {
   const MultiGraphSettings settings = MultiGraphSettings::schema().read(
-      {{"policy", "mars"}, {"steps", "7"}, {"exercises_per_step", "3"}, {"width", "16"}});
+      {{"policy", "mars"}, {"steps", "7"}, {"tasks_per_step", "3"}, {"width", "16"}});
   EXPECT_EQ(settings.kind, "mars");
   EXPECT_EQ(settings.steps, 7);
   EXPECT_EQ(settings.tasks_per_step, 3);
