@@ -1,3 +1,9 @@
+// Runs are done one after the other, each on every subset of devices that may be used; the best of
+// those is the run's result, and its bound is the lowest of the subsets' (a placement may be on any
+// of them), if they stand for all. A run that only asks for another order of ops reuses the
+// placement before it. Time is shared: what a run leaves, later ones get. One placer that cannot cope
+// is a warning as long as another can. The order of results does not depend on speed: by value, then
+// by the order of the runs.
 #include "run/portfolio.h"
 
 #include <algorithm>
