@@ -22,7 +22,7 @@ TEST(Backend, describes_the_shipped_policies) {
         backend("this test").describe_policy(shipped_policy(kind), "shipped");
     EXPECT_EQ(policy.kind, kind);
     EXPECT_GT(policy.network.width, 0);
-    EXPECT_THAT(policy.card, HasSubstr("steps taken"));
+    EXPECT_THAT(policy.card, HasSubstr("policy: " + kind));
   }
 }
 
