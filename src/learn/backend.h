@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "cost/problem.h"
@@ -19,7 +21,6 @@
 #include "learn/general/training.h"
 #include "learn/system.h"
 #include "learn/train/learning_run.h"
-#include <emplace/search.h>
 
 namespace emplace::learn {
 
@@ -61,7 +62,7 @@ class Backend {
                                             const std::string& file_name) const = 0;
 };
 
-// Loads the library with the first call. Throws an Error that says who needs it, "placer 'gdp'",
+// Loads the library with the first call. Throws an Error that says who needs it, "gdp",
 // when that fails; a later call tries again.
 const Backend& backend(const std::string& needed_by);
 

@@ -141,7 +141,7 @@ TEST(SingleThread, is_for_as_long_as_one_lives) {
 TEST(SingleThread, holds_for_every_task_of_a_loop) {
   const Threads threads(3, 2);
   std::vector<int> in_task(64);
-  parallel_for_tensors(in_task.size(), 4,
+  parallel_for_tensors(in_task.size(), 2,
                        [&](std::size_t i) { in_task[i] = at::get_num_threads(); });
   EXPECT_THAT(in_task, ::testing::Each(1));
   EXPECT_EQ(at::get_num_threads(), 3);

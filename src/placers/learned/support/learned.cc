@@ -52,7 +52,7 @@ learn::System with_policy(const std::string& kind, const GeneralOptions& options
 
 PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& given,
                               Rng rng, const LearnedOptions& options, const learn::System& system) {
-  const learn::Backend& backend = learn::backend("placer '" + key + "'");
+  const learn::Backend& backend = learn::backend(key);
   backend.require_device(context.learning().device);
   const Budget budget = given.or_default();
   begin_search(context);
