@@ -1,4 +1,4 @@
-# libemplace: every room of src/ but the command line and those that see libtorch (cmake/torch.cmake).
+# libemplace: every room of src/ but the command line and those that see libtorch (cmake/learn.cmake).
 # What searches spend their time in is compiled for speed, the rest so that it compiles quickly.
 set(fast_rooms sim bound stream selection placers/local placers/common)
 set(other_rooms base graph cluster lp zoo cost search placer tensor tensor/tdl tensor/operators
@@ -36,8 +36,10 @@ emplace_rooms(fast_sources ${fast_rooms})
 emplace_rooms(other_sources ${other_rooms})
 if(EMPLACE_LEARN)
   emplace_rooms(learned_sources placers/learned/support)
-  list(APPEND other_sources ${learned_sources} src/learn/backend_loader.cc)
+  list(APPEND other_sources ${learned_sources})
 endif()
+# Loads what needs libtorch, or says that it is not there.
+list(APPEND other_sources src/learn/backend_loader.cc)
 
 add_library(emplace_fast OBJECT ${fast_sources})
 target_compile_options(emplace_fast PRIVATE $<$<CONFIG:Release>:-O3>)
