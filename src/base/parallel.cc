@@ -13,11 +13,12 @@ int hardware_threads() {
 }
 
 void parallel_for(std::size_t count, int threads, const std::function<void(std::size_t)>& task) {
-  if (threads <= 1 || count <= 1) {
+  if (threads <= 1 || count <= 1 || hardware_threads() == 1) {
     for (std::size_t i = 0; i < count; ++i) task(i);
     return;
   }
-  tbb::task_arena arena(threads);
+  // Asked for more than there are, TBB says so on standard error.
+  tbb::task_arena arena(std::min(threads, hardware_threads()));
   arena.execute([&] {
     tbb::parallel_for(
         tbb::blocked_range<std::size_t>(0, count, 1),
