@@ -1,18 +1,18 @@
 // How long the program takes to start, and how much memory: the median of several runs of commands
 // whose own work is next to nothing. `bench/startup [PROGRAM]`.
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -64,12 +64,15 @@ void report(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   const std::string program = argc > 1 ? argv[1] : "build/emplace";
   if (program == "--help") {
-    fmt::print("usage: startup [PROGRAM]\nMedian time and largest memory of commands with next to "
-               "no work.\n");
+    fmt::print(
+        "usage: startup [PROGRAM]\nMedian time and largest memory of commands with next to "
+        "no work.\n");
     return 0;
   }
   const std::string model = "zoo:vgg-16:training=false";
-  const std::string placement = "/tmp/emplace-startup-" + std::to_string(getpid()) + ".json";
+  const std::string placement =
+      (std::filesystem::temp_directory_path() / fmt::format("emplace-startup-{}.json", getpid()))
+          .string();
   run({program, "place", model, "-c", "2xp100", "--placer", "single", "-o", placement});
   report({program, "--version"});
   report({program, "list"});
