@@ -1,8 +1,9 @@
 # libemplace: every room of src/ but the command line and those that see libtorch (cmake/learn.cmake).
-# What searches spend their time in is compiled for speed, the rest so that it compiles quickly.
+# What searches spend their time in is compiled for speed; what runs once, so that it compiles quickly.
 set(fast_rooms sim bound stream selection placers/local placers/common)
-set(other_rooms base graph cluster lp zoo cost search placer tensor tensor/tdl tensor/operators
-                tensor/methods/common io run report api)
+set(light_rooms zoo run report api)
+set(other_rooms base graph cluster lp cost search placer tensor tensor/tdl tensor/operators
+                tensor/methods/common io)
 
 add_library(emplace_warnings INTERFACE)
 if(EMPLACE_DEVELOPER)
@@ -33,19 +34,22 @@ endfunction()
 
 include(cmake/methods.cmake)
 emplace_rooms(fast_sources ${fast_rooms})
+emplace_rooms(light_sources ${light_rooms})
 emplace_rooms(other_sources ${other_rooms})
 if(EMPLACE_LEARN)
   emplace_rooms(learned_sources placers/learned/support)
-  list(APPEND other_sources ${learned_sources})
+  list(APPEND light_sources ${learned_sources})
 endif()
 # Loads what needs libtorch, or says that it is not there.
-list(APPEND other_sources src/learn/backend_loader.cc)
+list(APPEND light_sources src/learn/backend_loader.cc)
 
 add_library(emplace_fast OBJECT ${fast_sources})
 target_compile_options(emplace_fast PRIVATE $<$<CONFIG:Release>:-O3>)
+add_library(emplace_light OBJECT ${light_sources})
+target_compile_options(emplace_light PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_definitions(emplace_light PRIVATE EMPLACE_VERSION="${PROJECT_VERSION}")
 add_library(emplace_other OBJECT ${other_sources} ${method_sources})
-target_compile_definitions(emplace_other PRIVATE EMPLACE_VERSION="${PROJECT_VERSION}")
-foreach(part emplace_fast emplace_other)
+foreach(part emplace_fast emplace_light emplace_other)
   target_link_libraries(${part} PRIVATE emplace_private emplace_warnings)
   target_precompile_headers(${part} PRIVATE cmake/precompiled.h)
 endforeach()
@@ -55,7 +59,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 
 add_library(emplace SHARED)
-target_link_libraries(emplace PRIVATE emplace_fast emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})
+target_link_libraries(emplace PRIVATE emplace_fast emplace_light emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})
 target_include_directories(emplace PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(emplace PUBLIC cxx_std_20)

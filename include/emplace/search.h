@@ -74,6 +74,8 @@ struct OptionInfo {
   std::string default_value;  // as one would write it
   std::string range;          // "1 to 10", "true, false", "a, b, c"
   std::string help;
+  // With preset=paper, of methods that have this preset; else empty.
+  std::string paper = {};
 };
 
 // (name, value) pairs as written, in order.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "base/check.h"
 #include "base/decimal.h"
 
 namespace emplace {
@@ -22,6 +23,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+constexpr std::string_view kPreset = "preset";
+const std::vector<std::string> kPresets = {"emplace", "paper"};
+
+template <class Value>
+Value& value_at(void* options, std::size_t offset) {
+  return *reinterpret_cast<Value*>(static_cast<std::byte*>(options) + offset);
+}
+template <class Value>
+const Value& value_at(const void* options, std::size_t offset) {
+  return *reinterpret_cast<const Value*>(static_cast<const std::byte*>(options) + offset);
 }
 
 }  // namespace
@@ -66,6 +79,126 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& kn
       });
   if (nearest == known.end() || edit_distance(name, *nearest) > 1 + name.size() / 3) return {};
   return fmt::format(" (did you mean '{}'?)", *nearest);
+}
+
+std::vector<OptionInfo> OptionTable::describe() const {
+  std::vector<OptionInfo> result;
+  for (const Entry& entry : entries_) result.push_back(entry.info);
+  return result;
+}
+
+void OptionTable::add(OptionInfo info, std::function<void(void*, std::string_view)> assign) {
+  entries_.push_back({std::move(info), std::move(assign)});
+}
+
+void OptionTable::add_integer(std::string_view name, Place place, std::int64_t low,
+                              std::int64_t high, std::string_view help) {
+  const auto initial = value_at<std::int64_t>(place.defaults, place.offset);
+  add({std::string(name), "integer", fmt::format("{}", initial), fmt::format("{} to {}", low, high),
+       std::string(help)},
+      [name = std::string(name), at = place.offset, low, high](void* options,
+                                                               std::string_view text) {
+        value_at<std::int64_t>(options, at) = read_integer(name, text, low, high);
+      });
+}
+
+void OptionTable::add_real(std::string_view name, Place place, double low, double high,
+                           std::string_view help) {
+  const auto initial = value_at<double>(place.defaults, place.offset);
+  add({std::string(name), "real", fmt::format("{}", initial), fmt::format("{} to {}", low, high),
+       std::string(help)},
+      [name = std::string(name), at = place.offset, low, high](void* options,
+                                                               std::string_view text) {
+        value_at<double>(options, at) = read_real(name, text, low, high);
+      });
+}
+
+void OptionTable::add_flag(std::string_view name, Place place, std::string_view help) {
+  const auto initial = value_at<bool>(place.defaults, place.offset);
+  add({std::string(name), "flag", initial ? "true" : "false", "true, false", std::string(help)},
+      [name = std::string(name), at = place.offset](void* options, std::string_view text) {
+        value_at<bool>(options, at) = read_flag(name, text);
+      });
+}
+
+void OptionTable::add_choice(std::string_view name, Place place, std::vector<std::string> choices,
+                             std::string_view help) {
+  add({std::string(name), "choice", value_at<std::string>(place.defaults, place.offset),
+       fmt::format("{}", fmt::join(choices, ", ")), std::string(help)},
+      [name = std::string(name), at = place.offset, choices = std::move(choices)](
+          void* options, std::string_view text) {
+        value_at<std::string>(options, at) = read_choice(name, text, choices);
+      });
+}
+
+void OptionTable::add_named(std::string_view name, Place place, NamedAccess access,
+                            const Named* choices, std::size_t count, std::string_view help) {
+  const std::int64_t initial =
+      access.get(static_cast<const std::byte*>(place.defaults) + place.offset);
+  std::vector<std::string> names;
+  std::vector<std::int64_t> values;
+  std::string default_name;
+  for (const Named* choice = choices; choice != choices + count; ++choice) {
+    names.emplace_back(choice->name);
+    values.push_back(choice->value);
+    if (choice->value == initial) default_name = choice->name;
+  }
+  EMPLACE_CHECK(!default_name.empty());
+  add({std::string(name), "choice", default_name, fmt::format("{}", fmt::join(names, ", ")),
+       std::string(help)},
+      [=, name = std::string(name), at = place.offset](void* options, std::string_view text) {
+        const auto chosen = static_cast<std::size_t>(&read_choice(name, text, names) - &names[0]);
+        access.set(static_cast<std::byte*>(options) + at, values[chosen]);
+      });
+}
+
+void OptionTable::add_text(std::string_view name, Place place, std::string_view range,
+                           std::string_view help) {
+  add({std::string(name), "text", value_at<std::string>(place.defaults, place.offset),
+       std::string(range), std::string(help)},
+      [at = place.offset](void* options, std::string_view text) {
+        value_at<std::string>(options, at) = text;
+      });
+}
+
+void OptionTable::add_paper(
+    std::initializer_list<std::pair<std::string_view, std::string_view>> values, void* scratch) {
+  EMPLACE_CHECK(!has_paper_);
+  has_paper_ = true;
+  for (Entry& entry : entries_) entry.info.paper = entry.info.default_value;
+  for (const auto& [name, value] : values) {
+    const Entry& entry = find(name);
+    entry.assign(scratch, value);
+    entries_[static_cast<std::size_t>(&entry - entries_.data())].info.paper = value;
+    paper_.emplace_back(name, value);
+  }
+  Entry preset = {{.name = std::string(kPreset),
+                   .type = "choice",
+                   .default_value = kPresets[0],
+                   .range = fmt::format("{}", fmt::join(kPresets, ", ")),
+                   .help = "What the other options begin with: our settings, or the paper's.",
+                   .paper = kPresets[1]},
+                  [](void*, std::string_view text) { read_choice(kPreset, text, kPresets); }};
+  entries_.insert(entries_.begin(), std::move(preset));
+}
+
+void OptionTable::assign_all(void* options, const OptionValues& values) const {
+  for (const auto& [name, text] : values) {
+    if (!has_paper_ || name != kPreset || read_choice(kPreset, text, kPresets) != "paper") continue;
+    for (const auto& [published, value] : paper_) find(published).assign(options, value);
+  }
+  for (const auto& [name, text] : values) find(name).assign(options, text);
+}
+
+const OptionTable::Entry& OptionTable::find(std::string_view name) const {
+  std::vector<std::string> known;
+  for (const Entry& entry : entries_) {
+    if (entry.info.name == name) return entry;
+    known.push_back(entry.info.name);
+  }
+  if (known.empty()) fail_option("unknown option '{}': there are no options here", name);
+  fail_option("unknown option '{}'{}; expected one of: {}", name, suggestion(name, known),
+              fmt::join(known, ", "));
 }
 
 }  // namespace emplace

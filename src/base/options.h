@@ -13,8 +13,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -23,7 +25,6 @@
 
 #include <emplace/search.h>
 
-#include "base/check.h"
 #include "base/error.h"
 
 namespace emplace {
@@ -57,130 +58,144 @@ using BoundValue = std::remove_reference_t<std::invoke_result_t<const Access&, O
 template <class Access, class Options, class Value>
 concept Binds = std::same_as<std::invoke_result_t<const Access&, Options&>, Value&>;
 
+// What does not depend on the type of the options: a value is where it lies in them.
+class OptionTable {
+ public:
+  std::vector<OptionInfo> describe() const;
+
+ protected:
+  using Texts = std::initializer_list<std::string_view>;
+  struct Named {
+    std::string_view name;
+    std::int64_t value;
+  };
+  // How a value with names is read and written as a number.
+  struct NamedAccess {
+    std::int64_t (*get)(const void*);
+    void (*set)(void*, std::int64_t);
+  };
+  struct Place {
+    std::size_t offset;
+    const void* defaults;  // options with every value at its default
+  };
+
+  void add_integer(std::string_view name, Place place, std::int64_t low, std::int64_t high,
+                   std::string_view help);
+  void add_real(std::string_view name, Place place, double low, double high, std::string_view help);
+  void add_flag(std::string_view name, Place place, std::string_view help);
+  void add_choice(std::string_view name, Place place, std::vector<std::string> choices,
+                  std::string_view help);
+  void add_named(std::string_view name, Place place, NamedAccess access, const Named* choices,
+                 std::size_t count, std::string_view help);
+  void add_text(std::string_view name, Place place, std::string_view range, std::string_view help);
+  // `options` are at their defaults.
+  void assign_all(void* options, const OptionValues& values) const;
+  void add_paper(std::initializer_list<std::pair<std::string_view, std::string_view>> values,
+                 void* scratch);
+
+ private:
+  struct Entry {
+    OptionInfo info;
+    std::function<void(void* options, std::string_view text)> assign;
+  };
+  void add(OptionInfo info, std::function<void(void*, std::string_view)> assign);
+  const Entry& find(std::string_view name) const;
+
+  std::vector<Entry> entries_;
+  OptionValues paper_;
+  bool has_paper_ = false;
+};
+
 template <class Options>
-class OptionSchema {
+class OptionSchema : public OptionTable {
  public:
   template <class Access>
-  requires Binds<Access, Options, std::int64_t> OptionSchema
-  integer(std::string name, Access access, std::int64_t low, std::int64_t high, std::string help) {
-    add({name, "integer", fmt::format("{}", default_of(access)), fmt::format("{} to {}", low, high),
-         std::move(help)},
-        [=](Options& options, std::string_view text) {
-          std::invoke(access, options) = read_integer(name, text, low, high);
-        });
+  requires Binds<Access, Options, std::int64_t> OptionSchema &&
+      integer(std::string_view name, Access access, std::int64_t low, std::int64_t high,
+              std::string_view help) {
+    add_integer(name, place_of(access), low, high, help);
     return std::move(*this);
   }
 
   template <class Access>
-  requires Binds<Access, Options, double> OptionSchema real(std::string name, Access access,
-                                                            double low, double high,
-                                                            std::string help) {
-    add({name, "real", fmt::format("{}", default_of(access)), fmt::format("{} to {}", low, high),
-         std::move(help)},
-        [=](Options& options, std::string_view text) {
-          std::invoke(access, options) = read_real(name, text, low, high);
-        });
+  requires Binds<Access, Options, double> OptionSchema &&
+      real(std::string_view name, Access access, double low, double high, std::string_view help) {
+    add_real(name, place_of(access), low, high, help);
     return std::move(*this);
   }
 
   template <class Access>
-  requires Binds<Access, Options, bool> OptionSchema flag(std::string name, Access access,
-                                                          std::string help) {
-    add({name, "flag", fmt::format("{}", default_of(access)), "true, false", std::move(help)},
-        [=](Options& options, std::string_view text) {
-          std::invoke(access, options) = read_flag(name, text);
-        });
+  requires Binds<Access, Options, bool> OptionSchema &&
+      flag(std::string_view name, Access access, std::string_view help) {
+    add_flag(name, place_of(access), help);
     return std::move(*this);
   }
 
   template <class Access>
-  requires Binds<Access, Options, std::string> OptionSchema choice(std::string name, Access access,
-                                                                   std::vector<std::string> choices,
-                                                                   std::string help) {
-    add({name, "choice", default_of(access), fmt::format("{}", fmt::join(choices, ", ")),
-         std::move(help)},
-        [=](Options& options, std::string_view text) {
-          std::invoke(access, options) = read_choice(name, text, choices);
-        });
+  requires Binds<Access, Options, std::string> OptionSchema &&
+      choice(std::string_view name, Access access, Texts choices, std::string_view help) {
+    add_choice(name, place_of(access), {choices.begin(), choices.end()}, help);
+    return std::move(*this);
+  }
+  template <class Access>
+  requires Binds<Access, Options, std::string> OptionSchema &&
+      choice(std::string_view name, Access access, const std::vector<std::string>& choices,
+             std::string_view help) {
+    add_choice(name, place_of(access), choices, help);
     return std::move(*this);
   }
 
-  // Names of values of an enum, or of whatever else is bound. The default must be one of them.
+  // Names of values of an enum or of a flag. The default must be one of them.
   template <class Access, class Value = BoundValue<Access, Options>>
-  requires(!std::same_as<Value, std::string>) OptionSchema
-      choice(std::string name, Access access,
-             std::vector<std::pair<std::string, std::type_identity_t<Value>>> choices,
-             std::string help) {
-    std::vector<std::string> names;
-    std::string default_name;
+  requires(std::is_enum_v<Value> || std::same_as<Value, bool>) OptionSchema && choice(
+      std::string_view name, Access access,
+      std::initializer_list<std::pair<std::string_view, std::type_identity_t<Value>>> choices,
+      std::string_view help) {
+    std::vector<Named> named;
     for (const auto& [choice, value] : choices) {
-      names.push_back(choice);
-      if (value == default_of(access)) default_name = choice;
+      named.push_back({choice, static_cast<std::int64_t>(value)});
     }
-    EMPLACE_CHECK(!default_name.empty());
-    add({name, "choice", default_name, fmt::format("{}", fmt::join(names, ", ")), std::move(help)},
-        [=](Options& options, std::string_view text) {
-          const std::string& chosen = read_choice(name, text, names);
-          for (const auto& [choice, value] : choices) {
-            if (choice == chosen) std::invoke(access, options) = value;
-          }
-        });
+    const NamedAccess as_number = {
+        [](const void* at) { return static_cast<std::int64_t>(*static_cast<const Value*>(at)); },
+        [](void* at, std::int64_t value) { *static_cast<Value*>(at) = static_cast<Value>(value); }};
+    add_named(name, place_of(access), as_number, named.data(), named.size(), help);
     return std::move(*this);
   }
 
   // Anything; `range` says what is expected.
   template <class Access>
-  requires Binds<Access, Options, std::string> OptionSchema text(std::string name, Access access,
-                                                                 std::string range,
-                                                                 std::string help) {
-    add({name, "text", default_of(access), std::move(range), std::move(help)},
-        [=](Options& options, std::string_view value) {
-          std::invoke(access, options) = std::string(value);
-        });
+  requires Binds<Access, Options, std::string> OptionSchema &&
+      text(std::string_view name, Access access, std::string_view range, std::string_view help) {
+    add_text(name, place_of(access), range, help);
+    return std::move(*this);
+  }
+
+  // What a published system's own settings are, where they are not the defaults. Adds the option
+  // `preset`: `paper` begins with these values, `emplace` with the defaults; options that are given
+  // beside it take precedence. Comes after the options that it names.
+  OptionSchema&& paper(
+      std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
+    Options scratch;
+    add_paper(values, &scratch);
     return std::move(*this);
   }
 
   // The defaults with these values in their place.
   Options read(const OptionValues& values) const {
     Options options;
-    for (const auto& [name, text] : values) find(name).assign(options, text);
+    assign_all(&options, values);
     return options;
   }
 
-  std::vector<OptionInfo> describe() const {
-    std::vector<OptionInfo> result;
-    for (const Entry& entry : entries_) result.push_back(entry.info);
-    return result;
-  }
-
  private:
-  struct Entry {
-    OptionInfo info;
-    std::function<void(Options&, std::string_view)> assign;
-  };
-
-  void add(OptionInfo info, std::function<void(Options&, std::string_view)> assign) {
-    entries_.push_back({std::move(info), std::move(assign)});
-  }
-
   template <class Access>
-  static BoundValue<Access, Options> default_of(const Access& access) {
-    Options options;
-    return std::invoke(access, options);
+  Place place_of(const Access& access) {
+    auto* const value = reinterpret_cast<const std::byte*>(&std::invoke(access, defaults_));
+    return {static_cast<std::size_t>(value - reinterpret_cast<const std::byte*>(&defaults_)),
+            &defaults_};
   }
 
-  const Entry& find(const std::string& name) const {
-    std::vector<std::string> known;
-    for (const Entry& entry : entries_) {
-      if (entry.info.name == name) return entry;
-      known.push_back(entry.info.name);
-    }
-    if (known.empty()) fail_option("unknown option '{}': there are no options here", name);
-    fail_option("unknown option '{}'{}; expected one of: {}", name, suggestion(name, known),
-                fmt::join(known, ", "));
-  }
-
-  std::vector<Entry> entries_;
+  Options defaults_ = {};
 };
 
 }  // namespace emplace

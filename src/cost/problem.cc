@@ -366,4 +366,9 @@ std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
   return ProblemCompiler(std::move(graph), std::move(cluster), options).compile();
 }
 
+std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                       std::shared_ptr<const Cluster> cluster, CostMode mode) {
+  return compile(std::move(graph), std::move(cluster), CompileOptions{.cost = mode});
+}
+
 }  // namespace emplace

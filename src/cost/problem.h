@@ -98,10 +98,7 @@ class Problem {
   Nanoseconds horizon_ = 0;
 };
 
-inline std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
-                                              std::shared_ptr<const Cluster> cluster,
-                                              CostMode mode) {
-  return compile(std::move(graph), std::move(cluster), CompileOptions{.cost = mode});
-}
+std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,
+                                       std::shared_ptr<const Cluster> cluster, CostMode mode);
 
 }  // namespace emplace

@@ -28,6 +28,10 @@ OpRole role_of_type(std::string_view type) {
   return OpRole::kCompute;
 }
 
+Graph::Graph() {
+  attribute_sets_.emplace_back();
+}
+
 std::optional<OpId> Graph::find_op(std::string_view name) const {
   return names_.find(name);
 }

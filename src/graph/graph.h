@@ -90,7 +90,7 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  Graph() = default;
+  Graph();
 
   static constexpr std::int64_t kUnknown = -1;
 
@@ -109,8 +109,8 @@ class Graph {
   std::vector<Bytes> temp_bytes_;
   std::vector<StringId> module_;
   std::vector<StringId> colocate_;
-  std::vector<std::uint32_t> attributes_;  // an index into attribute_sets_
-  std::vector<Attributes> attribute_sets_{Attributes()};
+  std::vector<std::uint32_t> attributes_;   // an index into attribute_sets_
+  std::vector<Attributes> attribute_sets_;  // the first has no entries
   Csr<TensorId> inputs_;
   Csr<TensorId> outputs_;
   Csr<OpId> after_;

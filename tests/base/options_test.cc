@@ -173,6 +173,35 @@ TEST(OptionSchema, refuses_a_default_without_a_name) {
                std::logic_error);
 }
 
+OptionSchema<Sample> published_schema() {
+  return schema().paper({{"groups", "20"}, {"order", "dfs"}});
+}
+
+TEST(OptionSchema, begins_with_the_papers_values_where_asked) {
+  EXPECT_EQ(published_schema().read({}).groups, 8);
+  EXPECT_EQ(published_schema().read({{"preset", "emplace"}}).groups, 8);
+  // Whatever is said beside the preset wins, also before it.
+  const Sample paper = published_schema().read({{"order", "bfs"}, {"preset", "paper"}});
+  EXPECT_EQ(paper.groups, 20);
+  EXPECT_EQ(paper.order, "bfs");
+  EXPECT_EQ(paper.balance, 1.5);
+  EXPECT_THROW(published_schema().read({{"preset", "other"}}), Error);
+  EXPECT_THROW(schema().read({{"preset", "paper"}}), Error);
+}
+
+TEST(OptionSchema, shows_the_papers_values_beside_the_defaults) {
+  const std::vector<OptionInfo> infos = published_schema().describe();
+  ASSERT_EQ(infos.size(), 6U);
+  EXPECT_EQ(infos[0].name, "preset");
+  EXPECT_EQ(infos[0].paper, "paper");
+  EXPECT_EQ(infos[1].default_value, "8");
+  EXPECT_EQ(infos[1].paper, "20");
+  EXPECT_EQ(infos[2].paper, "1.5");
+  EXPECT_EQ(schema().describe()[0].paper, "");
+  EXPECT_THROW(schema().paper({{"group", "20"}}), Error);
+  EXPECT_THROW(schema().paper({{"groups", "2000"}}), Error);
+}
+
 TEST(ReadFlag, knows_the_usual_words) {
   for (const char* text : {"true", "yes", "1"}) EXPECT_TRUE(read_flag("f", text)) << text;
   for (const char* text : {"false", "no", "0"}) EXPECT_FALSE(read_flag("f", text)) << text;
