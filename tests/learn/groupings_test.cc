@@ -124,11 +124,25 @@ TEST(Features, are_of_moderate_size_and_named) {
   for (const TinyCase& tiny : tiny_cases()) {
     FeatureNames names;
     const UnitGraph units = group_by_colocation(*tiny.problem);
-    const Matrix features = unit_features(units, &names);
+    const Matrix features = unit_features(units, Features::kAll, &names);
     EXPECT_EQ(features.rows, units.size());
     EXPECT_EQ(features.columns, static_cast<std::int64_t>(names.columns.size()));
     for (const float value : features.values) {
       EXPECT_TRUE(value >= -1.01F && value <= 1.5F) << tiny.name << " " << value;
+    }
+  }
+}
+
+TEST(Features, can_be_types_and_shapes_alone) {
+  const UnitGraph units = group_by_colocation(*tiny_case("chain_on_two_equal").problem);
+  FeatureNames names;
+  const Matrix some = unit_features(units, Features::kTypesAndShapes, &names);
+  const Matrix all = unit_features(units);
+  ASSERT_EQ(static_cast<std::int64_t>(names.columns.size()), some.columns);
+  ASSERT_LT(some.columns, all.columns);
+  for (std::int64_t unit = 0; unit < some.rows; ++unit) {
+    for (std::int64_t column = 0; column < some.columns; ++column) {
+      EXPECT_EQ(some.at(unit, column), all.at(unit, column));
     }
   }
 }

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "learn/units/coordinates.h"
 #include "learn/features/features.h"
+#include "learn/units/coordinates.h"
 #include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
@@ -43,7 +43,8 @@ class DeviceViews {
  public:
   explicit DeviceViews(const UnitGraph& units);
 
-  // By unit: general_features (learn/features/features.h), and the places along the lines, also as waves.
+  // By unit: general_features (learn/features/features.h), and the places along the lines, also as
+  // waves.
   Matrix unit_features() const;
   DeviceView of(std::span<const DeviceId> used) const;
   // The `count` fastest, the first of equals, ascending.

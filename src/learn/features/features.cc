@@ -129,7 +129,7 @@ void add_classes(Table& table, const UnitGraph& units, const Totals& totals) {
   }
 }
 
-void add_sizes(Table& table, const UnitGraph& units, const Totals& totals) {
+void add_shapes(Table& table, const UnitGraph& units, const Totals& totals) {
   const Graph& graph = units.problem().graph();
   for (std::int64_t dim = 0; dim < kDims; ++dim) {
     table.column(fmt::format("dimension {} of the largest output", dim), [&](UnitId unit) {
@@ -140,6 +140,9 @@ void add_sizes(Table& table, const UnitGraph& units, const Totals& totals) {
       return log_scaled(static_cast<double>(shape[static_cast<std::size_t>(dim)]), 20);
     });
   }
+}
+
+void add_sizes(Table& table, const UnitGraph& units, const Totals& totals) {
   const auto bytes = [&](const char* name, const std::vector<double>& values) {
     table.column(name, [&](UnitId unit) { return log_scaled(values[unit], 40); });
   };
@@ -217,6 +220,7 @@ Matrix describe(const UnitGraph& units, std::int64_t kinds, std::int64_t times,
   Table table(units.size(), columns);
   const Totals totals(units);
   add_kinds(table, units, totals);
+  add_shapes(table, units, totals);
   add_sizes(table, units, totals);
   add_their_times(table, units);
   add_place_in_graph(table, units, totals);
@@ -241,9 +245,17 @@ TypeNumbers number_types(const Graph& graph) {
   return result;
 }
 
-Matrix unit_features(const UnitGraph& units, FeatureNames* names) {
+Matrix unit_features(const UnitGraph& units, Features features, FeatureNames* names) {
   const std::uint32_t types = number_types(units.problem().graph()).count;
-  return describe(units, types, units.num_devices(), add_types, add_times, names);
+  if (features == Features::kAll) {
+    return describe(units, types, units.num_devices(), add_types, add_times, names);
+  }
+  Table table(units.size(), types + kDims);
+  const Totals totals(units);
+  add_types(table, units, totals);
+  add_shapes(table, units, totals);
+  if (names != nullptr) *names = std::move(table.names());
+  return std::move(table.matrix());
 }
 
 Matrix general_features(const UnitGraph& units, FeatureNames* names) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "learn/features/feature_choice.h"
 #include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
@@ -36,10 +37,12 @@ struct FeatureNames {
   std::vector<std::string> columns;
 };
 
-// By unit: the share of its ops of each type; the shape of its largest output; bytes written, kept
-// for the step and in temporaries, FLOPs; time on each device; neighbours; place in the order;
-// forward, backward or update.
-Matrix unit_features(const UnitGraph& units, FeatureNames* names = nullptr);
+// By unit: the share of its ops of each type and the shape of its largest output, which is what
+// ColocRL, HDP and GDP have; and where all is told, bytes written, kept for the step and in
+// temporaries, FLOPs; time on each device; neighbours; place in the order; forward, backward or
+// update.
+Matrix unit_features(const UnitGraph& units, Features features = Features::kAll,
+                     FeatureNames* names = nullptr);
 
 // The same columns whatever the graph and the devices, for policies that serve many: classes of ops
 // (cost/op_class.h) in place of types, and the mean time.
