@@ -15,15 +15,24 @@
 namespace emplace::cli {
 namespace {
 
+// Published systems have their papers' values beside ours.
+bool has_paper(const MethodInfo& info) {
+  return !info.options.empty() && !info.options[0].paper.empty();
+}
+
 void print_method(const MethodInfo& info) {
   fmt::print("{} ({})\n  {}\n  {}\n", info.key, info.family, info.summary, info.reference);
   if (info.options.empty()) {
     fmt::print("  no options\n");
     return;
   }
-  Table table({{"option"}, {"default"}, {"range"}, {"what it does"}});
+  std::vector<Table::Column> columns = {{"option"}, {"default"}, {"range"}, {"what it does"}};
+  if (has_paper(info)) columns.insert(columns.begin() + 2, Table::Column{"preset=paper"});
+  Table table(columns);
   for (const OptionInfo& option : info.options) {
-    table.add({option.name, option.default_value, option.range, option.help});
+    std::vector<std::string> row = {option.name, option.default_value, option.range, option.help};
+    if (has_paper(info)) row.insert(row.begin() + 2, option.paper);
+    table.add(row);
   }
   fmt::print("\n{}", table.to_string());
 }
@@ -33,10 +42,12 @@ void print_markdown(const std::vector<const MethodInfo*>& methods) {
     fmt::print("\n## `{}`\n{} *{}; family {}.*\n", info->key, info->summary, info->reference,
                info->family);
     if (info->options.empty()) continue;
-    fmt::print("\n| option | default | range | what it does |\n|---|---|---|---|\n");
+    const bool paper = has_paper(*info);
+    fmt::print("\n| option | default |{} range | what it does |\n|---|---|{}---|---|\n",
+               paper ? " preset=paper |" : "", paper ? "---|" : "");
     for (const OptionInfo& option : info->options) {
-      fmt::print("| `{}` | {} | {} | {} |\n", option.name, option.default_value, option.range,
-                 option.help);
+      fmt::print("| `{}` | {} |{} {} | {} |\n", option.name, option.default_value,
+                 paper ? fmt::format(" {} |", option.paper) : "", option.range, option.help);
     }
   }
 }
