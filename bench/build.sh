@@ -36,7 +36,11 @@ report() {
   : > "$log"
 }
 
-cmake --build "$folder/build" --target emplace_cli > /dev/null
+build() {
+  cmake --build "$folder/build" "$@" > "$folder/output" || { tail -40 "$folder/output" >&2; exit 1; }
+}
+
+build --target emplace_cli
 report "what make demo builds"
-cmake --build "$folder/build" > /dev/null
+build
 report "what make test adds"

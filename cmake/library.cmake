@@ -11,7 +11,8 @@ if(EMPLACE_DEVELOPER)
                          -Wno-sign-conversion -Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC 12 sees overlaps and broken bounds in the standard library's own strings (GCC bug 105329).
-    target_compile_options(emplace_warnings INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
+    target_compile_options(emplace_warnings INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
+                           -Wno-stringop-overread)
   endif()
 endif()
 
@@ -53,10 +54,6 @@ foreach(part emplace_fast emplace_light emplace_other)
   target_link_libraries(${part} PRIVATE emplace_private emplace_warnings)
   target_precompile_headers(${part} PRIVATE cmake/precompiled.h)
 endforeach()
-
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  set_source_files_properties(src/stream/solve.cc src/placers/heuristic/m_sct.cc PROPERTIES COMPILE_OPTIONS -Wno-stringop-overread)
-endif()
 
 add_library(emplace SHARED)
 target_link_libraries(emplace PRIVATE emplace_fast emplace_light emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})

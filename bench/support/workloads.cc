@@ -62,7 +62,6 @@ Device make_device(const DeviceType& type, std::size_t index, std::int64_t slowd
           .slowdown = {type.slowdown * slowdown, 0}};
 }
 
-// Everything on one device, in the order in which ops become ready.
 Bytes single_device_peak(const std::shared_ptr<const Graph>& graph, const DeviceType& type) {
   ClusterSpec spec;
   spec.name = "one device";
@@ -113,6 +112,10 @@ std::shared_ptr<const Cluster> cluster_for(const std::shared_ptr<const Graph>& g
 std::shared_ptr<const Cluster> equal_devices(const std::shared_ptr<const Graph>& graph,
                                              std::size_t count, std::int64_t memory_percent) {
   return make_cluster(graph, {"equal", std::vector<std::int64_t>(count, 1), memory_percent});
+}
+
+Bytes single_device_peak(const std::shared_ptr<const Graph>& graph) {
+  return single_device_peak(graph, device_type(*graph));
 }
 
 double peak_gigabytes() {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
+
 #include "cluster/cluster.h"
 #include "graph/graph.h"
 
@@ -32,6 +34,9 @@ std::shared_ptr<const Cluster> cluster_for(const std::shared_ptr<const Graph>& g
 // So many devices of that kind, each with this much of the peak.
 std::shared_ptr<const Cluster> equal_devices(const std::shared_ptr<const Graph>& graph,
                                              std::size_t count, std::int64_t memory_percent);
+
+// What everything on one such device needs, in the order in which ops become ready.
+Bytes single_device_peak(const std::shared_ptr<const Graph>& graph);
 
 // Of this process, since its start or the last call of forget_peak_memory.
 double peak_gigabytes();

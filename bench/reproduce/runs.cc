@@ -1,4 +1,4 @@
-#include "support/learning_runs.h"
+#include "reproduce/runs.h"
 
 #include <ctime>
 #include <filesystem>
@@ -15,7 +15,6 @@
 
 #include "io/file.h"
 #include "io/readers.h"
-#include "support/workloads.h"
 
 namespace emplace::bench {
 namespace {
@@ -32,26 +31,36 @@ Json to_json(const RunKey& key, const LearningRun& run) {
             {"evaluations", run.evaluations},
             {"seconds", run.seconds},
             {"agent_seconds", run.agent_seconds},
+            {"measured_seconds", run.measured_seconds},
+            {"groups_used", run.groups_used},
             {"policy_seconds", run.policy_seconds},
             {"learner_seconds", run.learner_seconds},
             {"evaluation_seconds", run.evaluation_seconds},
             {"waiting_seconds", run.waiting_seconds},
             {"history", Json::array()}};
-  for (const Progress& point : run.history) {
-    json["history"].push_back({point.evaluations, point.agent_seconds, point.step, point.fits});
+  for (const RunProgress& point : run.history) {
+    json["history"].push_back(
+        {point.evaluations, point.agent_seconds, point.measured_seconds, point.step, point.fits});
   }
   return json;
 }
 
 std::pair<RunKey, LearningRun> from_json(const Json& json) {
   const RunKey key{json.at("workload"), json.at("placer"), json.at("seed"), json.at("budget")};
-  LearningRun run{json.at("step_ns"),         json.at("fits"),
-                  json.at("evaluations"),     json.at("seconds"),
-                  json.at("agent_seconds"),   json.at("policy_seconds"),
-                  json.at("learner_seconds"), json.at("evaluation_seconds"),
-                  json.at("waiting_seconds"), {}};
+  LearningRun run{.step = json.at("step_ns"),
+                  .fits = json.at("fits"),
+                  .evaluations = json.at("evaluations"),
+                  .seconds = json.at("seconds"),
+                  .agent_seconds = json.at("agent_seconds"),
+                  .measured_seconds = json.at("measured_seconds"),
+                  .groups_used = json.at("groups_used"),
+                  .policy_seconds = json.at("policy_seconds"),
+                  .learner_seconds = json.at("learner_seconds"),
+                  .evaluation_seconds = json.at("evaluation_seconds"),
+                  .waiting_seconds = json.at("waiting_seconds"),
+                  .history = {}};
   for (const Json& point : json.at("history")) {
-    run.history.push_back({point.at(0), point.at(1), point.at(2), point.at(3)});
+    run.history.push_back({point.at(0), point.at(1), point.at(2), point.at(3), point.at(4)});
   }
   return {key, std::move(run)};
 }
@@ -78,19 +87,29 @@ class ThreadClock {
 
 }  // namespace
 
-RunKey run_key(const Workload& workload, const std::string& placer, int seed,
+RunKey run_key(const Workload& workload, const std::string& entrant, int seed,
                std::int64_t evaluations) {
-  const bool chance = all_placers().info(MethodSpec::parse(placer).key).randomized;
-  return {workload.description(), placer, static_cast<std::uint64_t>(chance ? seed : 1),
+  const bool chance = all_placers().info(parse_entrant(entrant).placer.key).randomized;
+  return {workload.description(), entrant, static_cast<std::uint64_t>(chance ? seed : 1),
           evaluations};
+}
+
+PlacerRun parse_entrant(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  PlacerRun result{.placer = MethodSpec::parse(text.substr(0, at))};
+  if (at != std::string::npos) result.scheduler = text.substr(at + 1);
+  return result;
 }
 
 Stage make_stage(const Workload& workload) {
   const auto graph = read_model(workload.model).graph;
-  const auto cluster = equal_devices(graph, workload.devices, workload.memory_percent);
-  Stage stage{std::make_shared<const Simulator>(compile(graph, cluster))};
+  Stage stage{std::make_shared<const Simulator>(compile(graph, cluster_of(workload, graph)))};
+  // An accelerator, which "one device" means to people.
+  const Cluster& cluster = stage.simulator->problem().cluster();
+  DeviceId first = 0;
+  while (first + 1 < cluster.num_devices() && cluster.is_cpu(first)) ++first;
   Evaluator evaluator(stage.simulator);
-  stage.single = evaluator.evaluate(Placement(graph->num_ops(), DeviceId{0})).step;
+  stage.single = evaluator.evaluate(Placement(graph->num_ops(), first)).step;
   return stage;
 }
 
@@ -101,28 +120,35 @@ LearningRun run(const Stage& stage, const RunKey& key) {
   budget.threads = 1;
   LearningRun result;
   const ThreadClock clock;
+  double steps_seconds = 0;
+  std::int64_t evaluated = 0;
   const auto listening = context.incumbent().listen([&](const Incumbent& incumbent) {
     const auto value = incumbent.value();
     if (!value) return;
     const bool same = !result.history.empty() && result.history.back().step == value->step &&
                       result.history.back().fits == value->fits();
     if (same) return;  // a higher bound
-    result.history.push_back({context.evaluations(), clock.seconds(), value->step, value->fits()});
+    result.history.push_back({context.evaluations(), clock.seconds(),
+                              clock.seconds() + steps_seconds, value->step, value->fits()});
   });
   context.learning().on_round = [&](const TrainingPoint& point) {
+    steps_seconds +=
+        kMeasuredSteps * point.mean_seconds * static_cast<double>(point.evaluations - evaluated);
+    evaluated = point.evaluations;
     result.policy_seconds += point.policy_seconds;
     result.learner_seconds += point.learner_seconds;
     result.evaluation_seconds += point.evaluation_seconds;
     result.waiting_seconds += point.waiting_seconds;
   };
-  const RunResult found =
-      run_placer(all_placers(), context,
-                 {MethodSpec::parse(key.placer), std::string(kOwnSchedule), key.seed}, budget);
+  PlacerRun chosen = parse_entrant(key.placer);
+  chosen.seed = key.seed;
+  const RunResult found = run_placer(all_placers(), context, chosen, budget);
   result.step = found.evaluation.step;
   result.fits = found.evaluation.fits();
   result.evaluations = found.evaluations;
   result.seconds = found.seconds;
   result.agent_seconds = clock.seconds();
+  result.measured_seconds = result.agent_seconds + steps_seconds;
   return result;
 }
 

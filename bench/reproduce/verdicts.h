@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "support/claims.h"
-#include "support/learning_runs.h"
+#include "reproduce/claims.h"
+#include "reproduce/runs.h"
 #include "support/statistics.h"
 
 namespace emplace::bench {
 
-enum class Verdict { kReproduced, kNotReproduced, kUnclear };
+enum class Verdict { kReproduced, kNotReproduced, kUnclear, kNotRun };
 std::string to_string(Verdict verdict);
 
 // What a run that finds nothing that fits counts as, in step times on one device.
@@ -24,6 +24,9 @@ class Evidence {
            std::int64_t evaluations);
 
   const Stage& stage(const std::string& workload) const { return stages_.at(workload); }
+  // Whether every seed has run.
+  bool has(const std::string& workload, const std::string& placer) const;
+  bool has(const Statement& statement) const;
   const LearningRun& run(const std::string& workload, const std::string& placer, int seed) const;
   int seeds() const { return seeds_; }
 
@@ -48,7 +51,7 @@ class Evidence {
 
 // Reproduced where the interval is within what is claimed, not where it is outside.
 Verdict judge(const Statement& statement, const Interval& ratio);
-// Of a claim: the worst of its statements'.
+// Of a claim: the worst of its statements'; what has not run does not count.
 Verdict judge(const std::vector<Verdict>& statements);
 
 }  // namespace emplace::bench

@@ -1,4 +1,4 @@
-#include "support/verdicts.h"
+#include "reproduce/verdicts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,14 +16,30 @@ std::string to_string(Verdict verdict) {
     case Verdict::kNotReproduced:
       return "not reproduced";
     case Verdict::kUnclear:
+      return "unclear";
+    case Verdict::kNotRun:
       break;
   }
-  return "unclear";
+  return "not run";
 }
 
 Evidence::Evidence(std::map<std::string, Stage> stages, const RunStore& runs, int seeds,
                    std::int64_t evaluations)
     : stages_(std::move(stages)), runs_(runs), seeds_(seeds), evaluations_(evaluations) {}
+
+bool Evidence::has(const std::string& name, const std::string& placer) const {
+  for (int seed = 1; seed <= seeds_; ++seed) {
+    if (runs_.find(run_key(workload(name), placer, seed, evaluations_)) == nullptr) return false;
+  }
+  return true;
+}
+
+bool Evidence::has(const Statement& statement) const {
+  return std::all_of(statement.workloads.begin(), statement.workloads.end(),
+                     [&](const std::string& name) {
+                       return has(name, statement.left) && has(name, statement.right);
+                     });
+}
 
 const LearningRun& Evidence::run(const std::string& name, const std::string& placer,
                                  int seed) const {
@@ -48,11 +64,15 @@ double Evidence::reached(Measure measure, const std::string& name, const std::st
                          int seed, double target) const {
   const LearningRun& one = run(name, placer, seed);
   const auto single = static_cast<double>(stage(name).single);
-  const auto hit = std::find_if(one.history.begin(), one.history.end(), [&](const Progress& point) {
-    return point.fits && static_cast<double>(point.step) <= target * single;
-  });
+  const auto hit =
+      std::find_if(one.history.begin(), one.history.end(), [&](const RunProgress& point) {
+        return point.fits && static_cast<double>(point.step) <= target * single;
+      });
   const bool never = hit == one.history.end();
-  if (measure == Measure::kSeconds) return never ? one.agent_seconds : hit->agent_seconds;
+  if (measure == Measure::kAgentSeconds) return never ? one.agent_seconds : hit->agent_seconds;
+  if (measure == Measure::kMeasuredSeconds) {
+    return never ? one.measured_seconds : hit->measured_seconds;
+  }
   return static_cast<double>(std::max<std::int64_t>(1, never ? one.evaluations : hit->evaluations));
 }
 
@@ -99,8 +119,10 @@ Verdict judge(const std::vector<Verdict>& statements) {
   const auto any = [&](Verdict verdict) {
     return std::find(statements.begin(), statements.end(), verdict) != statements.end();
   };
-  if (any(Verdict::kNotReproduced)) return Verdict::kNotReproduced;
-  return any(Verdict::kUnclear) ? Verdict::kUnclear : Verdict::kReproduced;
+  for (const Verdict verdict : {Verdict::kNotReproduced, Verdict::kUnclear, Verdict::kReproduced}) {
+    if (any(verdict)) return verdict;
+  }
+  return Verdict::kNotRun;
 }
 
 }  // namespace emplace::bench

@@ -14,28 +14,37 @@
 
 #include "sim/simulator.h"
 
+#include "placer/run.h"
+
 #include "io/append_file.h"
-#include "support/claims.h"
+#include "reproduce/workloads.h"
 
 namespace emplace::bench {
 
 struct RunKey {
   std::string workload;
-  std::string placer;
+  std::string placer;  // a spec, with "@pct" for a scheduler
   std::uint64_t seed = 1;
   std::int64_t evaluations = 0;
 
   friend auto operator<=>(const RunKey&, const RunKey&) = default;
 };
 
+// Steps that are run to measure one placement, the first of them to warm up, as ColocRL has it.
+inline constexpr double kMeasuredSteps = 15;
+
+// "mite@pct": a placer, and where there is one a scheduler.
+PlacerRun parse_entrant(const std::string& text);
+
 // The seed is 1 for placers without chance.
-RunKey run_key(const Workload& workload, const std::string& placer, int seed,
+RunKey run_key(const Workload& workload, const std::string& entrant, int seed,
                std::int64_t evaluations);
 
 // The best so far, after so much.
-struct Progress {
+struct RunProgress {
   std::int64_t evaluations = 0;
   double agent_seconds = 0;
+  double measured_seconds = 0;
   Nanoseconds step = 0;
   bool fits = false;
 };
@@ -48,12 +57,16 @@ struct LearningRun {
   // Processor time of the thread that the placer runs on: of a placer that learns, all but the
   // evaluations, whatever else the machine does.
   double agent_seconds = 0;
+  // The agent's time and what its placements would take to measure: kMeasuredSteps of each.
+  double measured_seconds = 0;
+  // The last round's share of groups in use, where the placer groups; else 0.
+  double groups_used = 0;
   // Sums over the rounds of a placer that learns.
   double policy_seconds = 0;
   double learner_seconds = 0;
   double evaluation_seconds = 0;
   double waiting_seconds = 0;
-  std::vector<Progress> history;
+  std::vector<RunProgress> history;
 };
 
 // A workload, ready to run on.

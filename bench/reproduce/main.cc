@@ -1,0 +1,192 @@
+// The papers' comparisons of placers, run again in simulation at equal numbers of evaluated
+// placements, with the settings of the papers and with ours; prints what docs/reproduction.md
+// shows.
+//
+//   build/bench/reproduce --results reproduce.jsonl --figures docs/results/figures > table.md
+//   build/bench/reproduce --quick
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/units.h"
+
+#include "placer/placer.h"
+
+#include "placers/all.h"
+
+#include "cli/blas.h"
+#include "reproduce/claims.h"
+#include "reproduce/figures.h"
+#include "reproduce/runs.h"
+#include "reproduce/tables.h"
+#include "reproduce/verdicts.h"
+
+namespace {
+
+using namespace emplace;
+using namespace emplace::bench;
+
+struct Settings {
+  bool quick = false;
+  int seeds = 5;
+  std::int64_t evaluations = 2400;  // as Post had
+  int cores = hardware_threads();
+  std::vector<std::string> keys;      // of claims and tables; all where there is none
+  std::vector<std::string> versions;  // paper, emplace; both where there is none
+  std::string results;
+  std::string figures;
+  bool print_only = false;
+
+  void make_quick() {
+    seeds = 3;
+    evaluations = 240;
+  }
+};
+
+std::vector<Version> chosen_versions(const Settings& settings) {
+  std::vector<Version> chosen;
+  for (const auto& [name, version] :
+       {std::pair{"paper", Version::kPaper}, std::pair{"emplace", Version::kEmplace}}) {
+    const auto& wanted = settings.versions;
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) {
+      chosen.push_back(version);
+    }
+  }
+  return chosen;
+}
+
+// What is asked for, in each version.
+Program chosen_program(const Settings& settings) {
+  const auto wanted = [&](const std::string& key) {
+    return settings.keys.empty() ||
+           std::find(settings.keys.begin(), settings.keys.end(), key) != settings.keys.end();
+  };
+  Program program;
+  for (const Version version : chosen_versions(settings)) {
+    Part part{.version = version};
+    for (const Claim& claim : claims(version)) {
+      if (wanted(claim.key)) part.claims.push_back(claim);
+    }
+    for (const Grid& grid : grids(version)) {
+      if (wanted(grid.key)) part.grids.push_back(grid);
+    }
+    if (!part.claims.empty() || !part.grids.empty()) program.push_back(std::move(part));
+  }
+  if (program.empty()) {
+    fail_option("--claims {}: there is none of these", fmt::join(settings.keys, ","));
+  }
+  return program;
+}
+
+struct Job {
+  std::string workload;
+  RunKey key;
+};
+
+// What is not in the store, seed by seed, so that a run that is cut short has something of all.
+// Placers without chance run once.
+std::vector<Job> missing_jobs(const Entrants& entrants, const Settings& settings,
+                              const RunStore& store) {
+  std::vector<Job> jobs;
+  for (int seed = 1; seed <= settings.seeds; ++seed) {
+    for (const auto& [name, placers] : entrants) {
+      for (const std::string& placer : placers) {
+        const RunKey key = run_key(workload(name), placer, seed, settings.evaluations);
+        const bool repeats = static_cast<std::uint64_t>(seed) != key.seed;
+        if (!repeats && store.find(key) == nullptr) jobs.push_back({name, key});
+      }
+    }
+  }
+  return jobs;
+}
+
+void run_jobs(const std::vector<Job>& jobs, const std::map<std::string, Stage>& stages, int cores,
+              RunStore& store) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&](std::size_t) {
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      const Job& job = jobs[i];
+      const LearningRun result = run(stages.at(job.workload), job.key);
+      fmt::print(stderr, "[{}/{}] {} by {} with seed {}: {}{} after {:.0f} s\n", i + 1, jobs.size(),
+                 job.workload, job.key.placer, job.key.seed, format_time(result.step),
+                 result.fits ? "" : " (does not fit)", result.seconds);
+      store.add(job.key, result);
+    }
+  };
+  parallel_for(static_cast<std::size_t>(cores), cores, work);
+}
+
+void reproduce(const Settings& settings) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Program program = chosen_program(settings);
+  const Entrants entrants = entrants_of(program);
+  std::map<std::string, Stage> stages;
+  for (const auto& [name, placers] : entrants) stages[name] = make_stage(workload(name));
+  RunStore store(settings.results);
+  const std::vector<Job> jobs = missing_jobs(entrants, settings, store);
+  if (!settings.print_only) run_jobs(jobs, stages, settings.cores, store);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+
+  const Evidence evidence(std::move(stages), store, settings.seeds, settings.evaluations);
+  fmt::print("{} evaluated placements a run, {} seeds; {} runs took {:.0f} min on {} cores.\n\n",
+             format_count(settings.evaluations), settings.seeds, jobs.size(), elapsed.count() / 60,
+             settings.cores);
+  fmt::print("{}", to_markdown(program, entrants, evidence));
+  if (!settings.figures.empty()) draw_figures(program, evidence, settings.figures);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  emplace::cli::prepare_blas();
+  CLI::App app("The papers' comparisons of learned placers, run again.");
+  Settings settings;
+  Settings quick;
+  quick.make_quick();
+  app.add_flag("--quick", settings.quick,
+               fmt::format("{} seeds of {} evaluations", quick.seeds, quick.evaluations));
+  CLI::Option* seeds = app.add_option("--seeds", settings.seeds, "Runs of each placer")
+                           ->check(CLI::Range(1, 1000))
+                           ->capture_default_str();
+  CLI::Option* evaluations =
+      app.add_option("--evaluations", settings.evaluations, "Placements that each run evaluates")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str();
+  app.add_option("--cores", settings.cores, "Runs side by side, each on one thread")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--claims", settings.keys, "Only these claims and tables, such as A3,A5")
+      ->delimiter(',');
+  app.add_option("--versions", settings.versions, "Only these settings: paper, emplace")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"paper", "emplace"}));
+  app.add_option("--results", settings.results,
+                 "Keep runs here, and do not repeat those that are there; remove it when placers "
+                 "have changed")
+      ->type_name("FILE");
+  app.add_flag("--print", settings.print_only, "Run nothing: print what the results have");
+  app.add_option("--figures", settings.figures, "Draw every table and curve into this folder")
+      ->type_name("FOLDER");
+  CLI11_PARSE(app, argc, argv);
+  if (settings.quick) {
+    if (seeds->empty()) settings.seeds = quick.seeds;
+    if (evaluations->empty()) settings.evaluations = quick.evaluations;
+  }
+  try {
+    reproduce(settings);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "reproduce: {}\n", error.what());
+    return 2;
+  }
+  return 0;
+}
