@@ -168,8 +168,8 @@ std::vector<Solution> starts_of(std::span<const std::string> placers, PlaceConte
 }
 
 std::vector<Solution> classical_starts(PlaceContext& context, const Budget& budget, Rng rng,
-                                       std::size_t at_most, const std::vector<std::string>& more) {
-  std::vector<std::string> placers = more;
+                                       std::size_t at_most) {
+  std::vector<std::string> placers;
   for (const Classical& classical : kClassical) {
     if (context.problem().num_ops() <= classical.most_ops) placers.emplace_back(classical.key);
   }

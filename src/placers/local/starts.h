@@ -6,19 +6,18 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "placer/context.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 
 // The context's own starts and the placements of classical placers (single, heft, expert, metis,
 // ...), each with the best of its own order of ops and every scheduler's, valid and valued, no
 // placement twice, the best first. At most `at_most` and at least one; the context's own are
-// never the ones left out. All of them have been offered to the incumbent. `more` are further
-// placers, as specs.
+// never the ones left out. All of them have been offered to the incumbent.
 //
 // Spends up to a quarter of what is left of the budget, plus what finishing takes: placers whose
 // time grows faster than the graph are left out where it is large, and once the share is spent no
@@ -28,8 +27,7 @@ namespace emplace {
 // Throws the placers' Error where all of them fail, as they do when no devices that are linked with
 // each other can hold every op, and the context has no start.
 std::vector<Solution> classical_starts(PlaceContext& context, const Budget& budget, Rng rng,
-                                       std::size_t at_most,
-                                       const std::vector<std::string>& more = {});
+                                       std::size_t at_most);
 
 // The same of these placers (specs) alone, the cheapest of them first; all that are found are
 // returned.

@@ -6,7 +6,6 @@
 
 #include "placer/placer.h"
 
-#include "placers/all.h"
 #include "placers/local/frame.h"
 #include "placers/local/latency_search.h"
 #include "placers/local/nested.h"
@@ -33,19 +32,9 @@ constexpr double kBoundSeconds = 2;
 
 class Auto final : public Placer {
  public:
-  struct Options {
-    std::string policy = "none";
-  };
-  static OptionSchema<Options> schema() {
-    return OptionSchema<Options>{}.choice("policy", &Options::policy,
-                                          {"none", "gdp", "mars", "placeto"},
-                                          "Begin with what this shipped policy proposes, too.");
-  }
-  explicit Auto(const Options& options) {
-    if (options.policy == "none") return;
-    all_placers().info(options.policy);  // which may have been left out of the library
-    more_starts_.push_back(options.policy + "(policy=shipped)");
-  }
+  struct Options {};
+  static OptionSchema<Options> schema() { return {}; }
+  explicit Auto(const Options&) {}
 
   PlaceResult place(PlaceContext& context, const Budget& given, Rng rng) override {
     const Budget budget = given.or_default();
@@ -66,8 +55,7 @@ class Auto final : public Placer {
     starts_of(one_device, context, budget, rng.split(0));
     raise_bound(context, budget, kEarlyBoundShare);
     if (!worth_searching(context, budget)) return;
-    const std::vector<Solution> starts =
-        classical_starts(context, budget, rng.split(1), kStarts, more_starts_);
+    const std::vector<Solution> starts = classical_starts(context, budget, rng.split(1), kStarts);
     raise_bound(context, budget, kBoundShare);
     if (!worth_searching(context, budget)) return;
     const double polish_share =
@@ -98,8 +86,6 @@ class Auto final : public Placer {
         improve_bound(context.problem(), best->step, own,
                       [&](const LowerBound& bound) { context.incumbent().raise(bound); }));
   }
-
-  std::vector<std::string> more_starts_;
 };
 
 }  // namespace
