@@ -85,7 +85,7 @@ Claim fits_on_one(const Systems& systems, const std::string& key, const std::str
 }
 
 Claim does_not_fit(const Systems& systems) {
-  const Names large{"gnmt-2 on 2 k40", "gnmt-4 on 4 p100", "bert on 4 p100"};
+  const Names large{"HDP: NMT, 2 layers", "Mars: GNMT-4", "Mars: BERT"};
   Claim claim{"A2",
               "Nets that do not fit: learned beats the expert by 15 to 60 %, except at 8 layers",
               "HDP, GDP, Mars",
@@ -95,19 +95,21 @@ Claim does_not_fit(const Systems& systems) {
     claim.statements.push_back(better_by_fifteen(systems(placer), "expert", large));
   }
   for (const std::string placer : {"hdp", "gdp"}) {
-    claim.statements.push_back(better("expert", systems(placer), {"gnmt-8 on 8 k40"}));
+    claim.statements.push_back(better("expert", systems(placer), {"HDP: NMT, 8 layers"}));
   }
   return claim;
 }
 
 const Names& post_models() {
-  static const Names names{"inception-v3 on 4 k80", "resnet-50 on 4 k80", "rnnlm-4 on 4 k80",
-                           "nmt on 4 k80"};
+  static const Names names{"Post: Inception-V3, 4 GPUs", "Post: ResNet, 2 GPUs",
+                           "Post: ResNet, 4 GPUs", "Post: ResNet, 8 GPUs",
+                           "Post: RNNLM, 4 layers, 4 GPUs", "Post: NMT, 4 GPUs"};
   return names;
 }
 
 Claim post_and_spotlight(const Systems& systems) {
-  const Names spotlight{"cifar-10 on 4 k80", "rnnlm on 4 k80", "nmt on 4 k80"};
+  const Names spotlight{"Spotlight: CIFAR-10 CNN, 2 GPUs", "Spotlight: CIFAR-10 CNN, 4 GPUs",
+                        "Spotlight: RNNLM, 4 GPUs", "Spotlight: NMT, 4 GPUs"};
   const std::string ppo = systems("post", "learner=ppo");
   const std::string gradient = systems("post", "learner=pg");
   return {
@@ -121,24 +123,30 @@ Claim post_and_spotlight(const Systems& systems) {
        better(systems("spotlight"), systems("spotlight", "learner=pg"), spotlight)}};
 }
 
+const Names& placeto_models() {
+  static const Names names{"Placeto: Inception-V3, 2 GPUs", "Placeto: Inception-V3, 4 GPUs",
+                           "Placeto: NMT, 2 GPUs", "Placeto: NASNet, 4 GPUs"};
+  return names;
+}
+
 // Both decide about the same number of ColocRL's units, and every step of Placeto counts.
 Claim fewer_placements(const Systems& systems) {
-  const Names on{"inception-v3 on 4 k80", "nmt on 4 k80", "nasnet on 4 k80"};
   const std::string placeto = systems("placeto", "grouping=colocrl,groups=80,count_stays=true");
   const std::string recurrent = systems("colocrl", "groups=80");
-  Statement quality = better(placeto, recurrent, on);
+  Statement quality = better(placeto, recurrent, placeto_models());
   quality.text = "placeto is within 1 % of colocrl, or better";
   quality.most = 1.01;
   return {"A4",
           "Placeto needs 3 to 6 times fewer placements than the recurrent policy",
           "Placeto",
-          {quality, sooner(Measure::kEvaluations, placeto, recurrent, on, 1),
-           sooner(Measure::kEvaluations, placeto, recurrent, on, 3)}};
+          {quality, sooner(Measure::kEvaluations, placeto, recurrent, placeto_models(), 1),
+           sooner(Measure::kEvaluations, placeto, recurrent, placeto_models(), 3)}};
 }
 
 const Names& gdp_models() {
-  static const Names names{"rnnlm-2 on 2 p100", "gnmt-2 on 2 p100", "transformer-xl-2 on 2 p100",
-                           "inception-v3 b64 on 2 p100", "wavenet on 2 p100"};
+  static const Names names{"GDP: RNNLM, 2 layers", "GDP: GNMT, 2 layers",
+                           "GDP: Transformer-XL, 2 layers", "GDP: Inception-V3",
+                           "GDP: WaveNet 2x18"};
   return names;
 }
 
@@ -159,7 +167,7 @@ Claim gdp_against_hdp(const Systems& systems) {
 }
 
 const Names& mars_models() {
-  static const Names names{"inception-v3 b1 on 4 p100", "gnmt-4 on 4 p100", "bert on 4 p100"};
+  static const Names names{"Mars: Inception-V3", "Mars: GNMT-4", "Mars: BERT"};
   return names;
 }
 
@@ -182,7 +190,7 @@ Claim pre_training(const Systems& systems) {
 }
 
 const Names& mayer_models() {
-  static const Names names{"cnn on 50 unequal", "rnn on 50 unequal", "dynamic rnn on 50 unequal"};
+  static const Names names{"CNN on 50 unequal", "RNN on 50 unequal", "dynamic RNN on 50 unequal"};
   return names;
 }
 
@@ -198,7 +206,7 @@ Claim critical_paths() {
 
 // Learned groups against drawn ones.
 Claim learned_groups(const Systems& systems) {
-  const Names on{"gnmt-2 on 2 k40", "inception-v3 b1 on 4 p100"};
+  const Names on{"HDP: Inception-V3", "HDP: NMT, 2 layers"};
   return {"HDP groups",
           "Learned groups are better than groups that are drawn once",
           "HDP",
@@ -240,7 +248,7 @@ Grid placeto_rewards(const Systems& systems) {
   return {"Placeto's parts",
           "Rewards at every step or at the end; without pools; without messages",
           "Placeto",
-          {"inception-v3 on 4 k80", "nmt on 4 k80", "nasnet on 4 k80"},
+          placeto_models(),
           {{"stepwise", with("reward=improvement")},
            {"terminal", with("reward=terminal")},
            {"no pools", with("pools=false")},
@@ -272,9 +280,10 @@ std::string to_string(Version version) {
 std::vector<Claim> claims(Version version) {
   const Systems systems(version);
   std::vector<Claim> all{fits_on_one(systems, "A1", "the papers' hardware",
-                                     {"rnnlm on 2 k80", "rnnlm on 4 k80", "resnet-50 on 2 k80"}),
+                                     {"ColocRL: RNNLM, 2 GPUs", "ColocRL: RNNLM, 4 GPUs",
+                   "ColocRL: Inception-V3, 2 GPUs"}),
                          fits_on_one(systems, "A1 today", "today's",
-                                     {"rnnlm on 4 of today", "resnet-50 on 4 of today"}),
+                                     {"RNNLM on 4 of today", "ResNet-50 on 4 of today"}),
                          does_not_fit(systems),
                          post_and_spotlight(systems),
                          fewer_placements(systems),

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +39,7 @@ using namespace emplace::bench;
 struct Settings {
   bool quick = false;
   int seeds = 5;
-  std::int64_t evaluations = 2400;  // as Post had
+  std::optional<std::int64_t> evaluations;  // in place of the workloads' own
   int cores = hardware_threads();
   std::vector<std::string> keys;      // of claims and tables; all where there is none
   std::vector<std::string> versions;  // paper, emplace; both where there is none
@@ -138,9 +138,8 @@ void reproduce(const Settings& settings) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
   const Evidence evidence(std::move(stages), store, settings.seeds, settings.evaluations);
-  fmt::print("{} evaluated placements a run, {} seeds; {} runs took {:.0f} min on {} cores.\n\n",
-             format_count(settings.evaluations), settings.seeds, jobs.size(), elapsed.count() / 60,
-             settings.cores);
+  fmt::print("{} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
+             settings.print_only ? 0 : jobs.size(), elapsed.count() / 60, settings.cores);
   fmt::print("{}", to_markdown(program, entrants, evidence));
   if (!settings.figures.empty()) draw_figures(program, evidence, settings.figures);
 }
@@ -154,14 +153,14 @@ int main(int argc, char** argv) {
   Settings quick;
   quick.make_quick();
   app.add_flag("--quick", settings.quick,
-               fmt::format("{} seeds of {} evaluations", quick.seeds, quick.evaluations));
+               fmt::format("{} seeds of {} evaluations", quick.seeds, *quick.evaluations));
   CLI::Option* seeds = app.add_option("--seeds", settings.seeds, "Runs of each placer")
                            ->check(CLI::Range(1, 1000))
                            ->capture_default_str();
   CLI::Option* evaluations =
-      app.add_option("--evaluations", settings.evaluations, "Placements that each run evaluates")
-          ->check(CLI::PositiveNumber)
-          ->capture_default_str();
+      app.add_option("--evaluations", settings.evaluations,
+                     "Placements that each run evaluates; by default what a workload says")
+          ->check(CLI::PositiveNumber);
   app.add_option("--cores", settings.cores, "Runs side by side, each on one thread")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

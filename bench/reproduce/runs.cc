@@ -88,10 +88,10 @@ class ThreadClock {
 }  // namespace
 
 RunKey run_key(const Workload& workload, const std::string& entrant, int seed,
-               std::int64_t evaluations) {
+               std::optional<std::int64_t> evaluations) {
   const bool chance = all_placers().info(parse_entrant(entrant).placer.key).randomized;
   return {workload.description(), entrant, static_cast<std::uint64_t>(chance ? seed : 1),
-          evaluations};
+          evaluations.value_or(workload.evaluations)};
 }
 
 PlacerRun parse_entrant(const std::string& text) {

@@ -36,9 +36,9 @@ inline constexpr double kMeasuredSteps = 15;
 // "mite@pct": a placer, and where there is one a scheduler.
 PlacerRun parse_entrant(const std::string& text);
 
-// The seed is 1 for placers without chance.
+// The seed is 1 for placers without chance. `evaluations` replace the workload's own.
 RunKey run_key(const Workload& workload, const std::string& entrant, int seed,
-               std::int64_t evaluations);
+               std::optional<std::int64_t> evaluations);
 
 // The best so far, after so much.
 struct RunProgress {

@@ -200,7 +200,8 @@ std::string results_table(const Entrants& entrants, const Evidence& evidence) {
 
 std::string workloads_table(const Entrants& entrants, const Evidence& evidence) {
   std::string text =
-      "\n### Workloads\n| name | model | ops | devices | one device |\n|---|---|---|---|---|\n";
+      "\n### Workloads\n| name | model | ops | devices | one device | placements a run |\n"
+      "|---|---|---|---|---|---|\n";
   for (const Workload& one : workloads()) {
     if (!entrants.contains(one.name)) continue;
     const Stage& stage = evidence.stage(one.name);
@@ -208,9 +209,9 @@ std::string workloads_table(const Entrants& entrants, const Evidence& evidence) 
         one.cluster.empty() ? fmt::format("{} of today, each with {} % of what one would need",
                                           one.devices, one.memory_percent)
                             : fmt::format("`{}`", one.cluster);
-    text += fmt::format("| {} | `{}` | {} | {} | {} |\n", one.name, one.model,
+    text += fmt::format("| {} | `{}` | {} | {} | {} | {} |\n", one.name, one.model,
                         format_count(stage.simulator->problem().num_ops()), devices,
-                        format_time(stage.single));
+                        format_time(stage.single), format_count(evidence.evaluations(one.name)));
   }
   return text;
 }

@@ -24,7 +24,7 @@ std::string to_string(Verdict verdict) {
 }
 
 Evidence::Evidence(std::map<std::string, Stage> stages, const RunStore& runs, int seeds,
-                   std::int64_t evaluations)
+                   std::optional<std::int64_t> evaluations)
     : stages_(std::move(stages)), runs_(runs), seeds_(seeds), evaluations_(evaluations) {}
 
 bool Evidence::has(const std::string& name, const std::string& placer) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ inline constexpr double kNothingFits = 10;
 class Evidence {
  public:
   Evidence(std::map<std::string, Stage> stages, const RunStore& runs, int seeds,
-           std::int64_t evaluations);
+           std::optional<std::int64_t> evaluations);
 
   const Stage& stage(const std::string& workload) const { return stages_.at(workload); }
   // Whether every seed has run.
@@ -29,6 +30,9 @@ class Evidence {
   bool has(const Statement& statement) const;
   const LearningRun& run(const std::string& workload, const std::string& placer, int seed) const;
   int seeds() const { return seeds_; }
+  std::int64_t evaluations(const std::string& name) const {
+    return evaluations_.value_or(workload(name).evaluations);
+  }
 
   // In step times on one device; by seed.
   std::vector<double> step_times(const std::string& workload, const std::string& placer) const;
@@ -46,7 +50,7 @@ class Evidence {
   std::map<std::string, Stage> stages_;
   const RunStore& runs_;
   int seeds_;
-  std::int64_t evaluations_;
+  std::optional<std::int64_t> evaluations_;
 };
 
 // Reproduced where the interval is within what is claimed, not where it is outside.
