@@ -67,11 +67,18 @@ constexpr const char* kCpuSource =
     "computed for a 16-core Ice Lake server: 64 float32 operations per core and cycle at 2.5 GHz; "
     "8 channels of DDR4-3200";
 
-DeviceKind cpu(const char* name) {
-  DeviceKind result = kind(name, kCpu, 204.8, 64, kCpuSource);
+DeviceKind cpu(const char* name, const Peaks& peaks = kCpu, double gigabytes_per_second = 204.8,
+               Bytes gib = 64, const char* source = kCpuSource) {
+  DeviceKind result = kind(name, peaks, gigabytes_per_second, gib, source);
   result.launch_us = kCpuLaunch;
   result.curves = cpu_curves();
   return result;
+}
+
+// AVX2: two FMA units of eight float32 in a core, in each cycle.
+constexpr Peaks avx2(double cores, double gigahertz) {
+  const double float32 = cores * 32 * gigahertz / 1000;
+  return {.float64 = float32 / 2, .float32 = float32, .float16 = float32, .bfloat16 = float32};
 }
 
 std::vector<DeviceKind> make_kinds() {
@@ -82,6 +89,8 @@ std::vector<DeviceKind> make_kinds() {
            "NVIDIA Tesla K80 board specification, BD-07317, boost clocks; one of its two GK210"),
       kind("p100", {.float64 = 4.7, .float32 = 9.3, .float16 = 18.7}, 732, 16,
            "NVIDIA Tesla P100 PCIe data sheet, 16 GB"),
+      kind("p100-12gb", {.float64 = 4.7, .float32 = 9.3, .float16 = 18.7}, 549, 12,
+           "NVIDIA Tesla P100 PCIe data sheet, 12 GB"),
       kind("v100", kV100, 900, 16, "NVIDIA Tesla V100 data sheet, SXM2, 16 GB"),
       kind("v100-32gb", kV100, 900, 32, "NVIDIA Tesla V100 data sheet, SXM2, 32 GB"),
       kind("t4", {.float64 = 0.25, .float32 = 8.1, .float16 = 65, .int8 = 130}, 320, 16,
@@ -165,6 +174,19 @@ std::vector<DeviceKind> make_kinds() {
            5300, 192, "AMD Instinct MI300X data sheet"),
       cpu("cpu"),
       cpu("cpu16"),
+      cpu("cpu-haswell18", avx2(18, 1.9), 68.3, 64,
+          "computed for an 18-core Xeon E5-2699 v3: 32 float32 operations per core and cycle at "
+          "its "
+          "AVX base of 1.9 GHz; 4 channels of DDR4-2133; memory assumed"),
+      cpu("cpu-broadwell8", avx2(8, 2.2), 76.8, 64,
+          "computed for 8 cores of a Xeon E5 v4 at 2.2 GHz, as rented: 32 float32 operations per "
+          "core and cycle; 4 channels of DDR4-2400; memory assumed"),
+      cpu("cpu-broadwell16", avx2(16, 2.3), 76.8, 488,
+          "computed for the 16 cores of a Xeon E5-2686 v4 at 2.3 GHz, EC2 p2.8xlarge: 32 float32 "
+          "operations per core and cycle; 4 channels of DDR4-2400; 488 GiB"),
+      cpu("cpu-broadwell24", avx2(24, 2.2), 153.6, 128,
+          "computed for two 12-core Xeon E5-2650 v4 at 2.2 GHz: 32 float32 operations per core and "
+          "cycle; 8 channels of DDR4-2400; memory assumed"),
   };
 }
 

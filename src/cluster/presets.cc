@@ -1,10 +1,10 @@
 // Clusters by name: reads the grammar of presets.h and writes the links as rules of a cluster file.
 //
 // Later rules win, so they go from general to special: PCIe between all devices, at the speed of
-// the slower end; the channels of hosts; what a fabric joins. The first rule is for every pair, so
-// presets are fully linked. The figures of the fabrics, with their sources, are repeated for people
-// in docs/clusters.md. One rule for a pair of kinds, but for a DGX-1's mesh, which has one for each
-// edge.
+// the slower end; the channels of hosts; what a fabric joins or a runtime costs. The first rule is
+// for every pair, so presets are fully linked. The figures of the fabrics, with their sources, are
+// repeated for people in docs/clusters.md. One rule for a pair of kinds, but for a DGX-1's mesh,
+// which has one for each edge.
 #include "cluster/presets.h"
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "base/options.h"
 
 #include "cluster/device_kinds.h"
+#include "cluster/runtimes.h"
 
 namespace emplace {
 namespace {
@@ -32,7 +33,8 @@ constexpr std::int64_t kPcie4 = 24 * kGB;
 constexpr std::int64_t kPcie5 = 50 * kGB;
 
 std::int64_t pcie_bandwidth(std::string_view kind) {
-  for (const std::string_view older : {"k40", "k80", "p100", "v100", "v100-32gb", "t4"}) {
+  for (const std::string_view older :
+       {"k40", "k80", "p100", "p100-12gb", "v100", "v100-32gb", "t4"}) {
     if (kind == older) return kPcie3;
   }
   for (const std::string_view newer : {"h100", "h100-pcie", "h200", "b200", "mi300x"}) {
@@ -149,6 +151,7 @@ void read_kind_and_fabric(std::string_view preset, const std::string& text, Part
     if (fabric.kind == kind->name) known.emplace_back(fabric.name);
   }
   known.erase(std::unique(known.begin(), known.end()), known.end());
+  for (const Runtime& runtime : runtimes_for(kind->name)) known.emplace_back(runtime.name);
   if (std::find(known.begin(), known.end(), part.fabric) != known.end()) return;
   fail_option("cluster '{}': '{}' is not a fabric that joins {} devices{}; expected {}", preset,
               part.fabric, kind->name, suggestion(part.fabric, known), fmt::join(known, " or "));
@@ -285,8 +288,44 @@ void add_cube_mesh(const KindGroup& group, const Fabric& fabric, ClusterSpec& sp
   }
 }
 
-void add_fabric_rules(std::string_view preset, const KindGroup& group, ClusterSpec& spec) {
+// What ops and transfers cost beside their work, on the group's devices and to and from the hosts.
+void add_runtime(const Runtime& runtime, const KindGroup& group,
+                 const std::vector<KindGroup>& groups, ClusterSpec& spec) {
+  const auto add_rule = [&](const std::string& from, const std::string& to, std::int64_t bandwidth,
+                            const char* channel) {
+    spec.links.push_back({.from = from,
+                          .to = to,
+                          .bandwidth = bandwidth,
+                          .latency = runtime.latency,
+                          .hold = runtime.hold,
+                          .channel = channel,
+                          .multicast = runtime.multicast});
+  };
+  for (Device& device : spec.devices) {
+    if (device.kind == group.kind) device.gap = runtime.gap;
+    if (find_device_kind(device.kind)->is_cpu()) device.gap = runtime.host_gap;
+  }
+  if (runtime.launch_us > 0) {
+    DeviceKind kind = *find_device_kind(group.kind);
+    kind.launch_us = runtime.launch_us;
+    kind.source += fmt::format("; launch_us as assumed for {}", runtime.name);
+    spec.kinds.push_back(std::move(kind));
+  }
+  if (group.devices.size() > 1) add_rule(group.kind, group.kind, runtime.bandwidth, "out");
+  for (const KindGroup& host : groups) {
+    if (!host.is_cpu) continue;
+    add_rule(host.kind, group.kind, runtime.host_bandwidth, "out");
+    add_rule(group.kind, host.kind, runtime.host_bandwidth, runtime.host_receives);
+  }
+}
+
+void add_fabric_rules(std::string_view preset, const KindGroup& group,
+                      const std::vector<KindGroup>& groups, ClusterSpec& spec) {
   if (group.fabric == "pcie") return;
+  for (const Runtime& runtime : runtimes_for(group.kind)) {
+    if (runtime.name == group.fabric) return add_runtime(runtime, group, groups, spec);
+  }
+  if (spec.devices.size() < 2) return;
   std::size_t most = 0;
   for (const Fabric& fabric : kFabrics) {
     if (fabric.kind != group.kind || fabric.name != group.fabric) continue;
@@ -326,14 +365,15 @@ ClusterSpec preset_cluster(std::string_view name) {
   if (spec.devices.size() > 1) {
     add_pcie_rules(groups, spec);
     add_host_rules(groups, spec);
-    for (const KindGroup& group : groups) add_fabric_rules(name, group, spec);
   }
+  for (const KindGroup& group : groups) add_fabric_rules(name, group, groups, spec);
   return spec;
 }
 
 std::vector<std::string> example_presets() {
-  return {"1xh200",        "2xa100+cpu",    "4xk80",         "4xp100",      "4xp100@12GiB",
-          "8xv100-nvlink", "8xa100-nvlink", "4xh100-nvlink", "4xh100-pcie", "2xa100+2xt4"};
+  return {"1xh200",       "2xa100+cpu",    "4xk80",         "4xp100",
+          "4xp100@12GiB", "8xv100-nvlink", "8xa100-nvlink", "4xh100-nvlink",
+          "4xh100-pcie",  "2xa100+2xt4",   "4xk80-placeto", "4xk80-tf1+cpu-haswell18"};
 }
 
 }  // namespace emplace

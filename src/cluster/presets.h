@@ -1,9 +1,9 @@
 // Clusters by name: "4xp100", "8xv100-nvlink", "2xa100+cpu", "4xp100@12GiB". The grammar is
 //   COUNTxPART { + [COUNTx]PART }     PART = KIND[-FABRIC][@MEMORY]
 // with KIND a built-in kind (cluster/device_kinds.h); FABRIC, which joins the devices of that kind,
-// one of pcie (default), nvlink, xgmi; and MEMORY the capacity of each of the part's devices, if
-// not the kind's. Devices are called gpu0, gpu1, ... and, where the kind is a CPU, cpu0, cpu1, ...
-// docs/clusters.md has the figures of every fabric.
+// one of pcie (default), nvlink, xgmi, or a runtime (cluster/runtimes.h); and MEMORY the capacity
+// of each of the part's devices, if not the kind's. Devices are called gpu0, gpu1, ... and, where
+// the kind is a CPU, cpu0, cpu1, ... docs/clusters.md has the figures of every fabric.
 #pragma once
 
 #include <string>

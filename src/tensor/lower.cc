@@ -405,8 +405,9 @@ class Lowering {
     if (remote) moved_ += tensor_bytes(shape_of(block.region), graph_.dtype(like));
     const std::string wait = remote ? wait_for(value.producer, to) : std::string();
     if (piece == block.region && wait.empty()) return value.pieces[block.from];
+    // Those who wait for different pieces have slices of their own.
     const auto key = std::tuple(value.pieces[block.from], begin_of(block.region),
-                                shape_of(block.region), remote);
+                                shape_of(block.region), remote, wait);
     if (slices_for_ != op_) slices_.clear();
     slices_for_ = op_;
     const auto [at, added] = slices_.try_emplace(key);
@@ -476,7 +477,7 @@ class Lowering {
   }
 
   using RegionKey = std::tuple<TensorId, Worker, std::vector<std::int64_t>, Shape>;
-  using SliceKey = std::tuple<TensorId, std::vector<std::int64_t>, Shape, bool>;
+  using SliceKey = std::tuple<TensorId, std::vector<std::int64_t>, Shape, bool, std::string>;
 
   const Graph& graph_;
   const Descriptions& descriptions_;

@@ -5,7 +5,9 @@
 // caller adds. Exact with respect to that; the time of the lowered graph is another matter
 // (evaluate.h).
 //
-// Classes (coarsen.h) are decided together and so counted once, times their number of ops. A table
+// Classes (coarsen.h) are decided together and so counted once, times their number of ops; for
+// partial results that are added before they are reduced (Reductions::kOnce), times the number of
+// sums. The sum of partial results of different classes counts as if each were reduced. A table
 // has an entry for each way to cut the op and each way to cut the tensor: what every worker needs
 // of the tensor against what it has, or what it makes against what it is to keep, partial results
 // reduced first. Weights are updated in place, so an update whose piece is not the kept one is
@@ -61,6 +63,41 @@ PartitionInput::PartitionInput(const Graph& the_graph, const CoarseningOptions& 
       }
     }
   }
+  count_reductions();
+}
+
+// The same class and output means the same cuts, and so partial results that can be added.
+void PartitionInput::count_reductions() {
+  using Made = std::pair<ClassId, std::size_t>;
+  std::vector<std::optional<Made>> made(graph.num_tensors());  // of partial results, by whom
+  const auto sum_of = [&](OpId op) -> std::optional<Made> {
+    const auto inputs = graph.inputs(op);
+    if ((graph.type(op) != "Add" && graph.type(op) != "Sum") || inputs.size() < 2) return {};
+    for (const TensorId tensor : inputs) {
+      if (!made[tensor] || made[tensor] != made[inputs[0]] || graph.consumers(tensor).size() != 1 ||
+          !std::ranges::equal(graph.shape(tensor), graph.shape(graph.outputs(op)[0])) ||
+          std::count(inputs.begin(), inputs.end(), tensor) != 1) {
+        return {};
+      }
+    }
+    return made[inputs[0]];
+  };
+  reduced_in_class.resize(classes.num_ops);
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    const ClassId of = classes.of_op[op];
+    const auto outputs = graph.outputs(op);
+    reduced_in_class[of].resize(outputs.size());
+    if (graph.is_source(op) || descriptions[op] == nullptr) continue;
+    if (const auto sum = sum_of(op)) {
+      made[outputs[0]] = sum;
+      reduced_in_class[sum->first][sum->second] -= std::ssize(graph.inputs(op)) - 1;
+      continue;
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      ++reduced_in_class[of][i];
+      if (descriptions[op]->writes[i].reducer == tdl::Reducer::kSum) made[outputs[i]] = {of, i};
+    }
+  }
 }
 
 tdl::Region PartitionInput::whole(TensorId tensor) const {
@@ -77,8 +114,9 @@ std::vector<Shape> PartitionInput::shapes(std::span<const TensorId> tensors) con
   return result;
 }
 
-PartitionProblem::PartitionProblem(const PartitionInput& input, Traffic& traffic)
-    : input_(input), traffic_(traffic) {}
+PartitionProblem::PartitionProblem(const PartitionInput& input, Traffic& traffic,
+                                   Reductions reductions)
+    : input_(input), traffic_(traffic), reductions_(reductions) {}
 
 std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare,
                                                    const Cuts& prefix) const {
@@ -244,21 +282,31 @@ std::int64_t PartitionProblem::access_cost(const Access& access, const Cuts& op_
   return at->second;
 }
 
+std::int64_t PartitionProblem::times(const Access& access, const Cuts& op_cuts) const {
+  const std::int64_t ops = input_.ops_in_class[access.op];
+  const tdl::Description* description = input_.descriptions[input_.op_of_class[access.op]];
+  if (reductions_ == Reductions::kPerOp || !access.write || description == nullptr) return ops;
+  const bool partial = std::any_of(op_cuts.begin(), op_cuts.end(), [&](std::int8_t cut) {
+    return role_of_cut(*description, access.position, cut) == LevelRole::kPartial;
+  });
+  return partial ? input_.reduced_in_class[access.op][access.position] : ops;
+}
+
+void PartitionProblem::for_each_access(ClassId op,
+                                       const std::function<void(const Access&)>& function) const {
+  const OpId first = input_.op_of_class[op];
+  if (input_.graph.is_source(first)) return;
+  for (std::size_t i = 0; i < input_.graph.inputs(first).size(); ++i) function({op, false, i});
+  for (std::size_t i = 0; i < input_.graph.outputs(first).size(); ++i) function({op, true, i});
+}
+
 std::int64_t PartitionProblem::op_cost(ClassId op, const Cuts& op_cuts,
                                        const std::vector<Cuts>& tensors) {
-  const OpId first = input_.op_of_class[op];
-  if (input_.graph.is_source(first)) return 0;
   std::int64_t sum = 0;
-  const auto inputs = input_.graph.inputs(first);
-  const auto outputs = input_.graph.outputs(first);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    sum = add_costs(
-        sum, access_cost({op, false, i}, op_cuts, tensors[input_.classes.of_tensor[inputs[i]]]));
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    sum = add_costs(
-        sum, access_cost({op, true, i}, op_cuts, tensors[input_.classes.of_tensor[outputs[i]]]));
-  }
+  for_each_access(op, [&](const Access& access) {
+    const Cuts& kept = tensors[input_.classes.of_tensor[tensor_of(access)]];
+    sum = add_costs(sum, access_cost(access, op_cuts, kept));
+  });
   return sum;
 }
 
@@ -266,8 +314,11 @@ std::int64_t PartitionProblem::total_cost(const std::vector<Cuts>& ops,
                                           const std::vector<Cuts>& tensors) {
   std::int64_t sum = 0;
   for (ClassId op = 0; op < input_.classes.num_ops; ++op) {
-    const std::int64_t cost = op_cost(op, ops[op], tensors);
-    sum = cost >= kForbidden ? kForbidden : add_costs(sum, cost * input_.ops_in_class[op]);
+    for_each_access(op, [&](const Access& access) {
+      const Cuts& kept = tensors[input_.classes.of_tensor[tensor_of(access)]];
+      const std::int64_t cost = access_cost(access, ops[op], kept);
+      sum = cost >= kForbidden ? kForbidden : add_costs(sum, cost * times(access, ops[op]));
+    });
   }
   return sum;
 }
@@ -295,22 +346,22 @@ SelectionProblem PartitionProblem::build(const Ways& ways, const ClassCost& op_c
   }
   const auto add_edge = [&](const Access& access) {
     const ClassId other = classes.of_tensor[tensor_of(access)];
-    std::vector<std::int64_t> entries = table(access, ways.ops[access.op], ways.tensors[other]);
+    const std::vector<Cuts>& op_ways = ways.ops[access.op];
+    std::vector<std::int64_t> entries = table(access, op_ways, ways.tensors[other]);
     bool any = false;
-    for (std::int64_t& entry : entries) {
-      any = any || entry != 0;
-      if (entry < kForbidden) entry *= input_.ops_in_class[access.op];
+    auto entry = entries.begin();
+    for (const Cuts& cuts : op_ways) {
+      const std::int64_t count = times(access, cuts);
+      for (std::size_t i = 0; i < ways.tensors[other].size(); ++i, ++entry) {
+        any = any || *entry != 0;
+        if (*entry < kForbidden) *entry *= count;
+      }
     }
     if (!any) return;
     problem.add_edge(static_cast<std::int32_t>(classes.num_tensors + access.op),
                      static_cast<std::int32_t>(other), entries);
   };
-  for (ClassId op = 0; op < classes.num_ops; ++op) {
-    const OpId first = input_.op_of_class[op];
-    if (input_.graph.is_source(first)) continue;
-    for (std::size_t i = 0; i < input_.graph.inputs(first).size(); ++i) add_edge({op, false, i});
-    for (std::size_t i = 0; i < input_.graph.outputs(first).size(); ++i) add_edge({op, true, i});
-  }
+  for (ClassId op = 0; op < classes.num_ops; ++op) for_each_access(op, add_edge);
   return problem;
 }
 

@@ -30,11 +30,18 @@ struct PartitionInput {
   std::vector<OpId> op_of_class;
   std::vector<std::int64_t> tensors_in_class;
   std::vector<std::int64_t> ops_in_class;
+  // By class of ops and output: of how many tensors its ops make partial results, if those that are
+  // only added to each other are added before they are reduced, as gradients of weights that
+  // several steps share are (tensor/lower.h).
+  std::vector<std::vector<std::int64_t>> reduced_in_class;
   // By class of tensors: weights that an op without a description changes, which are kept whole.
   std::vector<std::uint8_t> stays_whole;
 
   tdl::Region whole(TensorId tensor) const;
   std::vector<Shape> shapes(std::span<const TensorId> tensors) const;
+
+ private:
+  void count_reductions();
 };
 
 // Ways to cut, by class.
@@ -43,10 +50,17 @@ struct Ways {
   std::vector<std::vector<Cuts>> ops;
 };
 
+// How often partial results are reduced.
+enum class Reductions {
+  kPerOp,  // by every op that makes some, as Tofu does
+  kOnce,   // after those that are only added to each other, as the lowered graph does
+};
+
 class PartitionProblem {
  public:
   // Counts what is moved with `traffic`, whose workers are those that the ways cut for.
-  PartitionProblem(const PartitionInput& input, Traffic& traffic);
+  PartitionProblem(const PartitionInput& input, Traffic& traffic,
+                   Reductions reductions = Reductions::kPerOp);
 
   // Ways that the op can be divided so that every worker has a part: any variable on any level,
   // beginning as `prefix` does.
@@ -92,9 +106,13 @@ class PartitionProblem {
   std::vector<tdl::Region> needed_by(const Access& access, const Cuts& op_cuts);
   Spread made_by(const Access& access, const Cuts& op_cuts);
   bool must_be_local(const Access& access) const;
+  // How often the class makes the access with such cuts.
+  std::int64_t times(const Access& access, const Cuts& op_cuts) const;
+  void for_each_access(ClassId op, const std::function<void(const Access&)>& function) const;
 
   const PartitionInput& input_;
   Traffic& traffic_;
+  Reductions reductions_;
   std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by signature
   std::map<ClassId, std::vector<tdl::Piece>> undescribed_;
   std::map<CostKey, std::int64_t> costs_;

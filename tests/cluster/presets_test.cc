@@ -132,6 +132,55 @@ TEST(Presets, a_kind_whose_name_ends_like_a_fabric_is_that_kind) {
   EXPECT_EQ(Cluster(preset_cluster("2xa100-pcie")).device(0).kind, "a100");
 }
 
+TEST(Presets, placeto_has_one_bus_out_of_every_device) {
+  const Cluster cluster(preset_cluster("3xk80-placeto+cpu-broadwell16"));
+  EXPECT_EQ(cluster.num_channels(), 4U);
+  for (DeviceId from = 0; from < 4; ++from) {
+    EXPECT_EQ(cluster.device(from).gap, 5'700);
+    for (DeviceId to = 0; to < 4; ++to) {
+      const Link* link = cluster.link(from, to);
+      if (from == to) continue;
+      EXPECT_EQ(link->bandwidth, 7'600'000'000);
+      EXPECT_EQ(link->latency, 0);
+      EXPECT_EQ(link->hold, 25'000);
+      EXPECT_TRUE(link->multicast);
+      EXPECT_EQ(link->channel, cluster.link(from, from == 0 ? 1 : 0)->channel);
+    }
+  }
+}
+
+TEST(Presets, tf1_sends_to_each_device_and_shares_the_way_into_the_host) {
+  const Cluster cluster(preset_cluster("2xk40-tf1@11GiB+cpu-haswell18"));
+  EXPECT_EQ(cluster.device(0).gap, 5'700);
+  EXPECT_EQ(cluster.device(2).gap, 0);
+  EXPECT_EQ(cluster.device(0).memory, Bytes{11} << 30);
+  EXPECT_EQ(cluster.kind_of(0).launch_us, 5);
+  EXPECT_EQ(cluster.kind_of(0).memory_bandwidth, 288e9);
+  EXPECT_FALSE(cluster.link(0, 1)->multicast);
+  EXPECT_EQ(cluster.link(0, 1)->hold, 25'000);
+  EXPECT_EQ(cluster.link(0, 2)->channel, cluster.link(1, 2)->channel);
+  EXPECT_EQ(cluster.link(2, 0)->channel, cluster.link(2, 1)->channel);
+  EXPECT_NE(cluster.link(0, 1)->channel, cluster.link(0, 2)->channel);
+  EXPECT_EQ(Cluster(preset_cluster("1xk80-tf1")).device(0).gap, 5'700);
+}
+
+TEST(Presets, a_runtime_follows_a_kind_whose_name_has_a_dash) {
+  const Cluster cluster(preset_cluster("4xp100-12gb-tf1+cpu-broadwell24"));
+  EXPECT_EQ(cluster.device(3).kind, "p100-12gb");
+  EXPECT_EQ(cluster.device(3).memory, Bytes{12} << 30);
+  EXPECT_EQ(cluster.device(3).gap, 5'700);
+  EXPECT_EQ(cluster.device(4).name, "cpu0");
+}
+
+TEST(Presets, tofus_machine_has_the_bandwidths_that_it_names) {
+  const Cluster cluster(preset_cluster("8xk80-p2+cpu-broadwell16"));
+  EXPECT_EQ(bandwidth(cluster, 0, 7), 10'500'000'000);
+  EXPECT_EQ(bandwidth(cluster, 0, 8), 10 * kGB);
+  EXPECT_EQ(cluster.link(0, 8)->channel, cluster.link(7, 8)->channel);
+  EXPECT_EQ(cluster.device(0).gap, 0);
+  EXPECT_EQ(cluster.device(8).memory, Bytes{488} << 30);
+}
+
 TEST(Presets, capital_letters_do_not_matter) {
   EXPECT_EQ(preset_cluster("4xP100").devices[0].kind, "p100");
 }
@@ -169,6 +218,8 @@ TEST(Presets, errors_say_which_part_is_not_known) {
   EXPECT_THAT(error_of("2xa100+2xt5"), HasSubstr("unknown device kind 't5'"));
   EXPECT_THAT(error_of("4xa100-nvlnk"), AllOf(HasSubstr("'nvlnk'"), HasSubstr("'nvlink'")));
   EXPECT_THAT(error_of("4xt4-nvlink"), AllOf(HasSubstr("'nvlink'"), HasSubstr("t4")));
+  EXPECT_THAT(error_of("4xa100-tf1"), AllOf(HasSubstr("'tf1'"), HasSubstr("pcie or nvlink")));
+  EXPECT_THAT(error_of("4xk80-placeta"), HasSubstr("did you mean 'placeto'"));
   EXPECT_THAT(error_of("0xp100"), HasSubstr("number of devices"));
   EXPECT_THAT(error_of("99999999999999999999xp100"), HasSubstr("number of devices"));
   EXPECT_THAT(error_of("1000xp100+1000xt4"), HasSubstr("more than 1024"));

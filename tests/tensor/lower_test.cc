@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "graph/graph_builder.h"
@@ -107,6 +108,35 @@ TEST(Lower, the_memory_of_the_whole_is_shared) {
     EXPECT_NEAR(static_cast<double>(peak), static_cast<double>(peaks[0]) / 2,
                 0.15 * static_cast<double>(peaks[0]) / 2);
   }
+}
+
+// Everybody reads all rows of x, long after they were made: each waits for its own progress alone.
+TEST(Lower, what_is_sent_late_waits_for_its_own_receiver) {
+  const TensorSpec square{.shape = {4, 4}, .dtype = DType::kFloat32};
+  GraphBuilder builder("late");
+  const auto x = builder.add({.name = "x", .type = "input"}, {square});
+  std::vector<TensorId> y = builder.add({.name = "y", .type = "input"}, {square});
+  for (int i = 0; i < 12; ++i) {
+    y = builder.add({.name = fmt::format("relu{}", i), .type = "Relu", .inputs = y}, {square});
+  }
+  builder.add({.name = "z", .type = "MatMul", .inputs = {y[0], x[0]}}, {square});
+  const Graph graph = std::move(builder).build();
+  const Descriptions descriptions(graph);
+  const Plan plan{.method = "test",
+                  .workers = Workers({4}),
+                  .tensors = std::vector<Cuts>(graph.num_tensors(), Cuts{0}),
+                  .ops = std::vector<Cuts>(graph.num_ops(), Cuts{0})};
+  const LoweredGraph lowered = lower(graph, descriptions, plan, {"gpu0", "gpu1", "gpu2", "gpu3"});
+  int late = 0;
+  for (OpId op = 0; op < lowered.graph.num_ops(); ++op) {
+    if (lowered.graph.type(op) != "PartSlice" || lowered.graph.after(op).empty()) continue;
+    ++late;
+    const Worker waits_for = lowered.worker_of[lowered.graph.after(op)[0]];
+    for (const OpId reader : lowered.graph.consumers(lowered.graph.outputs(op)[0])) {
+      EXPECT_EQ(lowered.worker_of[reader], waits_for) << lowered.graph.op_name(op);
+    }
+  }
+  EXPECT_EQ(late, 4 * 3);
 }
 
 // Nothing is there to divide, and nothing may break.

@@ -302,6 +302,24 @@ TEST(PartitionSearch, options_reach_the_search) {
   EXPECT_LT(cost("optcnn(ways=1000)"), cost("optcnn(ways=1,rounds=1)"));
 }
 
+// Every step of the network makes partial gradients of the same weights, which are added before
+// they are reduced: so the joint search weighs them.
+TEST(PartitionSearch, gradients_of_shared_weights_are_reduced_once) {
+  const Setting setting(zoo::build_model("stacked-rnn:layers=2,sequence=6,hidden=64,batch=64"), 2);
+  const PlanSolution found = setting.find("data-parallel");
+  Traffic traffic(setting.on.workers);
+  PartitionProblem problem(setting.input, traffic, Reductions::kOnce);
+  EXPECT_EQ(cost_of(problem, setting.input, found.plan), found.moved);
+  PartitionProblem by_op(setting.input, traffic);
+  EXPECT_GT(cost_of(by_op, setting.input, found.plan), 5 * found.moved);
+}
+
+TEST(PartitionSearch, optcnn_takes_data_parallelism_where_steps_share_weights) {
+  const Setting setting(zoo::build_model("stacked-rnn:layers=1,sequence=16,hidden=512,batch=2048"),
+                        2);
+  EXPECT_LE(setting.find("optcnn").value.step, setting.find("data-parallel").value.step);
+}
+
 // Partial sums are a way to divide a product that OptCNN does not have: without them no plan moves
 // less.
 TEST(PartitionSearch, reductions_never_cost_more) {
