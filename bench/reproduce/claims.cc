@@ -101,8 +101,8 @@ Claim does_not_fit(const Systems& systems) {
 }
 
 const Names& post_models() {
-  static const Names names{"Post: Inception-V3, 4 GPUs", "Post: ResNet, 2 GPUs",
-                           "Post: ResNet, 4 GPUs", "Post: ResNet, 8 GPUs",
+  static const Names names{"Post: Inception-V3, 4 GPUs",    "Post: ResNet, 2 GPUs",
+                           "Post: ResNet, 4 GPUs",          "Post: ResNet, 8 GPUs",
                            "Post: RNNLM, 4 layers, 4 GPUs", "Post: NMT, 4 GPUs"};
   return names;
 }
@@ -281,7 +281,7 @@ std::vector<Claim> claims(Version version) {
   const Systems systems(version);
   std::vector<Claim> all{fits_on_one(systems, "A1", "the papers' hardware",
                                      {"ColocRL: RNNLM, 2 GPUs", "ColocRL: RNNLM, 4 GPUs",
-                   "ColocRL: Inception-V3, 2 GPUs"}),
+                                      "ColocRL: Inception-V3, 2 GPUs"}),
                          fits_on_one(systems, "A1 today", "today's",
                                      {"RNNLM on 4 of today", "ResNet-50 on 4 of today"}),
                          does_not_fit(systems),

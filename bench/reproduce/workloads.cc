@@ -7,10 +7,9 @@
 
 #include "base/check.h"
 
-#include "zoo/published.h"
-
 #include "io/readers.h"
 #include "support/workloads.h"
+#include "zoo/published.h"
 
 namespace emplace::bench {
 namespace {
@@ -70,15 +69,16 @@ std::int64_t evaluations_of(const std::string& model) {
 }
 
 std::vector<Workload> own_workloads() {
-  return {{.name = "RNNLM on 4 of today",
-           .model = "zoo:rnnlm:layers=2,batch=64",
-           .memory_percent = 120,
-           .evaluations = 1200},
-          {.name = "ResNet-50 on 4 of today", .model = "zoo:resnet-50:batch=32", .memory_percent = 120},
-          {.name = "CNN on 50 unequal", .model = "zoo:inception-v3", .cluster = "unequal"},
-          {.name = "RNN on 50 unequal", .model = "zoo:rnnlm", .cluster = "unequal"},
-          // TensorFlow's dynamic loop, unrolled, as all graphs here are.
-          {.name = "dynamic RNN on 50 unequal", .model = "zoo:gnmt-2", .cluster = "unequal"}};
+  return {
+      {.name = "RNNLM on 4 of today",
+       .model = "zoo:rnnlm:layers=2,batch=64",
+       .memory_percent = 120,
+       .evaluations = 1200},
+      {.name = "ResNet-50 on 4 of today", .model = "zoo:resnet-50:batch=32", .memory_percent = 120},
+      {.name = "CNN on 50 unequal", .model = "zoo:inception-v3", .cluster = "unequal"},
+      {.name = "RNN on 50 unequal", .model = "zoo:rnnlm", .cluster = "unequal"},
+      // TensorFlow's dynamic loop, unrolled, as all graphs here are.
+      {.name = "dynamic RNN on 50 unequal", .model = "zoo:gnmt-2", .cluster = "unequal"}};
 }
 
 }  // namespace
