@@ -7,7 +7,7 @@ namespace {
 class Placeto final : public Placer {
  public:
   struct Options : GeneralOptions {
-    learn::UpToSize units = {.most_units = 32};
+    learn::UpToSize units = {.most_units = 32, .acyclic = true};
     bool learned_groups = false;
     learn::EpisodeSettings episodes = {.entropy_episodes = 50, .last_entropy_weight = 0.001};
   };
