@@ -165,8 +165,8 @@ bool Episodes::round(Environment& environment, Rng& rng, TrainingPoint& point) {
                             .turns = turns(episode_rng),
                             .greedy = worker == settings_.workers});
   }
-  const EpisodeReport report =
-      play_episode(policy_, runtimes_, environment, episode_rng, trajectories);
+  const EpisodeReport report = play_episode(policy_, runtimes_, environment, episode_rng,
+                                            trajectories, settings_.count_stays);
   point.round_best = report.best_step;
   point.mean_seconds = report.mean_seconds;
   point.fitting_share = report.fitting_share;
