@@ -20,7 +20,10 @@ UnitGraph group(const Problem& problem, const GroupingSettings& settings) {
   return std::visit(
       Overloaded{
           [&](const ByColocation&) { return group_by_colocation(problem); },
-          [&](const UpToSize& size) { return group_to_size(problem, size.most_units); },
+          [&](const UpToSize& size) {
+            return size.acyclic ? group_to_size_acyclic(problem, size.most_units)
+                                : group_to_size(problem, size.most_units);
+          },
           [&](const ColocationRules& rules) { return group_as_colocrl(problem, rules); },
       },
       settings);

@@ -22,9 +22,10 @@ namespace emplace::learn {
 
 // What must share a device, and nothing more.
 struct ByColocation {};
-// Besides, the smallest unit joins the neighbour that it exchanges most with.
+// Besides, the shortest unit joins the neighbour that it exchanges most with.
 struct UpToSize {
   std::int64_t most_units = 32;
+  bool acyclic = false;
 };
 // Functions of learn/units/groupings.h; ColocationRules are ColocRL's.
 using GroupingSettings = std::variant<ByColocation, UpToSize, ColocationRules>;
@@ -61,7 +62,7 @@ struct SamplingSystem {
 
 // Placeto's: a policy that moves one unit after the other.
 struct EpisodeSystem {
-  GroupingSettings units = UpToSize{};
+  GroupingSettings units = UpToSize{.acyclic = true};
   EpisodeSettings episodes = {};
 };
 

@@ -1,8 +1,15 @@
 #include "learn/units/groupings.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 
+#include "cluster/presets.h"
+
 #include "learn/features/features.h"
+#include "support/captures.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
@@ -93,6 +100,134 @@ TEST(Groupings, join_the_smallest_with_whom_it_exchanges_most_until_few_are_left
   EXPECT_EQ(units.unit_of_op(0), units.unit_of_op(1));
 }
 
+// By group, mean times.
+std::vector<Nanoseconds> group_times(const Problem& problem) {
+  std::vector<Nanoseconds> times(problem.num_groups());
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    times[problem.group_of(op)] += problem.mean_duration(op);
+  }
+  return times;
+}
+
+// No unit takes more than 1.5 of the share that `most` equal ones would have, but where one group
+// alone does.
+void expect_useful(const UnitGraph& units, std::int64_t most, const std::string& what) {
+  const std::vector<Nanoseconds> times = group_times(units.problem());
+  Nanoseconds total = 0;
+  for (const Nanoseconds time : times) total += time;
+  EXPECT_LE(units.size(), most) << what;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    Nanoseconds longest = 0;
+    for (const GroupId group : units.groups(unit)) longest = std::max(longest, times[group]);
+    const double share = 1.5 * static_cast<double>(total) / static_cast<double>(most);
+    EXPECT_LE(static_cast<double>(units.mean_duration(unit)),
+              std::max(share, static_cast<double>(longest)))
+        << what << ", " << most << " units";
+  }
+}
+
+void expect_all_useful(const Problem& problem, std::int64_t most, const std::string& name) {
+  expect_useful(group_to_size(problem, most), most, name + " to size");
+  expect_useful(group_to_size_acyclic(problem, most), most, name + " to size, acyclic");
+  expect_useful(group_as_colocrl(problem, {.most_units = most}), most, name + " as ColocRL");
+  expect_useful(group_as_colocrl(problem, {.most_units = most, .acyclic = true}), most,
+                name + " as ColocRL, acyclic");
+}
+
+// A chain of 40 ms beside 300 pairs of ops that nothing connects, 1.2 ms in all.
+std::shared_ptr<const Problem> chain_beside_pairs() {
+  TimedGraph graph;
+  TensorId at = graph.source("x", "input");
+  for (int i = 0; i < 400; ++i) at = graph.op("chain" + std::to_string(i), 100, {at});
+  for (int i = 0; i < 300; ++i) {
+    const TensorId first = graph.op("first" + std::to_string(i), 2, {});
+    graph.op("second" + std::to_string(i), 2, {first});
+  }
+  return on_two(graph);
+}
+
+TEST(Groupings, are_of_useful_sizes_whatever_parts_the_graph_is_in) {
+  const auto problem = chain_beside_pairs();
+  for (const std::int64_t most : {8, 32, 100, 200}) {
+    expect_all_useful(*problem, most, "pairs");
+    for (const UnitGraph& units :
+         {group_to_size(*problem, most), group_to_size_acyclic(*problem, most)}) {
+      std::set<UnitId> of_chain;
+      for (OpId op = 0; op < 400; ++op) of_chain.insert(units.unit_of_op(op));
+      EXPECT_GE(static_cast<double>(of_chain.size()), 0.85 * static_cast<double>(most)) << most;
+    }
+  }
+}
+
+TEST(Groupings, are_of_useful_sizes_where_there_are_parts_alone) {
+  TimedGraph graph;
+  for (int i = 0; i < 500; ++i) {
+    const TensorId first = graph.op("first" + std::to_string(i), 1 + i % 7, {});
+    graph.op("second" + std::to_string(i), 1 + i % 3, {first});
+  }
+  const auto problem = on_two(graph);
+  for (const std::int64_t most : {3, 32, 100}) expect_all_useful(*problem, most, "parts");
+}
+
+// Ops that read several of the latest, in a few parts, one op of twenty much longer than others.
+std::shared_ptr<const Problem> random_parts(Rng& rng) {
+  TimedGraph graph;
+  const std::uint64_t parts = 1 + rng.below(30);
+  std::vector<std::vector<TensorId>> made(parts);
+  for (int i = 0; i < 600; ++i) {
+    std::vector<TensorId>& part = made[rng.below(3) == 0 ? rng.below(parts) : 0];
+    std::set<TensorId> inputs;
+    for (std::uint64_t n = rng.below(4); n > 0 && !part.empty(); --n) {
+      inputs.insert(part[part.size() - 1 - rng.below(std::min<std::uint64_t>(part.size(), 20))]);
+    }
+    const auto us = static_cast<std::int64_t>(rng.below(20) == 0 ? 30 : rng.below(6));
+    part.push_back(graph.op("op" + std::to_string(i), us, {inputs.begin(), inputs.end()},
+                            static_cast<Bytes>(rng.below(10'000))));
+  }
+  return on_two(graph);
+}
+
+TEST(Groupings, are_of_useful_sizes_on_random_graphs) {
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    Rng rng = Rng(7).split(i);
+    const auto problem = random_parts(rng);
+    // Up to 22 units, no op takes more than half of a share.
+    for (const std::int64_t most : {4, 12, 20}) {
+      expect_all_useful(*problem, most, std::to_string(i));
+      expect_sound(group_to_size(*problem, most));
+      expect_sound(group_to_size_acyclic(*problem, most));
+    }
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
+}
+
+TEST(Groupings, are_of_useful_sizes_on_captured_steps) {
+  const auto cluster = std::make_shared<const Cluster>(preset_cluster("4xp100"));
+  for (const char* name : {"bert-base-b24", "resnet50-b32", "vgg16-b32"}) {
+    const auto problem = compile(std::make_shared<const Graph>(captured(name)), cluster);
+    for (const std::int64_t most : {32, 100, 200}) expect_all_useful(*problem, most, name);
+  }
+}
+
+// Two short ops with parameters that fill a device together, beside long ones without any.
+TEST(Groupings, hold_no_more_than_a_device_where_that_can_be) {
+  TimedGraph graph;
+  TensorId at = graph.source("x", "input", 10);
+  for (int i = 0; i < 4; ++i) {
+    at = graph.op("short" + std::to_string(i), 1,
+                  {at, graph.parameter("p" + std::to_string(i), 30'000)}, 10);
+  }
+  for (int i = 0; i < 6; ++i) at = graph.op("long" + std::to_string(i), 100, {at}, 10);
+  const auto problem = compile_timed(graph.build(), gpu_cluster(2, 80'000));
+  for (const UnitGraph& units : {group_to_size(*problem, 8), group_to_size_acyclic(*problem, 8)}) {
+    for (UnitId unit = 0; unit < units.size(); ++unit) {
+      Bytes memory = 0;
+      for (const GroupId group : units.groups(unit)) memory += problem->group_resident_bytes(group);
+      EXPECT_LE(memory, 80'000);
+    }
+  }
+}
+
 // Two steps of a cell that reads its weight once a step.
 TEST(Groupings, join_a_module_at_one_step_and_not_across_steps) {
   TimedGraph graph;
@@ -150,12 +285,26 @@ TEST(Features, can_be_types_and_shapes_alone) {
 TEST(Features, say_who_feeds_whom) {
   const UnitGraph units = group_by_colocation(*tiny_case("chain_on_two_equal").problem);
   const Matrix adjacency = adjacency_features(units);
+  ASSERT_EQ(adjacency.columns, 2 * adjacency.rows);
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     for (UnitId other = 0; other < units.size(); ++other) {
-      EXPECT_EQ(adjacency.at(unit, other), -adjacency.at(other, unit));
+      const auto successors = units.successors(unit);
+      const bool feeds = std::find(successors.begin(), successors.end(), other) != successors.end();
+      EXPECT_EQ(adjacency.at(unit, other), feeds ? 1 : 0);
+      EXPECT_EQ(adjacency.at(other, units.size() + unit), feeds ? 1 : 0);
     }
-    for (const UnitId next : units.successors(unit)) EXPECT_EQ(adjacency.at(unit, next), 1);
   }
+}
+
+// Two units that feed each other are not taken for strangers.
+TEST(Features, keep_both_directions_of_units_that_feed_each_other) {
+  TimedGraph graph;
+  const TensorId a = graph.op("a", 10, {});
+  const TensorId b = graph.op("b", 10, {a});
+  graph.op("c", 10, {b});
+  const auto problem = on_two(graph);
+  const Matrix adjacency = adjacency_features(UnitGraph(*problem, {0, 1, 0}));
+  EXPECT_EQ(adjacency.values, (std::vector<float>{0, 1, 0, 1, 1, 0, 1, 0}));
 }
 
 }  // namespace

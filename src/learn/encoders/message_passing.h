@@ -33,7 +33,8 @@ class FeedForward {
 };
 
 // For every node, which others reach it (ancestors), are reached from it (descendants), or neither
-// (parallel). On a cycle a node is both. One byte for every pair of nodes and relation.
+// (parallel). Meant for graphs without cycles, on which a node would be both. One byte for every
+// pair of nodes and relation.
 class Relations {
  public:
   enum Kind : std::uint8_t { kAncestors, kDescendants, kParallel };
@@ -50,7 +51,7 @@ class Relations {
 
 class MessagePassing {
  public:
-  // Lists of one graph, which may have cycles.
+  // Lists of one graph without cycles (learn/units/precedence.h).
   MessagePassing(Parameters& parameters, const Csr<std::uint32_t>& predecessors,
                  const Csr<std::uint32_t>& successors, std::int64_t features, std::int64_t choices,
                  const MessagePassingSettings& settings, Rng& rng);

@@ -265,12 +265,12 @@ Matrix general_features(const UnitGraph& units, FeatureNames* names) {
 Matrix adjacency_features(const UnitGraph& units) {
   Matrix result;
   result.rows = units.size();
-  result.columns = units.size();
+  result.columns = 2 * result.rows;
   result.values.assign(static_cast<std::size_t>(result.rows * result.columns), 0);
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     for (const UnitId next : units.successors(unit)) {
-      result.at(unit, next) += 1;
-      result.at(next, unit) -= 1;
+      result.at(unit, next) = 1;
+      result.at(next, result.rows + unit) = 1;
     }
   }
   return result;

@@ -48,8 +48,8 @@ Matrix unit_features(const UnitGraph& units, Features features = Features::kAll,
 // (cost/op_class.h) in place of types, and the mean time.
 Matrix general_features(const UnitGraph& units, FeatureNames* names = nullptr);
 
-// By unit, with a column for every unit: 1 where this one feeds that one, -1 where it is fed by it.
-// Quadratic: for a few hundred units.
+// By unit, with two columns for every unit: the first block has 1 where this one feeds that one,
+// the second where it is fed by it. Merged units may do both. Quadratic: for a few hundred units.
 Matrix adjacency_features(const UnitGraph& units);
 
 }  // namespace emplace::learn

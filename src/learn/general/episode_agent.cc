@@ -118,7 +118,7 @@ class EpisodeAgent final : public GeneralAgent {
   // It is the turn of every unit that has a choice.
   Trajectory trajectory(std::vector<DeviceId> devices) const {
     Trajectory result{.devices = std::move(devices), .turns = {}};
-    for (UnitId unit = 0; unit < policy_.units().size(); ++unit) {
+    for (const UnitId unit : policy_.order()) {
       if (policy_.choices(unit).size() > 1) result.turns.push_back(unit);
     }
     return result;

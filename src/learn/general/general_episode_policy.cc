@@ -47,13 +47,14 @@ std::vector<DeviceId> nearest_slices(const DeviceView& view, const Csr<DeviceId>
 GeneralEpisodePolicy::GeneralEpisodePolicy(UnitGraph units, const GeneralNetwork& network,
                                            torch::Device device, Rng& rng)
     : units_(std::move(units)),
+      precedence_(precedence_of(units_)),
       views_(units_),
       features_(units_, /*with_memory=*/true, /*with_devices=*/false),
       columns_(units_, views_),
       parameters_(device),
       input_(parameters_, "input", features_.columns() + kPlaceColumns + DeviceView::kGraphColumns,
              node_width(network), rng),
-      network_(parameters_, units_.all_predecessors(), units_.all_successors(), node_width(network),
+      network_(parameters_, precedence_.predecessors, precedence_.successors, node_width(network),
                network.width, kMessages, rng),
       scores_(parameters_, "scores", network.width, network.width, StateColumns::kColumns, rng) {
   use(views_.fastest(units_.num_devices()));

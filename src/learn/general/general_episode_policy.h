@@ -16,6 +16,7 @@
 #include "learn/general/state_columns.h"
 #include "learn/methods/move_policy.h"
 #include "learn/nn/device_scores.h"
+#include "learn/units/precedence.h"
 
 namespace emplace::learn {
 
@@ -32,6 +33,7 @@ class GeneralEpisodePolicy final : public MovePolicy {
   const StateFeatures& features() const override { return features_; }
   const Parameters& parameters() const override { return parameters_; }
   Parameters& parameters() { return parameters_; }
+  std::span<const UnitId> order() const override { return precedence_.order; }
   std::span<const DeviceId> choices(UnitId unit) const override { return choices_[unit]; }
   torch::Tensor log_probs(std::span<const PlacementState* const> states) const override;
 
@@ -45,6 +47,7 @@ class GeneralEpisodePolicy final : public MovePolicy {
   torch::Tensor rows(std::span<const PlacementState* const> states) const;
 
   UnitGraph units_;
+  Precedence precedence_;
   DeviceViews views_;
   StateFeatures features_;
   StateColumns columns_;

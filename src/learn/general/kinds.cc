@@ -38,8 +38,8 @@ GeneralAgentPtr make_mars(const Problem& problem, const GeneralNetwork& network,
 GeneralAgentPtr make_placeto(const Problem& problem, const GeneralNetwork& network,
                              const std::string& device, Rng& rng) {
   constexpr std::int64_t kUnits = 100;
-  return episode_agent(group_to_size(problem, kUnits), network, {.runtime = {.logarithm = true}},
-                       device, rng);
+  return episode_agent(group_to_size_acyclic(problem, kUnits), network,
+                       {.runtime = {.logarithm = true}}, device, rng);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ class CrossEntropy final : public Learner {
     }
     remember(samples, outcomes.get(), report);
     if (refits) {
+      if (between_ != nullptr && settings_.tells_baseline) between_->hear(outcomes.get());
       refit(policy, threads);
       seen_ = 0;
       actions_.clear();

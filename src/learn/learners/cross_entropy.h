@@ -16,6 +16,8 @@ struct CrossEntropySettings {
   double elite_share = 0.1;
   double uniform_share = 0.005;  // epsilon, mixed in after each refit
   CostSettings cost = {};
+  // PPO's baseline hears of the samples of refits too, as of all that came before.
+  bool tells_baseline = false;
 };
 
 // Refits alone.

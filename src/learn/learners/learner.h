@@ -47,6 +47,8 @@ class Learner {
   // `outcomes` are of the samples; it asks for them as late as possible.
   virtual UpdateReport update(Policy& policy, const Samples& samples, PendingOutcomes& outcomes,
                               int threads) = 0;
+  // Costs of samples that another learner used in its place.
+  virtual void hear(const std::vector<SampleOutcome>&) {}
   // As it was before the first update.
   virtual void restart() = 0;
   virtual void save(StateWriter& state) const = 0;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "learn/learners/learner.h"
 #include "learn/learners/baseline.h"
+#include "learn/learners/learner.h"
 #include "learn/learners/ppo_batch.h"
 #include "learn/nn/optimizer.h"
 
@@ -57,6 +57,12 @@ class Ppo final : public Learner {
     }
     baseline_.update(report.mean_cost);
     return report;
+  }
+
+  void hear(const std::vector<SampleOutcome>& outcomes) override {
+    UpdateReport report;
+    weigh(outcomes, report);
+    baseline_.update(report.mean_cost);
   }
 
   void restart() override {

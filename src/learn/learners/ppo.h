@@ -7,9 +7,9 @@
 
 #include "cost/problem.h"
 
-#include "learn/train/costs.h"
 #include "learn/nn/optimizer_settings.h"
 #include "learn/parts.h"
+#include "learn/train/costs.h"
 
 namespace emplace::learn {
 
@@ -18,7 +18,7 @@ struct PpoSettings {
   std::int64_t epochs = 4;  // gradient steps on a batch
   OptimizerSettings optimizer = {};
   CostSettings cost = {};
-  double baseline_decay = 0.9;
+  double baseline_decay = 0.9;      // of the moving average; 1: the mean of all costs
   bool normalize_advantage = true;  // by the batch's deviation
   double entropy_weight = 0;
   // Clipping, where positive; else the KL penalty.

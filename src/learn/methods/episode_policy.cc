@@ -7,10 +7,11 @@ namespace emplace::learn {
 EpisodePolicy::EpisodePolicy(UnitGraph units, const MessagePassingSettings& network,
                              bool with_memory, torch::Device device, Rng& rng)
     : units_(std::move(units)),
+      precedence_(precedence_of(units_)),
       with_memory_(with_memory),
       features_(units_, with_memory),
       parameters_(device),
-      network_(parameters_, units_.all_predecessors(), units_.all_successors(), features_.columns(),
+      network_(parameters_, precedence_.predecessors, precedence_.successors, features_.columns(),
                units_.num_devices(), network, rng),
       mask_(device_mask(units_, device)) {}
 
@@ -18,7 +19,8 @@ EpisodePolicy EpisodePolicy::on(UnitGraph units) const {
   EpisodePolicy result = *this;
   result.units_ = std::move(units);
   result.features_ = StateFeatures(result.units_, with_memory_);
-  result.network_ = network_.on(result.units_.all_predecessors(), result.units_.all_successors());
+  result.precedence_ = precedence_of(result.units_);
+  result.network_ = network_.on(result.precedence_.predecessors, result.precedence_.successors);
   result.mask_ = device_mask(result.units_, parameters_.device());
   return result;
 }

@@ -1,11 +1,13 @@
 // Placeto's policy for one graph and its devices: a row of features for every unit, the device that
-// it is on among them, and message passing.
+// it is on among them, and message passing along what runs before what
+// (learn/units/precedence.h).
 #pragma once
 
 #include "base/rng.h"
 
 #include "learn/encoders/message_passing.h"
 #include "learn/methods/move_policy.h"
+#include "learn/units/precedence.h"
 
 namespace emplace::learn {
 
@@ -20,6 +22,7 @@ class EpisodePolicy final : public MovePolicy {
   const UnitGraph& units() const override { return units_; }
   const StateFeatures& features() const override { return features_; }
   const Parameters& parameters() const override { return parameters_; }
+  std::span<const UnitId> order() const override { return precedence_.order; }
   std::span<const DeviceId> choices(UnitId unit) const override {
     return units_.allowed_devices(unit);
   }
@@ -27,6 +30,7 @@ class EpisodePolicy final : public MovePolicy {
 
  private:
   UnitGraph units_;
+  Precedence precedence_;
   bool with_memory_;
   StateFeatures features_;
   Parameters parameters_;

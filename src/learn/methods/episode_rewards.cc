@@ -10,21 +10,23 @@
 namespace emplace::learn {
 
 Runtimes::Runtimes(const Problem& problem, const RuntimeSettings& settings)
-    : settings_(settings), serial_(0), capacity_(0) {
+    : settings_(settings), time_unit_(1e9), memory_unit_(1e9) {
+  if (settings.in_seconds) return;
+  double serial = 0;
   for (OpId op = 0; op < problem.num_ops(); ++op) {
-    serial_ += static_cast<double>(problem.fastest_duration(op));
+    serial += static_cast<double>(problem.fastest_duration(op));
   }
-  serial_ = std::max(1.0, serial_);
+  time_unit_ = std::max(1.0, serial);
   Bytes smallest = problem.cluster().device(0).memory;
   for (DeviceId device = 1; device < problem.num_devices(); ++device) {
     smallest = std::min(smallest, problem.cluster().device(device).memory);
   }
-  capacity_ = std::max(1.0, static_cast<double>(smallest));
+  memory_unit_ = std::max(1.0, static_cast<double>(smallest));
 }
 
 double Runtimes::operator()(const SampleOutcome& outcome) const {
-  const double time = static_cast<double>(outcome.step) / serial_;
-  const double missing = static_cast<double>(outcome.overflow) / capacity_;
+  const double time = static_cast<double>(outcome.step) / time_unit_;
+  const double missing = static_cast<double>(outcome.overflow) / memory_unit_;
   const double penalised =
       outcome.valid ? std::min(time + settings_.penalty * missing, settings_.cap) : settings_.cap;
   // Of a step that takes no time at all there is no logarithm.

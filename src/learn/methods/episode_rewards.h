@@ -18,15 +18,16 @@ class StateReader;
 class StateWriter;
 
 struct RuntimeSettings {
-  // For an overflow as large as the smallest device.
-  double penalty = 10;
+  double penalty = 10;     // for an overflow of one
   double cap = 10;         // no placement is worse
   bool logarithm = false;  // of the penalised runtime
+  // As published: seconds and gigabytes of 1e9 bytes.
+  bool in_seconds = false;
 };
 
-// Penalised runtimes, min(time + penalty * overflow, cap). Times are in multiples of all ops' time
-// one after the other where each is fastest, overflows in multiples of the smallest capacity, so
-// that the settings mean the same for every graph and cluster.
+// Penalised runtimes, min(time + penalty * overflow, cap). Unless in seconds, times are in
+// multiples of all ops' time one after the other where each is fastest, overflows in multiples of
+// the smallest capacity, so that the settings mean the same for every graph and cluster.
 class Runtimes {
  public:
   Runtimes(const Problem& problem, const RuntimeSettings& settings);
@@ -36,8 +37,8 @@ class Runtimes {
 
  private:
   RuntimeSettings settings_;
-  double serial_;    // nanoseconds
-  double capacity_;  // bytes
+  double time_unit_;    // nanoseconds
+  double memory_unit_;  // bytes
 };
 
 enum class EpisodeReward {

@@ -16,8 +16,12 @@ double seconds_since(Clock::time_point start) {
 class EpisodeRun {
  public:
   EpisodeRun(const MovePolicy& policy, const Runtimes& runtimes, Environment& environment, Rng& rng,
-             std::vector<Trajectory>& trajectories)
-      : policy_(policy), runtimes_(runtimes), environment_(environment), rng_(rng) {
+             std::vector<Trajectory>& trajectories, bool count_stays)
+      : policy_(policy),
+        runtimes_(runtimes),
+        environment_(environment),
+        rng_(rng),
+        count_stays_(count_stays) {
     const std::size_t units = policy.units().size();
     for (Trajectory& trajectory : trajectories) {
       Worker worker{.trajectory = &trajectory};
@@ -60,7 +64,7 @@ class EpisodeRun {
     Trajectory* trajectory;
     PlacementState state = {};
     SampleOutcome outcome = {};
-    bool moved = true;  // since it was evaluated
+    bool pending = true;  // its placement is to be evaluated
   };
   struct Half {
     std::vector<std::size_t> workers = {};
@@ -75,7 +79,7 @@ class EpisodeRun {
     std::vector<Placement> placements;
     bool all = !environment_.budget().spent(0);  // time and interruptions; the rest is counted here
     for (const std::size_t i : half.workers) {
-      if (!workers_[i].moved) continue;
+      if (!workers_[i].pending) continue;
       if (all && allowance_ == 0) all = false;
       if (!all) break;
       --allowance_;
@@ -95,12 +99,12 @@ class EpisodeRun {
     report_.waiting_seconds += seconds_since(start);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       Worker& worker = workers_[half.evaluated[i]];
-      worker.moved = false;
+      worker.pending = false;
       worker.outcome = outcomes[i].outcome;
       worker.state.starts = policy_.features().starts(outcomes[i].starts);
     }
     for (const std::size_t i : half.workers) {
-      if (!workers_[i].moved) note(workers_[i]);
+      if (!workers_[i].pending) note(workers_[i]);
     }
   }
 
@@ -145,10 +149,10 @@ class EpisodeRun {
     report_.policy_seconds += seconds_since(start);
   }
 
-  static void take(Worker& worker, DeviceId device, float log_prob) {
+  void take(Worker& worker, DeviceId device, float log_prob) const {
     PlacementState& state = worker.state;
     worker.trajectory->decisions.push_back({state, device, log_prob});
-    worker.moved = state.devices[state.current] != device;
+    worker.pending = count_stays_ || state.devices[state.current] != device;
     state.devices[state.current] = device;
     std::uint8_t& visits = state.visits[state.current];
     if (visits < std::numeric_limits<std::uint8_t>::max()) ++visits;
@@ -158,6 +162,7 @@ class EpisodeRun {
   const Runtimes& runtimes_;
   Environment& environment_;
   Rng& rng_;
+  bool count_stays_;
   std::vector<Worker> workers_;
   std::array<Half, 2> halves_;
   std::int64_t allowance_ = 0;  // evaluations that may still begin
@@ -169,8 +174,8 @@ class EpisodeRun {
 
 EpisodeReport play_episode(const MovePolicy& policy, const Runtimes& runtimes,
                            Environment& environment, Rng& rng,
-                           std::vector<Trajectory>& trajectories) {
-  return EpisodeRun(policy, runtimes, environment, rng, trajectories).play();
+                           std::vector<Trajectory>& trajectories, bool count_stays) {
+  return EpisodeRun(policy, runtimes, environment, rng, trajectories, count_stays).play();
 }
 
 std::vector<WeightedDecision> weighted_decisions(std::span<const Trajectory> trajectories,

@@ -39,11 +39,11 @@ struct EpisodeReport {
 
 // One half of the workers is evaluated while the policy decides for the other: always the same
 // halves, so the number of threads changes nothing. A step that leaves a unit where it was needs no
-// evaluation. Stops before the end, and is not complete, when the budget is spent. All trajectories
-// are of one length.
+// evaluation, and is none unless `count_stays`. Stops before the end, and is not complete, when the
+// budget is spent. All trajectories are of one length.
 EpisodeReport play_episode(const MovePolicy& policy, const Runtimes& runtimes,
                            Environment& environment, Rng& rng,
-                           std::vector<Trajectory>& trajectories);
+                           std::vector<Trajectory>& trajectories, bool count_stays = false);
 
 // Of whole trajectories: each decision, and how much more came after it than the baseline expects.
 // The baseline hears of them first. They point to the trajectories' states.

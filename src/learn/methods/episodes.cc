@@ -25,7 +25,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -146,8 +145,8 @@ std::vector<DeviceId> Episodes::first_devices(Environment& environment, Rng& rng
 }
 
 std::vector<UnitId> Episodes::turns(Rng& rng) const {
-  std::vector<UnitId> once(policy_.units().size());
-  std::iota(once.begin(), once.end(), UnitId{0});
+  const std::span<const UnitId> order = policy_.order();
+  std::vector<UnitId> once(order.begin(), order.end());
   if (settings_.random_order) rng.shuffle(once);
   std::vector<UnitId> all;
   for (std::int64_t pass = 0; pass < settings_.passes; ++pass) {
@@ -166,8 +165,8 @@ bool Episodes::round(Environment& environment, Rng& rng, TrainingPoint& point) {
                             .turns = turns(episode_rng),
                             .greedy = worker == settings_.workers});
   }
-  const EpisodeReport report =
-      play_episode(policy_, runtimes_, environment, episode_rng, trajectories);
+  const EpisodeReport report = play_episode(policy_, runtimes_, environment, episode_rng,
+                                            trajectories, settings_.count_stays);
   point.round_best = report.best_step;
   point.mean_seconds = report.mean_seconds;
   point.fitting_share = report.fitting_share;

@@ -34,6 +34,8 @@ struct EpisodeSettings {
   std::int64_t workers = 8;
   std::int64_t passes = 1;  // how often it is each unit's turn in an episode
   bool random_order = false;
+  // A step that leaves its unit where it was is evaluated like the others, as published.
+  bool count_stays = false;
   EpisodeStart start = EpisodeStart::kRandom;
   EpisodeReward reward = EpisodeReward::kImprovement;
   RuntimeSettings runtime = {};

@@ -22,6 +22,8 @@ class MovePolicy {
   virtual const UnitGraph& units() const = 0;
   virtual const StateFeatures& features() const = 0;
   virtual const Parameters& parameters() const = 0;
+  // Every unit once: in which order it is their turn, those that others wait for first.
+  virtual std::span<const UnitId> order() const = 0;
   // Where the unit may go: never empty.
   virtual std::span<const DeviceId> choices(UnitId unit) const = 0;
 

@@ -1,9 +1,9 @@
 #include "learn/policies/seq2seq.h"
 
 #include "learn/features/features.h"
+#include "learn/policies/policy.h"
 #include "learn/policies/seq2seq_net.h"
 #include "learn/policies/unit_sequence.h"
-#include "learn/policies/policy.h"
 
 namespace emplace::learn {
 namespace {
@@ -19,10 +19,10 @@ class SequencePolicy final : public Policy {
         sequence_(std::move(units), settings.by_locality, device),
         settings_(settings) {
     const UnitGraph& graph = sequence_.units();
-    inputs_ = sequence_.ordered(
-        torch::cat({to_tensor(unit_features(graph), device),
-                    to_tensor(adjacency_features(graph), device), sequence_.waves()},
-                   1));
+    std::vector<torch::Tensor> inputs{to_tensor(unit_features(graph, settings.features), device),
+                                      to_tensor(adjacency_features(graph), device)};
+    if (settings.waves) inputs.push_back(sequence_.waves());
+    inputs_ = sequence_.ordered(torch::cat(inputs, 1));
     net_ = make_net(parameters_, rng);
   }
 

@@ -6,12 +6,15 @@
 
 #include "base/rng.h"
 
+#include "learn/features/feature_choice.h"
 #include "learn/parts.h"
 #include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 
 struct SequencePolicySettings {
+  Features features = Features::kAll;
+  bool waves = true;  // besides, a unit's place in the sequence (learn/policies/unit_sequence.h)
   std::int64_t width = 64;
   bool bidirectional = false;
   // The decoder is told which unit it decides about, by the unit's features. Otherwise it must find

@@ -11,9 +11,24 @@ class ColocRl final : public Placer {
   };
   static OptionSchema<Options> schema() {
     using Learner = learn::ReinforceSettings;
-    return with_sequence_options(OptionSchema<Options>{}.integer(
-        "mask_after", nested(&Options::learner, &Learner::mask_failures_after), 0, 1'000'000'000,
-        "Updates after which placements that do not fit are left out."));
+    // The paper does not say how wide its LSTM is nor how it steps: 512 is that of the same
+    // authors' next system, 0.001 is Adam's own rate. Its controllers sample 4 to 8 placements for
+    // an update; 280 groups are the most that it has; nothing limits what its rules join.
+    return with_sequence_options(
+               OptionSchema<Options>{}.integer(
+                   "mask_after", nested(&Options::learner, &Learner::mask_failures_after), 0,
+                   1'000'000'000, "Updates after which placements that do not fit are left out."))
+        .paper({{"groups", "280"},
+                {"largest", "1"},
+                {"features", "types_and_shapes"},
+                {"waves", "false"},
+                {"width", "512"},
+                {"sees_group", "false"},
+                {"order", "topological"},
+                {"blocks", "0"},
+                {"samples", "8"},
+                {"lr", "0.001"},
+                {"restarts", "false"}});
   }
   explicit ColocRl(const Options& options) : options_(options) {}
 

@@ -19,11 +19,23 @@ OptionSchema<Options> with_sequence_options(OptionSchema<Options> schema) {
   using Units = learn::ColocationRules;
   using Network = learn::SequencePolicySettings;
   using Steps = learn::OptimizerSettings;
+  using Cost = learn::CostSettings;
   using Learner = decltype(Options::learner);
   return with_learned_options(
       std::move(schema)
           .integer("groups", nested(&Options::units, &Units::most_units), 1, 2000,
                    "Groups of ops, at most.")
+          .real(
+              "largest", nested(&Options::units, &Units::largest_share), 0, 1,
+              "Share of all time that a group may have by the rules of colocation, sole consumers "
+              "and layers; 0: 1.5 times the mean group's.")
+          .choice(
+              "features", nested(&Options::network, &Network::features),
+              {{"all", learn::Features::kAll},
+               {"types_and_shapes", learn::Features::kTypesAndShapes}},
+              "Of groups, beside who feeds whom: as published, or with times, bytes and places.")
+          .flag("waves", nested(&Options::network, &Network::waves),
+                "The network is told a group's place in the sequence.")
           .integer("width", nested(&Options::network, &Network::width), 1, 4096,
                    "Of the LSTM's state.")
           .flag("sees_group", nested(&Options::network, &Network::decoder_sees_unit),
@@ -39,6 +51,9 @@ OptionSchema<Options> with_sequence_options(OptionSchema<Options> schema) {
                 1, "Adam's learning rate.")
           .real("clip", nested(&Options::learner, &Learner::optimizer, &Steps::clip_norm), 0, 1e6,
                 "Largest norm of a gradient; 0: any.")
+          .choice("shortage", nested(&Options::learner, &Learner::cost, &Cost::shortage),
+                  {{"signal", learn::Shortage::kSignal}, {"penalty", learn::Shortage::kPenalty}},
+                  "A placement that does not fit costs as one of 100 s, or by what is missing.")
           .real("entropy", nested(&Options::learner, &Learner::entropy_weight), 0, 10,
                 "Weight of an entropy bonus.")
           .flag("restarts", &Options::restarts, "Begin anew when the policy has all but decided."));
