@@ -116,6 +116,11 @@ struct TrainingPoint {
   double learner_seconds = 0;
   double evaluation_seconds = 0;
   double waiting_seconds = 0;
+  // Of methods that learn which ops to place together: how many groups were in use, in the mean of
+  // the round's groupings, and the share of ops (or of what must share a device) whose likeliest
+  // group the update changed.
+  std::optional<double> groups_used = std::nullopt;
+  std::optional<double> groups_changed = std::nullopt;
 };
 
 }  // namespace emplace

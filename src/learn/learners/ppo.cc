@@ -47,8 +47,7 @@ class Ppo final : public Learner {
         }
         before = policy.parameters().values();
       }
-      report.gradient_norm =
-          optimizer_.step(policy.parameters().tensors(), gradient.by_parameter, rate_);
+      report.gradient_norm = optimizer_.step(policy.parameters(), gradient.by_parameter, rate_);
     }
     // With one step there was no divergence to see yet.
     if (settings_.epochs > 1) {

@@ -2,8 +2,8 @@
 
 #include <mutex>
 
-#include "learn/learners/learner.h"
 #include "learn/learners/baseline.h"
+#include "learn/learners/learner.h"
 #include "learn/nn/optimizer.h"
 
 namespace emplace::learn {
@@ -39,7 +39,7 @@ class Reinforce final : public Learner {
         });
     report.entropy = gradient.entropy;
     if (counted > 0) {
-      report.gradient_norm = optimizer_.step(policy.parameters().tensors(), gradient.by_parameter);
+      report.gradient_norm = optimizer_.step(policy.parameters(), gradient.by_parameter);
       baseline_.update(report.mean_cost);
     }
     ++updates_;

@@ -181,7 +181,7 @@ bool Episodes::round(Environment& environment, Rng& rng, TrainingPoint& point) {
   }
   trajectories.resize(static_cast<std::size_t>(settings_.workers));
   learn(trajectories, environment.budget().threads, point);
-  if (grouping_) grouping_->learn(point.mean_cost);
+  if (grouping_) grouping_->learn(point.mean_cost, point);
   ++episodes_;
   return true;
 }

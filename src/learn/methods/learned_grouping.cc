@@ -43,13 +43,18 @@ UnitGraph LearnedGrouping::draw(Rng& rng) {
   return units_of(drawn_);
 }
 
-void LearnedGrouping::learn(double cost) {
+void LearnedGrouping::learn(double cost, TrainingPoint& point) {
   const double advantage = cost - baseline_.value(cost);
   baseline_.update(cost);
-  const torch::Tensor log_probs = torch::log_softmax(grouper_.logits(), 1);
+  const torch::Tensor logits = grouper_.logits();
+  const torch::Tensor log_probs = torch::log_softmax(logits, 1);
   const torch::Tensor loss = advantage * log_prob_of(log_probs, drawn_).sum();
-  const std::vector<torch::Tensor> parameters = parameters_.tensors();
-  optimizer_.step(parameters, torch::autograd::grad({loss}, parameters));
+  optimizer_.step(parameters_, torch::autograd::grad({loss}, parameters_.tensors()));
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor changed = grouper_.logits().argmax(1) != logits.argmax(1);
+  point.groups_changed = changed.to(torch::kFloat64).mean().item<double>();
+  const torch::Tensor in_use = torch::bincount(drawn_) > 0;
+  point.groups_used = static_cast<double>(in_use.sum().item<std::int64_t>());
 }
 
 void LearnedGrouping::save(StateWriter& state) const {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "learn/learners/baseline.h"
@@ -28,8 +30,8 @@ class LearnedGrouping {
   // What is in no group is no unit; what no device may run together is several.
   UnitGraph likeliest() const;
   UnitGraph draw(Rng& rng);
-  // Of what was drawn last.
-  void learn(double cost);
+  // Of what was drawn last; says in the point how groups changed.
+  void learn(double cost, TrainingPoint& point);
 
   void save(StateWriter& state) const;
   void load(const StateReader& state);

@@ -70,6 +70,7 @@ class SampleAndLearn final : public Method {
       point.entropy = report.entropy;
       point.kl = report.kl;
       point.gradient_norm = report.gradient_norm;
+      policy_->describe(samples, point);
       if (report.entropy < settings_.restart_entropy && policy_->restart(rng)) learner_->restart();
     }
     describe(outcomes.get(), point);

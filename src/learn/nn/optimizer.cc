@@ -38,22 +38,53 @@ double norm_of(const std::vector<torch::Tensor>& gradients) {
 Optimizer::Optimizer(const OptimizerSettings& settings) : settings_(settings) {}
 Optimizer::~Optimizer() = default;
 
-double Optimizer::rate() const {
-  if (settings_.decay_steps == 0) return settings_.learning_rate;
-  const double done =
-      std::min(1.0, static_cast<double>(steps_) / static_cast<double>(settings_.decay_steps));
-  return settings_.learning_rate * (1 + done * (settings_.final_share - 1));
+double Optimizer::rate_share() const {
+  double share = 1;
+  if (settings_.decay_steps > 0) {
+    const double done =
+        std::min(1.0, static_cast<double>(steps_) / static_cast<double>(settings_.decay_steps));
+    share += done * (settings_.final_share - 1);
+  }
+  const std::int64_t stairs = (steps_ - settings_.stairs_after) / settings_.stair_steps;
+  if (stairs > 0) share *= std::pow(settings_.stair_factor, static_cast<double>(stairs));
+  return share;
+}
+
+void Optimizer::clip() const {
+  const bool apart = settings_.part.clip_norm > 0;
+  if (settings_.clip_norm > 0) {
+    torch::nn::utils::clip_grad_norm_(apart ? others_ : parameters_, settings_.clip_norm);
+  }
+  if (apart) torch::nn::utils::clip_grad_norm_(part_, settings_.part.clip_norm);
+}
+
+double Optimizer::step(const Parameters& parameters, const std::vector<torch::Tensor>& gradients,
+                       double rate_factor) {
+  std::vector<bool> in_part;
+  for (const auto& [name, tensor] : parameters.named()) {
+    in_part.push_back(!settings_.part.prefix.empty() && name.starts_with(settings_.part.prefix));
+  }
+  return step(parameters.tensors(), in_part, gradients, rate_factor);
 }
 
 double Optimizer::step(const std::vector<torch::Tensor>& parameters,
                        const std::vector<torch::Tensor>& gradients, double rate_factor) {
-  begin(parameters);
+  return step(parameters, std::vector<bool>(parameters.size()), gradients, rate_factor);
+}
+
+double Optimizer::step(const std::vector<torch::Tensor>& parameters,
+                       const std::vector<bool>& in_part,
+                       const std::vector<torch::Tensor>& gradients, double rate_factor) {
+  begin(parameters, in_part);
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = gradients[i];
-  const double norm = settings_.clip_norm > 0
-                          ? torch::nn::utils::clip_grad_norm_(parameters_, settings_.clip_norm)
-                          : norm_of(gradients);
+  const double norm = norm_of(gradients);
   if (std::isfinite(norm)) {  // a step along another would destroy the policy
-    steps_of_->param_groups()[0].options().set_lr(rate_factor * rate());
+    clip();
+    const double factor = rate_factor * rate_share();
+    const double own = settings_.part.learning_rate;
+    auto& groups = steps_of_->param_groups();
+    groups[0].options().set_lr(factor * settings_.learning_rate);
+    groups[1].options().set_lr(factor * (own > 0 ? own : settings_.learning_rate));
     steps_of_->step();
     ++steps_;
   }
@@ -61,7 +92,8 @@ double Optimizer::step(const std::vector<torch::Tensor>& parameters,
   return norm;
 }
 
-void Optimizer::begin(const std::vector<torch::Tensor>& parameters) {
+void Optimizer::begin(const std::vector<torch::Tensor>& parameters,
+                      const std::vector<bool>& in_part) {
   if (steps_of_ != nullptr) {
     EMPLACE_CHECK(std::equal(parameters.begin(), parameters.end(), parameters_.begin(),
                              parameters_.end(), [](const auto& a, const auto& b) {
@@ -70,11 +102,16 @@ void Optimizer::begin(const std::vector<torch::Tensor>& parameters) {
     return;
   }
   parameters_ = parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    (in_part[i] ? part_ : others_).push_back(parameters[i]);
+  }
+  const std::vector<torch::optim::OptimizerParamGroup> groups{
+      torch::optim::OptimizerParamGroup(others_), torch::optim::OptimizerParamGroup(part_)};
   if (settings_.adam) {
-    steps_of_ = std::make_unique<torch::optim::Adam>(parameters);
+    steps_of_ = std::make_unique<torch::optim::Adam>(groups);
     if (!loaded_.mean.empty()) restore();
   } else {
-    steps_of_ = std::make_unique<torch::optim::SGD>(parameters, settings_.learning_rate);
+    steps_of_ = std::make_unique<torch::optim::SGD>(groups, settings_.learning_rate);
   }
 }
 
@@ -115,6 +152,8 @@ void Optimizer::restart() {
   steps_ = 0;
   steps_of_.reset();
   parameters_.clear();
+  others_.clear();
+  part_.clear();
   loaded_ = {};
 }
 

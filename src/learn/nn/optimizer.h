@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "learn/nn/module.h"
 #include "learn/nn/optimizer_settings.h"
 #include "learn/nn/torch.h"
 #include "learn/train/state.h"
@@ -27,6 +28,9 @@ class Optimizer {
   // Against the gradients, which are beside the parameters and may be overwritten, at `rate_factor`
   // times the learning rate; the norm before clipping. Nothing is done where that is not finite.
   // The parameters are the same from step to step.
+  double step(const Parameters& parameters, const std::vector<torch::Tensor>& gradients,
+              double rate_factor = 1);
+  // Of parameters without names: none is in the settings' part.
   double step(const std::vector<torch::Tensor>& parameters,
               const std::vector<torch::Tensor>& gradients, double rate_factor = 1);
 
@@ -43,13 +47,19 @@ class Optimizer {
     std::vector<torch::Tensor> mean, square;
   };
   Moments moments() const;
-  void begin(const std::vector<torch::Tensor>& parameters);
+  double step(const std::vector<torch::Tensor>& parameters, const std::vector<bool>& in_part,
+              const std::vector<torch::Tensor>& gradients, double rate_factor);
+  void begin(const std::vector<torch::Tensor>& parameters, const std::vector<bool>& in_part);
   void restore();
-  double rate() const;
+  // Scales the parameters' gradients.
+  void clip() const;
+  // Of the learning rate at first.
+  double rate_share() const;
 
   OptimizerSettings settings_;
   std::int64_t steps_ = 0;
   std::vector<torch::Tensor> parameters_;              // what steps_of_ is for
+  std::vector<torch::Tensor> others_, part_;           // the same, apart; perhaps one is empty
   std::unique_ptr<torch::optim::Optimizer> steps_of_;  // from the first step on
   // Until then, what was loaded, and from where.
   Moments loaded_;

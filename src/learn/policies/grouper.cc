@@ -1,6 +1,7 @@
 #include "learn/policies/grouper.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "learn/units/orders.h"
 
@@ -9,8 +10,10 @@ namespace {
 
 constexpr std::int64_t kNeighbours = 6;  // in each direction, as in the paper
 constexpr double kNever = -1e9;
-// How far, in logits, a group is ahead of its neighbours in the middle of its slice at first.
-constexpr double kLead = 30;
+// How fast, in logits per width of a slice, a group falls behind outside its slice.
+constexpr double kSteepness = 60;
+// At first, the odds that a unit well inside a slice is in it rather than anywhere else.
+constexpr double kCertainty = 10'000;
 
 torch::Tensor drawn_groups(const UnitGraph& units, std::int64_t groups, torch::Device device,
                            Rng& rng) {
@@ -68,37 +71,32 @@ Grouper::Grouper(Parameters& parameters, const UnitGraph& units, std::int64_t gr
     return;
   }
   const std::int64_t types = number_types(units.problem().graph()).count;
-  const torch::Tensor features = to_tensor(unit_features(units), parameters.device());
+  const torch::Tensor features =
+      to_tensor(unit_features(units, settings.features), parameters.device());
   types_ = features.narrow(1, 0, types).contiguous();
-  other_ = torch::cat({to_tensor(locality_feature(units), parameters.device()),
-                       features.narrow(1, types, features.size(1) - types),
-                       to_tensor(neighbour_features(units), parameters.device())},
-                      1);
+  const torch::Tensor locality = to_tensor(locality_feature(units), parameters.device());
+  std::vector<torch::Tensor> others{features.narrow(1, types, features.size(1) - types),
+                                    to_tensor(neighbour_features(units), parameters.device())};
+  if (settings.features == Features::kAll) others.push_back(locality);
+  other_ = torch::cat(others, 1);
   embeddings_ = parameters.glorot("grouper.types", types, settings.type_width, rng);
   hidden_ = Linear(parameters, "grouper.hidden", settings.type_width + other_.size(1),
                    std::max<std::int64_t>(2, settings.hidden), rng);
   output_ = Linear(parameters, "grouper.output", hidden_.bias.size(0), groups, rng);
-  if (settings.first_groups == FirstGroups::kSlices) begin_as_slices(settings.type_width);
+  if (settings.first_groups == FirstGroups::kSlices) begin_as_slices(locality);
 }
 
-// The place in the order is x = relu(x) - relu(-x), by two hidden units; the logit of group g,
-// whose slice has its middle at m, is -a (x - m)^2 but for what all groups have in common.
-void Grouper::begin_as_slices(std::int64_t column) {
+// The network's own part is 0 at first.
+void Grouper::begin_as_slices(const torch::Tensor& locality) {
   const torch::NoGradGuard no_gradients;
   const std::int64_t groups = output_.bias.size(0);
-  torch::Tensor hidden_weight = hidden_.weight;
+  const torch::Tensor middles = torch::arange(groups, locality.options()) + 0.5;
+  const torch::Tensor places = (locality + 1) * (0.5 * static_cast<double>(groups));
+  const torch::Tensor outside = torch::relu((places - middles).abs() - 0.5);
+  lead_ = std::log(kCertainty * static_cast<double>(groups));
+  slices_ = -torch::clamp_max(kSteepness * outside, lead_);
   torch::Tensor weight = output_.weight;
-  torch::Tensor bias = output_.bias;
-  hidden_weight.narrow(1, 0, 2).zero_();
-  hidden_weight[column][0] = 1;
-  hidden_weight[column][1] = -1;
-  const double width = 2.0 / static_cast<double>(groups);
-  const double steepness = kLead / (width * width);
-  const torch::Tensor middles =
-      (torch::arange(groups, bias.options().requires_grad(false)) + 0.5) * width - 1;
-  weight[0].copy_(2 * steepness * middles);
-  weight[1].copy_(-2 * steepness * middles);
-  bias.copy_(-steepness * middles.square());
+  weight.zero_();
 }
 
 torch::Tensor Grouper::inputs() const {
@@ -108,8 +106,9 @@ torch::Tensor Grouper::inputs() const {
 torch::Tensor Grouper::logits() const {
   if (fixed_.defined()) return fixed_;
   const torch::Tensor logits = output_(torch::relu(hidden_(inputs())));
-  if (!bounded()) return logits;
-  return settings_.tanh_constant * torch::tanh(logits / settings_.temperature);
+  const torch::Tensor shaped = torch::tanh(logits / settings_.temperature);
+  if (slices_.defined()) return slices_ + lead_ * shaped;
+  return settings_.tanh_constant * shaped;
 }
 
 }  // namespace emplace::learn

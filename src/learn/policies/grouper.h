@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "learn/nn/module.h"
-#include "learn/policies/grouper_placer.h"
 #include "learn/nn/torch.h"
+#include "learn/policies/grouper_placer.h"
 
 namespace emplace::learn {
 
@@ -16,8 +16,13 @@ Matrix neighbour_features(const UnitGraph& units);
 // By unit: its place in locality_order (learn/units/orders.h), by time, from -1 to 1.
 Matrix locality_feature(const UnitGraph& units);
 
-// A unit's features are its types' embedding (the mean over its ops), locality_feature, the other
-// columns of unit_features, and neighbour_features.
+// A unit's features are its types' embedding (the mean over its ops), the other columns of
+// unit_features, neighbour_features and, under Features::kAll, locality_feature.
+//
+// Under FirstGroups::kSlices the logits are a constant that puts every unit into its slice, plus
+// what the network makes of the features, which is 0 at first. That part is bounded by the
+// constant's range, so it can outweigh the constant, and gradient steps of the usual size leave
+// nearly every unit where it is.
 class Grouper {
  public:
   Grouper(Parameters& parameters, const UnitGraph& units, std::int64_t groups,
@@ -25,15 +30,17 @@ class Grouper {
 
   // [units, groups], with gradients.
   torch::Tensor logits() const;
-  // Whether logits are bounded, and so may be explored by noise in proportion to them.
-  bool bounded() const { return settings_.first_groups == FirstGroups::kWeights; }
+  // Whether logits are the network's alone, and so may be explored by noise in proportion to them.
+  bool noisy() const { return settings_.first_groups == FirstGroups::kWeights; }
 
  private:
-  void begin_as_slices(std::int64_t column);
+  void begin_as_slices(const torch::Tensor& locality);
   torch::Tensor inputs() const;
 
   GrouperPlacerSettings settings_;
   torch::Tensor fixed_;       // the logits of drawn groups
+  torch::Tensor slices_;      // [units, groups]: the constant part, under kSlices
+  double lead_ = 0;           // how far it goes below 0
   torch::Tensor types_;       // [units, types]: shares of its ops
   torch::Tensor other_;       // [units, other features]
   torch::Tensor embeddings_;  // [types, type_width]

@@ -123,6 +123,7 @@ class GrouperPlacer final : public Policy {
   Scores score(const Samples& samples) override;
   Placement placement(const Samples& samples, std::int64_t index) const override;
   Samples actions_for(const Placement& placement) override;
+  void describe(const Samples& samples, TrainingPoint& point) override;
 
  private:
   // What the placer needs of one grouping.
@@ -132,7 +133,8 @@ class GrouperPlacer final : public Policy {
     torch::Tensor mask;    // [steps, devices]
   };
   Inputs inputs_of(const torch::Tensor& group_of_unit) const;
-  torch::Tensor group_distributions(const Samples& samples) const;
+  // From the grouper's logits.
+  static torch::Tensor group_distributions(const torch::Tensor& logits, const Samples& samples);
   void sample_devices(Samples& samples, std::int64_t first, std::int64_t count, Rng& rng) const;
   // Of samples with one grouping: [samples, groups, devices], and the steps that the placer took.
   torch::Tensor device_distributions(const Samples& samples, std::int64_t& steps) const;
@@ -151,6 +153,7 @@ class GrouperPlacer final : public Policy {
   Grouper grouper_;
   Seq2Seq placer_;
   bool noisy_ = false;
+  torch::Tensor likeliest_;  // int64: by unit, its group when the last samples were drawn
 };
 
 GrouperPlacer::Inputs GrouperPlacer::inputs_of(const torch::Tensor& group_of_unit) const {
@@ -167,12 +170,12 @@ GrouperPlacer::Inputs GrouperPlacer::inputs_of(const torch::Tensor& group_of_uni
 }
 
 // [1, units, groups]: without noise, or with a round's, they are the same for all samples.
-torch::Tensor GrouperPlacer::group_distributions(const Samples& samples) const {
-  torch::Tensor logits = grouper_.logits().unsqueeze(0);
-  if (samples.context.size() > kGrouperNoise && samples.context[kGrouperNoise].numel() > 0) {
-    logits = logits + samples.context[kGrouperNoise];
-  }
-  return torch::log_softmax(logits, 2);
+torch::Tensor GrouperPlacer::group_distributions(const torch::Tensor& logits,
+                                                 const Samples& samples) {
+  const bool noisy =
+      samples.context.size() > kGrouperNoise && samples.context[kGrouperNoise].numel() > 0;
+  const torch::Tensor whole = logits.unsqueeze(0);
+  return torch::log_softmax(noisy ? whole + samples.context[kGrouperNoise] : whole, 2);
 }
 
 torch::Tensor GrouperPlacer::with_empty_groups(const Inputs& inputs,
@@ -192,17 +195,19 @@ Samples GrouperPlacer::sample(std::int64_t count, Rng& rng) {
   result.log_probs = torch::zeros({count, units() + groups()}, reals);
   const std::int64_t together = settings_.share_grouping;
   result.context.push_back(torch::arange(count, integers).floor_divide(together));
+  const torch::Tensor logits = grouper_.logits();
+  likeliest_ = logits.argmax(1);
   if (noisy_) {
     torch::Tensor grouper_noise = torch::empty({1, 0});
-    if (grouper_.bounded()) {
-      const double scale = grouper_.logits().square().mean().sqrt().item<double>();
+    if (grouper_.noisy()) {
+      const double scale = logits.square().mean().sqrt().item<double>();
       grouper_noise = settings_.noise * scale * normals({1, units(), groups()}, rng);
     }
     result.context.push_back(grouper_noise.to(device()));
     result.context.push_back(
         (settings_.noise * normals({count, groups(), devices()}, rng)).to(device()));
   }
-  const torch::Tensor distributions = group_distributions(result).squeeze(0);
+  const torch::Tensor distributions = group_distributions(logits, result).squeeze(0);
   for (std::int64_t first = 0; first < count; first += together) {
     const std::int64_t here = std::min(together, count - first);
     const torch::Tensor drawn = draw(distributions, uniforms({units()}, rng));
@@ -246,7 +251,7 @@ torch::Tensor GrouperPlacer::device_distributions(const Samples& samples,
 }
 
 Scores GrouperPlacer::score(const Samples& samples) {
-  const torch::Tensor by_unit = group_distributions(samples);
+  const torch::Tensor by_unit = group_distributions(grouper_.logits(), samples);
   const torch::Tensor unit_entropies = -(by_unit.exp() * by_unit).sum();
   const torch::Tensor groupings = samples.context[kGrouping].to(torch::kCPU).contiguous();
   const std::int64_t* grouping = groupings.data_ptr<std::int64_t>();
@@ -307,6 +312,19 @@ Samples GrouperPlacer::actions_for(const Placement& placement) {
   const torch::NoGradGuard no_gradients;
   result.log_probs = score(result).log_probs;
   return result;
+}
+
+void GrouperPlacer::describe(const Samples& samples, TrainingPoint& point) {
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor changed = grouper_.logits().argmax(1) != likeliest_;
+  point.groups_changed = changed.to(torch::kFloat64).mean().item<double>();
+  double used = 0;
+  std::int64_t groupings = 0;
+  for (std::int64_t i = 0; i < samples.size(); i += settings_.share_grouping, ++groupings) {
+    const torch::Tensor group_of_unit = samples.actions[i].narrow(0, 0, units());
+    used += static_cast<double>((torch::bincount(group_of_unit) > 0).sum().item<std::int64_t>());
+  }
+  point.groups_used = used / static_cast<double>(groupings);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 
+#include "learn/features/feature_choice.h"
 #include "learn/parts.h"
 #include "learn/units/unit_graph.h"
 
@@ -18,8 +19,8 @@ namespace emplace::learn {
 
 // Where groups begin.
 enum class FirstGroups {
-  kSlices,   // pieces of equal time along the locality order (learn/units/orders.h), which units leave
-             // and join as the grouper learns
+  kSlices,   // pieces of equal time along the locality order (learn/units/orders.h), which units
+             // leave and join as the grouper learns
   kWeights,  // what small random weights make of the features: nearly any group is as likely
   kDrawn,    // every unit in a group drawn once, and no grouper: what learned groups must beat
 };
@@ -31,10 +32,10 @@ struct GrouperPlacerSettings {
   std::int64_t width = 512;         // of the placer, both directions together; even
   std::int64_t share_grouping = 4;  // k: samples that share a sampled grouping
   FirstGroups first_groups = FirstGroups::kSlices;
-  bool decoder_sees_group = true;  // else it knows of a group what it attends to alone
+  Features features = Features::kAll;  // that the grouper sees
+  bool decoder_sees_group = true;      // else it knows of a group what it attends to alone
   double blocks = 16;  // how often the device changes along the groups at first; 0: at random
-  // The placer's logits are C tanh(l / T), and so are the grouper's under kWeights. (Bounded ones
-  // cannot make slices: of 80 groups a unit would be in the wrong one too often.)
+  // The placer's logits are C tanh(l / T), and so are the grouper's under kWeights.
   double tanh_constant = 5;
   double temperature = 10;
   // Normal noise of so much of the bounded logits' root mean square is added in the first rounds.

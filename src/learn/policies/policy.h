@@ -6,15 +6,15 @@
 #include <memory>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "sim/placement.h"
 
-#include <emplace/search.h>
-
 #include "learn/nn/module.h"
-#include "learn/train/state.h"
 #include "learn/nn/torch.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 
@@ -67,6 +67,8 @@ class Policy {
   virtual std::int64_t shards() const { return 1; }
   // Told before each round how many there were, for what changes over time (exploration noise).
   virtual void begin_round(std::int64_t) {}
+  // Told after an update which samples it was about, for what only this policy knows of the round.
+  virtual void describe(const Samples& /*samples*/, TrainingPoint& /*point*/) {}
 
   Parameters& parameters() { return parameters_; }
   const Parameters& parameters() const { return parameters_; }

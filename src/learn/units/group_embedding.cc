@@ -24,20 +24,20 @@ void add_outputs(const Graph& graph, OpId op, std::span<double> sums) {
   }
 }
 
-// Of the distinct pairs of an op and one that reads from it, those within its unit.
-float edges_within(const UnitGraph& units, UnitId unit) {
+// From the unit's ops to those of every unit that reads from them, itself included.
+std::map<UnitId, float> edges_from(const UnitGraph& units, UnitId unit) {
   const Problem& problem = units.problem();
-  std::int64_t edges = 0;
+  std::map<UnitId, float> edges;
   for (const GroupId group : units.groups(unit)) {
     for (const OpId op : problem.group_ops(group)) {
       for (const TensorId tensor : problem.graph().outputs(op)) {
         for (const OpId reader : problem.graph().consumers(tensor)) {
-          edges += units.unit_of_op(reader) == unit ? 1 : 0;
+          edges[units.unit_of_op(reader)] += 1;
         }
       }
     }
   }
-  return static_cast<float>(edges);
+  return edges;
 }
 
 void divide_by_maximum(std::span<float> row) {
@@ -68,7 +68,7 @@ void GroupEmbedding::describe_ops() {
       }
     }
     type_counts_.push_back(counts);
-    inner_edges_.push_back(edges_within(*units_, unit));
+    edges_.push_back(edges_from(*units_, unit));
     for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += sums[i];
   }
   for (const double total : totals) log_totals_.push_back(std::log1p(total));
@@ -102,12 +102,10 @@ void GroupEmbedding::count(std::span<const std::int64_t> group_of_unit,
   for (UnitId unit = 0; unit < units_->size(); ++unit) {
     const std::int64_t group = group_of_unit[unit];
     const std::int64_t row = row_of_group[static_cast<std::size_t>(group)];
-    values.at(row, group) += inner_edges_[unit];
-    values.at(row, groups_ + group) += inner_edges_[unit];
-    for (const UnitId next : units_->successors(unit)) {
+    for (const auto& [next, edges] : edges_[unit]) {
       const std::int64_t other = group_of_unit[next];
-      values.at(row, other) += 1;
-      values.at(row_of_group[static_cast<std::size_t>(other)], groups_ + group) += 1;
+      values.at(row, other) += edges;
+      values.at(row_of_group[static_cast<std::size_t>(other)], groups_ + group) += edges;
     }
     for (const auto& [type, ops] : type_counts_[unit]) values.at(row, 2 * groups_ + type) += ops;
     const std::size_t first = unit * static_cast<std::size_t>(kSums);

@@ -15,7 +15,8 @@ namespace emplace::learn {
 struct EmbeddedGroups {
   std::vector<std::int64_t> groups;
   // [ D | D' | types | outputs ]: D counts the edges from this group to each, D' those from each to
-  // this one (the diagonal: within), types the ops of each type, and outputs sums over the ops'
+  // this one (the diagonal: within; an edge is a tensor and an op that reads it), types the ops of
+  // each type, and outputs sums over the ops'
   // outputs (dimensions, number, bytes). D, D' and types are divided by their row's maximum + 1;
   // sums are logarithms, with the whole graph's sum as 1.
   Matrix values;
@@ -47,9 +48,9 @@ class GroupEmbedding {
   const UnitGraph* units_;
   std::int64_t groups_;
   std::int64_t types_ = 0;
-  // By unit: (type, ops of it); and edges between its own ops.
+  // By unit: (type, ops of it); and (unit, edges to it).
   Csr<std::pair<std::uint32_t, float>> type_counts_;
-  std::vector<float> inner_edges_;
+  Csr<std::pair<UnitId, float>> edges_;
   std::vector<double> sums_;        // [unit][kSums]
   std::vector<double> log_totals_;  // of the whole graph
 };
