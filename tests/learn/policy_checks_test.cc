@@ -63,6 +63,11 @@ std::vector<PolicyCase> policy_cases() {
          return general_attention_policy(group_by_colocation(problem), {.width = 8, .layers = 1},
                                          "cpu", rng);
        }},
+      {"attention_on_any_devices_in_neighbourhoods",
+       [](const Problem& problem, Rng& rng) {
+         return general_attention_policy(group_by_colocation(problem), {.width = 8, .layers = 1},
+                                         "cpu", rng, /*neighbourhoods=*/2);
+       }},
       {"attention_on_any_devices_without_superposition",
        [](const Problem& problem, Rng& rng) {
          return general_attention_policy(group_by_colocation(problem),
@@ -75,6 +80,18 @@ std::vector<PolicyCase> policy_cases() {
              group_by_colocation(problem),
              {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .segment = 3, .spread = 1},
              "cpu", rng);
+       }},
+      {"segment_attention_in_neighbourhoods",
+       [](const Problem& problem, Rng& rng) {
+         return segment_attention_policy(group_by_colocation(problem),
+                                         {.sage_width = 4,
+                                          .sage_layers = 2,
+                                          .width = 8,
+                                          .heads = 2,
+                                          .segment = 3,
+                                          .spread = 1,
+                                          .neighbourhoods = 2},
+                                         "cpu", rng);
        }},
   };
 }

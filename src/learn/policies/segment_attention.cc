@@ -1,9 +1,12 @@
 #include "learn/policies/segment_attention.h"
 
+#include <optional>
+
 #include "learn/encoders/graph_coordinates.h"
 #include "learn/encoders/graph_sage.h"
 #include "learn/features/features.h"
 #include "learn/policies/independent.h"
+#include "learn/policies/neighbourhoods.h"
 #include "learn/policies/segment_attention_net.h"
 
 namespace emplace::learn {
@@ -54,15 +57,30 @@ class SegmentAttentionPolicy final : public IndependentPolicy {
         inputs_(inputs_of(units(), settings.coordinates, device, rng)),
         network_(parameters_, units(), inputs_, settings, rng) {
     if (settings.neighbourhoods > 0) {
-      neighbourhoods_ = neighbourhoods_of(units(), settings.neighbourhoods, device);
+      neighbourhoods_.emplace(neighbourhoods_of(units(), settings.neighbourhoods, device),
+                              settings.pull);
     }
   }
 
   Samples sample(std::int64_t count, Rng& rng) override {
-    if (!neighbourhoods_.defined()) return IndependentPolicy::sample(count, rng);
+    if (!neighbourhoods_) return IndependentPolicy::sample(count, rng);
     const torch::NoGradGuard no_gradients;
-    return sample_in_neighbourhoods(torch::log_softmax(logits() + mask(), -1), neighbourhoods_,
-                                    count, rng);
+    return neighbourhoods_->sample(logits(), mask(), count, rng);
+  }
+  Scores score(const Samples& samples) override {
+    if (!neighbourhoods_) return IndependentPolicy::score(samples);
+    return neighbourhoods_->score(logits(), mask(), samples);
+  }
+  Placement placement(const Samples& samples, std::int64_t index) const override {
+    if (!neighbourhoods_) return IndependentPolicy::placement(samples, index);
+    return unit_placement(units(), neighbourhoods_->unit_actions(samples.actions), index);
+  }
+  Samples actions_for(const Placement& placement) override {
+    Samples samples = IndependentPolicy::actions_for(placement);
+    if (neighbourhoods_) {
+      samples.actions = neighbourhoods_->actions_for(samples.actions, num_devices());
+    }
+    return samples;
   }
 
   bool restart(Rng& rng) override {
@@ -77,7 +95,7 @@ class SegmentAttentionPolicy final : public IndependentPolicy {
 
   SegmentAttentionSettings settings_;
   torch::Tensor inputs_;
-  torch::Tensor neighbourhoods_;  // undefined: every unit is drawn by itself
+  std::optional<Neighbourhoods> neighbourhoods_;  // none: every unit is drawn by itself
   Network network_;
 };
 
