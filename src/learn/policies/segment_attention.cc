@@ -15,11 +15,13 @@ namespace {
 // What a unit is counts for less at first than where it is: neighbours are seldom of one type.
 constexpr double kFeatureScale = 0.1;
 
-torch::Tensor inputs_of(const UnitGraph& units, std::int64_t coordinates, torch::Device device,
-                        Rng& rng) {
-  const torch::Tensor features = to_tensor(unit_features(units), torch::kCPU);
-  const torch::Tensor place = graph_coordinates(units, coordinates, rng);
-  const torch::Tensor both = torch::cat({kFeatureScale * features, place}, 1);
+torch::Tensor inputs_of(const UnitGraph& units, const SegmentAttentionSettings& settings,
+                        torch::Device device, Rng& rng) {
+  torch::Tensor both = to_tensor(unit_features(units, settings.features), torch::kCPU);
+  if (settings.coordinates > 0) {
+    const torch::Tensor place = graph_coordinates(units, settings.coordinates, rng);
+    both = torch::cat({kFeatureScale * both, place}, 1);
+  }
   // What all units have in common would only move all of them together.
   return (both - both.mean(0)).to(device);
 }
@@ -35,8 +37,10 @@ class Network {
                     .heads = settings.heads,
                     .layers = settings.layers,
                     .segment = settings.segment,
-                    .superposition = settings.superposition},
+                    .superposition = settings.superposition,
+                    .first_branch = settings.spread > 0 ? AttentionSettings{}.first_branch : 1},
                    rng) {
+    if (settings.spread <= 0) return;
     const torch::NoGradGuard no_gradients;
     attention_.spread_outputs(sage_(inputs), settings.spread);
   }
@@ -54,7 +58,7 @@ class SegmentAttentionPolicy final : public IndependentPolicy {
                          torch::Device device, Rng& rng)
       : IndependentPolicy(std::move(graph), device),
         settings_(settings),
-        inputs_(inputs_of(units(), settings.coordinates, device, rng)),
+        inputs_(inputs_of(units(), settings, device, rng)),
         network_(parameters_, units(), inputs_, settings, rng) {
     if (settings.neighbourhoods > 0) {
       neighbourhoods_.emplace(neighbourhoods_of(units(), settings.neighbourhoods, device),

@@ -14,12 +14,14 @@
 
 #include "base/rng.h"
 
+#include "learn/features/feature_choice.h"
 #include "learn/parts.h"
 #include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 
 struct SegmentAttentionSettings {
+  Features features = Features::kAll;
   std::int64_t coordinates = 16;  // that say where in the graph a unit is
   std::int64_t sage_width = 32;
   std::int64_t sage_layers = 3;
@@ -28,7 +30,8 @@ struct SegmentAttentionSettings {
   std::int64_t layers = 2;
   std::int64_t segment = 64;
   bool superposition = true;
-  double spread = 3;  // standard deviation of the first logits
+  // Standard deviation of the first logits; 0: as weights are drawn, in the blocks too.
+  double spread = 3;
   // So many draw before their units do (as Placeto would group them); 0: every unit by itself.
   std::int64_t neighbourhoods = 0;
   double pull = 6;  // of a neighbourhood's device on the logits of its units
