@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "learn/every_trajectory.h"
 #include "learn/methods/episode_policy.h"
 #include "learn/methods/episode_run.h"
 #include "learn/train/state.h"
@@ -202,81 +203,6 @@ TEST(Episodes, stop_where_the_budget_of_evaluations_does) {
   }
 }
 
-// Calls `visit` with every sequence of decisions from `state` on, its probability and its runtimes.
-class EveryTrajectory {
- public:
-  using Visit =
-      std::function<void(double, const std::vector<Decision>&, const std::vector<double>&)>;
-  EveryTrajectory(World& world, Visit visit) : world_(world), visit_(std::move(visit)) {}
-
-  void go_on(PlacementState state, double probability) {
-    const auto result =
-        world_.environment.evaluate_with_starts({world_.policy.units().expand(state.devices)})
-            .get();
-    state.starts = world_.policy.features().starts(result[0].starts);
-    runtimes_.push_back(world_.runtimes(result[0].outcome));
-    if (decisions_.size() == state.devices.size()) {
-      visit_(probability, decisions_, runtimes_);
-    } else {
-      state.current = static_cast<UnitId>(decisions_.size());
-      const PlacementState* one = &state;
-      const torch::Tensor probs = world_.policy.log_probs({&one, 1}).detach().exp()[0];
-      for (DeviceId device = 0; device < 2; ++device) {
-        PlacementState next = state;
-        next.devices[state.current] = device;
-        next.visits[state.current] = 1;
-        decisions_.push_back({state, device, 0});
-        go_on(std::move(next), probability * probs[device].item<double>());
-        decisions_.pop_back();
-      }
-    }
-    runtimes_.pop_back();
-  }
-
- private:
-  World& world_;
-  Visit visit_;
-  std::vector<Decision> decisions_;
-  std::vector<double> runtimes_;
-};
-
-PlacementState first_state(const World& world) {
-  return {world.zeros(), std::vector<std::uint8_t>(world.policy.units().size(), 0), {}, 0};
-}
-
-double expected_improvement(World& world) {
-  double sum = 0;
-  EveryTrajectory(world, [&](double probability, const auto&, const std::vector<double>& runtimes) {
-    sum += probability * (runtimes.front() - runtimes.back());
-  }).go_on(first_state(world), 1);
-  return sum;
-}
-
-// By the gradients of all episodes, weighted with their probabilities.
-std::vector<torch::Tensor> expected_gradient(World& world, EpisodeReward reward) {
-  std::vector<Decision> decisions;
-  std::vector<double> weights;
-  EveryTrajectory(world, [&](double probability, const std::vector<Decision>& made,
-                             const std::vector<double>& runtimes) {
-    const std::vector<double> returns = returns_of(reward, runtimes);
-    decisions.insert(decisions.end(), made.begin(), made.end());
-    for (const double value : returns) weights.push_back(probability * value);
-  }).go_on(first_state(world), 1);
-  std::vector<WeightedDecision> weighted;
-  for (std::size_t i = 0; i < decisions.size(); ++i) {
-    weighted.push_back({&decisions[i].state, decisions[i].device, weights[i]});
-  }
-  return gradient_of(world.policy, weighted, 0, 1).by_parameter;
-}
-
-void walk(World& world, const std::vector<torch::Tensor>& along, double length) {
-  const torch::NoGradGuard no_gradients;
-  const std::vector<torch::Tensor> parameters = world.policy.parameters().tensors();
-  for (std::size_t i = 0; i < along.size(); ++i) {
-    torch::Tensor(parameters[i]).add_(along[i], length);
-  }
-}
-
 TEST(Episodes, gradient_is_that_of_the_expected_improvement) {
   TimedGraph graph;
   const TensorId a = graph.op("a", 100, {}, 10'000);
@@ -285,18 +211,8 @@ TEST(Episodes, gradient_is_that_of_the_expected_improvement) {
   for (const EpisodeReward reward : {EpisodeReward::kImprovement, EpisodeReward::kTerminal}) {
     TimedGraph same = graph;
     World world(compile_timed(same.build(), gpu_cluster(2)), {.rounds = 2});
-    const std::vector<torch::Tensor> gradient = expected_gradient(world, reward);
-    double square = 0;
-    for (const torch::Tensor& part : gradient) square += part.pow(2).sum().item<double>();
-    ASSERT_GT(square, 0);
-    const double step = 0.005 / std::sqrt(square);
-    walk(world, gradient, step);
-    const double up = expected_improvement(world);
-    walk(world, gradient, -2 * step);
-    const double down = expected_improvement(world);
-    // The gradient is of a loss: against it things improve.
-    EXPECT_LT(up, down);
-    EXPECT_NEAR((up - down) / (2 * step) / -square, 1, 0.05);
+    expect_gradient_of_improvement({world.policy, world.environment, world.runtimes, world.zeros()},
+                                   reward);
   }
 }
 

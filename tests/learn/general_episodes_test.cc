@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "learn/every_trajectory.h"
 #include "learn/features/device_view.h"
 #include "learn/general/episode_agent.h"
 #include "learn/general/general_episode_policy.h"
@@ -158,6 +159,15 @@ TEST(GeneralEpisodes, gradient_is_that_of_the_decisions) {
   const double up = loss();
   walk(-2 * step);
   EXPECT_NEAR((up - loss()) / (2 * step) / square, 1, 0.05);
+}
+
+TEST(GeneralEpisodes, gradient_is_that_of_the_expected_improvement) {
+  for (const EpisodeReward reward : {EpisodeReward::kImprovement, EpisodeReward::kTerminal}) {
+    World world(chain(2, 3));
+    world.move_parameters();
+    expect_gradient_of_improvement(
+        {world.policy, world.environment, world.runtimes, world.policy.slices()}, reward);
+  }
 }
 
 TEST(GeneralEpisodes, know_what_is_where) {

@@ -71,6 +71,19 @@ bool same(const std::vector<torch::Tensor>& a, const std::vector<torch::Tensor>&
                     [](const torch::Tensor& x, const torch::Tensor& y) { return x.equal(y); });
 }
 
+TEST(MultiGraphTrainer, takes_all_tasks_equally_often) {
+  std::vector<TrainingTask> tasks = two_tasks();
+  tasks.push_back(task_on(chain_of(6, 2)));
+  std::vector<std::shared_ptr<PlaceContext>> contexts;
+  for (const TrainingTask& task : tasks) contexts.push_back(task.context);
+  // Six passes over three tasks, two at a time: every other pass ends within a step.
+  const MultiGraphSettings settings = settings_of("gdp", 0, 9);
+  train_on_graphs(tasks, settings, {}, "a card", {}, Rng(1), {});
+  EXPECT_GT(contexts[0]->evaluations(), 0);
+  EXPECT_EQ(contexts[1]->evaluations(), contexts[0]->evaluations());
+  EXPECT_EQ(contexts[2]->evaluations(), contexts[0]->evaluations());
+}
+
 class MultiGraphTrainerOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MultiGraphTrainerOf, threads_change_nothing) {

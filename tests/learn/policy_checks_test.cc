@@ -54,6 +54,20 @@ std::vector<PolicyCase> policy_cases() {
              {.encoder_layers = 2, .encoder_width = 6, .width = 8, .segment = 3, .blocks = 2},
              "cpu", rng);
        }},
+      {"segments_as_published",
+       [](const Problem& problem, Rng& rng) {
+         return segment_sequence_policy(group_by_colocation(problem),
+                                        {.features = Features::kTypesAndShapes,
+                                         .waves = false,
+                                         .encoder_layers = 2,
+                                         .encoder_width = 6,
+                                         .width = 8,
+                                         .segment = 3,
+                                         .by_locality = false,
+                                         .additive_attention = true,
+                                         .blocks = 0},
+                                        "cpu", rng);
+       }},
       {"segments_on_any_devices",
        [](const Problem& problem, Rng& rng) {
          return general_sequence_policy(group_by_colocation(problem), {.width = 8}, "cpu", rng);
@@ -62,6 +76,11 @@ std::vector<PolicyCase> policy_cases() {
        [](const Problem& problem, Rng& rng) {
          return general_attention_policy(group_by_colocation(problem), {.width = 8, .layers = 1},
                                          "cpu", rng);
+       }},
+      {"attention_on_any_devices_in_neighbourhoods",
+       [](const Problem& problem, Rng& rng) {
+         return general_attention_policy(group_by_colocation(problem), {.width = 8, .layers = 1},
+                                         "cpu", rng, /*neighbourhoods=*/2);
        }},
       {"attention_on_any_devices_without_superposition",
        [](const Problem& problem, Rng& rng) {
@@ -75,6 +94,31 @@ std::vector<PolicyCase> policy_cases() {
              group_by_colocation(problem),
              {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .segment = 3, .spread = 1},
              "cpu", rng);
+       }},
+      {"segment_attention_as_published",
+       [](const Problem& problem, Rng& rng) {
+         return segment_attention_policy(group_by_colocation(problem),
+                                         {.features = Features::kTypesAndShapes,
+                                          .coordinates = 0,
+                                          .sage_width = 4,
+                                          .sage_layers = 2,
+                                          .width = 8,
+                                          .heads = 2,
+                                          .segment = 3,
+                                          .spread = 0},
+                                         "cpu", rng);
+       }},
+      {"segment_attention_in_neighbourhoods",
+       [](const Problem& problem, Rng& rng) {
+         return segment_attention_policy(group_by_colocation(problem),
+                                         {.sage_width = 4,
+                                          .sage_layers = 2,
+                                          .width = 8,
+                                          .heads = 2,
+                                          .segment = 3,
+                                          .spread = 1,
+                                          .neighbourhoods = 2},
+                                         "cpu", rng);
        }},
   };
 }

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "learn/units/groupings.h"
-#include "learn/policies/segment_attention.h"
 #include "learn/policies/policy.h"
+#include "learn/policies/segment_attention.h"
+#include "learn/units/groupings.h"
 #include "support/tiny_graphs.h"
 
 namespace emplace::learn {
@@ -33,6 +33,20 @@ TEST(SegmentAttentionPolicy, scores_as_it_sampled) {
           << name;
     }
   }
+}
+
+TEST(SegmentAttentionPolicy, begins_as_weights_are_drawn_without_a_spread) {
+  SegmentAttentionSettings settings = small_policy();
+  settings.spread = 0;
+  Rng rng(3);
+  const Problem& problem = *tiny_case("fork_join_on_three_unequal").problem;
+  const PolicyPtr policy =
+      segment_attention_policy(group_by_colocation(problem), settings, "cpu", rng);
+  const torch::Tensor distributions =
+      policy->score(policy->sample(1, rng)).distributions.at(0).detach().squeeze(0);
+  // Neither uniform, nor the same for all units.
+  EXPECT_GT(distributions.std(1).max().item<double>(), 0.01);
+  EXPECT_GT(distributions.std(0).max().item<double>(), 0.01);
 }
 
 }  // namespace

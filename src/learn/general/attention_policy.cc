@@ -5,6 +5,7 @@
 #include "learn/encoders/graph_sage.h"
 #include "learn/nn/device_scores.h"
 #include "learn/policies/independent.h"
+#include "learn/policies/neighbourhoods.h"
 #include "learn/policies/segment_attention_net.h"
 
 namespace emplace::learn {
@@ -13,17 +14,17 @@ namespace {
 constexpr std::int64_t kSageLayers = 3;
 constexpr std::int64_t kSegment = 64;
 constexpr std::int64_t kHeads = 2;
-constexpr std::int64_t kNeighbourhoods = 200;
+constexpr double kPull = 6;
 
 class GeneralAttentionPolicy final : public GeneralPolicy {
  public:
   GeneralAttentionPolicy(UnitGraph units, const GeneralNetwork& network, torch::Device device,
-                         Rng& rng)
+                         Rng& rng, std::int64_t neighbourhoods)
       : GeneralPolicy(device),
         units_(std::move(units)),
         views_(units_),
         features_(to_tensor(views_.unit_features(), device)),
-        neighbourhoods_(neighbourhoods_of(units_, kNeighbourhoods, device)),
+        neighbourhoods_(neighbourhoods_of(units_, neighbourhoods, device), kPull),
         sage_(parameters_, "sage", both_directions(units_),
               features_.size(1) + DeviceView::kGraphColumns, network.width, kSageLayers, rng),
         attention_(parameters_, "attention", network.width, network.width,
@@ -45,38 +46,34 @@ class GeneralAttentionPolicy final : public GeneralPolicy {
 
   Samples likeliest() override {
     const torch::NoGradGuard no_gradients;
-    const torch::Tensor log_probs = distributions();
-    Samples samples;
-    samples.actions = log_probs.argmax(-1).unsqueeze(0);
-    samples.log_probs = log_prob_of(log_probs.unsqueeze(0), samples.actions);
-    return samples;
+    return neighbourhoods_.likeliest(logits(), devices_.mask);
   }
   Samples sample(std::int64_t count, Rng& rng) override {
     const torch::NoGradGuard no_gradients;
-    return sample_in_neighbourhoods(distributions(), neighbourhoods_, count, rng);
+    return neighbourhoods_.sample(logits(), devices_.mask, count, rng);
   }
   Scores score(const Samples& samples) override {
-    return score_independently(distributions(), samples);
+    return neighbourhoods_.score(logits(), devices_.mask, samples);
   }
   Placement placement(const Samples& samples, std::int64_t index) const override {
-    return unit_placement(units_, samples.actions, index);
+    return unit_placement(units_, neighbourhoods_.unit_actions(samples.actions), index);
   }
   Samples actions_for(const Placement& placement) override {
     Samples samples;
-    samples.actions = unit_actions(units_, placement, parameters_.device());
+    samples.actions = neighbourhoods_.actions_for(
+        unit_actions(units_, placement, parameters_.device()), units_.num_devices());
     return samples;
   }
 
  private:
-  torch::Tensor distributions() const {
-    const torch::Tensor h = attention_(sage_(inputs_));
-    return torch::log_softmax(scores_(h, devices_.devices, devices_.pairs) + devices_.mask, -1);
+  torch::Tensor logits() const {
+    return scores_(attention_(sage_(inputs_)), devices_.devices, devices_.pairs);
   }
 
   UnitGraph units_;
   DeviceViews views_;
   torch::Tensor features_;
-  torch::Tensor neighbourhoods_;
+  Neighbourhoods neighbourhoods_;
   GraphSage sage_;
   SegmentAttention attention_;
   DeviceScores scores_;
@@ -87,9 +84,10 @@ class GeneralAttentionPolicy final : public GeneralPolicy {
 }  // namespace
 
 GeneralPolicyPtr general_attention_policy(UnitGraph units, const GeneralNetwork& network,
-                                          const std::string& device, Rng& rng) {
+                                          const std::string& device, Rng& rng,
+                                          std::int64_t neighbourhoods) {
   return std::make_shared<GeneralAttentionPolicy>(std::move(units), network, torch::Device(device),
-                                                  rng);
+                                                  rng, neighbourhoods);
 }
 
 }  // namespace emplace::learn

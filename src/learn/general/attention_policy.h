@@ -11,7 +11,9 @@
 
 namespace emplace::learn {
 
+// Decides in so many neighbourhoods (learn/policies/neighbourhoods.h).
 GeneralPolicyPtr general_attention_policy(UnitGraph units, const GeneralNetwork& network,
-                                          const std::string& device, Rng& rng);
+                                          const std::string& device, Rng& rng,
+                                          std::int64_t neighbourhoods = 200);
 
 }  // namespace emplace::learn

@@ -161,18 +161,25 @@ class MultiGraphTrainer {
     return state.learned;
   }
 
-  // Which tasks a step works on: all of them in turn, in a new order each time.
+  // Which tasks a step works on, none twice: all of them in turn, in a new order each time. What is
+  // left of one pass is followed by the first of the next.
   std::vector<std::size_t> next_tasks(Rng& rng) {
     const auto wanted =
         std::min<std::size_t>(states_.size(), static_cast<std::size_t>(settings_.tasks_per_step));
-    if (queue_.size() < wanted) {
-      queue_.resize(states_.size());
-      std::iota(queue_.begin(), queue_.end(), std::size_t{0});
-      rng.shuffle(queue_);
+    std::vector<std::size_t> result;
+    const auto is_new = [&](std::size_t task) {
+      return std::find(result.begin(), result.end(), task) == result.end();
+    };
+    while (result.size() < wanted) {
+      if (queue_.empty()) {
+        queue_.resize(states_.size());
+        std::iota(queue_.begin(), queue_.end(), std::size_t{0});
+        rng.shuffle(queue_);
+      }
+      const auto next = std::find_if(queue_.begin(), queue_.end(), is_new);
+      result.push_back(*next);
+      queue_.erase(next);
     }
-    const std::vector<std::size_t> result(queue_.end() - static_cast<std::ptrdiff_t>(wanted),
-                                          queue_.end());
-    queue_.resize(queue_.size() - wanted);
     return result;
   }
 

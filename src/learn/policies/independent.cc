@@ -3,22 +3,28 @@
 #include "learn/units/groupings.h"
 
 namespace emplace::learn {
-namespace {
-
-constexpr double kSmallestUniform = 1e-12;
-
-}  // namespace
 
 IndependentPolicy::IndependentPolicy(UnitGraph units, torch::Device device)
     : Policy(device), units_(std::move(units)), mask_(device_mask(units_, device)) {}
 
 Samples IndependentPolicy::sample(std::int64_t count, Rng& rng) {
   const torch::NoGradGuard no_gradients;
-  return sample_independently(torch::log_softmax(logits() + mask_, -1), count, rng);
+  const torch::Tensor all =
+      torch::log_softmax(logits() + mask_, -1).unsqueeze(0).expand({count, -1, -1});
+  Samples samples;
+  samples.actions = draw(all, uniforms({count, all.size(1)}, rng));
+  samples.log_probs = log_prob_of(all, samples.actions);
+  return samples;
 }
 
 Scores IndependentPolicy::score(const Samples& samples) {
-  return score_independently(torch::log_softmax(logits() + mask_, -1), samples);
+  const torch::Tensor log_probs = torch::log_softmax(logits() + mask_, -1);
+  Scores scores;
+  scores.log_probs =
+      log_prob_of(log_probs.unsqueeze(0).expand({samples.size(), -1, -1}), samples.actions);
+  scores.entropy = mean_entropy(log_probs);
+  scores.distributions = {log_probs.unsqueeze(0)};
+  return scores;
 }
 
 Placement IndependentPolicy::placement(const Samples& samples, std::int64_t index) const {
@@ -29,37 +35,6 @@ Samples IndependentPolicy::actions_for(const Placement& placement) {
   Samples samples;
   samples.actions = unit_actions(units_, placement, parameters_.device());
   return samples;
-}
-
-Samples sample_independently(const torch::Tensor& log_probs, std::int64_t count, Rng& rng) {
-  const torch::Tensor all = log_probs.unsqueeze(0).expand({count, -1, -1});
-  Samples samples;
-  samples.actions = draw(all, uniforms({count, log_probs.size(0)}, rng));
-  samples.log_probs = log_prob_of(all, samples.actions);
-  return samples;
-}
-
-Samples sample_in_neighbourhoods(const torch::Tensor& log_probs,
-                                 const torch::Tensor& neighbourhoods, std::int64_t count,
-                                 Rng& rng) {
-  const torch::Tensor all = log_probs.unsqueeze(0).expand({count, -1, -1});
-  // The largest of log-probabilities with Gumbel's noise is a draw from them.
-  const std::int64_t number = neighbourhoods.max().item<std::int64_t>() + 1;
-  const torch::Tensor uniform = uniforms({count, number, log_probs.size(1)}, rng);
-  const torch::Tensor noise = -(-uniform.clamp_min(kSmallestUniform).log()).log();
-  Samples samples;
-  samples.actions = (all + noise.to(log_probs.device()).index_select(1, neighbourhoods)).argmax(-1);
-  samples.log_probs = log_prob_of(all, samples.actions);
-  return samples;
-}
-
-Scores score_independently(const torch::Tensor& log_probs, const Samples& samples) {
-  Scores scores;
-  scores.log_probs =
-      log_prob_of(log_probs.unsqueeze(0).expand({samples.size(), -1, -1}), samples.actions);
-  scores.entropy = mean_entropy(log_probs);
-  scores.distributions = {log_probs.unsqueeze(0)};
-  return scores;
 }
 
 torch::Tensor neighbourhoods_of(const UnitGraph& units, std::int64_t count, torch::Device device) {

@@ -30,15 +30,8 @@ class IndependentPolicy : public Policy {
   torch::Tensor mask_;
 };
 
-// From log-distributions [units, devices]: every unit by itself; units of one neighbourhood (by
-// unit, int64) with the same random numbers, so that those that agree on a distribution go to the
-// same device; and scores of what was drawn.
-Samples sample_independently(const torch::Tensor& log_probs, std::int64_t count, Rng& rng);
-Samples sample_in_neighbourhoods(const torch::Tensor& log_probs,
-                                 const torch::Tensor& neighbourhoods, std::int64_t count, Rng& rng);
-Scores score_independently(const torch::Tensor& log_probs, const Samples& samples);
-
-// By unit: about `count` neighbourhoods, as Placeto would group them.
+// By unit: about `count` neighbourhoods (learn/policies/neighbourhoods.h), as Placeto would group
+// them.
 torch::Tensor neighbourhoods_of(const UnitGraph& units, std::int64_t count, torch::Device device);
 
 // A sample's decisions about units as a placement, and back.

@@ -1,9 +1,12 @@
 #include "learn/policies/segment_attention.h"
 
+#include <optional>
+
 #include "learn/encoders/graph_coordinates.h"
 #include "learn/encoders/graph_sage.h"
 #include "learn/features/features.h"
 #include "learn/policies/independent.h"
+#include "learn/policies/neighbourhoods.h"
 #include "learn/policies/segment_attention_net.h"
 
 namespace emplace::learn {
@@ -12,11 +15,13 @@ namespace {
 // What a unit is counts for less at first than where it is: neighbours are seldom of one type.
 constexpr double kFeatureScale = 0.1;
 
-torch::Tensor inputs_of(const UnitGraph& units, std::int64_t coordinates, torch::Device device,
-                        Rng& rng) {
-  const torch::Tensor features = to_tensor(unit_features(units), torch::kCPU);
-  const torch::Tensor place = graph_coordinates(units, coordinates, rng);
-  const torch::Tensor both = torch::cat({kFeatureScale * features, place}, 1);
+torch::Tensor inputs_of(const UnitGraph& units, const SegmentAttentionSettings& settings,
+                        torch::Device device, Rng& rng) {
+  torch::Tensor both = to_tensor(unit_features(units, settings.features), torch::kCPU);
+  if (settings.coordinates > 0) {
+    const torch::Tensor place = graph_coordinates(units, settings.coordinates, rng);
+    both = torch::cat({kFeatureScale * both, place}, 1);
+  }
   // What all units have in common would only move all of them together.
   return (both - both.mean(0)).to(device);
 }
@@ -32,8 +37,10 @@ class Network {
                     .heads = settings.heads,
                     .layers = settings.layers,
                     .segment = settings.segment,
-                    .superposition = settings.superposition},
+                    .superposition = settings.superposition,
+                    .first_branch = settings.spread > 0 ? AttentionSettings{}.first_branch : 1},
                    rng) {
+    if (settings.spread <= 0) return;
     const torch::NoGradGuard no_gradients;
     attention_.spread_outputs(sage_(inputs), settings.spread);
   }
@@ -51,18 +58,33 @@ class SegmentAttentionPolicy final : public IndependentPolicy {
                          torch::Device device, Rng& rng)
       : IndependentPolicy(std::move(graph), device),
         settings_(settings),
-        inputs_(inputs_of(units(), settings.coordinates, device, rng)),
+        inputs_(inputs_of(units(), settings, device, rng)),
         network_(parameters_, units(), inputs_, settings, rng) {
     if (settings.neighbourhoods > 0) {
-      neighbourhoods_ = neighbourhoods_of(units(), settings.neighbourhoods, device);
+      neighbourhoods_.emplace(neighbourhoods_of(units(), settings.neighbourhoods, device),
+                              settings.pull);
     }
   }
 
   Samples sample(std::int64_t count, Rng& rng) override {
-    if (!neighbourhoods_.defined()) return IndependentPolicy::sample(count, rng);
+    if (!neighbourhoods_) return IndependentPolicy::sample(count, rng);
     const torch::NoGradGuard no_gradients;
-    return sample_in_neighbourhoods(torch::log_softmax(logits() + mask(), -1), neighbourhoods_,
-                                    count, rng);
+    return neighbourhoods_->sample(logits(), mask(), count, rng);
+  }
+  Scores score(const Samples& samples) override {
+    if (!neighbourhoods_) return IndependentPolicy::score(samples);
+    return neighbourhoods_->score(logits(), mask(), samples);
+  }
+  Placement placement(const Samples& samples, std::int64_t index) const override {
+    if (!neighbourhoods_) return IndependentPolicy::placement(samples, index);
+    return unit_placement(units(), neighbourhoods_->unit_actions(samples.actions), index);
+  }
+  Samples actions_for(const Placement& placement) override {
+    Samples samples = IndependentPolicy::actions_for(placement);
+    if (neighbourhoods_) {
+      samples.actions = neighbourhoods_->actions_for(samples.actions, num_devices());
+    }
+    return samples;
   }
 
   bool restart(Rng& rng) override {
@@ -77,7 +99,7 @@ class SegmentAttentionPolicy final : public IndependentPolicy {
 
   SegmentAttentionSettings settings_;
   torch::Tensor inputs_;
-  torch::Tensor neighbourhoods_;  // undefined: every unit is drawn by itself
+  std::optional<Neighbourhoods> neighbourhoods_;  // none: every unit is drawn by itself
   Network network_;
 };
 

@@ -5,9 +5,8 @@
 // decision makes a difference that can be seen. Two things help, both beyond the paper:
 // * The network sees where in the graph a unit is (learn/encoders/graph_coordinates.h), and its
 //   first logits are spread, so that units that exchange much mostly agree from the beginning.
-// * Units of one neighbourhood may be drawn with the same random numbers. Every unit still has its
-//   own distribution and is drawn from it, but those that agree on it go to the same device, so a
-//   sample tells of neighbourhoods as a whole.
+// * Neighbourhoods draw a device first, and their units mostly follow
+//   (learn/policies/neighbourhoods.h), so a sample tells of neighbourhoods as a whole.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,14 @@
 
 #include "base/rng.h"
 
+#include "learn/features/feature_choice.h"
 #include "learn/parts.h"
 #include "learn/units/unit_graph.h"
 
 namespace emplace::learn {
 
 struct SegmentAttentionSettings {
+  Features features = Features::kAll;
   std::int64_t coordinates = 16;  // that say where in the graph a unit is
   std::int64_t sage_width = 32;
   std::int64_t sage_layers = 3;
@@ -29,9 +30,11 @@ struct SegmentAttentionSettings {
   std::int64_t layers = 2;
   std::int64_t segment = 64;
   bool superposition = true;
-  double spread = 3;  // standard deviation of the first logits
-  // So many share random numbers (as Placeto would group them); 0: every unit has its own.
+  // Standard deviation of the first logits; 0: as weights are drawn, in the blocks too.
+  double spread = 3;
+  // So many draw before their units do (as Placeto would group them); 0: every unit by itself.
   std::int64_t neighbourhoods = 0;
+  double pull = 6;  // of a neighbourhood's device on the logits of its units
 };
 
 PolicyPtr segment_attention_policy(UnitGraph units, const SegmentAttentionSettings& settings,

@@ -7,8 +7,6 @@ namespace emplace::learn {
 namespace {
 
 constexpr double kInitialCondition = 0.1;  // bound of the conditioning layer's first weights
-// What blocks add is small at first, lest whoever shares a segment begins on one device.
-constexpr double kInitialBranch = 0.1;
 constexpr double kNoDifference = 1e-6;
 constexpr std::int64_t kInnerFactor = 2;   // the feed-forward layer's width, in widths
 constexpr std::int64_t kPieceRows = 1024;  // on a processor, whose caches they fit in
@@ -84,8 +82,8 @@ SegmentAttention::SegmentAttention(Parameters& parameters, const std::string& na
                        .outer = dense(at + "outer", kInnerFactor * width, width, true),
                        .after_attention = norm(at + "after_attention"),
                        .after_inner = norm(at + "after_inner")});
-    blocks_.back().merge.scale(kInitialBranch);
-    blocks_.back().outer.scale(kInitialBranch);
+    blocks_.back().merge.scale(settings.first_branch);
+    blocks_.back().outer.scale(settings.first_branch);
   }
   output_ = dense("output", width, output_width, true);
 }

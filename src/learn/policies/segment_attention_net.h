@@ -23,6 +23,9 @@ struct AttentionSettings {
   std::int64_t layers = 2;
   std::int64_t segment = 128;
   bool superposition = true;
+  // The first weights of what blocks add are multiplied by this, lest whoever shares a segment
+  // begins on one device.
+  double first_branch = 0.1;
 };
 
 // A dense layer whose input may be multiplied by what the graph asks for.

@@ -5,12 +5,19 @@
 
 #include "learn/encoders/deep_graph_infomax.h"
 #include "learn/encoders/gcn.h"
+#include "learn/policies/policy.h"
 #include "learn/policies/segment_seq2seq_net.h"
 #include "learn/policies/unit_sequence.h"
-#include "learn/policies/policy.h"
 
 namespace emplace::learn {
 namespace {
+
+torch::Tensor features_of(const UnitSequence& sequence, const SegmentSequenceSettings& settings,
+                          torch::Device device) {
+  const torch::Tensor features =
+      to_tensor(unit_features(sequence.units(), settings.features), device);
+  return settings.waves ? torch::cat({features, sequence.waves()}, 1) : features;
+}
 
 class SegmentSequencePolicy final : public Policy {
  public:
@@ -56,8 +63,7 @@ SegmentSequencePolicy::SegmentSequencePolicy(UnitGraph units,
       settings_(settings),
       segments_(sequence_.size(), settings.segment, settings.width, settings.most_bytes_kept),
       adjacency_(normalized_adjacency(sequence_.units(), device)),
-      features_(
-          torch::cat({to_tensor(unit_features(sequence_.units()), device), sequence_.waves()}, 1)),
+      features_(features_of(sequence_, settings, device)),
       mixed_(adjacency_.sum(features_)) {
   encoder_ = Gcn(parameters_, "encoder", features_.size(1),
                  {.layers = settings.encoder_layers, .width = settings.encoder_width}, rng);
@@ -72,7 +78,7 @@ Seq2Seq SegmentSequencePolicy::make_placer(Parameters& parameters, Rng& rng) con
                  {.width = settings_.width,
                   .bidirectional = true,
                   .decoder_sees_memory = true,
-                  .product_attention = true,
+                  .product_attention = !settings_.additive_attention,
                   .repeat = sequence_.repeat_for(settings_.blocks)},
                  rng);
 }
