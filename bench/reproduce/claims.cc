@@ -9,6 +9,8 @@ using Names = std::vector<std::string>;
 
 // What "equal" leaves room for.
 constexpr double kEqual = 0.02;
+// Placeto on units that ColocRL can have too, about as many as its paper has of Inception.
+const std::string kPlacetoUnits = "grouping=colocrl,units=80,count_stays=true";
 // What a paper calls a gain of 15 %.
 constexpr double kFifteenPercentLess = 0.85;
 
@@ -131,8 +133,8 @@ const Names& placeto_models() {
 
 // Both decide about the same number of ColocRL's units, and every step of Placeto counts.
 Claim fewer_placements(const Systems& systems) {
-  const std::string placeto = systems("placeto", "grouping=colocrl,groups=80,count_stays=true");
-  const std::string recurrent = systems("colocrl", "groups=80");
+  const std::string placeto = systems("placeto", kPlacetoUnits);
+  const std::string recurrent = systems("colocrl", "groups=80,acyclic=true,largest=0");
   Statement quality = better(placeto, recurrent, placeto_models());
   quality.text = "placeto is within 1 % of colocrl, or better";
   quality.most = 1.01;
@@ -243,7 +245,7 @@ Grid post_sensitivity(const Systems& systems) {
 
 Grid placeto_rewards(const Systems& systems) {
   const auto with = [&](const std::string& options) {
-    return systems("placeto", "grouping=colocrl,groups=80,count_stays=true," + options);
+    return systems("placeto", kPlacetoUnits + ("," + options));
   };
   return {"Placeto's parts",
           "Rewards at every step or at the end; without pools; without messages",

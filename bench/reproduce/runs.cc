@@ -135,6 +135,7 @@ LearningRun run(const Stage& stage, const RunKey& key) {
     steps_seconds +=
         kMeasuredSteps * point.mean_seconds * static_cast<double>(point.evaluations - evaluated);
     evaluated = point.evaluations;
+    result.groups_used = point.groups_used.value_or(0);
     result.policy_seconds += point.policy_seconds;
     result.learner_seconds += point.learner_seconds;
     result.evaluation_seconds += point.evaluation_seconds;

@@ -59,7 +59,7 @@ struct LearningRun {
   double agent_seconds = 0;
   // The agent's time and what its placements would take to measure: kMeasuredSteps of each.
   double measured_seconds = 0;
-  // The last round's share of groups in use, where the placer groups; else 0.
+  // In the last round, where the placer learns groups; else 0.
   double groups_used = 0;
   // Sums over the rounds of a placer that learns.
   double policy_seconds = 0;

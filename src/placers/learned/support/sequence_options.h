@@ -29,6 +29,8 @@ OptionSchema<Options> with_sequence_options(OptionSchema<Options> schema) {
               "largest", nested(&Options::units, &Units::largest_share), 0, 1,
               "Share of all time that a group may have by the rules of colocation, sole consumers "
               "and layers; 0: 1.5 times the mean group's.")
+          .flag("acyclic", nested(&Options::units, &Units::acyclic),
+                "Groups form a directed acyclic graph, as Placeto's do.")
           .choice(
               "features", nested(&Options::network, &Network::features),
               {{"all", learn::Features::kAll},
