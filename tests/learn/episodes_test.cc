@@ -115,6 +115,13 @@ TEST(EpisodeRewards, runtimes_grow_with_the_overflow_up_to_the_cap) {
   EXPECT_DOUBLE_EQ(logarithms({.step = 350'000}), std::log(0.5));
 }
 
+TEST(EpisodeRewards, runtimes_can_be_in_seconds_and_gigabytes) {
+  const Runtimes runtimes(*chain_and_branch(), {.penalty = 2, .cap = 10, .in_seconds = true});
+  EXPECT_DOUBLE_EQ(runtimes({.step = 350'000'000}), 0.35);
+  EXPECT_DOUBLE_EQ(runtimes({.step = 350'000'000, .overflow = 500'000'000}), 1.35);
+  EXPECT_DOUBLE_EQ(runtimes({.step = 350'000'000, .overflow = 50'000'000'000}), 10);
+}
+
 TEST(EpisodeRewards, a_baseline_forgets_old_episodes) {
   StepBaseline baseline(2);
   baseline.add({100, 200});
@@ -192,6 +199,39 @@ TEST(Episodes, runtimes_are_those_of_the_visited_placements) {
                        world.runtimes({.step = value.step, .overflow = value.overflow}));
     }
   }
+}
+
+TEST(Episodes, count_steps_that_move_nothing_where_asked) {
+  for (const bool count_stays : {false, true}) {
+    World world(chain_and_branch());
+    const UnitId units = world.policy.units().size();
+    std::vector<Trajectory> trajectories(3, {.devices = world.zeros(), .turns = in_order(units)});
+    EXPECT_TRUE(play_episode(world.policy, world.runtimes, world.environment, world.rng,
+                             trajectories, count_stays)
+                    .complete);
+    std::int64_t moves = 0;
+    for (const Trajectory& trajectory : trajectories) {
+      ASSERT_EQ(trajectory.runtimes.size(), units + 1);
+      for (const Decision& decision : trajectory.decisions) {
+        moves += decision.state.devices[decision.state.current] != decision.device ? 1 : 0;
+      }
+    }
+    ASSERT_LT(moves, 3 * static_cast<std::int64_t>(units));
+    EXPECT_EQ(world.context.evaluations(), 3 + (count_stays ? 3 * units : moves));
+  }
+}
+
+// A parameter is the first op and its update the last: their unit's turn comes when all others
+// have had theirs.
+TEST(Episodes, take_turns_in_topological_order) {
+  TimedGraph graph;
+  const TensorId weight = graph.parameter("w");
+  const TensorId forward = graph.op("forward", 10, {weight});
+  const TensorId backward = graph.backward("backward", 10, {forward, weight});
+  graph.update("update", 1, {weight, backward});
+  const World world(compile_timed(graph.build(), gpu_cluster(2)));
+  const std::span<const UnitId> order = world.policy.order();
+  EXPECT_EQ(std::vector<UnitId>(order.begin(), order.end()), (std::vector<UnitId>{1, 2, 0}));
 }
 
 TEST(Episodes, stop_where_the_budget_of_evaluations_does) {

@@ -9,6 +9,7 @@
 #include "cluster/presets.h"
 
 #include "learn/features/features.h"
+#include "learn/policies/independent.h"
 #include "support/captures.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
@@ -207,6 +208,20 @@ TEST(Groupings, are_of_useful_sizes_on_captured_steps) {
     const auto problem = compile(std::make_shared<const Graph>(captured(name)), cluster);
     for (const std::int64_t most : {32, 100, 200}) expect_all_useful(*problem, most, name);
   }
+}
+
+TEST(Groupings, make_useful_neighbourhoods) {
+  const auto problem = chain_beside_pairs();
+  const UnitGraph units = group_by_colocation(*problem);
+  const torch::Tensor of_unit = neighbourhoods_of(units, 100, torch::kCPU);
+  std::vector<Nanoseconds> times(100);
+  Nanoseconds total = 0;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    const auto neighbourhood = of_unit[unit].item<std::int64_t>();
+    times.at(static_cast<std::size_t>(neighbourhood)) += units.mean_duration(unit);
+    total += units.mean_duration(unit);
+  }
+  EXPECT_LE(*std::max_element(times.begin(), times.end()) * 100, total + total / 2);
 }
 
 // Two short ops with parameters that fill a device together, beside long ones without any.

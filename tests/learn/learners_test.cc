@@ -1,16 +1,20 @@
 // Every learner on problems whose best placement is known: what counts is not the best sample,
 // which chance would find, but what the policy has come to.
 #include <functional>
+#include <future>
 #include <optional>
 
 #include <gtest/gtest.h>
 
+#include "learn/learners/baseline.h"
 #include "learn/learners/cross_entropy.h"
 #include "learn/learners/learner.h"
 #include "learn/learners/ppo.h"
 #include "learn/learners/reinforce.h"
 #include "learn/methods/method.h"
+#include "learn/policies/policy.h"
 #include "learn/policies/table.h"
+#include "learn/train/state.h"
 #include "learn/train/trainer.h"
 #include "learn/units/groupings.h"
 #include "support/timed_graph.h"
@@ -150,6 +154,50 @@ TEST_P(Learners, split_where_memory_forces_them_to) {
 
 INSTANTIATE_TEST_SUITE_P(All, Learners, testing::ValuesIn(learner_cases()),
                          [](const auto& made) { return made.param.name; });
+
+TEST(MovingBaseline, forgets_or_is_the_mean_of_all) {
+  MovingBaseline moving(0.5);
+  MovingBaseline mean(1);
+  for (const double cost : {4.0, 2.0, 9.0}) {
+    moving.update(cost);
+    mean.update(cost);
+  }
+  EXPECT_DOUBLE_EQ(moving.value(0), 6);
+  EXPECT_DOUBLE_EQ(mean.value(0), 5);
+  StateWriter writer;
+  mean.save(writer);
+  const std::string bytes = writer.bytes();
+  MovingBaseline resumed(1);
+  resumed.load(StateReader(bytes, "state"));
+  resumed.update(1);
+  EXPECT_DOUBLE_EQ(resumed.value(0), 4);
+}
+
+// Two batches, the second of which is for a refit.
+double baseline_after_refit(bool told) {
+  const auto problem = chain_and_branch();
+  const PolicyPtr policy = table_policy(group_by_colocation(*problem), "cpu");
+  const CostSettings cost{.scale = CostScale::kSeconds};
+  const LearnerPtr learner = ppo_and_cross_entropy(
+      *problem, {.batch = 2, .refit_after = 4, .cost = cost, .tells_baseline = told},
+      {.batch = 2, .cost = cost, .baseline_decay = 1});
+  Rng rng(2);
+  for (const Nanoseconds step : {1'000'000'000, 3'000'000'000}) {
+    std::promise<std::vector<SampleOutcome>> outcomes;
+    outcomes.set_value({{.step = step}, {.step = step}});
+    PendingOutcomes pending(outcomes.get_future());
+    learner->update(*policy, policy->sample(2, rng), pending, 1);
+  }
+  StateWriter writer;
+  learner->save(writer);
+  const std::string bytes = writer.bytes();
+  return StateReader(bytes, "state").reals("baseline")[0];
+}
+
+TEST(Post, tells_ppo_of_the_costs_of_refits_where_asked) {
+  EXPECT_DOUBLE_EQ(baseline_after_refit(false), 1);
+  EXPECT_DOUBLE_EQ(baseline_after_refit(true), 2);
+}
 
 }  // namespace
 }  // namespace emplace::learn

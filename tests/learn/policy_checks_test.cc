@@ -40,6 +40,16 @@ std::vector<PolicyCase> policy_cases() {
        [](const Problem& problem, Rng& rng) {
          return sequence_policy(group_by_colocation(problem), {.width = 8}, "cpu", rng);
        }},
+      {"sequence_as_published",
+       [](const Problem& problem, Rng& rng) {
+         return sequence_policy(group_by_colocation(problem),
+                                {.features = Features::kTypesAndShapes,
+                                 .waves = false,
+                                 .width = 8,
+                                 .by_locality = false,
+                                 .blocks = 0},
+                                "cpu", rng);
+       }},
       {"sequence_that_sees_its_unit",
        [](const Problem& problem, Rng& rng) {
          return sequence_policy(

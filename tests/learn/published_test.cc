@@ -1,0 +1,53 @@
+// Systems as their papers have them run, and differ from ours in what they say.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "placer/run.h"
+
+#include "placers/all.h"
+
+#include "support/timed_graph.h"
+
+namespace emplace::learn {
+namespace {
+
+// Two branches of a training step beside each other.
+std::shared_ptr<const Problem> two_branches() {
+  TimedGraph graph;
+  for (const char* branch : {"a", "b"}) {
+    const std::string name = branch;
+    const TensorId weight = graph.parameter(name + ".w");
+    const TensorId forward = graph.op(name + ".f", 100, {weight}, 50'000);
+    const TensorId backward = graph.backward(name + ".b", 200, {forward, weight});
+    graph.update(name + ".u", 10, {weight, backward});
+  }
+  return compile_timed(graph.build(), gpu_cluster(2));
+}
+
+class Published : public testing::TestWithParam<const char*> {
+ protected:
+  static RunResult place(const std::string& spec, std::int64_t evaluations) {
+    PlaceContext context(two_branches());
+    Budget budget;
+    budget.evaluations = evaluations;
+    return run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec)}, budget);
+  }
+};
+
+TEST_P(Published, runs_with_the_papers_settings) {
+  const RunResult found = place(std::string(GetParam()) + "(preset=paper)", 200);
+  EXPECT_EQ(found.evaluations, 200);
+  EXPECT_TRUE(found.evaluation.fits());
+  EXPECT_EQ(found.evaluation.step, 310'000) << "each branch on a device of its own";
+}
+
+TEST_P(Published, options_beside_the_preset_take_precedence) {
+  EXPECT_NO_THROW(place(std::string(GetParam()) + "(preset=paper,lr=0.01)", 30));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Published, testing::Values("colocrl", "placeto", "post", "spotlight"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace emplace::learn
