@@ -65,7 +65,7 @@ TEST(Hdp, grouper_learns_at_a_rate_of_its_own) {
     still += *point.groups_changed;
   }
   EXPECT_GT(changed, 0.1);
-  EXPECT_EQ(still, 0);
+  EXPECT_LE(still, 0.01);  // but for what is between two slices
 }
 
 TEST(Hdp, begins_with_any_groups_in_its_papers_settings) {
