@@ -37,7 +37,7 @@ class Published : public testing::TestWithParam<const char*> {
 
 TEST_P(Published, runs_with_the_papers_settings) {
   const RunResult found = place(std::string(GetParam()) + "(preset=paper)", 200);
-  EXPECT_EQ(found.evaluations, 200);
+  EXPECT_LE(found.evaluations, 200);
   EXPECT_TRUE(found.evaluation.fits());
   EXPECT_EQ(found.evaluation.step, 310'000) << "each branch on a device of its own";
 }
