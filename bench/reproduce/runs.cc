@@ -121,7 +121,6 @@ LearningRun run(const Stage& stage, const RunKey& key) {
   LearningRun result;
   const ThreadClock clock;
   double steps_seconds = 0;
-  std::int64_t evaluated = 0;
   const auto listening = context.incumbent().listen([&](const Incumbent& incumbent) {
     const auto value = incumbent.value();
     if (!value) return;

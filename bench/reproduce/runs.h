@@ -30,9 +30,6 @@ struct RunKey {
   friend auto operator<=>(const RunKey&, const RunKey&) = default;
 };
 
-// Steps that are run to measure one placement, the first of them to warm up, as ColocRL has it.
-inline constexpr double kMeasuredSteps = 15;
-
 // "mite@pct": a placer, and where there is one a scheduler.
 PlacerRun parse_entrant(const std::string& text);
 
@@ -57,7 +54,7 @@ struct LearningRun {
   // Processor time of the thread that the placer runs on: of a placer that learns, all but the
   // evaluations, whatever else the machine does.
   double agent_seconds = 0;
-  // The agent's time and what its placements would take to measure: kMeasuredSteps of each.
+  // The agent's time and what its placements would take to measure (TrainingPoint).
   double measured_seconds = 0;
   // In the last round, where the placer learns groups; else 0.
   double groups_used = 0;
