@@ -131,9 +131,7 @@ LearningRun run(const Stage& stage, const RunKey& key) {
                               clock.seconds() + steps_seconds, value->step, value->fits()});
   });
   context.learning().on_round = [&](const TrainingPoint& point) {
-    steps_seconds +=
-        kMeasuredSteps * point.mean_seconds * static_cast<double>(point.evaluations - evaluated);
-    evaluated = point.evaluations;
+    steps_seconds = point.simulated_seconds;
     result.groups_used = point.groups_used.value_or(0);
     result.policy_seconds += point.policy_seconds;
     result.learner_seconds += point.learner_seconds;
