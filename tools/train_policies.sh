@@ -2,8 +2,10 @@
 # Trains the policies that are shipped (policies/KIND.policy), and those that docs/policies.md judges them by.
 #
 #   tools/train_policies.sh gdp mars placeto    # into policies/
-#   tools/train_policies.sh practice            # gdp without imitation
+#   tools/train_policies.sh practice imitation untrained plain    # gdp by RL alone, by imitation alone, not at all,
+#                                                                   and without superposition
 #   tools/train_policies.sh no-cnn no-rnn no-transformer    # gdp without one kind of architecture
+#   tools/train_policies.sh gdp-ptb placeto-ptb ...    # on one family alone (cifar10, nmt, ptb)
 #
 # EMPLACE names the program (default: build/emplace), OUT the folder (default: policies, and build/policies for the
 # others), THREADS how many threads to use. What comes out does not depend on THREADS, only on libtorch's version.
@@ -15,15 +17,18 @@ out=${OUT:-$root/policies}  # every policy there becomes part of the library
 judges=${OUT:-$root/build/policies}
 threads=${THREADS:-$(nproc)}
 
-cnn="zoo:alexnet zoo:resnet-50 zoo:inception-v3 zoo:vgg-16 zoo:densenet-121 zoo:nasnet-small:layers=6 zoo:wavenet family:cifar10:seed=0..3"
-rnn="zoo:rnnlm:sequence=8 zoo:gnmt-2:sequence=6 family:nmt:seed=0..3 family:ptb:seed=0..3"
-transformer="zoo:bert-base zoo:gpt2-small zoo:transformer-base zoo:t5-small zoo:vit-b-16 zoo:transformer-xl-4"
+cnn="zoo:alexnet zoo:resnet-50 zoo:inception-v3 zoo:vgg-16 zoo:densenet-121 zoo:nasnet-small:layers=6 zoo:wavenet
+  zoo:wide-resnet-50-2 family:cifar10:seed=0..7"
+rnn="zoo:rnnlm:sequence=8 zoo:rnnlm:sequence=6,layers=2 zoo:gnmt-2:sequence=6 zoo:gnmt-2:sequence=10
+  zoo:gnmt-8:sequence=3 family:nmt:seed=0..7 family:ptb:seed=0..7"
+transformer="zoo:bert-base zoo:bert-base:layers=6 zoo:gpt2-small zoo:gpt2-small:layers=6 zoo:transformer-base
+  zoo:transformer-big zoo:t5-small zoo:vit-b-16 zoo:transformer-xl-4 zoo:transformer-xl-2"
 imitate="--imitate anneal --imitate-evaluations 5000"
 
 # train KIND NAME "GRAPHS" OPTIONS...
 train() {
   local kind=$1 name=$2 graphs=$3 folder=$judges
-  if [[ $kind == "$name" ]]; then folder=$out; fi
+  if [[ $kind == "$name" ]]; then folder=$out; fi  # shipped
   mkdir -p "$folder"
   shift 3
   # shellcheck disable=SC2086  # lists of words
@@ -32,17 +37,25 @@ train() {
     --seed 1 --threads "$threads" "$@" --output "$folder/$name.policy"
 }
 
+both="$imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3"
 for name in "$@"; do
   case $name in
-    gdp) train gdp gdp "$cnn $rnn $transformer" $imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3 ;;
-    mars) train mars mars "$cnn $rnn $transformer" $imitate --encoder-steps 100 --imitation-steps 200 --steps 300 --learning-rate 5e-4 ;;
-    placeto) train placeto placeto "$cnn $rnn $transformer" $imitate --imitation-steps 100 --steps 30 ;;
+    gdp) train gdp gdp "$cnn $rnn $transformer" $imitate --imitation-steps 500 --steps 900 --learning-rate 1e-3 ;;
+    mars) train mars mars "$cnn $rnn $transformer" $imitate --encoder-steps 100 --imitation-steps 300 --steps 400 --learning-rate 5e-4 ;;
+    placeto) train placeto placeto "$cnn $rnn $transformer" $imitate --imitation-steps 150 --steps 40 ;;
     practice) train gdp practice "$cnn $rnn $transformer" --steps 900 ;;
-    no-cnn) train gdp no-cnn "$rnn $transformer" $imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3 ;;
-    no-rnn) train gdp no-rnn "$cnn $transformer" $imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3 ;;
-    no-transformer) train gdp no-transformer "$cnn $rnn" $imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3 ;;
+    imitation) train gdp imitation "$cnn $rnn $transformer" $imitate --imitation-steps 900 --steps 0 ;;
+    untrained) train gdp untrained "$cnn $rnn $transformer" --steps 0 ;;
+    plain) train gdp plain "$cnn $rnn $transformer" $both --superposition false ;;
+    no-cnn) train gdp no-cnn "$rnn $transformer" $both ;;
+    no-rnn) train gdp no-rnn "$cnn $transformer" $both ;;
+    no-transformer) train gdp no-transformer "$cnn $rnn" $both ;;
+    gdp-cifar10 | gdp-nmt | gdp-ptb) train gdp "$name" "family:${name#gdp-}:seed=0..15" $both ;;
+    placeto-cifar10 | placeto-nmt | placeto-ptb)
+      train placeto "$name" "family:${name#placeto-}:seed=0..15" $imitate --imitation-steps 100 --steps 30
+      ;;
     *)
-      echo "$name: expected gdp, mars, placeto, practice, no-cnn, no-rnn or no-transformer" >&2
+      echo "$name: expected one of the names that the head of this file lists" >&2
       exit 2
       ;;
   esac

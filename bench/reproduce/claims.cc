@@ -20,13 +20,19 @@ class Systems {
   explicit Systems(Version version) : paper_(version == Version::kPaper) {}
 
   std::string operator()(const std::string& key, const std::string& options = "") const {
-    std::string inside = paper_ ? "preset=paper" : "";
+    std::string inside = paper_ ? "preset=paper" + narrower(key) : "";
     if (!inside.empty() && !options.empty()) inside += ",";
     inside += options;
     return inside.empty() ? key : fmt::format("{}({})", key, inside);
   }
 
  private:
+  // Widths that their papers do not give, or that are out of reach of hours on processors.
+  static std::string narrower(const std::string& key) {
+    if (key == "colocrl" || key == "spotlight") return ",width=128";
+    return key == "mars" ? ",width=128,encoder_width=64" : "";
+  }
+
   bool paper_;
 };
 
@@ -87,7 +93,7 @@ Claim fits_on_one(const Systems& systems, const std::string& key, const std::str
 }
 
 Claim does_not_fit(const Systems& systems) {
-  const Names large{"HDP: NMT, 2 layers", "Mars: GNMT-4", "Mars: BERT"};
+  const Names large{"GNMT-4 of 16 words", "Mars: BERT"};
   Claim claim{"A2",
               "Nets that do not fit: learned beats the expert by 15 to 60 %, except at 8 layers",
               "HDP, GDP, Mars",
@@ -97,6 +103,7 @@ Claim does_not_fit(const Systems& systems) {
     claim.statements.push_back(better_by_fifteen(systems(placer), "expert", large));
   }
   for (const std::string placer : {"hdp", "gdp"}) {
+    claim.statements.push_back(better(systems(placer), "expert", {"HDP: NMT, 2 layers"}));
     claim.statements.push_back(better("expert", systems(placer), {"HDP: NMT, 8 layers"}));
   }
   return claim;
@@ -169,7 +176,7 @@ Claim gdp_against_hdp(const Systems& systems) {
 }
 
 const Names& mars_models() {
-  static const Names names{"Mars: Inception-V3", "Mars: GNMT-4", "Mars: BERT"};
+  static const Names names{"Mars: Inception-V3", "GNMT-4 of 16 words", "Mars: BERT"};
   return names;
 }
 

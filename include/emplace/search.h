@@ -101,10 +101,13 @@ struct TrainingPoint {
   std::int64_t round = 0;
   std::int64_t evaluations = 0;  // so far, those before a resumed run included
   double seconds = 0;            // so far, likewise
-  Nanoseconds best = 0;          // of the placements that fit, so far; 0: none fits yet
-  Nanoseconds round_best = 0;    // of those of this round that fit; 0: none does
-  double mean_seconds = 0;       // step time of this round's placements, whether they fit or not
-  double fitting_share = 0;      // of this round's placements
+  // So far, likewise: what measuring these placements would take, 15 steps each (5 to warm up, 10
+  // that count); what does not fit stops in its first step, and what cannot run takes no time.
+  double simulated_seconds = 0;
+  Nanoseconds best = 0;        // of the placements that fit, so far; 0: none fits yet
+  Nanoseconds round_best = 0;  // of those of this round that fit; 0: none does
+  double mean_seconds = 0;     // step time of this round's placements, whether they fit or not
+  double fitting_share = 0;    // of this round's placements
   bool learned = true;       // whether the round ended in an update: else what follows says nothing
   double mean_cost = 0;      // what the learner minimises
   double baseline = 0;       // what it compares with

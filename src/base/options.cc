@@ -123,8 +123,9 @@ void OptionTable::add_flag(std::string_view name, Place place, std::string_view 
 
 void OptionTable::add_choice(std::string_view name, Place place, std::vector<std::string> choices,
                              std::string_view help) {
+  std::string range = fmt::format("{}", fmt::join(choices, ", "));
   add({std::string(name), "choice", value_at<std::string>(place.defaults, place.offset),
-       fmt::format("{}", fmt::join(choices, ", ")), std::string(help)},
+       std::move(range), std::string(help)},
       [name = std::string(name), at = place.offset, choices = std::move(choices)](
           void* options, std::string_view text) {
         value_at<std::string>(options, at) = read_choice(name, text, choices);

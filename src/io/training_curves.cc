@@ -33,6 +33,8 @@ bool learned(const TrainingPoint& point) {
 
 // What a point has beside its numbers of rounds, evaluations and seconds.
 constexpr Curve kCurves[] = {
+    {"simulated_seconds", "time/simulated",
+     [](const TrainingPoint& point) { return point.simulated_seconds; }},
     {"best_seconds", "step_time/best",
      [](const TrainingPoint& point) { return seconds(point.best); },
      [](const TrainingPoint& point) { return point.best > 0; }},

@@ -26,6 +26,7 @@ TrainingPoint point(std::int64_t round) {
   point.round = round;
   point.evaluations = round * 20;
   point.seconds = static_cast<double>(round) * 0.25;
+  point.simulated_seconds = static_cast<double>(round) * 15;
   point.best = round < 2 ? 0 : 1'500'000'000 - round;
   point.mean_seconds = 2.5;
   point.entropy = 1.25;
@@ -62,11 +63,30 @@ class Curves : public ::testing::Test {
 TEST_F(Curves, table_has_a_row_a_point_and_nothing_for_what_is_not_known) {
   write(Begin::kAnew, 1, 2);
   EXPECT_THAT(rows(),
-              ElementsAre("round,evaluations,seconds,best_seconds,round_best_seconds,mean_seconds,"
+              ElementsAre("round,evaluations,seconds,simulated_seconds,best_seconds,round_best_"
+                          "seconds,mean_seconds,"
                           "fitting_share,entropy,kl,mean_cost,baseline,gradient_norm,"
+                          "groups_used,groups_changed,"
                           "policy_seconds,learner_seconds,evaluation_seconds,waiting_seconds",
-                          "1,20,0.25,,,2.5,0,1.25,1e-07,0,0,0,0,0,0,0",
-                          "2,40,0.5,1.499999998,,2.5,0,1.25,1e-07,0,0,0,0,0,0,0"));
+                          "1,20,0.25,15,,,2.5,0,1.25,1e-07,0,0,0,,,0,0,0,0",
+                          "2,40,0.5,30,1.499999998,,2.5,0,1.25,1e-07,0,0,0,,,0,0,0,0"));
+}
+
+TEST_F(Curves, tell_of_groups_where_they_are_learned) {
+  TrainingPoint grouping = point(1);
+  grouping.groups_used = 77;
+  grouping.groups_changed = 0.125;
+  {
+    TrainingCurves curves(path(), Begin::kAnew);
+    curves.add(grouping);
+    curves.add(point(2));
+  }
+  EXPECT_EQ(rows().at(1), "1,20,0.25,15,,,2.5,0,1.25,1e-07,0,0,0,77,0.125,0,0,0,0");
+  const std::vector<ReadEvent> events = testing::shown_events(path());
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_FLOAT_EQ(events[0].scalars.at("groups/used"), 77);
+  EXPECT_FLOAT_EQ(events[0].scalars.at("groups/changed"), 0.125);
+  EXPECT_FALSE(events[1].scalars.contains("groups/used"));
 }
 
 TEST_F(Curves, a_round_without_an_update_says_nothing_of_learning) {
@@ -74,7 +94,7 @@ TEST_F(Curves, a_round_without_an_update_says_nothing_of_learning) {
   unlearned.learned = false;
   unlearned.mean_cost = unlearned.baseline = unlearned.gradient_norm = 3;
   TrainingCurves(path(), Begin::kAnew).add(unlearned);
-  EXPECT_EQ(rows().at(1), "1,20,0.25,,,2.5,0,,,,,,0,0,0,0");
+  EXPECT_EQ(rows().at(1), "1,20,0.25,15,,,2.5,0,,,,,,,,0,0,0,0");
   const std::vector<ReadEvent> events = testing::shown_events(path());
   ASSERT_EQ(events.size(), 1);
   EXPECT_TRUE(events[0].scalars.contains("step_time/mean"));

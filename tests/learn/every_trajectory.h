@@ -90,20 +90,21 @@ inline std::vector<torch::Tensor> expected_gradient(const EpisodeWorld& world,
   return gradient_of(world.policy, weighted, 0, 1).by_parameter;
 }
 
-// Its length is the slope of the expected improvement along it.
-inline void expect_gradient_of_improvement(const EpisodeWorld& world, EpisodeReward reward) {
+// Its length is the slope of the expected improvement along it, in a step of `length` both ways.
+inline void expect_gradient_of_improvement(const EpisodeWorld& world, EpisodeReward reward,
+                                           double length = 0.005) {
   const std::vector<torch::Tensor> gradient = expected_gradient(world, reward);
-  const auto walk = [&](double length) {
+  const auto walk = [&](double distance) {
     const torch::NoGradGuard no_gradients;
     const std::vector<torch::Tensor> parameters = world.policy.parameters().tensors();
     for (std::size_t i = 0; i < gradient.size(); ++i) {
-      torch::Tensor(parameters[i]).add_(gradient[i], length);
+      torch::Tensor(parameters[i]).add_(gradient[i], distance);
     }
   };
   double square = 0;
   for (const torch::Tensor& part : gradient) square += part.pow(2).sum().item<double>();
   ASSERT_GT(square, 0);
-  const double step = 0.005 / std::sqrt(square);
+  const double step = length / std::sqrt(square);
   walk(step);
   const double up = expected_improvement(world);
   walk(-2 * step);

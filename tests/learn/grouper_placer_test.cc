@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "learn/policies/grouper.h"
+#include "learn/policies/policy.h"
 #include "learn/units/group_embedding.h"
 #include "learn/units/groupings.h"
 #include "learn/units/orders.h"
-#include "learn/policies/grouper.h"
-#include "learn/policies/policy.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
@@ -98,6 +98,27 @@ TEST(GroupEmbedding, counts_edges_types_and_outputs_without_overlap) {
   const std::int64_t bytes = embedded.values.columns - 1;
   EXPECT_FLOAT_EQ(embedded.values.at(2, bytes - 1), share(2, 4));
   EXPECT_FLOAT_EQ(embedded.values.at(2, bytes), share(4 * (21 + 5), 4 * (21 + 5 + 63 + 1)));
+}
+
+// Three ops that must be together, one of which another reads twice over.
+TEST(GroupEmbedding, counts_edges_between_ops_within_units_and_between_them) {
+  TimedGraph graph;
+  const TensorId a = graph.add({.name = "a", .type = "x", .colocate = "one"}, 1);
+  const TensorId b = graph.add({.name = "b", .type = "x", .inputs = {a}, .colocate = "one"}, 1);
+  const TensorId c = graph.add({.name = "c", .type = "x", .inputs = {a, b}, .colocate = "one"}, 1);
+  graph.op("d", 1, {a, b, c});
+  graph.op("e", 1, {c});
+  const auto problem = compile_timed(graph.build(), gpu_cluster(2));
+  const UnitGraph units = group_by_colocation(*problem);
+  ASSERT_EQ(units.size(), 3U);
+  const GroupEmbedding embed(units, 3);
+  const EmbeddedGroups embedded = embed(std::vector<std::int64_t>{0, 1, 2});
+  // a -> b, a -> c, b -> c within; a, b and c -> d; c -> e. Each by the maximum + 1.
+  EXPECT_FLOAT_EQ(embedded.values.at(0, 0), 0.75);
+  EXPECT_FLOAT_EQ(embedded.values.at(0, 1), 0.75);
+  EXPECT_FLOAT_EQ(embedded.values.at(0, 2), 0.25);
+  EXPECT_FLOAT_EQ(embedded.values.at(1, 3), 0.75);
+  EXPECT_FLOAT_EQ(embedded.values.at(2, 3), 0.5);
 }
 
 TEST(Grouper, sees_its_nearest_neighbours) {
@@ -296,15 +317,59 @@ TEST(GrouperPlacer, keeps_random_groups) {
   expect_scores_as_sampled(*policy, 4, rng);
 }
 
+TEST(GrouperPlacer, is_told_no_more_than_is_published) {
+  const auto problem = chain_of(30, 2);
+  const auto inputs_of_grouper = [&](Features features) {
+    GrouperPlacerSettings settings = small();
+    settings.features = features;
+    const PolicyPtr policy = policy_of(*problem, settings);
+    for (const auto& [name, tensor] : policy->parameters().named()) {
+      if (name == "grouper.hidden.weight") return tensor.size(0);
+    }
+    return std::int64_t{0};
+  };
+  // The embedding of types, a shape, six neighbours before and six after.
+  EXPECT_EQ(inputs_of_grouper(Features::kTypesAndShapes), 3 + 4 + 12);
+  EXPECT_GT(inputs_of_grouper(Features::kAll), 3 + 4 + 12 + 1);
+}
+
+// A grouper can learn to put any unit into any group, whatever it began with.
+TEST(GrouperPlacer, can_leave_its_slices) {
+  const auto problem = chain_of(40, 2);
+  const PolicyPtr policy = policy_of(*problem, small());
+  Samples wanted = policy->actions_for(Placement(40, 0));
+  for (int unit = 0; unit < 40; ++unit) wanted.actions[0][unit] = 4;
+  EXPECT_LT(policy->score(wanted).log_probs[0][0].item<double>(), -5);
+  {
+    const torch::NoGradGuard no_gradients;
+    for (auto& [name, tensor] : policy->parameters().named()) {
+      torch::Tensor values = tensor;
+      if (name == "grouper.output.bias") values[4] = 30;
+    }
+  }
+  EXPECT_GT(policy->score(wanted).log_probs[0].narrow(0, 0, 40).min().item<double>(), -1.5);
+}
+
+class GradientOf : public testing::TestWithParam<FirstGroups> {};
+
 // Of all decisions about a tiny graph: the gradient of the expected cost, summed over all outcomes,
 // equals the mean of cost x gradient of the log-probability, and a finite difference.
-TEST(GrouperPlacer, has_the_gradient_of_the_expected_cost) {
+TEST_P(GradientOf, is_the_expected_costs) {
   const auto problem = chain_of(2, 2);
   GrouperPlacerSettings settings = small();
   settings.groups = 2;
-  settings.first_groups = FirstGroups::kWeights;
+  settings.first_groups = GetParam();
   const PolicyPtr policy = policy_of(*problem, settings);
   sharpen(*policy, 2);
+  if (GetParam() == FirstGroups::kSlices) {
+    // Far enough from the slices that every grouping has a chance.
+    const torch::NoGradGuard no_gradients;
+    for (auto& [name, tensor] : policy->parameters().named()) {
+      torch::Tensor values = tensor;
+      Rng rng(3);
+      if (name == "grouper.output.weight") values.copy_(normals(values.sizes().vec(), rng) * 2);
+    }
+  }
   std::vector<Samples> all;
   for (int code = 0; code < 16; ++code) {
     Samples one = policy->actions_for(Placement{0, 0});
@@ -353,6 +418,12 @@ TEST(GrouperPlacer, has_the_gradient_of_the_expected_cost) {
     EXPECT_NEAR((above - below) / (2 * step), along, 1e-3 + 0.02 * along) << name;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(FirstGroups, GradientOf,
+                         testing::Values(FirstGroups::kWeights, FirstGroups::kSlices),
+                         [](const auto& made) {
+                           return made.param == FirstGroups::kWeights ? "weights" : "slices";
+                         });
 
 }  // namespace
 }  // namespace emplace::learn

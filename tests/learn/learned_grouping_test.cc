@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/units/groupings.h"
 #include "learn/methods/episode_policy.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {
@@ -49,7 +49,11 @@ TEST(LearnedGrouping, learns_what_costs_less) {
   for (int i = 0; i < 100; ++i) with_the_first += draw() ? 1 : 0;
   EXPECT_GT(with_the_first, 10);
   EXPECT_LT(with_the_first, 90);
-  for (int i = 0; i < 100; ++i) grouping.learn(draw() ? 1 : 2);
+  TrainingPoint point;
+  for (int i = 0; i < 100; ++i) grouping.learn(draw() ? 1 : 2, point);
+  EXPECT_GE(point.groups_used.value(), 1);
+  EXPECT_LE(point.groups_used.value(), 2);
+  EXPECT_LE(point.groups_changed.value(), 1.0 / 9);
   with_the_first = 0;
   for (int i = 0; i < 100; ++i) with_the_first += draw() ? 1 : 0;
   EXPECT_GT(with_the_first, 95);

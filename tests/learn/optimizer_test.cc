@@ -59,6 +59,51 @@ TEST(Optimizer, rate_falls_to_its_final_share) {
   EXPECT_EQ(moved, (std::vector<float>{1, 0.75F, 0.5F, 0.5F}));
 }
 
+TEST(Optimizer, rate_falls_in_stairs) {
+  const torch::Tensor x = parameter({0});
+  Optimizer optimizer({.adam = false,
+                       .learning_rate = 1,
+                       .stair_factor = 0.5,
+                       .stair_steps = 2,
+                       .stairs_after = 1});
+  std::vector<float> moved;
+  for (int i = 0; i < 6; ++i) {
+    const float before = at(x, 0);
+    optimizer.step({x}, {torch::tensor({1.0F})});
+    moved.push_back(before - at(x, 0));
+  }
+  EXPECT_EQ(moved, (std::vector<float>{1, 1, 1, 0.5F, 0.5F, 0.25F}));
+}
+
+// A step from 0, 0 along (-3, -4) of parameters that belong to the part and do not.
+std::pair<float, float> step_of_two(const OptimizerPart& part, double clip_norm) {
+  Parameters parameters;
+  const torch::Tensor own = parameters.constant("grouper.x", {1}, 0);
+  const torch::Tensor other = parameters.constant("placer.x", {1}, 0);
+  Optimizer optimizer({.adam = false, .learning_rate = 1, .clip_norm = clip_norm, .part = part});
+  EXPECT_NEAR(optimizer.step(parameters, {torch::tensor({-3.0F}), torch::tensor({-4.0F})}), 5,
+              1e-6);
+  return {at(own, 0), at(other, 0)};
+}
+
+TEST(Optimizer, a_part_has_its_own_rate) {
+  const auto [own, other] = step_of_two({.prefix = "grouper.", .learning_rate = 0.25}, 0);
+  EXPECT_FLOAT_EQ(own, 0.75);
+  EXPECT_FLOAT_EQ(other, 4);
+  const auto [same, as_others] = step_of_two({.prefix = "grouper."}, 0);
+  EXPECT_FLOAT_EQ(same, 3);
+  EXPECT_FLOAT_EQ(as_others, 4);
+}
+
+TEST(Optimizer, a_part_is_clipped_by_itself_or_with_the_others) {
+  const auto [own, other] = step_of_two({.prefix = "grouper.", .clip_norm = 0.5}, 2);
+  EXPECT_NEAR(own, 0.5, 1e-5);
+  EXPECT_NEAR(other, 2, 1e-5);
+  const auto [together, others] = step_of_two({.prefix = "grouper."}, 1);
+  EXPECT_NEAR(together, 0.6, 1e-5);
+  EXPECT_NEAR(others, 0.8, 1e-5);
+}
+
 // As published, one number at a time.
 TEST(Optimizer, adam_is_adam) {
   const torch::Tensor x = parameter({1});

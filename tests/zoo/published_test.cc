@@ -13,6 +13,10 @@
 
 #include "cluster/presets.h"
 
+#include "cost/problem.h"
+
+#include "sim/simulator.h"
+
 #include "zoo/registry.h"
 
 namespace emplace::zoo {
@@ -43,6 +47,33 @@ TEST(Published, every_machine_is_a_linked_cluster_with_the_memory_that_it_had) {
       EXPECT_EQ(cluster.device(device).memory, workload.memory) << workload.cluster;
     }
   }
+}
+
+bool fits_one_gpu(const PublishedWorkload& workload) {
+  const auto problem = compile(std::make_shared<const Graph>(build_model(workload.model)),
+                               std::make_shared<const Cluster>(preset_cluster(workload.cluster)));
+  return Simulator(problem).run(Placement(problem->num_ops(), 0), {}).fits();
+}
+
+// What the papers say of one GPU.
+TEST(Published, the_same_models_fit_one_gpu_as_published) {
+  const std::map<std::pair<std::string, std::string>, bool> published{
+      {{"ColocRL", "RNNLM, 2 GPUs"}, true},
+      {{"ColocRL", "NMT, 2 GPUs"}, false},
+      {{"HDP", "ResNet-152"}, true},
+      {{"HDP", "NMT, 2 layers"}, false},
+      {{"Mars", "Inception-V3"}, true},
+      {{"Mars", "GNMT-4"}, false},
+      {{"Mars", "BERT"}, false},
+  };
+  int found = 0;
+  for (const PublishedWorkload& workload : published_workloads()) {
+    const auto at = published.find({workload.system, workload.workload});
+    if (at == published.end()) continue;
+    ++found;
+    EXPECT_EQ(fits_one_gpu(workload), at->second) << workload.system << ": " << workload.workload;
+  }
+  EXPECT_EQ(found, 7);
 }
 
 TEST(Published, a_system_has_each_workload_once) {

@@ -8,6 +8,12 @@
 #include "base/parallel.h"
 
 namespace emplace::learn {
+namespace {
+
+// ColocRL's protocol: 15 steps, of which the first 5 do not count. All systems are measured so.
+constexpr Nanoseconds kMeasuredSteps = 15;
+
+}  // namespace
 
 Environment::Environment(PlaceContext& context, const Budget& budget, std::string origin)
     : context_(context),
@@ -68,6 +74,7 @@ std::future<std::vector<Result>> Environment::begin(std::vector<Placement> place
 
 void Environment::offer(Placement& placement, const SampleOutcome& outcome) {
   if (!outcome.valid) return;
+  simulated_time_ += outcome.fits() ? kMeasuredSteps * outcome.step : outcome.step;
   const Evaluation value{outcome.step, outcome.overflow};
   const std::optional<Evaluation> best = context_.incumbent().value();
   if (best && !(value < *best)) return;

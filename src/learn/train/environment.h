@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "placer/context.h"
-
 #include <emplace/search.h>
+
+#include "placer/context.h"
 
 namespace emplace::learn {
 
@@ -48,6 +48,9 @@ class Environment {
 
   // Time that evaluations took, on one thread each, since the last call.
   double take_evaluation_seconds();
+  // What it would have taken to measure the placements whose outcomes were asked for, as
+  // TrainingPoint has it.
+  Nanoseconds simulated_time() const { return simulated_time_; }
 
  private:
   template <class Result, class Evaluate, class OutcomeOf>
@@ -63,6 +66,7 @@ class Environment {
   std::string origin_;
   bool all_linked_;
   std::atomic<std::int64_t> evaluation_nanoseconds_{0};
+  Nanoseconds simulated_time_ = 0;
 };
 
 }  // namespace emplace::learn

@@ -61,10 +61,11 @@ class Trainer {
            !environment_.context().incumbent().optimal()) {
       const Rng before = rng_;
       const std::int64_t evaluations = environment_.context().evaluations();
+      const Nanoseconds simulated = simulated_time();
       if (!round()) {
         // What a shorter last round did is not what a longer run would do: it does not count.
         rng_ = before;
-        save(evaluations);
+        save(evaluations, simulated);
         return;
       }
       if (seconds_since_save() >= learning_.save_seconds) save();
@@ -83,6 +84,7 @@ class Trainer {
     if (point.learned) ++rounds_;
     point.evaluations = environment_.context().evaluations();
     point.seconds = seconds();
+    point.simulated_seconds = static_cast<double>(simulated_time()) * 1e-9;
     point.evaluation_seconds = environment_.take_evaluation_seconds();
     const auto best = environment_.context().incumbent().value();
     if (best && best->fits()) point.best = best->step;
@@ -91,6 +93,7 @@ class Trainer {
   }
 
   double seconds() const { return seconds_before_ + environment_.budget().elapsed_seconds(); }
+  Nanoseconds simulated_time() const { return simulated_before_ + environment_.simulated_time(); }
   double seconds_since_save() const {
     return std::chrono::duration<double>(Clock::now() - saved_at_).count();
   }
@@ -112,10 +115,10 @@ class Trainer {
                        problem.num_groups(), problem.num_devices(), fingerprint(problem));
   }
 
-  void save() { save(environment_.context().evaluations()); }
+  void save() { save(environment_.context().evaluations(), simulated_time()); }
 
-  // After so many evaluations.
-  void save(std::int64_t evaluations) {
+  // After so many evaluations, which would have taken so long to measure.
+  void save(std::int64_t evaluations, Nanoseconds simulated) {
     if (!learning_.save) return;
     StateWriter state;
     state.put("subject", subject());
@@ -124,6 +127,7 @@ class Trainer {
     state.put("round", rounds_);
     state.put("evaluations", evaluations);
     state.put("seconds", seconds());
+    state.put("simulated_time", simulated);
     const std::optional<Solution> best = environment_.context().incumbent().best();
     std::vector<std::int64_t> devices;
     if (best) devices.assign(best->placement.begin(), best->placement.end());
@@ -151,6 +155,7 @@ class Trainer {
     rng_ = Rng(rng_state);
     rounds_ = state.integer("round");
     seconds_before_ = state.real("seconds");
+    simulated_before_ = state.integer("simulated_time");
     PlaceContext& context = environment_.context();
     const std::vector<std::int64_t> devices = state.integers("best");
     if (!devices.empty()) {
@@ -175,6 +180,7 @@ class Trainer {
   const Learning& learning_;
   std::int64_t rounds_ = 0;
   double seconds_before_ = 0;
+  Nanoseconds simulated_before_ = 0;
   Clock::time_point saved_at_ = Clock::now();
 };
 

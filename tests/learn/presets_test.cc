@@ -1,0 +1,72 @@
+// Systems as their papers have them, and where one system compares itself with another.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "placer/run.h"
+
+#include "placers/all.h"
+#include "placers/learned/support/gdp_options.h"
+
+#include "support/timed_graph.h"
+
+namespace emplace::learn {
+namespace {
+
+std::shared_ptr<const Problem> chain() {
+  TimedGraph graph;
+  TensorId at = graph.op("op0", 50, {});
+  for (int i = 1; i < 8; ++i) {
+    at = graph.op(std::string("op").append(std::to_string(i)), 50, {at}, 20'000);
+  }
+  return compile_timed(graph.build(), gpu_cluster(3));
+}
+
+// The mean cost of every round.
+std::vector<double> costs_of(const std::string& spec) {
+  PlaceContext context(chain());
+  std::vector<double> costs;
+  context.learning().on_round = [&](const TrainingPoint& point) {
+    costs.push_back(point.mean_cost);
+  };
+  Budget budget;
+  budget.evaluations = 80;
+  run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec)}, budget);
+  return costs;
+}
+
+TEST(Gdp, draws_every_op_by_itself_as_published) {
+  const GdpOptions paper = gdp_schema().read({{"preset", "paper"}});
+  EXPECT_EQ(paper.network.neighbourhoods, 0);
+  EXPECT_EQ(paper.network.coordinates, 0);
+  EXPECT_EQ(paper.network.spread, 0);
+  EXPECT_EQ(paper.network.features, Features::kTypesAndShapes);
+  EXPECT_EQ(paper.network.width % paper.network.heads, 0);
+  EXPECT_EQ(paper.ppo.kl_share, 0);
+  EXPECT_EQ(paper.ppo.cost.shortage, Shortage::kSignal);
+  EXPECT_FALSE(paper.restarts);
+  EXPECT_GT(gdp_schema().read({}).network.neighbourhoods, 0);
+}
+
+TEST(Mars, compares_itself_with_gdp_as_that_is) {
+  const std::vector<double> rival = costs_of("mars(design=encoder_placer,restarts=false)");
+  ASSERT_GE(rival.size(), 3U);
+  EXPECT_EQ(rival, costs_of("gdp(samples=20,epochs=4,lr=0.0003,baseline=0.9,restarts=false)"));
+  EXPECT_NE(rival, costs_of("gdp(samples=20,epochs=4,lr=0.0003,baseline=0.9,restarts=false,"
+                            "neighbourhoods=0)"));
+  EXPECT_EQ(costs_of("mars(design=encoder_placer,preset=paper)"),
+            costs_of("gdp(preset=paper,entropy=0.001)"));
+}
+
+TEST(Mars, learns_as_published) {
+  for (const char* design : {"mars", "grouper_placer"}) {
+    const std::vector<double> costs = costs_of(
+        std::string("mars(preset=paper,width=8,encoder_width=8,pretrain=3,design=") + design + ")");
+    EXPECT_GE(costs.size(), 3U) << design;
+  }
+}
+
+}  // namespace
+}  // namespace emplace::learn
