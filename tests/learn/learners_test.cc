@@ -182,7 +182,7 @@ double baseline_after_refit(bool told) {
       *problem, {.batch = 2, .refit_after = 4, .cost = cost, .tells_baseline = told},
       {.batch = 2, .cost = cost, .baseline_decay = 1});
   Rng rng(2);
-  for (const Nanoseconds step : {1'000'000'000, 3'000'000'000}) {
+  for (const Nanoseconds step : {Nanoseconds{1'000'000'000}, Nanoseconds{3'000'000'000}}) {
     std::promise<std::vector<SampleOutcome>> outcomes;
     outcomes.set_value({{.step = step}, {.step = step}});
     PendingOutcomes pending(outcomes.get_future());

@@ -47,7 +47,7 @@ TEST_P(Published, options_beside_the_preset_take_precedence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Published, testing::Values("colocrl", "placeto", "post", "spotlight"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& system) { return std::string(system.param); });
 
 }  // namespace
 }  // namespace emplace::learn

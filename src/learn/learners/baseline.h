@@ -14,34 +14,40 @@ class MovingBaseline {
   // Begins with `first`, or with the first mean that it is told. With a decay of 1 it is the mean
   // of all that it is told.
   explicit MovingBaseline(double decay, std::optional<double> first = {})
-      : decay_(decay), first_(first), value_(first) {}
+      : decay_(decay), first_(first) {
+    restart();
+  }
 
   // Before anything was told: `otherwise`.
-  double value(double otherwise) const { return value_.value_or(otherwise); }
+  double value(double otherwise) const { return known_ ? value_ : otherwise; }
   void update(double mean) {
     ++told_;
     const double kept = decay_ < 1 ? decay_ : 1 - 1 / static_cast<double>(told_);
-    value_ = value_ ? kept * *value_ + (1 - kept) * mean : mean;
+    value_ = known_ ? kept * value_ + (1 - kept) * mean : mean;
+    known_ = true;
   }
   void restart() {
-    value_ = first_;
+    known_ = first_.has_value();
+    value_ = first_.value_or(0);
     told_ = 0;
   }
 
   void save(StateWriter& state) const {
-    state.put("baseline", value_ ? std::vector<double>{*value_, static_cast<double>(told_)}
+    state.put("baseline", known_ ? std::vector<double>{value_, static_cast<double>(told_)}
                                  : std::vector<double>{});
   }
   void load(const StateReader& state) {
     const std::vector<double> saved = state.reals("baseline");
-    value_ = saved.empty() ? std::nullopt : std::optional<double>(saved[0]);
+    known_ = !saved.empty();
+    value_ = known_ ? saved[0] : 0;
     told_ = saved.size() > 1 ? static_cast<std::int64_t>(saved[1]) : 0;
   }
 
  private:
   double decay_;
   std::optional<double> first_;
-  std::optional<double> value_;
+  bool known_ = false;
+  double value_ = 0;
   std::int64_t told_ = 0;
 };
 

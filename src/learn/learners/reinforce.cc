@@ -15,9 +15,10 @@ class Reinforce final : public Learner {
       : settings_(settings),
         costs_(problem, settings.cost),
         optimizer_(settings.optimizer),
-        baseline_(settings.baseline_decay, settings.cost.shortage == Shortage::kSignal
-                                               ? std::optional<double>(costs_.failing())
-                                               : std::nullopt) {}
+        baseline_(settings.baseline_decay,
+                  settings.baseline_begins_at_signal && settings.cost.shortage == Shortage::kSignal
+                      ? std::optional<double>(costs_.failing())
+                      : std::nullopt) {}
 
   std::int64_t batch() const override { return settings_.batch; }
 

@@ -5,9 +5,9 @@
 
 #include "cost/problem.h"
 
-#include "learn/train/costs.h"
 #include "learn/nn/optimizer_settings.h"
 #include "learn/parts.h"
+#include "learn/train/costs.h"
 
 namespace emplace::learn {
 
@@ -16,6 +16,9 @@ struct ReinforceSettings {
   OptimizerSettings optimizer = {};
   CostSettings cost = {};
   double baseline_decay = 0.9;
+  // Where failures cost a signal, the baseline begins with it, as published, and not with the first
+  // costs: until it has come down, after some 40 updates, every placement is a good one.
+  bool baseline_begins_at_signal = true;
   double entropy_weight = 0;
   // After so many updates placements that do not fit count neither for the loss nor the baseline;
   // where they cost by what is missing (Shortage::kPenalty) they always count.

@@ -7,7 +7,10 @@ namespace {
 class ColocRl final : public Placer {
  public:
   struct Options : SequenceOptions<learn::ReinforceSettings> {
-    Options() { learner.mask_failures_after = 5000; }
+    Options() {
+      learner.mask_failures_after = 5000;
+      learner.baseline_begins_at_signal = false;
+    }
   };
   static OptionSchema<Options> schema() {
     using Learner = learn::ReinforceSettings;
@@ -15,9 +18,14 @@ class ColocRl final : public Placer {
     // authors' next system, 0.001 is Adam's own rate. Its controllers sample 4 to 8 placements for
     // an update; 280 groups are the most that it has; nothing limits what its rules join.
     return with_sequence_options(
-               OptionSchema<Options>{}.integer(
-                   "mask_after", nested(&Options::learner, &Learner::mask_failures_after), 0,
-                   1'000'000'000, "Updates after which placements that do not fit are left out."))
+               OptionSchema<Options>{}
+                   .integer("mask_after", nested(&Options::learner, &Learner::mask_failures_after),
+                            0, 1'000'000'000,
+                            "Updates after which placements that do not fit are left out.")
+                   .choice("baseline",
+                           nested(&Options::learner, &Learner::baseline_begins_at_signal),
+                           {{"first", false}, {"signal", true}},
+                           "Begins with the first costs, or with that of what does not fit."))
         .paper({{"groups", "280"},
                 {"largest", "1"},
                 {"features", "types_and_shapes"},
@@ -27,6 +35,7 @@ class ColocRl final : public Placer {
                 {"order", "topological"},
                 {"blocks", "0"},
                 {"samples", "8"},
+                {"baseline", "signal"},
                 {"lr", "0.001"},
                 {"restarts", "false"}});
   }
