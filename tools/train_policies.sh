@@ -40,9 +40,9 @@ train() {
 both="$imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3"
 for name in "$@"; do
   case $name in
-    gdp) train gdp gdp "$cnn $rnn $transformer" $imitate --imitation-steps 500 --steps 900 --learning-rate 1e-3 ;;
-    mars) train mars mars "$cnn $rnn $transformer" $imitate --encoder-steps 100 --imitation-steps 300 --steps 400 --learning-rate 5e-4 ;;
-    placeto) train placeto placeto "$cnn $rnn $transformer" $imitate --imitation-steps 150 --steps 40 ;;
+    gdp) train gdp gdp "$cnn $rnn $transformer" $both ;;
+    mars) train mars mars "$cnn $rnn $transformer" $imitate --encoder-steps 100 --imitation-steps 200 --steps 300 --learning-rate 5e-4 ;;
+    placeto) train placeto placeto "$cnn $rnn $transformer" $imitate --imitation-steps 100 --steps 30 ;;
     practice) train gdp practice "$cnn $rnn $transformer" --steps 900 ;;
     imitation) train gdp imitation "$cnn $rnn $transformer" $imitate --imitation-steps 900 --steps 0 ;;
     untrained) train gdp untrained "$cnn $rnn $transformer" --steps 0 ;;
