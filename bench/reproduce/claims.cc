@@ -191,10 +191,11 @@ Claim pre_training(const Systems& systems) {
       fmt::format("{} needs 13 % less time with real steps than {}, or less", with, without);
   by_thirteen.most = 0.87;
   return {"A6",
-          "Pre-trained Mars is better than Mars that is not, and its agent needs 13 % less time",
+          "Pre-trained Mars is better than Mars that is not, and its search takes 13 % less time",
           "Mars",
           {better(with, without, {mars_models()[2]}), better(with, without, {mars_models()[1]}),
            as_good, sooner(Measure::kMeasuredSeconds, with, without, mars_models(), 1), by_thirteen,
+           sooner(Measure::kAgentSeconds, with, without, mars_models(), 1),
            sooner(Measure::kEvaluations, with, without, mars_models(), 1)}};
 }
 
@@ -205,7 +206,7 @@ const Names& mayer_models() {
 
 Claim critical_paths() {
   return {"A8",
-          "Placing and scheduling by the critical path is up to 4 times as fast as hash and FIFO",
+          "Placing and scheduling by the critical path is faster than hash and FIFO, and than HEFT",
           "Mayer",
           {better("critical_path@pct", "hash@fifo", mayer_models()),
            better("mite@pct", "hash@fifo", mayer_models()),
@@ -213,7 +214,8 @@ Claim critical_paths() {
            better("mite@pct", "mite@fifo", mayer_models())}};
 }
 
-// Learned groups against drawn ones.
+// Learned groups against drawn ones. (Ours begin as slices, which are better than drawn groups
+// before anything is learned.)
 Claim learned_groups(const Systems& systems) {
   const Names on{"HDP: Inception-V3", "HDP: NMT, 2 layers"};
   return {"HDP groups",
@@ -297,8 +299,8 @@ std::vector<Claim> claims(Version version) {
                          post_and_spotlight(systems),
                          fewer_placements(systems),
                          gdp_against_hdp(systems),
-                         pre_training(systems),
-                         learned_groups(systems)};
+                         pre_training(systems)};
+  if (version == Version::kPaper) all.push_back(learned_groups(systems));
   if (version == Version::kEmplace) all.push_back(critical_paths());
   return all;
 }

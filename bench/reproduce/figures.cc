@@ -29,11 +29,12 @@ void plot(const std::string& path, const std::string& script, int width, int hei
   const std::string unfinished = path + ".unfinished";
   std::FILE* gnuplot = ::popen("gnuplot", "w");
   if (gnuplot == nullptr) fail_input("{}: gnuplot cannot be started", path);
-  fmt::print(gnuplot,
-             "set terminal svg size {},{} dynamic font 'sans-serif,12' background 'white'\n"
-             "set output '{}'\nset border 3 lc rgb '#888888'\nset tics nomirror\n"
-             "set grid ytics lc rgb '#dddddd'\n{}\nunset output\n",
-             width, height, unfinished, script);
+  fmt::print(
+      gnuplot,
+      "set terminal svg size {},{} dynamic noenhanced font 'sans-serif,12' background 'white'\n"
+      "set output '{}'\nset border 3 lc rgb '#888888'\nset tics nomirror\n"
+      "set grid ytics lc rgb '#dddddd'\n{}\nunset output\n",
+      width, height, unfinished, script);
   if (::pclose(gnuplot) != 0) {
     std::filesystem::remove(unfinished);
     fail_input("{}: gnuplot failed; is it installed?", path);
@@ -43,7 +44,6 @@ void plot(const std::string& path, const std::string& script, int width, int hei
 
 std::string quoted(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');
-  std::replace(text.begin(), text.end(), '_', '-');
   return '"' + text + '"';
 }
 
@@ -80,7 +80,7 @@ void draw_grid(const Grid& grid, Version version, const Evidence& evidence,
   data += "END\n";
   std::string script = data;
   script += fmt::format(
-      "set title {}\nset ylabel 'step, over the row'\"'\"'s best'\nset style data histograms\n"
+      "set title {}\nset ylabel 'step over the least of its row'\nset style data histograms\n"
       "set style histogram clustered gap 2\nset style fill solid 0.85 noborder\n"
       "set yrange [0:*]\nset key outside right top\nset xtics rotate by -12\nplot ",
       quoted(fmt::format("{} ({})", grid.text, to_string(version))));

@@ -121,6 +121,7 @@ LearningRun run(const Stage& stage, const RunKey& key) {
   LearningRun result;
   const ThreadClock clock;
   double steps_seconds = 0;
+  std::size_t timed = 0;  // points of the history whose round has ended
   const auto listening = context.incumbent().listen([&](const Incumbent& incumbent) {
     const auto value = incumbent.value();
     if (!value) return;
@@ -131,6 +132,11 @@ LearningRun run(const Stage& stage, const RunKey& key) {
                               clock.seconds() + steps_seconds, value->step, value->fits()});
   });
   context.learning().on_round = [&](const TrainingPoint& point) {
+    // What was found in this round had waited for all of its placements.
+    for (; timed < result.history.size(); ++timed) {
+      result.history[timed].measured_seconds =
+          result.history[timed].agent_seconds + point.simulated_seconds;
+    }
     steps_seconds = point.simulated_seconds;
     result.groups_used = point.groups_used.value_or(0);
     result.policy_seconds += point.policy_seconds;
@@ -146,7 +152,7 @@ LearningRun run(const Stage& stage, const RunKey& key) {
   result.evaluations = found.evaluations;
   result.seconds = found.seconds;
   result.agent_seconds = clock.seconds();
-  result.measured_seconds = result.agent_seconds + steps_seconds;
+  if (steps_seconds > 0) result.measured_seconds = result.agent_seconds + steps_seconds;
   return result;
 }
 

@@ -54,7 +54,8 @@ struct LearningRun {
   // Processor time of the thread that the placer runs on: of a placer that learns, all but the
   // evaluations, whatever else the machine does.
   double agent_seconds = 0;
-  // The agent's time and what its placements would take to measure (TrainingPoint).
+  // The agent's time and what its placements would take to measure (TrainingPoint); 0 of placers
+  // that do not learn.
   double measured_seconds = 0;
   // In the last round, where the placer learns groups; else 0.
   double groups_used = 0;

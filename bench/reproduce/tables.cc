@@ -90,11 +90,12 @@ std::string statements_table(const Claim& claim, Version version, const Evidence
       "| statement | on | ratio of | measured, 95 % interval | claimed | verdict |\n"
       "|---|---|---|---|---|---|\n";
   for (const Statement& statement : claim.statements) {
-    const bool ran = evidence.has(statement);
+    const auto ratio =
+        evidence.has(statement) ? evidence.ratio(statement) : std::optional<Interval>();
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", statement.text,
                         fmt::join(statement.workloads, ", "), measure_name(statement.measure),
-                        ran ? format_interval(evidence.ratio(statement)) : "",
-                        format_claimed(statement), to_string(verdict_of(statement, evidence)));
+                        ratio ? format_interval(*ratio) : "", format_claimed(statement),
+                        to_string(verdict_of(statement, evidence)));
   }
   return text;
 }
@@ -175,7 +176,7 @@ std::string result_row(const Evidence& evidence, const std::string& name,
                      name, placer, format_interval(geometric_interval(logarithms)),
                      *std::min_element(times.begin(), times.end()), fitting, evidence.seeds(),
                      seconds, best_after,
-                     measured > seconds ? fmt::format("{:.2f}", measured / 3600) : "",
+                     measured > 0 ? fmt::format("{:.2f}", measured / 3600) : "",
                      pays_off(evidence, name, evidence.run(name, placer, 1)),
                      groups > 0 ? fmt::format("{:.0f}", groups) : "");
 }

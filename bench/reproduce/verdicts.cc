@@ -86,19 +86,17 @@ double Evidence::log_ratio(const Statement& statement, const std::string& name, 
                   reached(statement.measure, name, statement.right, seed, target));
 }
 
-bool Evidence::ever_fits(const std::string& name, const std::string& placer) const {
+bool Evidence::always_fits(const std::string& name, const std::string& placer) const {
   for (int seed = 1; seed <= seeds_; ++seed) {
-    if (run(name, placer, seed).fits) return true;
+    if (!run(name, placer, seed).fits) return false;
   }
-  return false;
+  return true;
 }
 
-Interval Evidence::ratio(const Statement& statement) const {
+std::optional<Interval> Evidence::ratio(const Statement& statement) const {
   for (const std::string& name : statement.workloads) {
     // The stand-in for "nothing fits" must not decide.
-    if (!ever_fits(name, statement.left) || !ever_fits(name, statement.right)) {
-      return {.mean = 1, .low = 0, .high = std::numeric_limits<double>::infinity()};
-    }
+    if (!always_fits(name, statement.left) || !always_fits(name, statement.right)) return {};
   }
   std::vector<double> by_seed;
   for (int seed = 1; seed <= seeds_; ++seed) {
@@ -109,7 +107,9 @@ Interval Evidence::ratio(const Statement& statement) const {
   return geometric_interval(by_seed);
 }
 
-Verdict judge(const Statement& statement, const Interval& ratio) {
+Verdict judge(const Statement& statement, const std::optional<Interval>& measured) {
+  if (!measured) return Verdict::kUnclear;
+  const Interval& ratio = *measured;
   if (ratio.low >= statement.least && ratio.high < statement.most) return Verdict::kReproduced;
   if (ratio.low >= statement.most || ratio.high < statement.least) return Verdict::kNotReproduced;
   return Verdict::kUnclear;
@@ -119,10 +119,10 @@ Verdict judge(const std::vector<Verdict>& statements) {
   const auto any = [&](Verdict verdict) {
     return std::find(statements.begin(), statements.end(), verdict) != statements.end();
   };
-  for (const Verdict verdict : {Verdict::kNotReproduced, Verdict::kUnclear, Verdict::kReproduced}) {
+  for (const Verdict verdict : {Verdict::kNotReproduced, Verdict::kNotRun, Verdict::kUnclear}) {
     if (any(verdict)) return verdict;
   }
-  return Verdict::kNotRun;
+  return Verdict::kReproduced;
 }
 
 }  // namespace emplace::bench

@@ -37,10 +37,11 @@ class Evidence {
   // In step times on one device; by seed.
   std::vector<double> step_times(const std::string& workload, const std::string& placer) const;
   // Of left's measure over right's, in the geometric mean over the workloads.
-  Interval ratio(const Statement& statement) const;
+  // Nothing where some run of either found nothing that fits.
+  std::optional<Interval> ratio(const Statement& statement) const;
 
  private:
-  bool ever_fits(const std::string& name, const std::string& placer) const;
+  bool always_fits(const std::string& name, const std::string& placer) const;
   double step_time(const std::string& workload, const std::string& placer, int seed) const;
   // How far the run was when it was as good as that, in step times on one device.
   double reached(Measure measure, const std::string& workload, const std::string& placer, int seed,
@@ -54,8 +55,8 @@ class Evidence {
 };
 
 // Reproduced where the interval is within what is claimed, not where it is outside.
-Verdict judge(const Statement& statement, const Interval& ratio);
-// Of a claim: the worst of its statements'; what has not run does not count.
+Verdict judge(const Statement& statement, const std::optional<Interval>& measured);
+// Of a claim: the worst of its statements'.
 Verdict judge(const std::vector<Verdict>& statements);
 
 }  // namespace emplace::bench

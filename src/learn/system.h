@@ -43,12 +43,13 @@ struct PpoAndCrossEntropySettings {
 using LearnerSettings =
     std::variant<ReinforceSettings, PpoSettings, CrossEntropySettings, PpoAndCrossEntropySettings>;
 
-// REINFORCE in place of PPO with all that the two have in common.
+// REINFORCE in place of PPO with all that the two have in common, its baseline's beginning included.
 inline ReinforceSettings reinforce_as(const PpoSettings& ppo) {
   return {.batch = ppo.batch,
           .optimizer = ppo.optimizer,
           .cost = ppo.cost,
           .baseline_decay = ppo.baseline_decay,
+          .baseline_begins_at_signal = false,
           .entropy_weight = ppo.entropy_weight};
 }
 

@@ -7,6 +7,7 @@
 // clip of 0.2, a rate of 3e-4 and an entropy's weight of 1e-3. What the network is told of an op
 // and what does not fit are not described: types and shapes, and a fixed bad value, are our choice.
 #include "placers/learned/support/gdp_options.h"
+#include "placers/learned/support/hdp_options.h"
 
 namespace emplace {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 constexpr double kFrozenEntropy = 2;
 
 enum class Design { kMars, kGrouperPlacer, kEncoderPlacer };
-
-// HDP's network as published; what it explores with is PPO's.
-learn::GrouperPlacerSettings published_grouper_placer() {
-  return {.first_groups = learn::FirstGroups::kWeights, .decoder_sees_group = false, .blocks = 0};
-}
 
 struct MarsOptions : GeneralOptions {
   Design design = Design::kMars;
@@ -124,25 +120,26 @@ class Mars final : public Placer {
   }
 
  private:
+  // A system's own options, as we have them or as published.
+  template <class Settings>
+  Settings rival(const OptionSchema<Settings>& schema) const {
+    return schema.read({{"preset", options_.published_rivals ? "paper" : "emplace"}});
+  }
+
   learn::PolicySettings policy() const {
-    const learn::SegmentSequenceSettings& network = options_.network;
     switch (options_.design) {
       case Design::kGrouperPlacer: {
-        learn::GrouperPlacerSettings settings =
-            options_.published_rivals ? published_grouper_placer()
-                                      : learn::GrouperPlacerSettings{.width = network.width};
-        settings.noisy_rounds = 0;
+        learn::GrouperPlacerSettings settings = rival(hdp_schema()).network;
+        settings.noisy_rounds = 0;  // PPO explores in its own way
         settings.shards = 2;
         return settings;
       }
-      case Design::kEncoderPlacer: {
-        const OptionSchema<GdpOptions> gdp = gdp_schema();
-        return gdp.read({{"preset", options_.published_rivals ? "paper" : "emplace"}}).network;
-      }
+      case Design::kEncoderPlacer:
+        return rival(gdp_schema()).network;
       case Design::kMars:
         break;
     }
-    return network;
+    return options_.network;
   }
 
   Options options_;

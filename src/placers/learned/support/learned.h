@@ -24,7 +24,8 @@ template <class Options>
 OptionSchema<Options> with_learned_options(OptionSchema<Options> schema) {
   return std::move(schema)
       .choice("warm_start", &Options::warm_start, {"none", "given", "expert", "auto"},
-              "A placement that the policy imitates before it learns: one that is given, or a placer's.")
+              "A placement that the policy imitates before it learns: one that is given, or a "
+              "placer's.")
       .flag("polish", &Options::polish,
             "Spend the last fifth of the budget on a local search from the best placement.");
 }
