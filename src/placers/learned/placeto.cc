@@ -31,16 +31,15 @@ class Placeto final : public Placer {
                             {"colocrl", UnitsOf::kColocRl},
                             {"learned", UnitsOf::kLearned}},
                            "Groups of ops as they exchange most, by ColocRL's rules first, or by a "
-                           "grouper "
-                           "that is taught together with the placer (the authors' future work).")
+                           "grouper that is taught together with the placer (the authors' future "
+                           "work).")
                    .choice("start", of(&Episodes::start),
                            {{"random", EpisodeStart::kRandom},
                             {"zero", EpisodeStart::kZero},
                             {"best", EpisodeStart::kBest},
                             {"given", EpisodeStart::kGiven}},
                            "Where episodes begin: anywhere, on one device, at the best so far, or "
-                           "at the "
-                           "warm start's or --start's placement.")
+                           "at a given or warm start's placement.")
                    .choice("reward", of(&Episodes::reward),
                            {{"improvement", EpisodeReward::kImprovement},
                             {"terminal", EpisodeReward::kTerminal},
