@@ -230,7 +230,7 @@ Grid mars_table(const Systems& systems) {
           "Mars",
           mars_models(),
           {{"human", "expert"},
-           {"GPU only", "single"},
+           {"GPU only", "single(device=0)"},
            {"grouper-placer", systems("mars", "design=grouper_placer")},
            {"encoder-placer", systems("mars", "design=encoder_placer")},
            {"Mars", systems("mars")},

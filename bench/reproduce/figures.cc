@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 
+#include "io/file.h"
+
 namespace emplace::bench {
 namespace {
 
@@ -153,17 +155,32 @@ void draw_curves(const std::string& key, Version version, const Entrants& entran
 
 void draw_figures(const Program& program, const Evidence& evidence, const std::string& folder) {
   std::filesystem::create_directories(folder);
+  std::string page =
+      "# Figures: the papers' claims\n\nDrawn by `build/bench/reproduce --figures`. Curves are the "
+      "best step so far, over that of one device; the median of the seeds. [What was "
+      "found](../../reproduction.md).\n";
+  const auto show = [&](const std::string& title, const std::string& file) {
+    if (!std::filesystem::exists(fmt::format("{}/{}", folder, file))) return;
+    page += fmt::format("\n## {}\n![{}]({})\n", title, title, file);
+  };
   for (const Part& part : program) {
+    const auto curves = [&](const std::string& key, const Entrants& entrants) {
+      draw_curves(key, part.version, entrants, evidence, folder);
+      show(fmt::format("{}, {}: learning curves", key, to_string(part.version)),
+           file_name(key, part.version) + "-curves.svg");
+    };
     for (const Grid& grid : part.grids) {
       draw_grid(grid, part.version, evidence, folder);
-      draw_curves(grid.key, part.version, entrants_of({{part.version, {}, {grid}}}), evidence,
-                  folder);
+      show(fmt::format("{}, {}", grid.key, to_string(part.version)),
+           file_name(grid.key, part.version) + ".svg");
+      // More lines than these nobody can tell apart.
+      if (grid.columns.size() <= 6) curves(grid.key, entrants_of({{part.version, {}, {grid}}}));
     }
     for (const Claim& claim : part.claims) {
-      draw_curves(claim.key, part.version, entrants_of({{part.version, {claim}, {}}}), evidence,
-                  folder);
+      curves(claim.key, entrants_of({{part.version, {claim}, {}}}));
     }
   }
+  write_file(fmt::format("{}/README.md", folder), page);
 }
 
 }  // namespace emplace::bench
