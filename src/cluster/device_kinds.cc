@@ -176,8 +176,7 @@ std::vector<DeviceKind> make_kinds() {
       cpu("cpu16"),
       cpu("cpu-haswell18", avx2(18, 1.9), 68.3, 64,
           "computed for an 18-core Xeon E5-2699 v3: 32 float32 operations per core and cycle at "
-          "its "
-          "AVX base of 1.9 GHz; 4 channels of DDR4-2133; memory assumed"),
+          "its AVX base of 1.9 GHz; 4 channels of DDR4-2133; memory assumed"),
       cpu("cpu-broadwell8", avx2(8, 2.2), 76.8, 64,
           "computed for 8 cores of a Xeon E5 v4 at 2.2 GHz, as rented: 32 float32 operations per "
           "core and cycle; 4 channels of DDR4-2400; memory assumed"),

@@ -45,9 +45,9 @@ class Merger {
   bool merge(UnitId a, UnitId b, const SetLimits& limits);
   // The neighbour that it exchanges most with and may be merged with; the shorter of equals.
   bool merge_with_nearest(UnitId set, const SetLimits& limits);
-  // Sets whose groups all find room in others are taken apart, the shortest first, until there are
-  // `most_units`: a group joins the set that it exchanges most with of those that have room, or
-  // else the shortest. Not where sets are to be acyclic.
+  // Sets are taken apart, the shortest first, until there are `most_units`: a group joins the set
+  // that it exchanges most with of those that have room, or else the shortest. A set of which a
+  // group finds no room keeps what is left. Not where sets are to be acyclic.
   void dissolve(std::int64_t most_units, const SetLimits& limits);
 
   // By group.

@@ -68,8 +68,7 @@ class Placeto final : public Placer {
                            "Of placements: in times of all ops one by one, or in seconds.")
                    .real("penalty", of(&Episodes::runtime, &Runtime::penalty), 0, 1e6,
                          "For lacking the smallest device's memory, or for a lacking GB where "
-                         "costs are in "
-                         "seconds.")
+                         "costs are in seconds.")
                    .real("cap", of(&Episodes::runtime, &Runtime::cap), 0.01, 1e6,
                          "On time and penalty, in the unit of costs.")
                    .flag("count_stays", of(&Episodes::count_stays),
