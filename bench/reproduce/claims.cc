@@ -226,7 +226,7 @@ Claim learned_groups(const Systems& systems) {
 
 Grid mars_table(const Systems& systems) {
   return {"Mars's table",
-          "Step times of three models under six placements (slides' table)",
+          "Step times of three models under six placements",
           "Mars",
           mars_models(),
           {{"human", "expert"},
