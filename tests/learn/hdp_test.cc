@@ -80,13 +80,14 @@ TEST(Hdp, begins_with_any_groups_in_its_papers_settings) {
 TEST(Hdp, has_its_papers_settings_as_a_preset) {
   std::vector<std::string> differing;
   for (const OptionInfo& option : all_placers().info("hdp").options) {
-    if (!option.paper.empty()) differing.push_back(option.name + "=" + option.paper);
+    ASSERT_FALSE(option.paper.empty()) << option.name;
+    if (option.paper != option.default_value) differing.push_back(option.name + "=" + option.paper);
   }
-  EXPECT_THAT(differing,
-              ::testing::IsSupersetOf({"features=types_and_shapes", "first_groups=weights",
-                                       "blocks=0", "sees_group=false", "samples=4", "lr=0.1",
-                                       "lr_decay=0.95", "grouper_clip=0", "mask_after=500",
-                                       "shortage=signal", "noisy_rounds=750", "width=512"}));
+  EXPECT_THAT(differing, ::testing::UnorderedElementsAre(
+                             "preset=paper", "features=types_and_shapes", "first_groups=weights",
+                             "blocks=0", "sees_group=false", "samples=4", "lr=0.1", "lr_decay=0.95",
+                             "grouper_lr=0", "grouper_clip=0", "mask_after=500", "shortage=signal",
+                             "noisy_rounds=750", "width=512"));
 }
 
 }  // namespace

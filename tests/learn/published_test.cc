@@ -1,5 +1,6 @@
 // Systems as their papers have them run, and differ from ours in what they say.
-#include <algorithm>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,19 @@ class Published : public testing::TestWithParam<const char*> {
     budget.evaluations = evaluations;
     return run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec)}, budget);
   }
+
+  // The mean cost of every round.
+  static std::vector<double> costs_of(const std::string& spec) {
+    PlaceContext context(two_branches());
+    std::vector<double> costs;
+    context.learning().on_round = [&](const TrainingPoint& point) {
+      costs.push_back(point.mean_cost);
+    };
+    Budget budget;
+    budget.evaluations = 200;
+    run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec)}, budget);
+    return costs;
+  }
 };
 
 TEST_P(Published, runs_with_the_papers_settings) {
@@ -42,8 +56,12 @@ TEST_P(Published, runs_with_the_papers_settings) {
   EXPECT_EQ(found.evaluation.step, 310'000) << "each branch on a device of its own";
 }
 
-TEST_P(Published, options_beside_the_preset_take_precedence) {
-  EXPECT_NO_THROW(place(std::string(GetParam()) + "(preset=paper,lr=0.01)", 30));
+TEST_P(Published, learns_otherwise_than_ours) {
+  const std::string key = GetParam();
+  const std::vector<double> paper = costs_of(key + "(preset=paper)");
+  ASSERT_FALSE(paper.empty());
+  EXPECT_EQ(paper, costs_of(key + "(preset=paper)"));
+  EXPECT_NE(paper, costs_of(key));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Published, testing::Values("colocrl", "placeto", "post", "spotlight"),
