@@ -9,6 +9,7 @@ target_link_libraries(emplace_torch PUBLIC emplace PRIVATE ${TORCH_LIBRARIES} ${
                       fmt::fmt-header-only $<BUILD_INTERFACE:emplace_warnings>)
 target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition $<$<CONFIG:Release>:-O3>)
 target_precompile_headers(emplace_torch PRIVATE src/learn/nn/torch.h)
+emplace_unity(emplace_torch 8)
 set_target_properties(emplace_torch PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
                       INSTALL_RPATH $ORIGIN)
 include(cmake/policies.cmake)
@@ -19,3 +20,4 @@ add_library(emplace_exec OBJECT EXCLUDE_FROM_ALL ${exec_sources})
 target_include_directories(emplace_exec PRIVATE src include)
 target_link_libraries(emplace_exec PRIVATE ${TORCH_LIBRARIES} fmt::fmt-header-only emplace_warnings)
 target_precompile_headers(emplace_exec PRIVATE src/learn/nn/torch.h)
+emplace_unity(emplace_exec 8)

@@ -24,6 +24,11 @@ target_link_libraries(emplace_private INTERFACE fmt::fmt Threads::Threads simdjs
                       PkgConfig::ISAL emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb)
 target_compile_options(emplace_private INTERFACE -fno-semantic-interposition)
 
+# emplace_unity(TARGET BATCH): what costs most to compile is what headers bring, so files share it.
+function(emplace_unity target batch)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${EMPLACE_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
+endfunction()
+
 function(emplace_rooms variable)
   set(found)
   foreach(room IN LISTS ARGN)
@@ -54,6 +59,13 @@ foreach(part emplace_fast emplace_light emplace_other)
   target_link_libraries(${part} PRIVATE emplace_private emplace_warnings)
   target_precompile_headers(${part} PRIVATE cmake/precompiled.h)
 endforeach()
+
+foreach(part emplace_fast emplace_light emplace_other)
+  emplace_unity(${part} 6)
+endforeach()
+# The hottest code, which stays as it is compiled; and files that are alike and name things alike.
+emplace_rooms(separate_sources sim placers/local placers/common placers/search)
+set_source_files_properties(${separate_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 add_library(emplace SHARED)
 target_link_libraries(emplace PRIVATE emplace_fast emplace_light emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})

@@ -19,7 +19,7 @@ namespace emplace {
 namespace {
 
 // More classes than this are lumped together into one, as fast as the fastest of them for each op.
-constexpr std::size_t kMostClasses = 4;
+constexpr std::size_t kMostDeviceClasses = 4;
 
 bool alike(const Problem& problem, DeviceId a, DeviceId b) {
   const Device& one = problem.cluster().device(a);
@@ -90,7 +90,7 @@ class BoundDagMaker {
   };
 
   void find_classes() {
-    classes_ = classes_of_devices(problem_, kMostClasses);
+    classes_ = classes_of_devices(problem_, kMostDeviceClasses);
     lumped_ = classes_.empty();
     dag_.lumped_ = lumped_;
     if (lumped_) {

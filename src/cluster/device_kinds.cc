@@ -61,14 +61,15 @@ constexpr Peaks kV100{.float64 = 7.8, .float32 = 15.7, .float16 = 125};
 // No published board: 16 cores with two AVX-512 FMA units each, at 2.5 GHz under such load, make
 // 16 * 64 * 2.5e9 float32 operations per second, half as many in float64 and four times as many in
 // int8 (VNNI). 16-bit floats are computed in float32. Eight channels of DDR4-3200.
-constexpr Peaks kCpu{
+constexpr Peaks kCpuPeaks{
     .float64 = 1.28, .float32 = 2.56, .float16 = 2.56, .bfloat16 = 2.56, .int8 = 10.24};
 constexpr const char* kCpuSource =
     "computed for a 16-core Ice Lake server: 64 float32 operations per core and cycle at 2.5 GHz; "
     "8 channels of DDR4-3200";
 
-DeviceKind cpu(const char* name, const Peaks& peaks = kCpu, double gigabytes_per_second = 204.8,
-               Bytes gib = 64, const char* source = kCpuSource) {
+DeviceKind cpu(const char* name, const Peaks& peaks = kCpuPeaks,
+               double gigabytes_per_second = 204.8, Bytes gib = 64,
+               const char* source = kCpuSource) {
   DeviceKind result = kind(name, peaks, gigabytes_per_second, gib, source);
   result.launch_us = kCpuLaunch;
   result.curves = cpu_curves();

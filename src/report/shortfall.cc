@@ -17,15 +17,15 @@ namespace {
 // How many devices of the short ones' kind would hold what those of that kind hold now.
 std::string advise_on_count(const Assessment& assessment) {
   const Cluster& cluster = assessment.problem().cluster();
-  struct Kind {
+  struct KindCount {
     Bytes used = 0;
     std::int64_t count = 0;
     Bytes capacity = kUnlimited;  // the least of the short ones
   };
-  std::map<std::string, Kind> kinds;
+  std::map<std::string, KindCount> kinds;
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
     const Device& device = cluster.device(id);
-    Kind& kind = kinds[device.kind];
+    KindCount& kind = kinds[device.kind];
     kind.used += assessment.used(id);
     kind.count += 1;
     if (assessment.used(id) > device.memory) kind.capacity = std::min(kind.capacity, device.memory);

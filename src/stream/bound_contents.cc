@@ -25,7 +25,7 @@ namespace emplace {
 namespace {
 
 constexpr int kMaxRounds = 30;  // what follows after them is left to the tables
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
 
 // Shrinks the items of one class to units until nothing more follows from the limit.
 class Shrinking {
@@ -34,10 +34,10 @@ class Shrinking {
       : model_(model), class_(device_class), limit_(limit), sets_(model.num_items()) {}
 
   void unite(std::uint32_t a, std::uint32_t b) { sets_.unite(a, b); }
-  // Of the item's set; kNone where it cannot be held. Once settled.
+  // Of the item's set; kNowhere where it cannot be held. Once settled.
   std::uint32_t representative(std::uint32_t item) {
     const std::uint32_t set = sets_.find(item);
-    return forbidden(set) ? kNone : set;
+    return forbidden(set) ? kNowhere : set;
   }
 
   void settle() {

@@ -18,6 +18,7 @@
 #include "base/rng.h"
 
 #include "placer/linked_devices.h"
+
 #include "stream/anneal.h"
 #include "stream/chain.h"
 #include "stream/coarsen.h"
@@ -56,21 +57,6 @@ constexpr int kMostLog2Power = 10;
 double random_factor(Rng& rng, double spread) {
   return std::exp(spread * (rng.uniform() - 0.5));
 }
-
-// One multilevel annealing.
-struct Task {
-  enum class Kind { kFill, kChain, kImprove, kCombine };
-
-  Kind kind = Kind::kFill;
-  Rng rng{0};
-  double effort = 1;
-  std::int64_t allowance = 0;   // moves
-  std::vector<DeviceId> start;  // kImprove, kCombine
-  std::vector<DeviceId> other;  // kCombine
-
-  StreamMember result = {};
-  std::int64_t moves = 0;
-};
 
 }  // namespace
 
@@ -123,6 +109,21 @@ class StreamSearch::Rounds {
   }
 
  private:
+  // One multilevel annealing.
+  struct Task {
+    enum class Kind { kFill, kChain, kImprove, kCombine };
+
+    Kind kind = Kind::kFill;
+    Rng rng{0};
+    double effort = 1;
+    std::int64_t allowance = 0;   // moves
+    std::vector<DeviceId> start;  // kImprove, kCombine
+    std::vector<DeviceId> other;  // kCombine
+
+    StreamMember result = {};
+    std::int64_t moves = 0;
+  };
+
   // A round's tasks see the population as it was before the round. Where their number is fixed, the
   // number of threads changes nothing.
   static std::size_t num_tasks(const Budget& budget) {

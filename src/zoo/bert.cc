@@ -12,7 +12,7 @@
 namespace emplace::zoo {
 namespace {
 
-constexpr double kEpsilon = 1e-12;
+constexpr double kBertEpsilon = 1e-12;
 
 struct Bert : StepOptions {
   Bert() {
@@ -71,7 +71,7 @@ Embedded embed(Net& net, const Bert& options) {
   const Value position =
       embedding(net, "position_embeddings", positions, options.positions, options.hidden);
   result.x = add(net, result.x, position);
-  result.x = dropout(net, layer_norm(net, "LayerNorm", result.x, kEpsilon), options.dropout);
+  result.x = dropout(net, layer_norm(net, "LayerNorm", result.x, kBertEpsilon), options.dropout);
   return result;
 }
 
@@ -79,7 +79,7 @@ Embedded embed(Net& net, const Bert& options) {
 Value output(Net& net, const Value& x, const Value& residual, const Bert& options) {
   const auto scope = net.scope("output");
   const Value y = dropout(net, linear(net, "dense", x, options.hidden), options.dropout);
-  return layer_norm(net, "LayerNorm", add(net, y, residual), kEpsilon);
+  return layer_norm(net, "LayerNorm", add(net, y, residual), kBertEpsilon);
 }
 
 Value self_attention(Net& net, const Value& x, const Bert& options) {
@@ -117,7 +117,7 @@ Value masked_lm_loss(Net& net, const Value& x, const Value& words, const Bert& o
   {
     const auto transform = net.scope("transform");
     y = gelu(net, linear(net, "dense", x, options.hidden));
-    y = layer_norm(net, "LayerNorm", y, kEpsilon);
+    y = layer_norm(net, "LayerNorm", y, kBertEpsilon);
   }
   Value logits;
   if (options.tied) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 
 #include "zoo/family.h"
+#include "zoo/image_model.h"
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -34,11 +35,11 @@ struct Cifar10 : FamilyOptions {
   }
 };
 
-enum class Operation { kIdentity, kSeparable3, kSeparable5, kAveragePool, kMaxPool };
+enum class CellOperation { kIdentity, kSeparable3, kSeparable5, kAveragePool, kMaxPool };
 
 struct Branch {
   std::size_t input = 0;  // 0 and 1: the cells before; 2 and on: nodes
-  Operation operation = Operation::kIdentity;
+  CellOperation operation = CellOperation::kIdentity;
 };
 
 struct Node {
@@ -47,12 +48,12 @@ struct Node {
 };
 
 std::vector<Node> draw_cell(Rng rng, std::int64_t nodes) {
-  static constexpr Operation kOperations[] = {Operation::kIdentity, Operation::kSeparable3,
-                                              Operation::kSeparable5, Operation::kAveragePool,
-                                              Operation::kMaxPool};
+  static constexpr CellOperation kOperations[] = {
+      CellOperation::kIdentity, CellOperation::kSeparable3, CellOperation::kSeparable5,
+      CellOperation::kAveragePool, CellOperation::kMaxPool};
   const auto draw = [&](std::size_t before) {
     const std::size_t input = rng.below(before);
-    return Branch{input, rng.pick<Operation>(kOperations)};
+    return Branch{input, rng.pick<CellOperation>(kOperations)};
   };
   std::vector<Node> cell;
   for (std::size_t i = 0; i < static_cast<std::size_t>(nodes); ++i) {
@@ -60,11 +61,6 @@ std::vector<Node> draw_cell(Rng rng, std::int64_t nodes) {
     cell.push_back({left, draw(i + 2)});
   }
   return cell;
-}
-
-Value relu_conv_bn(Net& net, std::string_view name, const Value& x, std::int64_t filters) {
-  const auto scope = net.scope(name);
-  return batch_norm(net, "bn", conv_layer(net, "conv", relu(net, x), filters, same(1)));
 }
 
 // Half the size: every other pixel through one convolution, those beside them through another.
@@ -90,19 +86,19 @@ Value separable(Net& net, Value x, std::int64_t kernel, std::int64_t stride) {
   return x;
 }
 
-Value run_branch(Net& net, std::string_view name, const Value& x, Operation operation,
+Value run_branch(Net& net, std::string_view name, const Value& x, CellOperation operation,
                  std::int64_t stride) {
   const auto scope = net.scope(name);
   switch (operation) {
-    case Operation::kIdentity:
+    case CellOperation::kIdentity:
       return stride == 1 ? x : reduce_size(net, "reduce", x, x.dim(1));
-    case Operation::kSeparable3:
+    case CellOperation::kSeparable3:
       return separable(net, x, 3, stride);
-    case Operation::kSeparable5:
+    case CellOperation::kSeparable5:
       return separable(net, x, 5, stride);
-    case Operation::kAveragePool:
+    case CellOperation::kAveragePool:
       return average_pool(net, x, same(3, stride));
-    case Operation::kMaxPool:
+    case CellOperation::kMaxPool:
       return max_pool(net, x, same(3, stride));
   }
   return x;

@@ -20,7 +20,7 @@ Value conv_relu(Net& net, std::string_view name, const Value& x) {
   return relu(net, conv_layer(net, name, x, 64, same(5), true));
 }
 
-Value pool(Net& net, std::string_view name, const Value& x) {
+Value halve(Net& net, std::string_view name, const Value& x) {
   const auto scope = net.scope(name);
   return max_pool(net, x, same_padding(x.dim(2), 3, 2));
 }
@@ -34,8 +34,8 @@ Value local_norm(Net& net, std::string_view name, const Value& x) {
 
 void build(Net& net, const CifarCnn& options) {
   Value x = input_images(net, options);
-  x = local_norm(net, "norm1", pool(net, "pool1", conv_relu(net, "conv1", x)));
-  x = pool(net, "pool2", local_norm(net, "norm2", conv_relu(net, "conv2", x)));
+  x = local_norm(net, "norm1", halve(net, "pool1", conv_relu(net, "conv1", x)));
+  x = halve(net, "pool2", local_norm(net, "norm2", conv_relu(net, "conv2", x)));
   x = relu(net, linear(net, "local3", reshape(net, x, {options.batch, -1}), 384));
   x = relu(net, linear(net, "local4", x, 192));
   image_loss(net, linear(net, "softmax_linear", x, options.classes));

@@ -20,7 +20,7 @@
 namespace emplace::zoo {
 namespace {
 
-constexpr double kEpsilon = 1e-5;
+constexpr double kRmsEpsilon = 1e-5;
 
 struct MixtureOfExperts : StepOptions {
   MixtureOfExperts() {
@@ -160,13 +160,13 @@ void build(Net& net, const MixtureOfExperts& options) {
     x = embedding(net, "embed_tokens", ids, options.vocabulary, options.hidden);
     for (std::int64_t i = 0; i < options.layers; ++i) {
       const auto at = net.scope("layers", i);
-      const Value normed = rms_norm(net, "input_layernorm", x, kEpsilon);
+      const Value normed = rms_norm(net, "input_layernorm", x, kRmsEpsilon);
       x = add(net, x, grouped_attention(net, "self_attn", normed, attention));
       const Value tokens = reshape(net, x, {-1, options.hidden});
-      const Value branch = rms_norm(net, "post_attention_layernorm", tokens, kEpsilon);
+      const Value branch = rms_norm(net, "post_attention_layernorm", tokens, kRmsEpsilon);
       x = reshape(net, mixture(net, branch, tokens, zeros, options), x.shape);
     }
-    x = rms_norm(net, "norm", x, kEpsilon);
+    x = rms_norm(net, "norm", x, kRmsEpsilon);
   }
   classification_loss(net, linear(net, "lm_head", x, options.vocabulary, false), labels);
 }

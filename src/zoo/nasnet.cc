@@ -8,7 +8,7 @@
 namespace emplace::zoo {
 namespace {
 
-constexpr double kEpsilon = 1e-3;
+constexpr double kNasnetEpsilon = 1e-3;
 
 struct NasNet : ImageOptions {
   std::int64_t layers = 12;
@@ -58,7 +58,7 @@ Value separable(Net& net, std::string_view name, const Value& input, std::int64_
     depthwise.groups = x.dim(1);
     x = conv_layer(net, fmt::format("depthwise_{}", layer), relu(net, x), x.dim(1), depthwise);
     x = conv_layer(net, fmt::format("pointwise_{}", layer), x, filters, {});
-    x = batch_norm(net, fmt::format("bn_{}", layer), x, kEpsilon);
+    x = batch_norm(net, fmt::format("bn_{}", layer), x, kNasnetEpsilon);
   }
   return x;
 }
@@ -86,15 +86,15 @@ Values normal_sums(Net& net, const Value& h, const Value& p, std::int64_t filter
 // What was before the input, as large and as wide as the cell wants it.
 Value adjust(Net& net, const Value& previous, const Value& x, std::int64_t filters) {
   if (previous.dim(2) != x.dim(2)) {
-    return factorized_reduction(net, "prev", previous, filters, kEpsilon);
+    return factorized_reduction(net, "prev", previous, filters, kNasnetEpsilon);
   }
   if (previous.dim(1) == filters) return previous;
-  return relu_conv_bn(net, "prev", previous, filters, {}, kEpsilon);
+  return relu_conv_bn(net, "prev", previous, filters, {}, kNasnetEpsilon);
 }
 
 Value normal_cell(Net& net, const Value& x, const Value& previous, std::int64_t filters) {
   const Value p = adjust(net, previous, x, filters);
-  const Value h = relu_conv_bn(net, "beginning", x, filters, {}, kEpsilon);
+  const Value h = relu_conv_bn(net, "beginning", x, filters, {}, kNasnetEpsilon);
   Values parts{p};
   for (const Value& sum : normal_sums(net, h, p, filters, 1)) parts.push_back(sum);
   return concat(net, parts, 1);
@@ -102,7 +102,7 @@ Value normal_cell(Net& net, const Value& x, const Value& previous, std::int64_t 
 
 // `p` is adjusted.
 Value reduction_cell(Net& net, const Value& x, const Value& p, std::int64_t filters) {
-  const Value h = relu_conv_bn(net, "beginning", x, filters, {}, kEpsilon);
+  const Value h = relu_conv_bn(net, "beginning", x, filters, {}, kNasnetEpsilon);
   const auto halved = [&](std::string_view name, const Value& from, std::int64_t kernel) {
     return separable(net, name, from, filters, kernel, 2);
   };
@@ -124,7 +124,7 @@ void classify(Net& net, const Value& x, std::int64_t classes) {
 
 Value stem_convolution(Net& net, const Value& images, std::int64_t out, std::int64_t padding) {
   const ConvShape shape{.kernel = {3}, .stride = {2}, .padding = {padding}};
-  return batch_norm(net, "conv0_bn", conv_layer(net, "conv0", images, out, shape), kEpsilon);
+  return batch_norm(net, "conv0_bn", conv_layer(net, "conv0", images, out, shape), kNasnetEpsilon);
 }
 
 void build(Net& net, const NasNet& options) {
@@ -162,9 +162,9 @@ void build(Net& net, const NasNet& options) {
 // With a stride the normal cell is the reduction cell too, and a strided convolution adjusts sizes.
 Value small_cell(Net& net, const Value& x, const Value& previous, std::int64_t filters,
                  std::int64_t stride) {
-  const Value h = relu_conv_bn(net, "beginning", x, filters, {}, kEpsilon);
+  const Value h = relu_conv_bn(net, "beginning", x, filters, {}, kNasnetEpsilon);
   const ConvShape fit{.kernel = {1}, .stride = {previous.dim(2) == x.dim(2) ? 1 : 2}};
-  const Value p = relu_conv_bn(net, "prev", previous, filters, fit, kEpsilon);
+  const Value p = relu_conv_bn(net, "prev", previous, filters, fit, kNasnetEpsilon);
   return concat(net, normal_sums(net, h, p, filters, stride), 1);
 }
 

@@ -45,9 +45,9 @@ struct T5 : StepOptions {
 };
 
 // A stack of blocks while it is built: encoder or decoder.
-class Stack {
+class T5Stack {
  public:
-  Stack(Net& net, const T5& options) : net_(net), options_(options) {}
+  T5Stack(Net& net, const T5& options) : net_(net), options_(options) {}
 
   // [1, heads, length, length], from the number of the bucket of every pair of positions.
   Value position_bias(std::int64_t length) {
@@ -99,7 +99,7 @@ class Stack {
   const T5& options_;
 };
 
-Value encode(Net& net, Stack& stack, const T5& options, const Value& embedded) {
+Value encode(Net& net, T5Stack& stack, const T5& options, const Value& embedded) {
   const auto scope = net.scope("encoder");
   const Value bias = stack.position_bias(embedded.dim(1));
   Value x = stack.drop(embedded);
@@ -111,7 +111,7 @@ Value encode(Net& net, Stack& stack, const T5& options, const Value& embedded) {
   return stack.drop(rms_norm(net, "final_layer_norm", x));
 }
 
-Value decode(Net& net, Stack& stack, const T5& options, const Value& embedded,
+Value decode(Net& net, T5Stack& stack, const T5& options, const Value& embedded,
              const Value& encoded) {
   const auto scope = net.scope("decoder");
   const std::int64_t length = embedded.dim(1);
@@ -140,7 +140,7 @@ void build(Net& net, const T5& options) {
     source_tokens = gather(net, table, source);
     target_tokens = gather(net, table, target);
   }
-  Stack stack(net, options);
+  T5Stack stack(net, options);
   const Value encoded = encode(net, stack, options, source_tokens);
   const Value decoded = decode(net, stack, options, target_tokens, encoded);
   const auto scope = net.scope("lm_head");

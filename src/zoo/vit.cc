@@ -9,7 +9,7 @@
 namespace emplace::zoo {
 namespace {
 
-constexpr double kEpsilon = 1e-6;
+constexpr double kVitEpsilon = 1e-6;
 
 struct VisionTransformer : StepOptions {
   VisionTransformer() { optimizer = "adam"; }
@@ -81,11 +81,11 @@ void build(Net& net, const VisionTransformer& options) {
     x = dropout(net, x, options.dropout);
     for (std::int64_t i = 0; i < options.layers; ++i) {
       const auto at = net.scope("layers", i);
-      const Value attended = attention(net, layer_norm(net, "ln_1", x, kEpsilon), options);
+      const Value attended = attention(net, layer_norm(net, "ln_1", x, kVitEpsilon), options);
       x = add(net, dropout(net, attended, options.dropout), x);
-      x = add(net, x, feed_forward(net, layer_norm(net, "ln_2", x, kEpsilon), options));
+      x = add(net, x, feed_forward(net, layer_norm(net, "ln_2", x, kVitEpsilon), options));
     }
-    x = layer_norm(net, "ln", x, kEpsilon);
+    x = layer_norm(net, "ln", x, kVitEpsilon);
   }
   const Value first = reshape(net, slice(net, x, 1, 0, 1), {options.batch, options.hidden});
   classification_loss(net, linear(net, "heads.head", first, options.classes), labels);

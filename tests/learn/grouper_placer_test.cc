@@ -37,7 +37,7 @@ std::shared_ptr<const Problem> hand_made() {
   return compile_timed(std::make_shared<const Graph>(std::move(builder).build()), gpu_cluster(2));
 }
 
-std::shared_ptr<const Problem> chain_of(int length, int devices) {
+std::shared_ptr<const Problem> plain_chain(int length, int devices) {
   TimedGraph graph;
   TensorId last = graph.op("op0", 1, {});
   for (int i = 1; i < length; ++i) last = graph.op("op" + std::to_string(i), 1 + i % 3, {last});
@@ -171,7 +171,7 @@ TEST(GrouperPlacer, scores_as_it_samples_with_and_without_noise) {
 }
 
 TEST(GrouperPlacer, explores_by_noise_in_the_first_rounds_alone) {
-  const auto problem = chain_of(12, 2);
+  const auto problem = plain_chain(12, 2);
   GrouperPlacerSettings settings = small();
   settings.first_groups = FirstGroups::kWeights;
   const PolicyPtr policy = policy_of(*problem, settings);
@@ -189,7 +189,7 @@ TEST(GrouperPlacer, explores_by_noise_in_the_first_rounds_alone) {
 }
 
 TEST(GrouperPlacer, begins_with_slices_of_equal_time) {
-  const auto problem = chain_of(300, 2);
+  const auto problem = plain_chain(300, 2);
   const UnitGraph units = group_by_colocation(*problem);
   const PolicyPtr policy = policy_of(*problem, small());
   Rng rng(4);
@@ -211,7 +211,7 @@ TEST(GrouperPlacer, begins_with_slices_of_equal_time) {
 }
 
 TEST(GrouperPlacer, shares_groupings_between_samples) {
-  const auto problem = chain_of(30, 2);
+  const auto problem = plain_chain(30, 2);
   GrouperPlacerSettings settings = small();
   settings.first_groups = FirstGroups::kWeights;
   const PolicyPtr policy = policy_of(*problem, settings);
@@ -230,7 +230,7 @@ TEST(GrouperPlacer, shares_groupings_between_samples) {
 }
 
 TEST(GrouperPlacer, decides_nothing_about_empty_groups) {
-  const auto problem = chain_of(4, 3);
+  const auto problem = plain_chain(4, 3);
   GrouperPlacerSettings settings = small();
   settings.groups = 4;
   const PolicyPtr policy = policy_of(*problem, settings);
@@ -258,7 +258,7 @@ TEST(GrouperPlacer, represents_placements) {
 }
 
 TEST(GrouperPlacer, makes_groups_of_runs) {
-  const auto problem = chain_of(8, 2);
+  const auto problem = plain_chain(8, 2);
   GrouperPlacerSettings settings = small();
   settings.groups = 8;
   const PolicyPtr policy = policy_of(*problem, settings);
@@ -303,7 +303,7 @@ TEST(GrouperPlacer, never_chooses_a_device_that_no_op_of_a_group_may_use) {
 }
 
 TEST(GrouperPlacer, keeps_random_groups) {
-  const auto problem = chain_of(20, 2);
+  const auto problem = plain_chain(20, 2);
   GrouperPlacerSettings settings = small();
   settings.first_groups = FirstGroups::kDrawn;
   settings.share_grouping = 1;
@@ -318,7 +318,7 @@ TEST(GrouperPlacer, keeps_random_groups) {
 }
 
 TEST(GrouperPlacer, is_told_no_more_than_is_published) {
-  const auto problem = chain_of(30, 2);
+  const auto problem = plain_chain(30, 2);
   const auto inputs_of_grouper = [&](Features features) {
     GrouperPlacerSettings settings = small();
     settings.features = features;
@@ -335,7 +335,7 @@ TEST(GrouperPlacer, is_told_no_more_than_is_published) {
 
 // A grouper can learn to put any unit into any group, whatever it began with.
 TEST(GrouperPlacer, can_leave_its_slices) {
-  const auto problem = chain_of(40, 2);
+  const auto problem = plain_chain(40, 2);
   const PolicyPtr policy = policy_of(*problem, small());
   Samples wanted = policy->actions_for(Placement(40, 0));
   for (int unit = 0; unit < 40; ++unit) wanted.actions[0][unit] = 4;
@@ -355,7 +355,7 @@ class GradientOf : public testing::TestWithParam<FirstGroups> {};
 // Of all decisions about a tiny graph: the gradient of the expected cost, summed over all outcomes,
 // equals the mean of cost x gradient of the log-probability, and a finite difference.
 TEST_P(GradientOf, is_the_expected_costs) {
-  const auto problem = chain_of(2, 2);
+  const auto problem = plain_chain(2, 2);
   GrouperPlacerSettings settings = small();
   settings.groups = 2;
   settings.first_groups = GetParam();

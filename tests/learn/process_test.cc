@@ -52,7 +52,7 @@ struct Process {
   friend bool operator==(const Process& a, const Process& b) = default;
 };
 
-std::shared_ptr<const Problem> chain() {
+std::shared_ptr<const Problem> host_problem() {
   TimedGraph graph;
   TensorId at = graph.op("op0", 50, {});
   for (int i = 1; i < 6; ++i) {
@@ -97,7 +97,7 @@ class GuestIn : public ::testing::TestWithParam<std::string> {
 TEST_P(GuestIn, leaves_the_process_as_it_was) {
   const Process before;
   ASSERT_EQ(before.tensor_threads, 3);
-  PlaceContext context(chain());
+  PlaceContext context(host_problem());
   bool learned = false;
   context.learning().on_round = [&](const TrainingPoint&) {
     learned = true;
@@ -111,7 +111,7 @@ TEST_P(GuestIn, leaves_the_process_as_it_was) {
 
 TEST_P(GuestIn, leaves_the_process_as_it_was_when_it_fails) {
   const Process before;
-  PlaceContext context(chain());
+  PlaceContext context(host_problem());
   context.learning().resume = "no checkpoint at all";
   context.learning().resume_name = "a file";
   EXPECT_THROW(place(context), Error);

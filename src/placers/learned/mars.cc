@@ -14,7 +14,7 @@ namespace {
 
 // Where all decisions together hold less, in nats, the policy has all but decided: what is left of
 // the budget is better spent on a new one.
-constexpr double kFrozenEntropy = 2;
+constexpr double kFrozenTotalEntropy = 2;
 
 enum class Design { kMars, kGrouperPlacer, kEncoderPlacer };
 
@@ -109,7 +109,7 @@ class Mars final : public Placer {
   PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
     const double frozen = options_.design == Design::kEncoderPlacer
                               ? GdpOptions::kFrozenEntropy
-                              : kFrozenEntropy / context.problem().num_groups();
+                              : kFrozenTotalEntropy / context.problem().num_groups();
     const learn::SamplingSystem system{
         .policy = policy(),
         .learner = options_.ppo,
