@@ -24,13 +24,27 @@ cmake -S "$source" -B "$folder/build" -G Ninja -D CMAKE_BUILD_TYPE=Release \
 
 report() {
   sleep 1
-  awk -v title="$1" '
-    { room = $1; sub(/^.*\/src\//, "src/", room); sub(/^tests\/CMakeFiles\//, "tests/", room)
-      if (room ~ /cmake_pch/) room = "precompiled headers"
-      else if (room ~ /^src\//) { split(room, part, "/"); room = "src/" part[2] }
-      else if (room ~ /^tests\//) { split(room, part, "/"); room = part[1] "/" part[2]; sub(/\.dir$/, "", room) }
-      else room = "generated"
-      time[room] += $2 + $3; all += $2 + $3 }
+  awk -v title="$1" -v build="$folder/build" '
+    function room_of(path, part) {
+      if (path ~ /cmake_pch/) return "precompiled headers"
+      if (path ~ /\/tests\/|^tests\//) { sub(/^.*tests\/(CMakeFiles\/)?/, "", path); split(path, part, /[.\/]/); sub(/_tests$/, "", part[1]); return "tests/" part[1] }
+      if (path ~ /\/src\//) { sub(/^.*\/src\//, "", path); split(path, part, "/"); return "src/" part[1] }
+      return "generated"
+    }
+    # A file that includes several shares its time among them.
+    function rooms_of(path, rooms, count, line, source) {
+      if (path ~ /\/Unity\//) {
+        source = build "/" path; sub(/\.o$/, "", source)
+        while ((getline line < source) > 0) {
+          if (line ~ /^#include "/) { gsub(/^#include "|"$/, "", line); rooms[++count] = room_of(line) }
+        }
+        close(source)
+      }
+      if (count == 0) rooms[++count] = room_of(path)
+      return count
+    }
+    { split("", rooms); count = rooms_of($1, rooms); all += $2 + $3
+      for (i = 1; i <= count; ++i) time[rooms[i]] += ($2 + $3) / count }
     END { printf "%s: %.1f min of processor time for compiling\n", title, all / 60
           for (room in time) printf "%8.1f s  %s\n", time[room], room | "sort -rn" }' "$log"
   : > "$log"

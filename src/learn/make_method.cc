@@ -69,7 +69,11 @@ MethodPtr make_trained(const TrainedSystem& system, const Problem& problem,
   return general_method(
       problem, shipped ? shipped_policy(system.kind) : read_bytes(system.policy),
       shipped ? "the shipped policy" : system.policy,
-      {.kind = system.kind, .rounds = system.finetune, .proposals = system.proposals}, device, rng);
+      {.kind = system.kind,
+       .rounds = system.finetune,
+       .proposals = system.proposals,
+       .prior = system.prior},
+      device, rng);
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ struct TrainedSystem {
   std::string policy;          // a policy file, or kShippedPolicy
   std::int64_t finetune = 0;   // rounds of learning on this graph
   std::int64_t proposals = 8;  // placements for each number of devices that is tried
+  bool prior = true;           // and what an untrained policy of its kind would do
 };
 inline constexpr const char* kShippedPolicy = "shipped";
 

@@ -120,6 +120,23 @@ TEST_P(TrainedPolicy, is_also_read_from_a_file) {
   EXPECT_EQ(by_file.result.placement, place(problem, spec()).result.placement);
 }
 
+// With all parameters zero every device is as good as every other.
+TEST_P(TrainedPolicy, that_knows_nothing_is_helped_by_the_slices_it_began_with) {
+  const auto problem = fork_and_join();
+  Rng rng(1);
+  const GeneralNetwork network = PolicyFile(shipped_policy(GetParam()), "shipped").network();
+  const GeneralAgentPtr agent = make_agent(GetParam(), *problem, network, "cpu", rng);
+  std::vector<torch::Tensor> zeros;
+  for (const torch::Tensor& value : agent->parameters().values()) {
+    zeros.push_back(torch::zeros_like(value));
+  }
+  agent->parameters().assign(zeros);
+  const TemporaryFile file(policy_bytes(GetParam(), network, agent->parameters(), "zeros"));
+  const std::string empty = GetParam() + "(policy=" + file.path() + ",proposals=1,prior=";
+  EXPECT_LT(place(problem, empty + "true)").evaluation.step,
+            place(problem, empty + "false)").evaluation.step);
+}
+
 TEST_P(TrainedPolicy, evaluates_more_when_it_is_fine_tuned) {
   const auto problem = fork_and_join();
   const RunResult at_once = place(problem, spec());

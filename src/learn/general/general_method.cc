@@ -33,27 +33,40 @@ std::vector<std::size_t> numbers_of_devices(std::size_t all) {
 
 class GeneralMethod final : public Method {
  public:
-  GeneralMethod(GeneralAgentPtr agent, const GeneralMethodSettings& settings)
+  // The agent as it was made, untrained.
+  GeneralMethod(GeneralAgentPtr agent, const PolicyFile& policy,
+                const GeneralMethodSettings& settings)
       : agent_(std::move(agent)),
         settings_(settings),
-        optimizer_({.learning_rate = agent_->learning_rate(), .clip_norm = 1}) {}
+        untrained_(agent_->parameters().values()),
+        optimizer_({.learning_rate = agent_->learning_rate(), .clip_norm = 1}) {
+    policy.load_into(agent_->parameters());
+  }
 
   // The number of devices that did best is the one that is learned on.
   void prepare(Environment& environment, Rng& rng) override {
     const Incumbent& incumbent = environment.context().incumbent();
     const MemoryRepair repair(environment.problem());
     const Rounding rounding(environment.problem());
+    const std::vector<torch::Tensor> trained = agent_->parameters().values();
     std::optional<Evaluation> best;
     for (const std::size_t count : numbers_of_devices(environment.problem().num_devices())) {
       if (environment.spent()) break;
       const std::vector<DeviceId> devices = agent_->views().fastest(count);
       agent_->use(devices);
-      const std::optional<Placement> likeliest =
-          agent_->propose(count > 1 ? settings_.proposals : 1, environment, rng);
-      if (!likeliest) break;
-      repair(*likeliest, devices, kTries, environment);
-      for (Placement& cut : rounding(*likeliest)) {
-        repair(std::move(cut), devices, kTries, environment);
+      const auto try_likeliest = [&](std::int64_t proposals) {
+        const std::optional<Placement> likeliest = agent_->propose(proposals, environment, rng);
+        if (!likeliest) return;
+        repair(*likeliest, devices, kTries, environment);
+        for (Placement& cut : rounding(*likeliest)) {
+          repair(std::move(cut), devices, kTries, environment);
+        }
+      };
+      try_likeliest(count > 1 ? settings_.proposals : 1);
+      if (settings_.prior && count > 1) {
+        agent_->parameters().assign(untrained_);
+        try_likeliest(1);
+        agent_->parameters().assign(trained);
       }
       const std::optional<Evaluation> now = incumbent.value();
       if (now && (!best || *now < *best)) {
@@ -114,6 +127,7 @@ class GeneralMethod final : public Method {
 
   GeneralAgentPtr agent_;
   GeneralMethodSettings settings_;
+  std::vector<torch::Tensor> untrained_;
   Optimizer optimizer_;
   std::vector<DeviceId> devices_;
   std::int64_t rounds_ = 0;
@@ -129,8 +143,7 @@ MethodPtr general_method(const Problem& problem, const std::string& policy,
     fail_input("{}: a policy of {}; expected one of {}", policy_name, file.kind(), settings.kind);
   }
   GeneralAgentPtr agent = make_agent(settings.kind, problem, file.network(), device, rng);
-  file.load_into(agent->parameters());
-  return std::make_shared<GeneralMethod>(std::move(agent), settings);
+  return std::make_shared<GeneralMethod>(std::move(agent), file, settings);
 }
 
 }  // namespace emplace::learn

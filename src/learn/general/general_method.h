@@ -18,6 +18,9 @@ struct GeneralMethodSettings {
   std::int64_t rounds = 0;  // of fine-tuning
   // Placements for each number of devices that is tried.
   std::int64_t proposals = 8;
+  // Beside them the likeliest placement of a policy that was never trained: slices along the
+  // modules, where a trained one begins.
+  bool prior = true;
 };
 
 // `policy` is a policy file's bytes, `policy_name` what errors call it.

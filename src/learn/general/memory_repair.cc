@@ -10,8 +10,10 @@
 namespace emplace::learn {
 namespace {
 
-// Of what there is room for, by an estimate that simulated peaks have set right.
-constexpr double kCaution = 0.97;
+// Of a device's memory: what it is to hold at most, by an estimate that simulated peaks have set
+// right. Less at first than at last, when other devices have no room for more.
+constexpr double kFirstShare = 0.97;
+constexpr double kLastShare = 1;
 constexpr std::int64_t kMostUnits = 300;
 
 // At most, and so few that what takes no time, as parameters do, is part of what reads it.
@@ -28,7 +30,7 @@ std::int64_t num_units(const Problem& problem) {
 class Moves {
  public:
   Moves(const UnitGraph& units, const std::vector<double>& kept, const std::vector<double>& places,
-        std::span<const DeviceId> used, const std::vector<Bytes>& peaks,
+        std::span<const DeviceId> used, const std::vector<Bytes>& peaks, double share,
         std::vector<DeviceId> devices)
       : units_(units),
         kept_(kept),
@@ -37,14 +39,14 @@ class Moves {
         devices_(std::move(devices)),
         room_(units_.num_devices()),
         means_(units_.num_devices()) {
-    measure(peaks);
+    measure(peaks, share);
   }
 
   // Whether anything moved.
   bool move() {
     bool moved = false;
     for (DeviceId device = 0; device < units_.num_devices(); ++device) {
-      if (room_[device] < 0) moved = empty(device) || moved;
+      if (too_full_[device]) moved = empty(device) || moved;
     }
     return moved;
   }
@@ -56,7 +58,7 @@ class Moves {
     UnitId unit;
   };
 
-  void measure(const std::vector<Bytes>& peaks) {
+  void measure(const std::vector<Bytes>& peaks, double share) {
     std::vector<double> held(room_.size());
     std::vector<double> weights(room_.size());
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
@@ -67,6 +69,7 @@ class Moves {
       weights[device] += weight;
     }
     for (DeviceId device = 0; device < room_.size(); ++device) {
+      too_full_.push_back(peaks[device] > units_.problem().cluster().device(device).memory);
       means_[device] = weights[device] > 0 ? means_[device] / weights[device] : kNowhere;
       const Bytes memory = units_.problem().cluster().device(device).memory;
       if (memory == kUnlimited) {
@@ -76,7 +79,7 @@ class Moves {
       const auto capacity = static_cast<double>(memory);
       const auto peak = static_cast<double>(peaks[device]);
       const double scale = peak > 0 && held[device] > 0 ? held[device] / peak : 1;
-      room_[device] = scale * (kCaution * capacity - peak);
+      room_[device] = scale * (share * capacity - peak);
     }
   }
 
@@ -126,7 +129,8 @@ class Moves {
   const std::vector<double>& places_;
   std::span<const DeviceId> used_;
   std::vector<DeviceId> devices_;
-  std::vector<double> room_;   // by device, in kept bytes; negative: too full
+  std::vector<bool> too_full_;
+  std::vector<double> room_;   // by device, in kept bytes; negative: more than its share
   std::vector<double> means_;  // by device: of the places of its units
 };
 
@@ -145,7 +149,9 @@ void MemoryRepair::operator()(Placement placement, std::span<const DeviceId> use
     const SampleOutcome outcome = environment.evaluate({placement}).get().front();
     if (!outcome.valid || outcome.fits()) return;
     environment.context().evaluator().evaluate(placement, {}, peaks);
-    Moves moves(units_, kept_, places_, used, peaks, units_.contract(placement));
+    const double done = tries > 0 ? static_cast<double>(attempt) / tries : 0;
+    Moves moves(units_, kept_, places_, used, peaks,
+                kFirstShare + done * (kLastShare - kFirstShare), units_.contract(placement));
     if (!moves.move()) return;
     placement = moves.placement();
   }

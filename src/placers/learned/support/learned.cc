@@ -47,7 +47,8 @@ learn::System with_policy(const std::string& kind, const GeneralOptions& options
   return learn::TrainedSystem{.kind = kind,
                               .policy = options.policy,
                               .finetune = options.finetune,
-                              .proposals = options.proposals};
+                              .proposals = options.proposals,
+                              .prior = options.prior};
 }
 
 PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& given,

@@ -35,6 +35,7 @@ struct GeneralOptions : LearnedOptions {
   std::string policy = {};
   std::int64_t finetune = 0;
   std::int64_t proposals = 8;
+  bool prior = true;
 };
 
 template <class Options>
@@ -47,7 +48,9 @@ OptionSchema<Options> with_general_options(OptionSchema<Options> schema) {
           .integer("finetune", &Options::finetune, 0, 1'000'000,
                    "With a policy: rounds of learning on this graph; 0: its proposals alone.")
           .integer("proposals", &Options::proposals, 1, 10'000,
-                   "With a policy: placements for each number of devices that is tried."));
+                   "With a policy: placements for each number of devices that is tried.")
+          .flag("prior", &Options::prior,
+                "With a policy: try what one that was never trained would do, too."));
 }
 
 // `system`, or in its place the trained policy that the options name.
