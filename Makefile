@@ -38,6 +38,7 @@ format:
 
 lint: build
 	@tools/check_layers.py
+	@tools/check_names.py
 	@clang-format --dry-run -Werror $(SOURCES)
 	@tools/lint.sh
 

@@ -1,6 +1,6 @@
 # libemplace_torch: src/learn, the room that sees libtorch, behind one precompiled header. libemplace
 # loads it when something learns for the first time (src/learn/backend_loader.cc).
-file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS src/learn/*.cc)
+file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/learn/*.cc)
 list(FILTER learn_sources EXCLUDE REGEX "/backend_loader\\.cc$")
 add_library(emplace_torch SHARED ${learn_sources})
 # libtorch may bring headers of another fmt, which its include path puts first: nothing of fmt is linked here.
@@ -9,9 +9,10 @@ target_link_libraries(emplace_torch PUBLIC emplace PRIVATE ${TORCH_LIBRARIES} ${
                       fmt::fmt-header-only $<BUILD_INTERFACE:emplace_warnings>)
 target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition $<$<CONFIG:Release>:-O3>)
 target_precompile_headers(emplace_torch PRIVATE src/learn/nn/torch.h)
-emplace_unity(emplace_torch 8)
+emplace_together(emplace_torch)
+# Without a definition of its own, so that others can use its precompiled header.
 set_target_properties(emplace_torch PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
-                      INSTALL_RPATH $ORIGIN)
+                      INSTALL_RPATH $ORIGIN DEFINE_SYMBOL "")
 include(cmake/policies.cmake)
 
 # The operators' kernels, which so far only tests run.
@@ -19,5 +20,6 @@ file(GLOB exec_sources CONFIGURE_DEPENDS src/exec/*.cc)
 add_library(emplace_exec OBJECT EXCLUDE_FROM_ALL ${exec_sources})
 target_include_directories(emplace_exec PRIVATE src include)
 target_link_libraries(emplace_exec PRIVATE ${TORCH_LIBRARIES} fmt::fmt-header-only emplace_warnings)
-target_precompile_headers(emplace_exec PRIVATE src/learn/nn/torch.h)
-emplace_unity(emplace_exec 8)
+target_compile_options(emplace_exec PRIVATE -fno-semantic-interposition $<$<CONFIG:Release>:-O3>)
+target_precompile_headers(emplace_exec REUSE_FROM emplace_torch)
+emplace_together(emplace_exec)

@@ -24,9 +24,26 @@ target_link_libraries(emplace_private INTERFACE fmt::fmt Threads::Threads simdjs
                       PkgConfig::ISAL emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb)
 target_compile_options(emplace_private INTERFACE -fno-semantic-interposition)
 
-# emplace_unity(TARGET BATCH): what costs most to compile is what headers bring, so files share it.
-function(emplace_unity target batch)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${EMPLACE_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
+# emplace_together(TARGET [APART folders...]): what costs most to compile is what headers bring, so files of one
+# folder share it, eight at a time; names at file scope differ within a folder (tools/check_names.py).
+function(emplace_together target)
+  cmake_parse_arguments(PARSE_ARGV 1 with "" "" "APART")
+  if(NOT EMPLACE_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    if(NOT source MATCHES "\\.cc$" OR NOT name MATCHES "^(src|tests)/" OR name IN_LIST with_APART)
+      continue()
+    endif()
+    string(MAKE_C_IDENTIFIER ${name} group)
+    math(EXPR count_${group} "0${count_${group}} + 1")
+    math(EXPR part "${count_${group}} / 8")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
 function(emplace_rooms variable)
@@ -60,12 +77,10 @@ foreach(part emplace_fast emplace_light emplace_other)
   target_precompile_headers(${part} PRIVATE cmake/precompiled.h)
 endforeach()
 
+# The hottest code stays as it is compiled; models and searches are alike and name things alike.
 foreach(part emplace_fast emplace_light emplace_other)
-  emplace_unity(${part} 6)
+  emplace_together(${part} APART src/sim src/zoo src/placers/local src/placers/common src/placers/search)
 endforeach()
-# The hottest code, which stays as it is compiled; and files that are alike and name things alike.
-emplace_rooms(separate_sources sim placers/local placers/common placers/search)
-set_source_files_properties(${separate_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 add_library(emplace SHARED)
 target_link_libraries(emplace PRIVATE emplace_fast emplace_light emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})

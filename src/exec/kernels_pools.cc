@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Shape shape_of(const Tensor& x) {
+Shape pool_shape_of(const Tensor& x) {
   return {x.sizes().begin(), x.sizes().end()};
 }
 
@@ -53,7 +53,7 @@ Tensor whole_indices(const Tensor& indices, const Tensor& padded, const Tensor& 
 
 Tensors max_pool(const Call& call) {
   const Tensor& x = call.in(0);
-  const Window window = pool_window(call, shape_of(x), call.shape());
+  const Window window = pool_window(call, pool_shape_of(x), call.shape());
   const Tensor padded = pad_spatial(x, window.begin, window.end, -kInfinity);
   const auto [y, indices] = max_with_indices(padded, window);
   if (call.outputs.size() < 2) return {y};
@@ -67,7 +67,7 @@ Tensor max_pool_gradient(const Call& gradient) {
   Tensor indices = gradient.in(1);
   if (indices.is_floating_point()) {
     Call forward{.type = "MaxPool", .attributes = gradient.attributes, .inputs = {indices}};
-    forward.outputs.assign(2, tensor_type(shape_of(dy), DType::kFloat64));
+    forward.outputs.assign(2, tensor_type(pool_shape_of(dy), DType::kFloat64));
     indices = max_pool(forward)[1];
   }
   const Tensor result = zeros(gradient.shape()).flatten();
@@ -76,7 +76,7 @@ Tensor max_pool_gradient(const Call& gradient) {
 
 // Sums over windows, as a convolution of every channel by itself with ones.
 Tensor window_sums(const Tensor& padded, const Window& window) {
-  Shape images = shape_of(padded);
+  Shape images = pool_shape_of(padded);
   images[0] *= images[1];
   images[1] = 1;
   Integers ones{1, 1};
@@ -84,7 +84,7 @@ Tensor window_sums(const Tensor& padded, const Window& window) {
   const Integers none(window.dims(), 0);
   const Tensor sums = at::convolution(padded.reshape(images), torch::ones(ones, torch::kDouble), {},
                                       window.strides, none, window.dilations, false, none, 1);
-  Shape shape = shape_of(sums);
+  Shape shape = pool_shape_of(sums);
   shape[0] = padded.size(0);
   shape[1] = padded.size(1);
   return sums.reshape(shape);
@@ -93,7 +93,7 @@ Tensor window_sums(const Tensor& padded, const Window& window) {
 // How many elements each window's mean is over: those of the input, or also those of the padding,
 // but never what lies beyond it.
 Tensor window_counts(const Call& call, const Tensor& x, const Window& window) {
-  Shape shape = shape_of(x);
+  Shape shape = pool_shape_of(x);
   shape[0] = shape[1] = 1;
   Tensor counted = torch::ones(shape, torch::kDouble);
   if (call.integer("count_include_pad", 0) == 0) {
@@ -109,14 +109,14 @@ Tensor window_counts(const Call& call, const Tensor& x, const Window& window) {
 
 Tensor average_pool(const Call& call) {
   const Tensor& x = call.in(0);
-  const Window window = pool_window(call, shape_of(x), call.shape());
+  const Window window = pool_window(call, pool_shape_of(x), call.shape());
   const Tensor padded = pad_spatial(x, window.begin, window.end, 0);
   return window_sums(padded, window) / window_counts(call, x, window);
 }
 
 Tensor lp_pool(const Call& call) {
   const Tensor& x = call.in(0);
-  const Window window = pool_window(call, shape_of(x), call.shape());
+  const Window window = pool_window(call, pool_shape_of(x), call.shape());
   const double p = call.real("p", 2);
   const Tensor powers = pad_spatial(x.abs().pow(p), window.begin, window.end, 0);
   return window_sums(powers, window).pow(1 / p);

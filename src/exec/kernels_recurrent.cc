@@ -176,7 +176,7 @@ Kernel layer_kernel(Step step) {
 
 // Inputs: gradients of outputs, all inputs, the first output, and, unless it is an RNN, what the
 // op kept. Wanted are gradients of inputs by their positions.
-Kernel gradient_kernel(Step step) {
+Kernel recurrent_gradient_kernel(Step step) {
   const std::size_t kept = step == rnn_step ? 1 : 2;
   return [step, kept](const Call& gradient) {
     const Integers arrived = arrived_gradients(gradient);
@@ -206,9 +206,9 @@ void add_recurrent(KernelTable& table) {
   table["LSTM"] = layer_kernel(lstm_step);
   table["GRU"] = layer_kernel(gru_step);
   table["RNN"] = layer_kernel(rnn_step);
-  table["LSTMGrad"] = gradient_kernel(lstm_step);
-  table["GRUGrad"] = gradient_kernel(gru_step);
-  table["RNNGrad"] = gradient_kernel(rnn_step);
+  table["LSTMGrad"] = recurrent_gradient_kernel(lstm_step);
+  table["GRUGrad"] = recurrent_gradient_kernel(gru_step);
+  table["RNNGrad"] = recurrent_gradient_kernel(rnn_step);
 }
 
 }  // namespace emplace::exec

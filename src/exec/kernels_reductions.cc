@@ -36,7 +36,7 @@ Tensor mean(const Call& call) {
   return (x.sum(axes, true) / divisor).reshape(call.shape());
 }
 
-Tensor product(const Tensor& x, const Integers& axes) {
+Tensor reduced_product(const Tensor& x, const Integers& axes) {
   Tensor result = x;
   for (const std::int64_t axis : axes) result = result.prod(axis, true);
   return result;
@@ -135,7 +135,7 @@ void add_reductions(KernelTable& table) {
                 [](const Tensor& x, const Integers& axes) { return x.amax(axes, true); });
   add_reduction(table, "ReduceMin",
                 [](const Tensor& x, const Integers& axes) { return x.amin(axes, true); });
-  add_reduction(table, "ReduceProd", product);
+  add_reduction(table, "ReduceProd", reduced_product);
   add_reduction(table, "ReduceSum",
                 [](const Tensor& x, const Integers& axes) { return x.sum(axes, true); });
   add_reduction(table, "ReduceSumSquare",

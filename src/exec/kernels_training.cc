@@ -63,7 +63,7 @@ Tensor filled(const Call& call) {
   return torch::full(call.shape(), value, torch::kDouble);
 }
 
-Tensor shape_of(const Call& call) {
+Tensor training_shape_of(const Call& call) {
   const auto sizes = call.in(0).sizes();
   Tensor shape = torch::tensor(Integers(sizes.begin(), sizes.end()), torch::kLong);
   const std::int64_t end = call.integer("end", call.in(0).dim());
@@ -98,7 +98,7 @@ void add_training(KernelTable& table) {
   table["DropoutGrad"] = single(dropout_gradient);
   table["OnesLike"] = single([](const Call& call) { return torch::ones_like(call.in(0)); });
   table["ConstantOfShape"] = single(filled);
-  table["Shape"] = single(shape_of);
+  table["Shape"] = single(training_shape_of);
   table["Size"] = single([](const Call& call) { return torch::tensor(call.in(0).numel()); });
   table["Range"] = single(range);
   table["EyeLike"] = single(eye);

@@ -12,7 +12,7 @@ struct Row {
 };
 
 // A string's size is that of the reference that a framework keeps for it.
-constexpr std::array<Row, 20> kRows{{
+constexpr std::array<Row, 20> kTypes{{
     {DType::kUnknown, "unknown", 0},
     {DType::kBool, "bool", 8},
     {DType::kInt4, "int4", 4},
@@ -38,7 +38,7 @@ constexpr std::array<Row, 20> kRows{{
 }  // namespace
 
 std::optional<DType> parse_dtype(std::string_view name) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kTypes) {
     if (row.name == name && row.dtype != DType::kUnknown) return row.dtype;
   }
   if (name.starts_with("float8_")) return DType::kFloat8;  // float8_e4m3fn and its kin
@@ -46,11 +46,11 @@ std::optional<DType> parse_dtype(std::string_view name) {
 }
 
 std::string_view dtype_name(DType dtype) {
-  return kRows[static_cast<std::size_t>(dtype)].name;
+  return kTypes[static_cast<std::size_t>(dtype)].name;
 }
 
 int dtype_bits(DType dtype) {
-  return kRows[static_cast<std::size_t>(dtype)].bits;
+  return kTypes[static_cast<std::size_t>(dtype)].bits;
 }
 
 }  // namespace emplace

@@ -16,7 +16,7 @@ namespace {
 enum class Repeated { kOnce, kAtEveryPosition };
 
 // Gradients, then the inputs and outputs that the row keeps.
-std::vector<TensorId> operands(OpGradient& op, Repeated repeated) {
+std::vector<TensorId> elementwise_operands(OpGradient& op, Repeated repeated) {
   std::vector<TensorId> result = op.gradients();
   for (std::size_t i = 0; i < op.num_inputs(); ++i) {
     if (!positions::contain(op.row().inputs, i)) continue;
@@ -54,7 +54,7 @@ void add_joint(OpGradient& op, std::int64_t flops) {
     attributes.set("arrived", arrived);
   }
   const auto gradients = op.add({.type = grad_of(op),
-                                 .inputs = operands(op, Repeated::kOnce),
+                                 .inputs = elementwise_operands(op, Repeated::kOnce),
                                  .outputs = std::move(outputs),
                                  .flops = flops,
                                  .attributes = std::move(attributes)});
@@ -75,7 +75,7 @@ Attributes with_input(const OpGradient& op, std::size_t i) {
 void single(OpGradient& op) {
   if (!op.wants(0)) return;
   op.give(0, op.add_one({.type = grad_of(op),
-                         .inputs = operands(op, Repeated::kAtEveryPosition),
+                         .inputs = elementwise_operands(op, Repeated::kAtEveryPosition),
                          .outputs = {op.input(0)},
                          .flops = per_element(op),
                          .attributes = op.attributes()}));
@@ -95,7 +95,7 @@ void each_operand(OpGradient& op) {
     const std::string label = std::to_string(i);
     const TensorId full =
         op.add_one({.type = grad_of(op),
-                    .inputs = operands(op, Repeated::kOnce),
+                    .inputs = elementwise_operands(op, Repeated::kOnce),
                     .outputs = {tensor_type(op.output(0).shape, op.input(i).dtype)},
                     .flops = per_element(op),
                     .label = label,

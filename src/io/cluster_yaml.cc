@@ -20,7 +20,7 @@
 namespace emplace {
 namespace {
 
-constexpr const char* kFormat = "emplace.cluster/1";
+constexpr const char* kClusterFormat = "emplace.cluster/1";
 
 int line_of(const YAML::Node& node) {
   return node.Mark().line + 1;
@@ -321,9 +321,9 @@ void read_link(const YAML::Node& node, ClusterSpec& spec) {
 
 ClusterSpec read_spec(const YAML::Node& root) {
   Fields fields(root, "cluster");
-  const std::string format = fields.required_text("format", kFormat);
-  if (format != kFormat) {
-    fields.fail_field(root["format"], "format", "'{}': expected {}", format, kFormat);
+  const std::string format = fields.required_text("format", kClusterFormat);
+  if (format != kClusterFormat) {
+    fields.fail_field(root["format"], "format", "'{}': expected {}", format, kClusterFormat);
   }
   ClusterSpec spec;
   spec.name = fields.text("name").value_or("cluster");
@@ -350,7 +350,7 @@ Cluster read_cluster_yaml(const std::string& text) {
   } catch (const YAML::Exception& error) {
     fail_input("line {}: is not YAML: {}", error.mark.line + 1, error.msg);
   }
-  if (documents.empty()) fail_input("the file is empty; expected an {} document", kFormat);
+  if (documents.empty()) fail_input("the file is empty; expected an {} document", kClusterFormat);
   if (documents.size() > 1) {
     fail_input("line {}: expected one document, found {}", line_of(documents[1]), documents.size());
   }

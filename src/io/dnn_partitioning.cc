@@ -225,7 +225,7 @@ Edge read_edge(json::value value, std::size_t index) {
 }
 
 template <class Item, class Read>
-std::vector<Item> read_list(Value& value, Read&& read) {
+std::vector<Item> read_items(Value& value, Read&& read) {
   json::array array;
   if (value.json.get_array().get(array) != simdjson::SUCCESS) value.fail("expected a list");
   std::vector<Item> items;
@@ -233,7 +233,7 @@ std::vector<Item> read_list(Value& value, Read&& read) {
   return items;
 }
 
-Workload parse(const std::string& text) {
+Workload parse_workload(const std::string& text) {
   const simdjson::padded_string padded(text);
   json::parser parser;
   json::document document = parser.iterate(padded);
@@ -247,11 +247,11 @@ Workload parse(const std::string& text) {
     if (key == "maxFPGAs") workload.accelerators = value.device_count();
     if (key == "maxCPUs") workload.cpus = value.device_count();
     if (key == "nodes") {
-      workload.nodes = read_list<Node>(value, read_node);
+      workload.nodes = read_items<Node>(value, read_node);
       workload.has_nodes = true;
     }
     if (key == "edges") {
-      workload.edges = read_list<Edge>(value, read_edge);
+      workload.edges = read_items<Edge>(value, read_edge);
       workload.has_edges = true;
     }
   });
@@ -387,7 +387,7 @@ Graph make_graph(const Workload& workload, const std::string& name) {
 
 Model read_dnn_partitioning(const std::string& text, const std::string& name) {
   try {
-    const Workload workload = parse(text);
+    const Workload workload = parse_workload(text);
     return {std::make_shared<const Graph>(make_graph(workload, name)),
             std::make_shared<const Cluster>(make_cluster(workload, name))};
   } catch (const simdjson::simdjson_error& error) {

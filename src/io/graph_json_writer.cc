@@ -23,9 +23,9 @@ bool is_plain(std::string_view text) {
   return true;
 }
 
-class Writer {
+class GraphWriter {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph) {}
+  explicit GraphWriter(const Graph& graph) : graph_(graph) {}
 
   std::string write() && {
     constexpr std::size_t kBytesPerOp = 256;
@@ -244,7 +244,7 @@ class Writer {
 }  // namespace
 
 std::string write_graph_json(const Graph& graph) {
-  return Writer(graph).write();
+  return GraphWriter(graph).write();
 }
 
 }  // namespace emplace

@@ -20,7 +20,7 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
-constexpr const char* kFormat = "emplace.strategies/1";
+constexpr const char* kProblemFormat = "emplace.strategies/1";
 
 // A list of lists of numbers, as it stands in the file.
 struct Lists {
@@ -34,7 +34,7 @@ struct Lists {
 };
 
 // The fields of the file, in whatever order they come.
-struct Fields {
+struct ProblemFields {
   std::optional<Lists> intervals;
   std::optional<Lists> costs;
   std::optional<Lists> usages;
@@ -73,7 +73,7 @@ Lists read_lists(json::value value, std::string_view field, bool may_be_absent =
   return lists;
 }
 
-void read_nodes(json::object nodes, Fields& fields) {
+void read_nodes(json::object nodes, ProblemFields& fields) {
   for (auto field : nodes) {
     const std::string_view key = field.unescaped_key();
     if (key == "intervals") fields.intervals = read_lists(field.value(), "nodes.intervals", true);
@@ -82,7 +82,7 @@ void read_nodes(json::object nodes, Fields& fields) {
   }
 }
 
-void read_edges(json::object edges, Fields& fields) {
+void read_edges(json::object edges, ProblemFields& fields) {
   for (auto field : edges) {
     const std::string_view key = field.unescaped_key();
     if (key == "nodes") fields.edges = read_lists(field.value(), "edges.nodes");
@@ -90,8 +90,8 @@ void read_edges(json::object edges, Fields& fields) {
   }
 }
 
-Fields read_fields(json::document& document) {
-  Fields fields;
+ProblemFields read_fields(json::document& document) {
+  ProblemFields fields;
   bool found = false;
   for (auto field : json_root(document)) {
     if (std::string_view(field.unescaped_key()) != "problem") continue;
@@ -115,7 +115,7 @@ Fields read_fields(json::document& document) {
   return fields;
 }
 
-void add_nodes(const Fields& fields, SelectionProblem& problem) {
+void add_nodes(const ProblemFields& fields, SelectionProblem& problem) {
   if (!fields.costs) fail_input("nodes.costs: is missing");
   if (!fields.usages) fail_input("nodes.usages: is missing");
   const std::size_t count = fields.costs->size();
@@ -151,7 +151,7 @@ void add_nodes(const Fields& fields, SelectionProblem& problem) {
   }
 }
 
-void add_edges(const Fields& fields, SelectionProblem& problem) {
+void add_edges(const ProblemFields& fields, SelectionProblem& problem) {
   if (!fields.edges && !fields.edge_costs) return;
   if (!fields.edges) fail_input("edges.nodes: is missing");
   if (!fields.edge_costs) fail_input("edges.costs: is missing");
@@ -189,7 +189,7 @@ void add_edges(const Fields& fields, SelectionProblem& problem) {
 SelectionProblem read_iopddl_json(const std::string& text) {
   JsonText json(text);
   return reading_json([&] {
-    const Fields fields = read_fields(json.document());
+    const ProblemFields fields = read_fields(json.document());
     SelectionProblem problem;
     add_nodes(fields, problem);
     add_edges(fields, problem);
@@ -206,7 +206,7 @@ SelectionProblem read_iopddl(const std::string& path) {
 std::string write_strategies_json(const SelectionResult& result) {
   return fmt::format(
       "{{\"format\": \"{}\", \"cost\": {}, \"lower_bound\": {},\n \"strategies\": [{}]}}\n",
-      kFormat, result.cost, result.lower_bound, fmt::join(result.strategies, ", "));
+      kProblemFormat, result.cost, result.lower_bound, fmt::join(result.strategies, ", "));
 }
 
 }  // namespace emplace

@@ -93,7 +93,7 @@ const Body* find_body(std::string_view name) {
   return nullptr;
 }
 
-onnx::FunctionProto parse(const Body& body) {
+onnx::FunctionProto parse_function(const Body& body) {
   const std::string text = fmt::format(R"(<domain: "{}", opset_import: ["" : {}]>{})",
                                        kFunctionDomain, kWrittenOpset, body.text);
   onnx::FunctionProto function;
@@ -182,7 +182,7 @@ void OnnxFunctions::call(std::string_view type, const Attributes& attributes, st
 
 void OnnxFunctions::add_to(onnx::ModelProto& model) const {
   if (used_.empty()) return;
-  for (const std::string& name : used_) *model.add_functions() = parse(*find_body(name));
+  for (const std::string& name : used_) *model.add_functions() = parse_function(*find_body(name));
   auto* import = model.add_opset_import();
   import->set_domain(std::string(kFunctionDomain));
   import->set_version(1);

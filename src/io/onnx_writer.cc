@@ -64,9 +64,9 @@ void set_attribute(AttributeProto& attribute, AttributeProto::AttributeType want
   }
 }
 
-class Writer {
+class OnnxWriter {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), out_(*model_.mutable_graph()) {}
+  explicit OnnxWriter(const Graph& graph) : graph_(graph), out_(*model_.mutable_graph()) {}
 
   std::string write() && {
     model_.set_ir_version(kWrittenIrVersion);
@@ -272,7 +272,7 @@ class Writer {
 }  // namespace
 
 std::string write_onnx(const Graph& graph) {
-  return Writer(graph).write();
+  return OnnxWriter(graph).write();
 }
 
 }  // namespace emplace

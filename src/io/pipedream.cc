@@ -68,7 +68,7 @@ class LineFields {
       : where_(fmt::format("line {}: {}", line, id)), text_(text) {}
 
   Decimal milliseconds_as_us(std::string_view field) const {
-    Decimal number = parse(field, find(field));
+    Decimal number = parse_profile(field, find(field));
     if (number.mantissa != 0) number.exponent += 3;
     return number;
   }
@@ -83,7 +83,7 @@ class LineFields {
     if (list) value = value.substr(1, value.size() - 2);
     Bytes sum = 0;
     for_each_piece(value, ";", [&](std::string_view piece) {
-      const auto size = round_half_up(parse(field, trim(piece)), 1);
+      const auto size = round_half_up(parse_profile(field, trim(piece)), 1);
       if (!size || __builtin_add_overflow(sum, *size, &sum)) {
         fail_input("{}: {}: is too large", where_, field);
       }
@@ -103,7 +103,7 @@ class LineFields {
     return *found;
   }
 
-  Decimal parse(std::string_view field, std::string_view value) const {
+  Decimal parse_profile(std::string_view field, std::string_view value) const {
     const auto number = Decimal::parse(value);
     if (!number || number->negative()) {
       fail_input("{}: {}: '{}': expected a number of 0 or more", where_, field, value);
@@ -143,7 +143,7 @@ NamedEdge parse_edge(std::size_t line, std::string_view text) {
   return {line, trim(text.substr(0, separator)), trim(text.substr(separator + kSeparator.size()))};
 }
 
-Profile parse(const std::string& text) {
+Profile parse_profile(const std::string& text) {
   Profile profile;
   std::unordered_map<std::string_view, std::uint32_t> index;  // views of `text`
   std::vector<NamedEdge> edges;
@@ -278,7 +278,7 @@ class ProfileGraph {
 }  // namespace
 
 Graph read_pipedream(const std::string& text, const std::string& name) {
-  const Profile profile = parse(text);
+  const Profile profile = parse_profile(text);
   return ProfileGraph(profile, name).build();
 }
 

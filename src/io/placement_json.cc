@@ -7,7 +7,7 @@
 namespace emplace {
 namespace {
 
-constexpr std::string_view kFormat = "emplace.placement/1";
+constexpr std::string_view kPlacementFormat = "emplace.placement/1";
 
 class PlacementReader {
  public:
@@ -21,8 +21,8 @@ class PlacementReader {
       const std::string_view key = field.unescaped_key();
       if (key == "format") {
         const std::string format = json_string(field.value(), "format");
-        if (format != kFormat)
-          fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format);
+        if (format != kPlacementFormat)
+          fail_input("format: expected \"{}\" instead of \"{}\"", kPlacementFormat, format);
       } else if (key == "graph") {
         file_.graph = json_string(field.value(), "graph");
       } else if (key == "cluster") {
@@ -96,7 +96,7 @@ PlacementFile read_placement_json(const std::string& text, const Problem& proble
 
 std::string write_placement_json(const Problem& problem, const PlacementFile& file) {
   nlohmann::ordered_json json;
-  json["format"] = kFormat;
+  json["format"] = kPlacementFormat;
   json["graph"] = file.graph;
   json["cluster"] = file.cluster;
   json["placer"] = file.placer;

@@ -11,7 +11,7 @@ constexpr int kDevicesProcess = 1;
 constexpr int kChannelsProcess = 2;
 
 // Microseconds with the nanoseconds behind the point.
-std::string microseconds(Nanoseconds time) {
+std::string trace_microseconds(Nanoseconds time) {
   return fmt::format("{}.{:03}", time / 1000, time % 1000);
 }
 
@@ -56,7 +56,7 @@ class TraceWriter {
     add(fmt::format(
         R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"op":{},"module":{}}}}})",
         json_quoted(graph_.type(op)), phase_name(graph_.phase(op)), kDevicesProcess, placement_[op],
-        microseconds(span.start), microseconds(span.finish - span.start),
+        trace_microseconds(span.start), trace_microseconds(span.finish - span.start),
         json_quoted(graph_.op_name(op)), json_quoted(graph_.module(op))));
   }
 
@@ -66,11 +66,11 @@ class TraceWriter {
     add(fmt::format(
         R"({{"ph":"X","name":{},"cat":"transfer","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"from":{},"to":{},"bytes":{},"queued_us":{}}}}})",
         json_quoted(graph_.op_name(graph_.producer(transfer.tensor))), kChannelsProcess,
-        transfer.channel, microseconds(transfer.start),
-        microseconds(transfer.finish - transfer.start),
+        transfer.channel, trace_microseconds(transfer.start),
+        trace_microseconds(transfer.finish - transfer.start),
         json_quoted(cluster.device(transfer.from).name),
         json_quoted(cluster.device(transfer.to).name), graph_.bytes(transfer.tensor),
-        microseconds(transfer.queued)));
+        trace_microseconds(transfer.queued)));
   }
 
   const Problem& problem_;

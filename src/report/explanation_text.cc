@@ -15,7 +15,7 @@ namespace {
 
 using Kind = ChainSegment::Kind;
 
-std::string percent(Nanoseconds part, Nanoseconds whole) {
+std::string percent_of_step(Nanoseconds part, Nanoseconds whole) {
   return fmt::format(
       "{:.0f} %", whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -85,8 +85,8 @@ class Writer {
     std::vector<std::string> said;
     for (const auto& [time, what] : parts) {
       if (200 * time < assessment_.timeline.step || time == 0) continue;
-      said.push_back(fmt::format("{} {} ({})", percent(time, assessment_.timeline.step), what,
-                                 format_time(time)));
+      said.push_back(fmt::format("{} {} ({})", percent_of_step(time, assessment_.timeline.step),
+                                 what, format_time(time)));
     }
     if (said.empty()) return line("nothing in it takes time");
     line("the chain of ops that ends last: {}", join_words(said));
@@ -106,10 +106,10 @@ class Writer {
       if (!split_is_faster()) line("one device does everything, so its own speed is the limit");
     } else if (10 * busiest.time >= 9 * step) {
       line("{} works {} of the step: little but moving work from it could help", busiest.name,
-           percent(busiest.time, step));
+           percent_of_step(busiest.time, step));
     } else if (4 * (chain.transfer + chain.channel_wait) >= step) {
       line("moving tensors between devices takes {} of it: faster links, or fewer cuts, would help",
-           percent(chain.transfer + chain.channel_wait, step));
+           percent_of_step(chain.transfer + chain.channel_wait, step));
     } else if (4 * chain.compute >= 3 * step) {
       line("these ops need each other's results, so more devices would not make them faster");
     } else {
@@ -117,7 +117,7 @@ class Writer {
       for (const DeviceUse& use : assessment_.timeline.devices) busy += use.busy;
       line("on average {:.1f} of {} devices work at a time; {}, the busiest, works {} of the step",
            static_cast<double>(busy) / static_cast<double>(step), explanation_.used.size(),
-           busiest.name, percent(busiest.time, step));
+           busiest.name, percent_of_step(busiest.time, step));
     }
   }
 
@@ -182,7 +182,7 @@ class Writer {
          format_time(all[0].time));
     if (all.size() > 1 && all[1].time > 0) {
       line("next is {} {} with {} ({} of the period)", all[1].is_device ? "device" : "channel",
-           all[1].name, format_time(all[1].time), percent(all[1].time, assessment_.time()));
+           all[1].name, format_time(all[1].time), percent_of_step(all[1].time, assessment_.time()));
     }
   }
 

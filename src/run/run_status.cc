@@ -15,7 +15,7 @@ std::string label(const PlacerRun& run) {
   return text;
 }
 
-std::string describe(const Evaluation& value) {
+std::string describe_run(const Evaluation& value) {
   if (value.fits()) return "best " + format_time(value.step);
   return fmt::format("nearest {}, {} short of memory", format_time(value.step),
                      format_bytes(value.overflow));
@@ -71,7 +71,7 @@ std::string RunStatus::line() {
     note(context_->incumbent());
     if (only_problem_) bound = std::max(bound, context_->incumbent().bound().step);
   }
-  if (best_) text += "   " + describe(*best_);
+  if (best_) text += "   " + describe_run(*best_);
   if (last_point_) text += learning();
   if (best_ && best_->fits() && bound > 0) {
     const double above = static_cast<double>(best_->step) / static_cast<double>(bound) - 1;

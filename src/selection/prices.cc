@@ -7,8 +7,8 @@
 namespace emplace {
 namespace {
 
-constexpr double kMemory = 0.8;  // of the mean usage
-constexpr int kPatience = 25;    // steps without a better bound
+constexpr double kMemory = 0.8;     // of the mean usage
+constexpr int kPricePatience = 25;  // steps without a better bound
 constexpr double kLeastShare = 0.002;
 
 }  // namespace
@@ -57,7 +57,7 @@ void PriceAscent::step() {
 void PriceAscent::move_prices() {
   const auto& slack = tables_.problem().slack;
   const auto usage = decoded_.usage();
-  if (since_best_ > kPatience) {
+  if (since_best_ > kPricePatience) {
     share_ = std::max(share_ * 0.7, kLeastShare);
     since_best_ = 0;
     prices_ = best_prices_;

@@ -28,7 +28,7 @@ constexpr std::uint32_t kMaxForBeam = 5000;  // units; an order is quadratic at 
 constexpr std::uint32_t kStarts = 12;
 constexpr std::size_t kMostWidth = 64;
 constexpr std::size_t kWider = 8;
-constexpr std::size_t kMostEffort = 100'000;  // units times width
+constexpr std::size_t kMostOrderEffort = 100'000;  // units times width
 constexpr double kFewStates = 64;  // at each unit: better orders would not make much difference
 
 class Orders {
@@ -197,7 +197,7 @@ std::vector<std::uint32_t> order_units(const ContentGraph& graph) {
     starts.push_back(i * (graph.num_units() - 1) / std::max(1U, kStarts - 1));
   }
   double least = orders.cost(best);
-  const std::size_t most_width = std::min(kMostWidth, kMostEffort / graph.num_units());
+  const std::size_t most_width = std::min(kMostWidth, kMostOrderEffort / graph.num_units());
   for (std::size_t width = 1; width <= most_width; width *= kWider) {
     std::vector<std::uint32_t> order = orders.beam(starts, width);
     const double cost = orders.cost(order);

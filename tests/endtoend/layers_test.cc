@@ -36,5 +36,25 @@ TEST(Layers, check_notices_violations) {
   }
 }
 
+constexpr const char* kCheckNames = EMPLACE_SOURCE_DIR "/tools/check_names.py ";
+
+TEST(Names, differ_where_files_are_compiled_together) {
+  const TemporaryFolder folder;
+  const auto result = folder.shell(kCheckNames);
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+}
+
+TEST(Names, check_notices_those_that_are_alike) {
+  const TemporaryFolder folder;
+  folder.shell("mkdir -p src/graph src/zoo");
+  const char* one = "namespace {\nint size_of(int a) {\n  return a;\n}\n}  // namespace\n";
+  for (const char* file : {"src/graph/a.cc", "src/graph/b.cc", "src/zoo/a.cc", "src/zoo/b.cc"}) {
+    folder.write(file, one);
+  }
+  const auto result = folder.shell(std::string(kCheckNames) + ".");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "src/graph: 'size_of' is in a.cc, b.cc\n");
+}
+
 }  // namespace
 }  // namespace emplace

@@ -16,8 +16,8 @@ constexpr std::int64_t kByTime = DeviceView::distance_column(Line::kDepth) + 1; 
 constexpr std::int64_t kByMemory = kByTime + DeviceView::kSliceColumns;
 
 // Ops of 1 us and 1000 bytes, on devices that are so many times slower.
-std::shared_ptr<const Problem> chain_on(const std::vector<std::int64_t>& slowdowns,
-                                        const std::vector<Bytes>& memory = {}) {
+std::shared_ptr<const Problem> viewed_chain_on(const std::vector<std::int64_t>& slowdowns,
+                                               const std::vector<Bytes>& memory = {}) {
   TimedGraph graph;
   TensorId at = graph.op("op0", 1, {});
   for (int i = 1; i < 30; ++i) at = graph.op(std::string("op").append(std::to_string(i)), 1, {at});
@@ -73,13 +73,13 @@ TEST(GeneralFeatures, have_the_same_names_for_all_graphs) {
     return names.columns;
   };
   Rng rng(2);
-  const std::vector<std::string> first = names_of(*chain_on({1, 1}));
+  const std::vector<std::string> first = names_of(*viewed_chain_on({1, 1}));
   EXPECT_FALSE(first.empty());
   for (int trial = 0; trial < 20; ++trial) EXPECT_EQ(names_of(*random_problem(rng)), first);
 }
 
 TEST(DeviceView, gives_a_device_that_is_twice_as_fast_a_slice_twice_as_wide) {
-  const auto problem = chain_on({2, 1});
+  const auto problem = viewed_chain_on({2, 1});
   const UnitGraph units = group_by_colocation(*problem);
   const DeviceView view = DeviceViews(units).of(std::vector<DeviceId>{0, 1});
   const std::vector<UnitId> slow = within(view, units, 0, kByTime);
@@ -93,7 +93,7 @@ TEST(DeviceView, gives_a_device_that_is_twice_as_fast_a_slice_twice_as_wide) {
 }
 
 TEST(DeviceView, gives_a_device_of_twice_the_memory_a_slice_twice_as_wide) {
-  const auto problem = chain_on({1, 1}, {10'000, 20'000});
+  const auto problem = viewed_chain_on({1, 1}, {10'000, 20'000});
   const UnitGraph units = group_by_colocation(*problem);
   const DeviceView view = DeviceViews(units).of(std::vector<DeviceId>{0, 1});
   EXPECT_EQ(within(view, units, 0, kByMemory).size(), 10U);
@@ -102,7 +102,7 @@ TEST(DeviceView, gives_a_device_of_twice_the_memory_a_slice_twice_as_wide) {
 }
 
 TEST(DeviceView, says_nothing_of_devices_that_are_not_used) {
-  const auto problem = chain_on({1, 1, 1});
+  const auto problem = viewed_chain_on({1, 1, 1});
   const UnitGraph units = group_by_colocation(*problem);
   const DeviceView view = DeviceViews(units).of(std::vector<DeviceId>{0, 2});
   EXPECT_EQ(view.used, (std::vector<DeviceId>{0, 2}));
@@ -141,7 +141,7 @@ TEST(DeviceView, lets_units_be_where_they_may_where_that_is_not_used) {
 }
 
 TEST(DeviceViews, name_the_fastest_devices) {
-  const auto problem = chain_on({3, 1, 2, 1});
+  const auto problem = viewed_chain_on({3, 1, 2, 1});
   const UnitGraph units = group_by_colocation(*problem);
   const DeviceViews views(units);
   EXPECT_EQ(views.fastest(1), (std::vector<DeviceId>{1}));
@@ -151,7 +151,7 @@ TEST(DeviceViews, name_the_fastest_devices) {
 }
 
 TEST(DeviceViews, sum_what_ops_take) {
-  const auto problem = chain_on({3, 1});
+  const auto problem = viewed_chain_on({3, 1});
   const UnitGraph units = group_by_colocation(*problem);
   const DeviceViews views(units);
   EXPECT_EQ(views.time(7, 0), 3000);

@@ -26,7 +26,7 @@ std::shared_ptr<const Problem> chain_and_branch() {
   return compile_timed(graph.build(), gpu_cluster(2, 300'000));
 }
 
-std::shared_ptr<const Problem> fork_and_join() {
+std::shared_ptr<const Problem> episode_fork_and_join() {
   TimedGraph graph;
   const TensorId first = graph.op("first", 50, {});
   std::vector<TensorId> parts;
@@ -41,7 +41,7 @@ UnitGraph units_of(const Problem& problem) {
   return group_by_colocation(problem);
 }
 
-Budget limited_to(std::int64_t evaluations) {
+Budget episodes_limited_to(std::int64_t evaluations) {
   Budget budget;
   budget.evaluations = evaluations;
   return budget;
@@ -236,7 +236,7 @@ TEST(Episodes, take_turns_in_topological_order) {
 
 TEST(Episodes, stop_where_the_budget_of_evaluations_does) {
   for (const std::int64_t evaluations : {1, 2, 5, 11}) {
-    World world(chain_and_branch(), {}, limited_to(evaluations));
+    World world(chain_and_branch(), {}, episodes_limited_to(evaluations));
     const std::vector<Trajectory> trajectories = world.play(4, world.zeros());
     EXPECT_LE(world.context.evaluations(), evaluations);
     EXPECT_FALSE(world.report.complete);
@@ -299,7 +299,7 @@ TEST(Episodes, go_on_from_a_checkpoint_as_if_never_stopped) {
 }
 
 TEST(Episodes, threads_change_nothing) {
-  const auto problem = fork_and_join();
+  const auto problem = episode_fork_and_join();
   PlaceContext context(problem);
   for (const std::int64_t learned_groups : {0, 4}) {
     std::vector<std::string> results;

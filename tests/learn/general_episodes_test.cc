@@ -20,7 +20,7 @@ namespace {
 
 constexpr GeneralNetwork kSmall{.width = 16};
 
-std::shared_ptr<const Problem> fork_and_join(int devices, int parts = 6) {
+std::shared_ptr<const Problem> general_fork_and_join(int devices, int parts = 6) {
   TimedGraph graph;
   const TensorId first = graph.op("first", 50, {graph.parameter("p", 10'000)});
   std::vector<TensorId> results;
@@ -40,8 +40,8 @@ std::shared_ptr<const Problem> chain(int devices, int length = 4) {
 }
 
 // A policy on one problem, with all that episodes need.
-struct World {
-  explicit World(std::shared_ptr<const Problem> problem_in)
+struct GeneralWorld {
+  explicit GeneralWorld(std::shared_ptr<const Problem> problem_in)
       : problem(std::move(problem_in)),
         context(problem),
         environment(context, Budget{}, "test"),
@@ -89,18 +89,18 @@ TEST(GeneralEpisodes, have_the_same_parameters_whatever_the_graph_and_the_device
   };
   const auto first = shapes(*chain(2));
   EXPECT_FALSE(first.empty());
-  EXPECT_EQ(shapes(*fork_and_join(5)), first);
-  EXPECT_EQ(shapes(*fork_and_join(2, 200)), first);  // merged to fewer units
+  EXPECT_EQ(shapes(*general_fork_and_join(5)), first);
+  EXPECT_EQ(shapes(*general_fork_and_join(2, 200)), first);  // merged to fewer units
 }
 
 TEST(GeneralEpisodes, begin_with_slices_of_the_devices_in_use) {
-  World world(chain(5, 6));
+  GeneralWorld world(chain(5, 6));
   world.policy.use(std::vector<DeviceId>{1, 3, 4});
   EXPECT_EQ(world.policy.slices(), (std::vector<DeviceId>{1, 1, 3, 3, 4, 4}));
 }
 
 TEST(GeneralEpisodes, choose_devices_in_use_only) {
-  World world(fork_and_join(5));
+  GeneralWorld world(general_fork_and_join(5));
   world.move_parameters();
   const std::vector<DeviceId> used{1, 3};
   world.policy.use(used);
@@ -115,7 +115,7 @@ TEST(GeneralEpisodes, choose_devices_in_use_only) {
 }
 
 TEST(GeneralEpisodes, score_decisions_again_as_when_they_were_made) {
-  World world(fork_and_join(3));
+  GeneralWorld world(general_fork_and_join(3));
   world.move_parameters();
   for (const Trajectory& trajectory : world.play(3)) {
     std::vector<const PlacementState*> states;
@@ -130,7 +130,7 @@ TEST(GeneralEpisodes, score_decisions_again_as_when_they_were_made) {
 }
 
 TEST(GeneralEpisodes, gradient_is_that_of_the_decisions) {
-  World world(fork_and_join(3));
+  GeneralWorld world(general_fork_and_join(3));
   const std::vector<Trajectory> trajectories = world.play(2);
   StepBaseline baseline(1);
   const std::vector<WeightedDecision> decisions =
@@ -163,7 +163,7 @@ TEST(GeneralEpisodes, gradient_is_that_of_the_decisions) {
 
 TEST(GeneralEpisodes, gradient_is_that_of_the_expected_improvement) {
   for (const EpisodeReward reward : {EpisodeReward::kImprovement, EpisodeReward::kTerminal}) {
-    World world(chain(2, 3));
+    GeneralWorld world(chain(2, 3));
     world.move_parameters();
     // A short one: with weights like these the policy is nearly certain, and changes fast.
     expect_gradient_of_improvement(
@@ -172,7 +172,7 @@ TEST(GeneralEpisodes, gradient_is_that_of_the_expected_improvement) {
 }
 
 TEST(GeneralEpisodes, know_what_is_where) {
-  World world(fork_and_join(3));  // 700 us of ops
+  GeneralWorld world(general_fork_and_join(3));  // 700 us of ops
   world.policy.use(std::vector<DeviceId>{0, 2});
   const StateColumns columns(world.policy.units(), world.policy.views());
   PlacementState state;
@@ -191,7 +191,7 @@ TEST(GeneralEpisodes, know_what_is_where) {
 }
 
 TEST(GeneralEpisodes, propose_the_same_whatever_the_chance) {
-  const auto problem = fork_and_join(3);
+  const auto problem = general_fork_and_join(3);
   const auto proposed = [&](std::uint64_t seed) {
     PlaceContext context(problem);
     Environment environment(context, Budget{}, "test");
@@ -208,7 +208,7 @@ TEST(GeneralEpisodes, propose_the_same_whatever_the_chance) {
 }
 
 TEST(GeneralEpisodes, have_nothing_to_decide_on_one_device) {
-  const auto problem = fork_and_join(3);
+  const auto problem = general_fork_and_join(3);
   PlaceContext context(problem);
   Environment environment(context, Budget{}, "test");
   const GeneralAgentPtr agent = agent_on(*problem);
@@ -242,7 +242,7 @@ std::vector<torch::Tensor> last_gradient(const Problem& problem, Environment& en
 }
 
 TEST(GeneralEpisodes, go_on_from_a_checkpoint_as_if_never_stopped) {
-  const auto problem = fork_and_join(3);
+  const auto problem = general_fork_and_join(3);
   PlaceContext context(problem);
   Environment environment(context, Budget{}, "test");
   const std::vector<torch::Tensor> whole = last_gradient(*problem, environment, false);
@@ -251,7 +251,7 @@ TEST(GeneralEpisodes, go_on_from_a_checkpoint_as_if_never_stopped) {
 }
 
 TEST(GeneralEpisodes, obey_the_budget) {
-  const auto problem = fork_and_join(2);
+  const auto problem = general_fork_and_join(2);
   PlaceContext context(problem);
   Budget budget;
   budget.evaluations = 10;
@@ -265,7 +265,7 @@ TEST(GeneralEpisodes, obey_the_budget) {
 }
 
 TEST(GeneralEpisodes, imitation_makes_a_placement_likely) {
-  const auto problem = fork_and_join(3);
+  const auto problem = general_fork_and_join(3);
   PlaceContext context(problem);
   Environment environment(context, Budget{}, "test");
   const GeneralAgentPtr agent = agent_on(*problem);

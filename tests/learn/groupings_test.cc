@@ -18,7 +18,7 @@
 namespace emplace::learn {
 namespace {
 
-std::shared_ptr<const Problem> on_two(TimedGraph& graph) {
+std::shared_ptr<const Problem> grouped_on_two(TimedGraph& graph) {
   return compile(graph.build(), std::make_shared<const Cluster>(Cluster(gpu_cluster(2))));
 }
 
@@ -81,7 +81,7 @@ TEST(Groupings, join_an_op_and_its_only_consumer_up_to_a_share_of_the_time) {
   const TensorId c = graph.op("c", 10, {b});     // b is read by c and d
   const TensorId d = graph.op("d", 10, {b, c});  // c's only consumer
   graph.op("e", 1000, {d});                      // would be too large together
-  const auto problem = on_two(graph);
+  const auto problem = grouped_on_two(graph);
   const UnitGraph units =
       group_as_colocrl(*problem, {.most_units = 100, .largest_share = 0.1, .by_module = false});
   ASSERT_EQ(units.size(), 2U);
@@ -95,7 +95,7 @@ TEST(Groupings, join_the_smallest_with_whom_it_exchanges_most_until_few_are_left
   const TensorId small = graph.op("small", 1, {a}, 10);
   const TensorId b = graph.op("b", 100, {small}, 10);
   graph.op("c", 100, {b, a});
-  const auto problem = on_two(graph);
+  const auto problem = grouped_on_two(graph);
   const UnitGraph units = group_to_size(*problem, 3);
   ASSERT_EQ(units.size(), 3U);
   EXPECT_EQ(units.unit_of_op(0), units.unit_of_op(1));
@@ -144,7 +144,7 @@ std::shared_ptr<const Problem> chain_beside_pairs() {
     const TensorId first = graph.op("first" + std::to_string(i), 2, {});
     graph.op("second" + std::to_string(i), 2, {first});
   }
-  return on_two(graph);
+  return grouped_on_two(graph);
 }
 
 TEST(Groupings, are_of_useful_sizes_whatever_parts_the_graph_is_in) {
@@ -166,7 +166,7 @@ TEST(Groupings, are_of_useful_sizes_where_there_are_parts_alone) {
     const TensorId first = graph.op("first" + std::to_string(i), 1 + i % 7, {});
     graph.op("second" + std::to_string(i), 1 + i % 3, {first});
   }
-  const auto problem = on_two(graph);
+  const auto problem = grouped_on_two(graph);
   for (const std::int64_t most : {3, 32, 100}) expect_all_useful(*problem, most, "parts");
 }
 
@@ -185,7 +185,7 @@ std::shared_ptr<const Problem> random_parts(Rng& rng) {
     part.push_back(graph.op("op" + std::to_string(i), us, {inputs.begin(), inputs.end()},
                             static_cast<Bytes>(rng.below(10'000))));
   }
-  return on_two(graph);
+  return grouped_on_two(graph);
 }
 
 TEST(Groupings, are_of_useful_sizes_on_random_graphs) {
@@ -262,7 +262,7 @@ TEST(Groupings, join_a_module_at_one_step_and_not_across_steps) {
   for (const char* name : {"out", "other"}) {
     graph.add({.name = name, .type = "mm", .inputs = states, .module = name}, 50);
   }
-  const auto problem = on_two(graph);
+  const auto problem = grouped_on_two(graph);
   const Graph& built = problem->graph();
   const UnitGraph units = group_as_colocrl(*problem, {.most_units = 100, .largest_share = 0.9});
   const auto unit = [&](const char* name) { return units.unit_of_op(*built.find_op(name)); };
@@ -317,7 +317,7 @@ TEST(Features, keep_both_directions_of_units_that_feed_each_other) {
   const TensorId a = graph.op("a", 10, {});
   const TensorId b = graph.op("b", 10, {a});
   graph.op("c", 10, {b});
-  const auto problem = on_two(graph);
+  const auto problem = grouped_on_two(graph);
   const Matrix adjacency = adjacency_features(UnitGraph(*problem, {0, 1, 0}));
   EXPECT_EQ(adjacency.values, (std::vector<float>{0, 1, 0, 1, 1, 0, 1, 0}));
 }

@@ -28,7 +28,7 @@ std::shared_ptr<const Problem> on_two(TimedGraph& graph, Bytes memory = kUnlimit
 
 // A chain of 300 us whose every transfer costs 200 us, and a branch of 250 us beside it: the chain
 // on one device and the branch on the other take 300 us.
-std::shared_ptr<const Problem> chain_and_branch() {
+std::shared_ptr<const Problem> branching_chain() {
   TimedGraph graph;
   TensorId last = graph.op("chain0", 100, {}, 200'000);
   last = graph.op("chain1", 100, {last}, 200'000);
@@ -137,7 +137,7 @@ class Learners : public testing::TestWithParam<LearnerCase> {
 };
 
 TEST_P(Learners, put_a_chain_and_a_branch_side_by_side) {
-  const Ending ending = learn(chain_and_branch(), {.shortage = Shortage::kPenalty});
+  const Ending ending = learn(branching_chain(), {.shortage = Shortage::kPenalty});
   EXPECT_EQ(ending.best, kChainAndBranch);
   EXPECT_LT(ending.mean_seconds, 1.15e-9 * kChainAndBranch);
   EXPECT_LT(ending.entropy, 0.35) << "ln 2 is a policy that knows nothing";
@@ -175,7 +175,7 @@ TEST(MovingBaseline, forgets_or_is_the_mean_of_all) {
 
 // Two batches, the second of which is for a refit.
 double baseline_after_refit(bool told) {
-  const auto problem = chain_and_branch();
+  const auto problem = branching_chain();
   const PolicyPtr policy = table_policy(group_by_colocation(*problem), "cpu");
   const CostSettings cost{.scale = CostScale::kSeconds};
   const LearnerPtr learner = ppo_and_cross_entropy(

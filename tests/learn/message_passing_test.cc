@@ -25,7 +25,7 @@ Csr<std::uint32_t> predecessors(const Pairs& edges, std::size_t nodes = kNodes) 
 }
 
 // [node, from]: 1 where `node` hears of `from`.
-torch::Tensor dense(const Csr<std::uint32_t>& lists) {
+torch::Tensor dense_messages(const Csr<std::uint32_t>& lists) {
   const auto nodes = static_cast<std::int64_t>(lists.size());
   torch::Tensor matrix = torch::zeros({nodes, nodes});
   for (std::int64_t node = 0; node < nodes; ++node) {
@@ -41,8 +41,8 @@ class DenseNetwork {
  public:
   DenseNetwork(const Parameters& parameters, const Pairs& edges,
                Aggregate aggregate = Aggregate::kSum)
-      : from_predecessors_(scaled(dense(predecessors(edges)), aggregate)),
-        from_successors_(scaled(dense(successors(edges)), aggregate)) {
+      : from_predecessors_(scaled(dense_messages(predecessors(edges)), aggregate)),
+        from_successors_(scaled(dense_messages(successors(edges)), aggregate)) {
     for (const auto& [name, tensor] : parameters.named()) values_[name] = tensor;
   }
 

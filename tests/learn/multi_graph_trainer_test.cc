@@ -16,9 +16,9 @@
 namespace emplace::learn {
 namespace {
 
-constexpr GeneralNetwork kSmall{.width = 8, .layers = 1};
+constexpr GeneralNetwork kSmallTrained{.width = 8, .layers = 1};
 
-std::shared_ptr<const Problem> chain_of(int ops, int devices) {
+std::shared_ptr<const Problem> training_chain(int ops, int devices) {
   TimedGraph graph;
   TensorId at = graph.op("op0", 50, {});
   for (int i = 1; i < ops; ++i) {
@@ -40,13 +40,13 @@ TrainingTask task_on(const std::shared_ptr<const Problem>& problem) {
 }
 
 std::vector<TrainingTask> two_tasks() {
-  return {task_on(chain_of(4, 2)), task_on(chain_of(5, 3))};
+  return {task_on(training_chain(4, 2)), task_on(training_chain(5, 3))};
 }
 
 MultiGraphSettings settings_of(const std::string& kind, std::int64_t imitation_steps,
                                std::int64_t steps) {
   return {.kind = kind,
-          .network = kSmall,
+          .network = kSmallTrained,
           .imitation_steps = imitation_steps,
           .steps = steps,
           .tasks_per_step = 2};
@@ -60,8 +60,8 @@ TrainedPolicy trained(const MultiGraphSettings& settings, const std::string& beg
 
 std::vector<torch::Tensor> parameters_in(const TrainedPolicy& result, const std::string& kind) {
   Rng rng(99);
-  const auto problem = chain_of(3, 2);
-  const GeneralAgentPtr agent = make_agent(kind, *problem, kSmall, "cpu", rng);
+  const auto problem = training_chain(3, 2);
+  const GeneralAgentPtr agent = make_agent(kind, *problem, kSmallTrained, "cpu", rng);
   PolicyFile(result.policy, "trained").load_into(agent->parameters());
   return agent->parameters().values();
 }
@@ -73,7 +73,7 @@ bool same(const std::vector<torch::Tensor>& a, const std::vector<torch::Tensor>&
 
 TEST(MultiGraphTrainer, takes_all_tasks_equally_often) {
   std::vector<TrainingTask> tasks = two_tasks();
-  tasks.push_back(task_on(chain_of(6, 2)));
+  tasks.push_back(task_on(training_chain(6, 2)));
   std::vector<std::shared_ptr<PlaceContext>> contexts;
   for (const TrainingTask& task : tasks) contexts.push_back(task.context);
   // Six passes over three tasks, two at a time: every other pass ends within a step.

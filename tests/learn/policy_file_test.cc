@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string error_of(const std::function<void()>& body) {
+std::string policy_error_of(const std::function<void()>& body) {
   try {
     body();
   } catch (const Error& error) {
@@ -31,7 +31,7 @@ std::string error_of(const std::function<void()>& body) {
 }
 
 std::string error_in(const std::string& bytes) {
-  return error_of([&] { PolicyFile(bytes, "my.policy"); });
+  return policy_error_of([&] { PolicyFile(bytes, "my.policy"); });
 }
 
 Parameters some_parameters(std::uint64_t seed) {
@@ -42,7 +42,7 @@ Parameters some_parameters(std::uint64_t seed) {
   return parameters;
 }
 
-std::string example() {
+std::string example_policy() {
   return policy_bytes("mars", {.width = 6, .layers = 3, .superposition = false}, some_parameters(1),
                       "trained\non things\n");
 }
@@ -54,7 +54,7 @@ std::shared_ptr<const Problem> two_ops() {
 }
 
 // Of an agent of this kind and width, which the file says is of another.
-std::string policy_of(const std::string& kind, std::int64_t width, std::int64_t said) {
+std::string policy_file_of(const std::string& kind, std::int64_t width, std::int64_t said) {
   Rng rng(1);
   const GeneralAgentPtr agent = make_agent(kind, *two_ops(), {.width = width}, "cpu", rng);
   return policy_bytes(kind, {.width = said}, agent->parameters(), "");
@@ -63,12 +63,12 @@ std::string policy_of(const std::string& kind, std::int64_t width, std::int64_t 
 std::string error_of_method(const std::string& kind, const std::string& policy) {
   const auto problem = two_ops();
   Rng rng(1);
-  return error_of(
+  return policy_error_of(
       [&] { general_method(*problem, policy, "my.policy", {.kind = kind}, "cpu", rng); });
 }
 
 TEST(PolicyFile, comes_back_as_it_was) {
-  const PolicyFile file(example(), "my.policy");
+  const PolicyFile file(example_policy(), "my.policy");
   EXPECT_EQ(file.file_name(), "my.policy");
   EXPECT_EQ(file.kind(), "mars");
   EXPECT_EQ(file.network().width, 6);
@@ -92,7 +92,7 @@ TEST(PolicyFile, is_no_checkpoint) {
 }
 
 TEST(PolicyFile, damage_is_found_wherever_it_is) {
-  const std::string bytes = example();
+  const std::string bytes = example_policy();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 4);
@@ -111,29 +111,30 @@ TEST(PolicyFile, of_another_version_is_refused) {
 }
 
 TEST(PolicyFile, of_other_parameters_is_refused) {
-  const PolicyFile file(example(), "my.policy");
+  const PolicyFile file(example_policy(), "my.policy");
   Rng rng(1);
   Parameters larger;
   larger.uniform("a", {3, 4}, 1, rng);
-  EXPECT_THAT(error_of([&] { file.load_into(larger); }),
+  EXPECT_THAT(policy_error_of([&] { file.load_into(larger); }),
               AllOf(StartsWith("my.policy: "), HasSubstr("'a'"), HasSubstr("12")));
   Parameters others;
   others.uniform("other", {3, 2}, 1, rng);
-  EXPECT_THAT(error_of([&] { file.load_into(others); }),
+  EXPECT_THAT(policy_error_of([&] { file.load_into(others); }),
               AllOf(StartsWith("my.policy: "), HasSubstr("'other'")));
 }
 
 TEST(PolicyFile, of_another_kind_is_refused_by_a_method) {
-  EXPECT_EQ(error_of_method("mars", policy_of("mars", 8, 8)), "no error");
+  EXPECT_EQ(error_of_method("mars", policy_file_of("mars", 8, 8)), "no error");
   EXPECT_THAT(
-      error_of_method("gdp", policy_of("mars", 8, 8)),
+      error_of_method("gdp", policy_file_of("mars", 8, 8)),
       AllOf(StartsWith("my.policy: "), HasSubstr("mars"), HasSubstr("expected one of gdp")));
 }
 
 TEST(PolicyFile, of_another_width_is_refused_by_a_method) {
   for (const std::string& kind : general_kinds()) {
-    EXPECT_EQ(error_of_method(kind, policy_of(kind, 8, 8)), "no error");
-    EXPECT_THAT(error_of_method(kind, policy_of(kind, 16, 8)), StartsWith("my.policy: ")) << kind;
+    EXPECT_EQ(error_of_method(kind, policy_file_of(kind, 8, 8)), "no error");
+    EXPECT_THAT(error_of_method(kind, policy_file_of(kind, 16, 8)), StartsWith("my.policy: "))
+        << kind;
   }
 }
 
@@ -143,7 +144,7 @@ TEST(ShippedPolicies, are_whole_and_of_their_kind) {
     EXPECT_EQ(file.kind(), kind);
     EXPECT_THAT(file.card(), HasSubstr("policy: " + kind));
   }
-  EXPECT_THAT(error_of([] { shipped_policy("post"); }), HasSubstr("post"));
+  EXPECT_THAT(policy_error_of([] { shipped_policy("post"); }), HasSubstr("post"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace emplace::learn {
 namespace {
 
-std::shared_ptr<const Problem> chain() {
+std::shared_ptr<const Problem> plain_chain_problem() {
   TimedGraph graph;
   TensorId at = graph.op("op0", 50, {});
   for (int i = 1; i < 8; ++i) {
@@ -26,7 +26,7 @@ std::shared_ptr<const Problem> chain() {
 
 // The mean cost of every round.
 std::vector<double> costs_of(const std::string& spec) {
-  PlaceContext context(chain());
+  PlaceContext context(plain_chain_problem());
   std::vector<double> costs;
   context.learning().on_round = [&](const TrainingPoint& point) {
     costs.push_back(point.mean_cost);

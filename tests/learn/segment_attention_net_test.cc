@@ -9,7 +9,7 @@
 namespace emplace::learn {
 namespace {
 
-constexpr AttentionSettings kSmall{
+constexpr AttentionSettings kSmallAttention{
     .width = 8, .heads = 2, .layers = 2, .segment = 4, .superposition = false};
 constexpr std::int64_t kInputs = 6;
 constexpr std::int64_t kOutputs = 3;
@@ -40,8 +40,8 @@ torch::Tensor norm(const torch::Tensor& x, const torch::Tensor& scale, const tor
 
 // One head of one element at a time, segment after segment, with a list of memories: as the papers
 // write it.
-torch::Tensor one_by_one(const Net& net, const AttentionSettings& settings,
-                         const torch::Tensor& x) {
+torch::Tensor attended_one_by_one(const Net& net, const AttentionSettings& settings,
+                                  const torch::Tensor& x) {
   const auto at = [&](const std::string& name) { return net.named.at("a." + name); };
   const std::int64_t head_width = settings.width / settings.heads;
   std::vector<torch::Tensor> memory(static_cast<std::size_t>(settings.layers));
@@ -83,11 +83,11 @@ torch::Tensor one_by_one(const Net& net, const AttentionSettings& settings,
 }
 
 TEST(SegmentAttention, is_what_a_direct_computation_gives) {
-  Net net(kSmall);
+  Net net(kSmallAttention);
   for (const std::int64_t length : {1, 3, 4, 5, 8, 11}) {
     const torch::Tensor x = net.input(length);
     const torch::Tensor got = net.attention(x);
-    const torch::Tensor expected = one_by_one(net, kSmall, x);
+    const torch::Tensor expected = attended_one_by_one(net, kSmallAttention, x);
     EXPECT_TRUE(torch::allclose(got, expected, 1e-4, 1e-5)) << length;
     const torch::Tensor weights = normals({length, kOutputs}, net.rng);
     const auto of = torch::autograd::grad({(got * weights).sum()}, net.parameters.tensors());
@@ -99,7 +99,7 @@ TEST(SegmentAttention, is_what_a_direct_computation_gives) {
 }
 
 TEST(SegmentAttention, hears_of_the_segment_before_and_sends_no_gradient_there) {
-  Net net(kSmall);
+  Net net(kSmallAttention);
   const torch::Tensor x = net.input(12).requires_grad_(true);
   const torch::Tensor result = net.attention(x);
   const torch::Tensor gradient =
@@ -120,7 +120,7 @@ TEST(SegmentAttention, hears_of_the_segment_before_and_sends_no_gradient_there) 
 }
 
 TEST(SegmentAttention, knows_no_positions) {
-  Net net(kSmall);
+  Net net(kSmallAttention);
   const torch::NoGradGuard no_gradients;
   const torch::Tensor x = net.input(11);
   const torch::Tensor order =
@@ -134,7 +134,7 @@ TEST(SegmentAttention, knows_no_positions) {
 }
 
 TEST(SegmentAttention, superposition_conditions_on_the_whole_graph) {
-  AttentionSettings settings = kSmall;
+  AttentionSettings settings = kSmallAttention;
   settings.superposition = true;
   Net with(settings);
   const torch::NoGradGuard no_gradients;
@@ -144,7 +144,7 @@ TEST(SegmentAttention, superposition_conditions_on_the_whole_graph) {
   changed[10].add_(1);
   EXPECT_GT((with.attention(changed) - with.attention(x))[0].abs().sum().item<float>(), 0);
   // Without conditioning layers' weights it is the plain network.
-  Net without(kSmall);
+  Net without(kSmallAttention);
   for (const auto& [name, tensor] : with.named) {
     if (name.find("condition") != std::string::npos) {
       tensor.zero_();

@@ -8,7 +8,7 @@
 namespace emplace::learn {
 namespace {
 
-SegmentAttentionSettings small_policy() {
+SegmentAttentionSettings small_attention_policy() {
   return {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .layers = 2, .segment = 3};
 }
 
@@ -17,8 +17,8 @@ TEST(SegmentAttentionPolicy, scores_as_it_sampled) {
                            "pinned_ends_on_four_on_a_bus", "training_step_on_one_device"}) {
     Rng rng(3);
     const Problem& problem = *tiny_case(name).problem;
-    const PolicyPtr policy =
-        segment_attention_policy(group_by_colocation(problem), small_policy(), "cpu", rng);
+    const PolicyPtr policy = segment_attention_policy(group_by_colocation(problem),
+                                                      small_attention_policy(), "cpu", rng);
     const Samples samples = policy->sample(16, rng);
     const Scores scores = policy->score(samples);
     EXPECT_TRUE(torch::allclose(scores.log_probs, samples.log_probs, 1e-5, 1e-5)) << name;
@@ -36,7 +36,7 @@ TEST(SegmentAttentionPolicy, scores_as_it_sampled) {
 }
 
 TEST(SegmentAttentionPolicy, begins_as_weights_are_drawn_without_a_spread) {
-  SegmentAttentionSettings settings = small_policy();
+  SegmentAttentionSettings settings = small_attention_policy();
   settings.spread = 0;
   Rng rng(3);
   const Problem& problem = *tiny_case("fork_join_on_three_unequal").problem;

@@ -1,15 +1,15 @@
 #include <gtest/gtest.h>
 
-#include "learn/units/groupings.h"
 #include "learn/learners/learner.h"
-#include "learn/policies/seq2seq.h"
 #include "learn/policies/policy.h"
+#include "learn/policies/seq2seq.h"
+#include "learn/units/groupings.h"
 #include "support/tiny_graphs.h"
 
 namespace emplace::learn {
 namespace {
 
-PolicyPtr small_policy(const Problem& problem, Rng& rng) {
+PolicyPtr small_sequence_policy(const Problem& problem, Rng& rng) {
   return sequence_policy(group_by_colocation(problem), {.width = 8, .decoder_sees_unit = true},
                          "cpu", rng);
 }
@@ -23,7 +23,7 @@ Gradient gradient_with(Policy& policy, const Samples& samples, int threads) {
 TEST(SequencePolicy, gradients_do_not_depend_on_threads) {
   const TinyCase& tiny = tiny_case("fork_join_on_four_on_a_bus");
   Rng rng(3);
-  const PolicyPtr policy = small_policy(*tiny.problem, rng);
+  const PolicyPtr policy = small_sequence_policy(*tiny.problem, rng);
   const Samples samples = policy->sample(7, rng);
   ASSERT_GT(policy->shards(), 1);
   const Gradient alone = gradient_with(*policy, samples, 1);
@@ -36,11 +36,11 @@ TEST(SequencePolicy, gradients_do_not_depend_on_threads) {
 TEST(SequencePolicy, begins_anew_as_a_new_one_would) {
   const TinyCase& tiny = tiny_case("diamond_on_two_equal");
   Rng rng(3);
-  const PolicyPtr policy = small_policy(*tiny.problem, rng);
+  const PolicyPtr policy = small_sequence_policy(*tiny.problem, rng);
   Rng again(8);
   ASSERT_TRUE(policy->restart(again));
   Rng other(8);
-  const PolicyPtr fresh = small_policy(*tiny.problem, other);
+  const PolicyPtr fresh = small_sequence_policy(*tiny.problem, other);
   Rng first(5);
   Rng second(5);
   const Samples a = policy->sample(20, first);

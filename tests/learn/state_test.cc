@@ -22,7 +22,7 @@ std::string example() {
   return state.bytes();
 }
 
-std::string error_of(const std::function<void()>& body) {
+std::string state_error_of(const std::function<void()>& body) {
   try {
     body();
   } catch (const Error& error) {
@@ -46,11 +46,12 @@ TEST(State, damage_is_found_wherever_it_is) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
-    const std::string message = error_of([&] { StateReader(damaged, "run.checkpoint"); });
+    const std::string message = state_error_of([&] { StateReader(damaged, "run.checkpoint"); });
     EXPECT_TRUE(message.starts_with("run.checkpoint: ")) << i << ": " << message;
   }
   for (std::size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_NE(error_of([&] { StateReader(bytes.substr(0, length), "x"); }), "no error") << length;
+    EXPECT_NE(state_error_of([&] { StateReader(bytes.substr(0, length), "x"); }), "no error")
+        << length;
   }
 }
 
@@ -97,7 +98,7 @@ TEST(State, malformed_entries_are_named) {
   const auto with_size = [&](const std::string& name, char kind, std::int64_t size) {
     std::string changed = bytes;
     std::memcpy(changed.data() + changed.find(name + kind) + name.size() + 9, &size, 8);
-    return error_of([&] { StateReader(repaired(changed), "run.checkpoint"); });
+    return state_error_of([&] { StateReader(repaired(changed), "run.checkpoint"); });
   };
   EXPECT_NE(with_size("text", 't', std::int64_t{1} << 62).find("'text'"), std::string::npos);
   EXPECT_NE(with_size("text", 't', -1).find("a length of -1"), std::string::npos);
@@ -108,9 +109,9 @@ TEST(State, malformed_entries_are_named) {
 
 TEST(State, says_what_is_missing_or_of_another_size) {
   const StateReader state(example(), "run.checkpoint");
-  EXPECT_NE(error_of([&] { state.integer("other"); }).find("'other'"), std::string::npos);
-  EXPECT_NE(error_of([&] { state.integer("whole"); }).find("'whole'"), std::string::npos);
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(state_error_of([&] { state.integer("other"); }).find("'other'"), std::string::npos);
+  EXPECT_NE(state_error_of([&] { state.integer("whole"); }).find("'whole'"), std::string::npos);
+  EXPECT_NE(state_error_of([&] {
               state.load("tensor", torch::zeros({3, 2}));
             }).find("'tensor'"),
             std::string::npos);

@@ -45,7 +45,7 @@ std::vector<Slice> slices_of(const std::vector<double>& shares) {
   return slices;
 }
 
-void describe(double place, const Slice& slice, float* columns) {
+void describe_device(double place, const Slice& slice, float* columns) {
   const double distance = (place - slice.first - slice.width / 2) / std::max(slice.width, 1e-6);
   const double near = std::clamp(distance, -kFurthest, kFurthest) / kFurthest;
   columns[0] = static_cast<float>(near);
@@ -236,8 +236,8 @@ void DeviceViews::describe_pairs(DeviceView& view) const {
       float* columns = &view.pairs.values[row * DeviceView::kPairColumns];
       *columns++ = mean > 0 ? log_ratio(time_[row] / mean) : 0;
       for (const Coordinates& line : lines_) {
-        describe(line.time[unit], by_time[i], columns);
-        describe(line.memory[unit], by_memory[i], columns + DeviceView::kSliceColumns);
+        describe_device(line.time[unit], by_time[i], columns);
+        describe_device(line.memory[unit], by_memory[i], columns + DeviceView::kSliceColumns);
         columns += 2 * DeviceView::kSliceColumns;
       }
     }

@@ -14,7 +14,7 @@ namespace emplace::learn {
 namespace {
 
 constexpr std::int64_t kEncoderLayers = 3;
-constexpr std::int64_t kSegment = 128;
+constexpr std::int64_t kSequenceSegment = 128;
 // The logit of the previous device at first.
 constexpr double kFirstRepeat = 2;
 
@@ -70,7 +70,7 @@ class GeneralSequencePolicy final : public GeneralPolicy {
         views_(sequence_.units()),
         features_(to_tensor(views_.unit_features(), device)),
         adjacency_(normalized_adjacency(sequence_.units(), device)),
-        segments_(sequence_.size(), kSegment, width, most_bytes_kept),
+        segments_(sequence_.size(), kSequenceSegment, width, most_bytes_kept),
         encoder_(parameters_, "encoder", features_.size(1) + DeviceView::kGraphColumns,
                  {.layers = kEncoderLayers, .width = width}, rng),
         discriminator_(parameters_, width, rng),

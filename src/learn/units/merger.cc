@@ -14,12 +14,6 @@ std::vector<std::uint32_t> singletons(const Problem& problem) {
   return labels;
 }
 
-std::vector<DeviceId> in_both(std::span<const DeviceId> a, std::span<const DeviceId> b) {
-  std::vector<DeviceId> result;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
-  return result;
-}
-
 // What adds nothing is within every limit.
 template <class T>
 bool within(T a, T b, T most) {
@@ -80,7 +74,7 @@ bool Merger::merge(UnitId a, UnitId b, const SetLimits& limits) {
       !within(memory_[a], memory_[b], limits.memory)) {
     return false;
   }
-  std::vector<DeviceId> common = in_both(allowed_[a], allowed_[b]);
+  std::vector<DeviceId> common = common_devices(allowed_[a], allowed_[b]);
   if (common.empty() || (order_ && !order_->may_merge(a, b))) return false;
   const auto size = [this](UnitId set) { return exchanged_[set].size() + members_[set].size(); };
   if (size(a) < size(b)) std::swap(a, b);
@@ -122,7 +116,7 @@ bool Merger::has_room(UnitId set, UnitId group, const SetLimits& limits) const {
   return set != set_of_[group] && exists(set) &&
          within(time_[set], groups_.mean_duration(group), limits.time) &&
          within(memory_[set], groups_.problem().group_resident_bytes(group), limits.memory) &&
-         !in_both(allowed_[set], groups_.allowed_devices(group)).empty();
+         !common_devices(allowed_[set], groups_.allowed_devices(group)).empty();
 }
 
 std::optional<UnitId> Merger::refuge(UnitId group, const SetLimits& limits) const {
@@ -153,7 +147,7 @@ void Merger::move(UnitId group, UnitId to) {
   const Bytes memory = groups_.problem().group_resident_bytes(group);
   memory_[from] -= memory;
   memory_[to] += memory;
-  allowed_[to] = in_both(allowed_[to], groups_.allowed_devices(group));
+  allowed_[to] = common_devices(allowed_[to], groups_.allowed_devices(group));
   if (members_[from].empty()) --count_;
 }
 

@@ -7,7 +7,7 @@
 namespace emplace::learn {
 namespace {
 
-constexpr UnitId kNone = ~UnitId{0};
+constexpr UnitId kNoUnit = ~UnitId{0};
 
 struct Edge {
   UnitId from;
@@ -31,13 +31,13 @@ std::vector<Edge> merged(std::vector<Edge> edges) {
   return result;
 }
 
-std::vector<DeviceId> in_both(std::span<const DeviceId> a, std::span<const DeviceId> b) {
+}  // namespace
+
+std::vector<DeviceId> common_devices(std::span<const DeviceId> a, std::span<const DeviceId> b) {
   std::vector<DeviceId> result;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
   return result;
 }
-
-}  // namespace
 
 UnitGraph::UnitGraph(const Problem& problem, const std::vector<std::uint32_t>& label_of_group)
     : problem_(&problem) {
@@ -50,14 +50,14 @@ void UnitGraph::number_units(const std::vector<std::uint32_t>& label_of_group) {
   const GroupId count = problem_->num_groups();
   std::uint32_t labels = 0;
   for (const std::uint32_t label : label_of_group) labels = std::max(labels, label + 1);
-  std::vector<UnitId> open(labels, kNone);  // by label: the unit that its groups join
+  std::vector<UnitId> open(labels, kNoUnit);  // by label: the unit that its groups join
   std::vector<std::vector<DeviceId>> allowed;
   unit_of_group_.resize(count);
   for (GroupId group = 0; group < count; ++group) {
     UnitId& unit = open[label_of_group[group]];
     const std::span<const DeviceId> own = problem_->allowed_devices(group);
     std::vector<DeviceId> common;
-    if (unit != kNone) common = in_both(allowed[unit], own);
+    if (unit != kNoUnit) common = common_devices(allowed[unit], own);
     if (common.empty()) {
       unit = static_cast<UnitId>(allowed.size());
       allowed.emplace_back(own.begin(), own.end());

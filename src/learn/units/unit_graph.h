@@ -75,4 +75,7 @@ class UnitGraph {
   std::vector<Bytes> output_bytes_;
 };
 
+// Those that are in both; lists are sorted.
+std::vector<DeviceId> common_devices(std::span<const DeviceId> a, std::span<const DeviceId> b);
+
 }  // namespace emplace::learn

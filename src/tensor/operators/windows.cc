@@ -104,7 +104,7 @@ void set_groups(Piece& piece, Position groups) {
   if (groups > 1) piece.attributes.set("group", piece.box[kGroup].size());
 }
 
-MaybeDescription describe(const Convolution& conv, bool partial_sums) {
+MaybeDescription describe_window(const Convolution& conv, bool partial_sums) {
   Definition op(conv.forward);
   const Shape& w = op.input(1);
   const Index g = op.index("g", conv.groups);
@@ -134,7 +134,7 @@ MaybeDescription conv(const Signature& signature) {
   if (signature.inputs.size() > 3) return std::nullopt;
   const auto found = convolution(signature);
   if (!found) return std::nullopt;
-  return describe(*found, true);
+  return describe_window(*found, true);
 }
 
 MaybeDescription fused_conv(const Signature& signature) {
@@ -144,7 +144,7 @@ MaybeDescription fused_conv(const Signature& signature) {
   }
   const auto found = convolution(signature);
   if (!found) return std::nullopt;
-  return describe(*found, false);
+  return describe_window(*found, false);
 }
 
 // Inputs: dY, W.
@@ -155,7 +155,7 @@ MaybeDescription conv_input_grad(const Signature& signature) {
                                   .inputs = {signature.outputs[0], signature.inputs[1]},
                                   .outputs = {signature.inputs[0]}});
   if (!found) return std::nullopt;
-  const MaybeDescription forward = describe(*found, true);
+  const MaybeDescription forward = describe_window(*found, true);
   if (!forward) return std::nullopt;
   tdl::Description description = gradient_of_product(*forward, 0, {1}, signature.outputs[0]);
   // A place x of the whole is y x stride + k x dilation - before; the same in the piece's own
@@ -186,7 +186,7 @@ MaybeDescription conv_weight_grad(const Signature& signature) {
                                   .inputs = {signature.inputs[1], signature.outputs[0]},
                                   .outputs = {signature.inputs[0]}});
   if (!found) return std::nullopt;
-  const MaybeDescription forward = describe(*found, true);
+  const MaybeDescription forward = describe_window(*found, true);
   if (!forward) return std::nullopt;
   tdl::Description description = gradient_of_product(*forward, 1, {0}, signature.outputs[0]);
   description.localise = [groups = found->groups](Piece& piece) {
