@@ -30,6 +30,9 @@ struct PlaceOptions {
   Budget budget = {};
   std::uint64_t seed = 1;
   int most_devices = 0;  // at most so many devices are used, whichever serve best; 0: all
+  // CPUs take ops like any other device; else only where an op must be on one, or nothing fits
+  // without. What they need to start the accelerators' kernels is not simulated.
+  bool use_cpu = false;
   std::vector<SavedPlacement> starts = {};  // to begin from, for placers that search
   LearningSettings learning = {};
   ProgressListener on_progress = {};

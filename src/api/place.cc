@@ -48,7 +48,8 @@ std::vector<Solution> solutions_of(const std::vector<SavedPlacement>& starts,
 SubsetProblems problems_of(const std::shared_ptr<const Problem>& problem,
                            const PlaceOptions& options) {
   SubsetProblems problems(problem, options.objective, options.most_devices,
-                          solutions_of(options.starts, *problem));
+                          solutions_of(options.starts, *problem),
+                          options.use_cpu ? CpuUse::kAlways : CpuUse::kIfNeeded);
   if (problems.why_nothing_fits()) {
     fail_input("no placement of '{}' fits: {}", problem->graph().name(),
                *problems.why_nothing_fits());

@@ -28,6 +28,16 @@ constexpr std::array<Unit, 10> kByteUnits{{{"", 1},
                                            {"GiB", 1LL << 30},
                                            {"TiB", 1LL << 40}}};
 
+// Of bytes.
+constexpr std::array<Unit, 8> kBitUnits{{{"Kb", 125},
+                                         {"Mb", 125'000},
+                                         {"Gb", 125'000'000},
+                                         {"Tb", 125'000'000'000},
+                                         {"Kbit", 125},
+                                         {"Mbit", 125'000},
+                                         {"Gbit", 125'000'000},
+                                         {"Tbit", 125'000'000'000}}};
+
 // Splits "1.5GiB" where the number ends. An exponent's "e" belongs to the number.
 std::size_t number_length(std::string_view text) {
   std::size_t i = 0;
@@ -41,24 +51,33 @@ std::size_t number_length(std::string_view text) {
   return i;
 }
 
-}  // namespace
-
-std::optional<Bytes> parse_bytes(std::string_view text) {
+template <std::size_t kCount>
+std::optional<std::int64_t> parse_amount(std::string_view text,
+                                         const std::array<Unit, kCount>& units) {
   text = trim(text);
   const std::size_t length = number_length(text);
   const auto number = Decimal::parse(text.substr(0, length));
   if (!number || number->negative()) return std::nullopt;
   const std::string_view name = trim(text.substr(length));
-  for (const Unit& unit : kByteUnits) {
+  for (const Unit& unit : units) {
     if (unit.name == name) return round_half_up(*number, unit.scale);
   }
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<Bytes> parse_bytes(std::string_view text) {
+  return parse_amount(text, kByteUnits);
+}
+
 std::optional<std::int64_t> parse_bandwidth(std::string_view text) {
   text = trim(text);
-  if (text.ends_with("/s")) text.remove_suffix(2);
-  return parse_bytes(text);
+  if (!text.ends_with("/s") && !text.ends_with("ps")) return std::nullopt;
+  text.remove_suffix(2);
+  if (const auto bits = parse_amount(text, kBitUnits)) return bits;
+  const bool has_unit = text.ends_with('B');
+  return has_unit ? parse_bytes(text) : std::nullopt;
 }
 
 std::optional<double> parse_seconds(std::string_view text) {

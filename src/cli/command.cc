@@ -120,6 +120,9 @@ void SubsetArguments::add_to(Command command) {
       .integer("--devices", devices, 1, 1'000'000,
                "Use at most this many of the cluster's devices, whichever serve best")
       .type("N");
+  command.flag("--use-cpu", use_cpu,
+               "CPUs take ops like any other device; else only where an op must be on one, or "
+               "nothing fits without");
   command
       .texts("--start", starts,
              "Placement file to begin from, for placers that search; may be given several times")
@@ -133,7 +136,8 @@ SubsetProblems SubsetArguments::make(const std::shared_ptr<const Problem>& probl
     PlacementFile file = SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
     solutions.push_back({std::move(file.placement), std::move(file.schedule), {}, path});
   }
-  return {problem, objective, devices, std::move(solutions)};
+  return {problem, objective, devices, std::move(solutions),
+          use_cpu ? CpuUse::kAlways : CpuUse::kIfNeeded};
 }
 
 void LearningArguments::add_to(Command command, bool several_runs) {

@@ -67,9 +67,10 @@ struct SavedPlacementArguments {
   PlacementFile load(const Problem& problem) const;
 };
 
-// --devices and --start.
+// --devices, --use-cpu and --start.
 struct SubsetArguments {
   int devices = 0;  // at most so many are used; 0: all
+  bool use_cpu = false;
   std::vector<std::string> starts;
 
   void add_to(Command command);

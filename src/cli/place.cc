@@ -54,13 +54,14 @@ std::vector<PlacerRun> runs_of(const Arguments& arguments) {
 }
 
 // An answer of one device says more beside what splitting would bring.
-Explanation explain_answer(const Assessment& answer, std::vector<RunResult> tried,
-                           bool could_recompute) {
+Explanation explain_answer(const Assessment& answer, const SubsetProblems& problems,
+                           const std::vector<RunResult>& tried, bool could_recompute) {
   Explanation explanation = explain(answer, tried, could_recompute);
   if (explanation.best_split || explanation.used.size() > 1 || answer.most_devices > 0) {
     return explanation;
   }
-  return explain(answer, quick_splits(answer.simulator, answer.objective), could_recompute);
+  return explain(answer, quick_splits(problems.list().front().simulator, answer.objective),
+                 could_recompute);
 }
 
 void place(const Arguments& arguments, Session& session) {
@@ -80,7 +81,8 @@ void place(const Arguments& arguments, Session& session) {
   if (!answer.fits()) session.exit_code = kExitNothingFits;
   if (!arguments.output.empty()) write_file(arguments.output, placement_json(answer, best));
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(answer));
-  const Explanation explanation = explain_answer(answer, found.results, request.could_recompute());
+  const Explanation explanation =
+      explain_answer(answer, problems, found.results, request.could_recompute());
   if (arguments.json) {
     fmt::print("{}", to_json(answer, &best, &explanation));
     return;
@@ -90,6 +92,9 @@ void place(const Arguments& arguments, Session& session) {
       best.run.placer.to_string(), best.run.scheduler,
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
       to_text(answer), to_text(explanation, answer));
+  if (answer.leaves_cpus_out) {
+    fmt::print("  CPUs take ops only where memory is short; --use-cpu lets them take any\n");
+  }
   print_written(arguments);
 }
 

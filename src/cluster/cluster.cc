@@ -7,21 +7,27 @@
 #include "base/wide.h"
 
 #include "cluster/device_kinds.h"
+#include "cluster/device_pattern.h"
 
 namespace emplace {
 namespace {
 
-bool matches(const std::string& pattern, const Device& device) {
-  return pattern == "*" || pattern == device.name || pattern == device.kind;
+// Every part of the pattern has to mean some device, so that a misspelt one is noticed.
+std::vector<DeviceId> named_devices(const std::string& pattern, const std::string& what,
+                                    const std::vector<Device>& devices) {
+  for (const std::string_view part : pattern_parts(pattern)) {
+    if (!pattern_on(part, devices).empty()) continue;
+    fail_input("{}: '{}' is neither a device, a device's kind, nor a pattern of them such as \"*\"",
+               what, part);
+  }
+  std::vector<DeviceId> found;
+  for (std::size_t id = 0; id < devices.size(); ++id) {
+    if (names_device(pattern, devices[id])) found.push_back(static_cast<DeviceId>(id));
+  }
+  return found;
 }
 
-void check_rule(const LinkRule& rule, const std::vector<Device>& devices) {
-  const std::string what = fmt::format("link {} -> {}", rule.from, rule.to);
-  for (const std::string* end : {&rule.from, &rule.to}) {
-    const bool known = std::any_of(devices.begin(), devices.end(),
-                                   [&](const Device& device) { return matches(*end, device); });
-    if (!known) fail_input("{}: '{}' is neither a device, a device's kind, nor \"*\"", what, *end);
-  }
+void check_rule(const LinkRule& rule, const std::string& what) {
   if (rule.bandwidth <= 0) fail_input("{}: bandwidth: expected more than 0 bytes per second", what);
   if (rule.latency < 0) fail_input("{}: latency_us: is negative", what);
   if (rule.hold < 0) fail_input("{}: hold_us: is negative", what);
@@ -71,6 +77,9 @@ void Cluster::check_devices() const {
   for (const Device& device : spec_.devices) {
     if (device.name.empty()) fail_input("devices: a device has no name");
     if (device.name == "*") fail_input("device '*': is the pattern for all devices, not a name");
+    if (device.name.find(',') != std::string::npos) {
+      fail_input("device '{}': a comma stands between devices, so no name has one", device.name);
+    }
     if (!names.insert(device.name).second)
       fail_input("device '{}': name is used twice", device.name);
     if (device.memory < 0) fail_input("device '{}': memory: is negative", device.name);
@@ -97,17 +106,23 @@ void Cluster::resolve_kinds() {
 }
 
 void Cluster::expand_links() {
-  for (const LinkRule& rule : spec_.links) check_rule(rule, spec_.devices);
   links_.resize(spec_.devices.size() * spec_.devices.size());
+  std::vector<const LinkRule*> rules(links_.size(), nullptr);  // the last that covers the pair
+  for (const LinkRule& rule : spec_.links) {
+    const std::string what = fmt::format("link {} -> {}", rule.from, rule.to);
+    check_rule(rule, what);
+    const std::vector<DeviceId> receivers = named_devices(rule.to, what, spec_.devices);
+    for (const DeviceId from : named_devices(rule.from, what, spec_.devices)) {
+      for (const DeviceId to : receivers) {
+        rules[static_cast<std::size_t>(from) * num_devices() + to] = &rule;
+      }
+    }
+  }
   std::map<std::string, ChannelId> channels;
   for (DeviceId from = 0; from < num_devices(); ++from) {
     for (DeviceId to = 0; to < num_devices(); ++to) {
-      if (from == to) continue;
-      const auto rule =
-          std::find_if(spec_.links.rbegin(), spec_.links.rend(), [&](const LinkRule& r) {
-            return matches(r.from, spec_.devices[from]) && matches(r.to, spec_.devices[to]);
-          });
-      if (rule == spec_.links.rend()) continue;
+      const LinkRule* rule = rules[static_cast<std::size_t>(from) * num_devices() + to];
+      if (from == to || rule == nullptr) continue;
       const std::string name = channel_name_of(*rule, spec_.devices[from], spec_.devices[to]);
       const auto [entry, added] = channels.try_emplace(name, num_channels());
       if (added) channel_names_.push_back(name);

@@ -58,6 +58,30 @@ constexpr Peaks kH100{.float64 = 66.9,
                       .int8 = 1978.9};
 constexpr Peaks kV100{.float64 = 7.8, .float32 = 15.7, .float16 = 125};
 
+// GeForce boards multiply TF32 at the rate of float32, and 16-bit types alike.
+constexpr Peaks geforce(double float64, double float32, double float16, double float8,
+                        double int8) {
+  return {.float64 = float64,
+          .float32 = float32,
+          .tf32 = float32,
+          .float16 = float16,
+          .bfloat16 = float16,
+          .float8 = float8,
+          .int8 = int8};
+}
+
+// Matrix units multiply in bfloat16 what is stored in float32 too, unless more precision is asked
+// for; that is what TF32 stands for here. float32 is what the vector units do.
+constexpr Peaks tpu(double vector, double bfloat16, double int8) {
+  return {
+      .float32 = vector, .tf32 = bfloat16, .float16 = bfloat16, .bfloat16 = bfloat16, .int8 = int8};
+}
+
+// GPU cores that do 16-bit types at the rate of float32; the neural engine is not counted.
+constexpr Peaks apple(double float32) {
+  return {.float32 = float32, .float16 = float32, .bfloat16 = float32};
+}
+
 // No published board: 16 cores with two AVX-512 FMA units each, at 2.5 GHz under such load, make
 // 16 * 64 * 2.5e9 float32 operations per second, half as many in float64 and four times as many in
 // int8 (VNNI). 16-bit floats are computed in float32. Eight channels of DDR4-3200.
@@ -94,6 +118,8 @@ std::vector<DeviceKind> make_kinds() {
            "NVIDIA Tesla P100 PCIe data sheet, 12 GB"),
       kind("v100", kV100, 900, 16, "NVIDIA Tesla V100 data sheet, SXM2, 16 GB"),
       kind("v100-32gb", kV100, 900, 32, "NVIDIA Tesla V100 data sheet, SXM2, 32 GB"),
+      kind("v100-pcie", {.float64 = 7, .float32 = 14, .float16 = 112}, 900, 16,
+           "NVIDIA Tesla V100 data sheet, PCIe, 16 GB"),
       kind("t4", {.float64 = 0.25, .float32 = 8.1, .float16 = 65, .int8 = 130}, 320, 16,
            "NVIDIA T4 product brief, PB-09256; float64 1/32 of float32 (Turing white paper)"),
       kind("a100", kA100, 2039, 80, "NVIDIA A100 data sheet, SXM, 80 GB"),
@@ -124,6 +150,34 @@ std::vector<DeviceKind> make_kinds() {
             .float8 = 733,
             .int8 = 733},
            864, 48, "NVIDIA L40S data sheet; float64 1/64 of float32 (Ada white paper)"),
+      kind("a6000",
+           {.float64 = 0.6,
+            .float32 = 38.7,
+            .tf32 = 77.4,
+            .float16 = 154.8,
+            .bfloat16 = 154.8,
+            .int8 = 309.7},
+           768, 48,
+           "NVIDIA Ampere GA102 white paper, appendix C: RTX A6000; float64 1/64 of float32"),
+      kind("rtx6000-ada",
+           {.float64 = 1.42,
+            .float32 = 91.1,
+            .tf32 = 182.1,
+            .float16 = 364.2,
+            .bfloat16 = 364.2,
+            .float8 = 728.5,
+            .int8 = 728.5},
+           960, 48,
+           "NVIDIA RTX 6000 Ada data sheet, 1457 with sparsity in float8; the others in the ratios "
+           "of the Ada white paper"),
+      kind(
+          "rtx3060", geforce(0.2, 12.7, 25.5, 0, 102), 360, 12,
+          "NVIDIA GeForce RTX 3060: 3584 cores at 1.78 GHz; types in the ratios of the GA102 white "
+          "paper"),
+      kind("rtx3070", geforce(0.32, 20.3, 40.6, 0, 162.6), 448, 8,
+           "NVIDIA Ampere GA102 white paper, appendix A"),
+      kind("rtx3080", geforce(0.47, 29.8, 59.5, 0, 238), 760, 10,
+           "NVIDIA Ampere GA102 white paper, 10 GB"),
       kind("rtx3090",
            {.float64 = 0.56,
             .float32 = 35.6,
@@ -132,6 +186,11 @@ std::vector<DeviceKind> make_kinds() {
             .bfloat16 = 71,
             .int8 = 284},
            936, 24, "NVIDIA Ampere GA102 white paper, appendix A"),
+      kind("rtx4070", geforce(0.46, 29.1, 58.3, 116.6, 233.2), 504, 12,
+           "NVIDIA GeForce RTX 4070: 5888 cores at 2.475 GHz; types in the ratios of the Ada white "
+           "paper"),
+      kind("rtx4080", geforce(0.76, 48.7, 97.5, 194.9, 389.9), 716.8, 16,
+           "NVIDIA Ada white paper, 16 GB"),
       kind("rtx4090",
            {.float64 = 1.29,
             .float32 = 82.6,
@@ -141,6 +200,10 @@ std::vector<DeviceKind> make_kinds() {
             .float8 = 330.3,
             .int8 = 660.6},
            1008, 24, "NVIDIA Ada white paper, appendix A"),
+      kind("rtx5080", geforce(0.88, 56.3, 112.6, 225.1, 450.2), 960, 16,
+           "NVIDIA RTX Blackwell white paper"),
+      kind("rtx5090", geforce(1.64, 104.8, 209.5, 419, 838), 1792, 32,
+           "NVIDIA RTX Blackwell white paper"),
       kind("h100", kH100, 3350, 80, "NVIDIA H100 white paper and data sheet, SXM5"),
       kind("h100-pcie",
            {.float64 = 51,
@@ -161,6 +224,15 @@ std::vector<DeviceKind> make_kinds() {
             .float8 = 4500,
             .int8 = 4500},
            8000, 180, "NVIDIA HGX B200 and DGX B200 data sheets, an eighth, halved for sparsity"),
+      kind("gb200",
+           {.float64 = 40,
+            .float32 = 80,
+            .tf32 = 1250,
+            .float16 = 2500,
+            .bfloat16 = 2500,
+            .float8 = 5000,
+            .int8 = 5000},
+           8000, 186, "NVIDIA GB200 NVL72 data sheet, a 72nd, halved for sparsity"),
       kind("mi250x",
            {.float64 = 47.9, .float32 = 47.9, .float16 = 191.5, .bfloat16 = 191.5, .int8 = 191.5},
            1638.4, 64, "AMD Instinct MI250X data sheet; one of its two dies, as ROCm counts"),
@@ -173,6 +245,20 @@ std::vector<DeviceKind> make_kinds() {
             .float8 = 2614.9,
             .int8 = 2614.9},
            5300, 192, "AMD Instinct MI300X data sheet"),
+      kind("tpu-v4", tpu(4.3, 275, 275), 1200, 32,
+           "Google Cloud documentation, TPU v4; float32: its vector units, 2 x 2048 lanes at 1.05 "
+           "GHz (Jouppi et al. 2023)"),
+      kind("tpu-v5e", tpu(6.1, 197, 394), 819, 16,
+           "Google Cloud documentation, TPU v5e; float32: its vector unit, 4096 lanes at 1.5 GHz, "
+           "computed"),
+      kind("tpu-v5p", tpu(14.3, 459, 918), 2765, 95,
+           "Google Cloud documentation, TPU v5p; float32: its vector units, 2 x 4096 lanes at 1.75 "
+           "GHz, computed"),
+      kind("m1-max", apple(10.4), 400, 64, "Apple, MacBook Pro with M1 Max, 32 GPU cores"),
+      kind("m2-ultra", apple(27.2), 800, 192,
+           "Apple, M2 Ultra; float32 computed for 76 GPU cores of 128 lanes at 1.4 GHz"),
+      kind("m4-max", apple(16.2), 546, 128,
+           "Apple, M4 Max; float32 computed for 40 GPU cores of 128 lanes at 1.58 GHz"),
       cpu("cpu"),
       cpu("cpu16"),
       cpu("cpu-haswell18", avx2(18, 1.9), 68.3, 64,

@@ -2,13 +2,11 @@
 //
 // Later rules win, so they go from general to special: PCIe between all devices, at the speed of
 // the slower end; the channels of hosts; what a fabric joins or a runtime costs. The first rule is
-// for every pair, so presets are fully linked. The figures of the fabrics, with their sources, are
-// repeated for people in docs/clusters.md. One rule for a pair of kinds, but for a DGX-1's mesh,
-// which has one for each edge.
+// for every pair, so presets are fully linked. One rule for a pair of kinds, but for a DGX-1's
+// mesh, which has one for each edge.
 #include "cluster/presets.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
@@ -16,77 +14,12 @@
 #include "base/options.h"
 
 #include "cluster/device_kinds.h"
+#include "cluster/fabrics.h"
+#include "cluster/machine_presets.h"
 #include "cluster/runtimes.h"
 
 namespace emplace {
 namespace {
-
-constexpr std::int64_t kGB = 1'000'000'000;  // per second
-constexpr Nanoseconds kPcieLatency = 10'000;
-constexpr Nanoseconds kDirectLatency = 5'000;        // NVLink and xGMI
-constexpr std::int64_t kSocketBandwidth = 40 * kGB;  // two UPI links of 20.8 GB/s each way
-constexpr Nanoseconds kSocketLatency = 1'000;
-
-// What a copy over 16 lanes reaches, of the 15.75, 31.5 and 63 GB/s that PCIe 3, 4 and 5 carry.
-constexpr std::int64_t kPcie3 = 12 * kGB;
-constexpr std::int64_t kPcie4 = 24 * kGB;
-constexpr std::int64_t kPcie5 = 50 * kGB;
-
-std::int64_t pcie_bandwidth(std::string_view kind) {
-  for (const std::string_view older :
-       {"k40", "k80", "p100", "p100-12gb", "v100", "v100-32gb", "t4"}) {
-    if (kind == older) return kPcie3;
-  }
-  for (const std::string_view newer : {"h100", "h100-pcie", "h200", "b200", "mi300x"}) {
-    if (kind == newer) return kPcie5;
-  }
-  return kPcie4;
-}
-
-enum class Topology {
-  kCubeMesh,  // DGX-1: direct links between some pairs, PCIe between the others
-  kAllPairs,  // a direct link between every two devices
-  kSwitch,    // every device has one port, which carries one transfer out at a time
-};
-
-struct Fabric {
-  std::string_view kind;
-  std::string_view name;
-  Topology topology;
-  std::int64_t bandwidth;  // one way; kCubeMesh: of one link
-  std::size_t max_devices;
-};
-
-// Published bandwidths, one way. Where a kind has two rows, the first that has room is meant.
-constexpr std::array kFabrics{
-    Fabric{"p100", "nvlink", Topology::kCubeMesh, 20 * kGB, 8},
-    Fabric{"v100", "nvlink", Topology::kCubeMesh, 25 * kGB, 8},
-    Fabric{"v100", "nvlink", Topology::kSwitch, 150 * kGB, 16},
-    Fabric{"v100-32gb", "nvlink", Topology::kCubeMesh, 25 * kGB, 8},
-    Fabric{"v100-32gb", "nvlink", Topology::kSwitch, 150 * kGB, 16},
-    Fabric{"rtx3090", "nvlink", Topology::kAllPairs, 56'250'000'000, 2},
-    Fabric{"a100", "nvlink", Topology::kSwitch, 300 * kGB, 16},
-    Fabric{"a100-40gb", "nvlink", Topology::kSwitch, 300 * kGB, 16},
-    Fabric{"h100", "nvlink", Topology::kSwitch, 450 * kGB, 8},
-    Fabric{"h100-pcie", "nvlink", Topology::kAllPairs, 300 * kGB, 2},
-    Fabric{"h200", "nvlink", Topology::kSwitch, 450 * kGB, 8},
-    Fabric{"b200", "nvlink", Topology::kSwitch, 900 * kGB, 8},
-    Fabric{"mi300x", "xgmi", Topology::kAllPairs, 64 * kGB, 8},
-};
-
-// The direct connections of a DGX-1. With P100s, which have four links each, every one is single;
-// with V100s, which have six, some are double.
-struct MeshEdge {
-  int a;
-  int b;
-  int v100_links;
-};
-constexpr std::array kCubeMeshEdges{
-    MeshEdge{0, 1, 1}, MeshEdge{0, 2, 1}, MeshEdge{0, 3, 2}, MeshEdge{0, 4, 2},
-    MeshEdge{1, 2, 2}, MeshEdge{1, 3, 1}, MeshEdge{1, 5, 2}, MeshEdge{2, 3, 2},
-    MeshEdge{2, 6, 1}, MeshEdge{3, 7, 1}, MeshEdge{4, 5, 1}, MeshEdge{4, 6, 1},
-    MeshEdge{4, 7, 2}, MeshEdge{5, 6, 2}, MeshEdge{5, 7, 1}, MeshEdge{6, 7, 2},
-};
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -147,7 +80,7 @@ void read_kind_and_fabric(std::string_view preset, const std::string& text, Part
   part.fabric = text.substr(dash + 1);
   if (part.fabric == "pcie") return;
   std::vector<std::string> known{"pcie"};
-  for (const Fabric& fabric : kFabrics) {
+  for (const Fabric& fabric : fabrics()) {
     if (fabric.kind == kind->name) known.emplace_back(fabric.name);
   }
   known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -227,20 +160,24 @@ std::vector<KindGroup> add_devices(std::string_view preset, const std::vector<Pa
 }
 
 // Every pair can use PCIe at the slower of its two generations; CPUs take what the other end has.
+// All that leaves a device goes through its one slot.
 void add_pcie_rules(const std::vector<KindGroup>& groups, ClusterSpec& spec) {
   std::vector<std::pair<std::string, std::int64_t>> kinds;
   for (const KindGroup& group : groups) {
     if (!group.is_cpu) kinds.emplace_back(group.kind, pcie_bandwidth(group.kind));
   }
-  std::int64_t slowest = kinds.empty() ? kPcie4 : kPcie5;
+  std::int64_t slowest = kinds.empty() ? kSocketBandwidth : kinds.front().second;
   for (const auto& [kind, bandwidth] : kinds) slowest = std::min(slowest, bandwidth);
-  spec.links.push_back({.bandwidth = slowest, .latency = kPcieLatency});
+  spec.links.push_back({.bandwidth = slowest, .latency = kPcieLatency, .channel = "out"});
   for (const auto& [from, from_bandwidth] : kinds) {
     for (const auto& [to, to_bandwidth] : kinds) {
       const std::int64_t bandwidth = std::min(from_bandwidth, to_bandwidth);
       if (bandwidth == slowest) continue;
-      spec.links.push_back(
-          {.from = from, .to = to, .bandwidth = bandwidth, .latency = kPcieLatency});
+      spec.links.push_back({.from = from,
+                            .to = to,
+                            .bandwidth = bandwidth,
+                            .latency = kPcieLatency,
+                            .channel = "out"});
     }
   }
 }
@@ -274,7 +211,7 @@ void add_host_rules(const std::vector<KindGroup>& groups, ClusterSpec& spec) {
 
 void add_cube_mesh(const KindGroup& group, const Fabric& fabric, ClusterSpec& spec) {
   const bool single = group.kind == "p100";
-  for (const MeshEdge& edge : kCubeMeshEdges) {
+  for (const MeshEdge& edge : cube_mesh_edges()) {
     const auto a = static_cast<std::size_t>(edge.a);
     const auto b = static_cast<std::size_t>(edge.b);
     if (b >= group.devices.size()) continue;
@@ -327,7 +264,7 @@ void add_fabric_rules(std::string_view preset, const KindGroup& group,
   }
   if (spec.devices.size() < 2) return;
   std::size_t most = 0;
-  for (const Fabric& fabric : kFabrics) {
+  for (const Fabric& fabric : fabrics()) {
     if (fabric.kind != group.kind || fabric.name != group.fabric) continue;
     most = fabric.max_devices;
     if (group.devices.size() > most) continue;
@@ -350,6 +287,7 @@ bool looks_like_preset(std::string_view name) {
   while (digits < name.size() && is_digit(name[digits])) ++digits;
   if (digits == 0 || digits + 1 >= name.size()) return false;
   if (name[digits] != 'x' && name[digits] != 'X') return false;
+  if (name[digits + 1] == '(') return true;
   for (const std::string_view ending : {".yaml", ".yml", ".json", ".gz"}) {
     if (name.ends_with(ending)) return false;
   }
@@ -359,6 +297,7 @@ bool looks_like_preset(std::string_view name) {
 }
 
 ClusterSpec preset_cluster(std::string_view name) {
+  if (name.find('(') != std::string_view::npos) return preset_machines(name);
   ClusterSpec spec;
   spec.name = name;
   const std::vector<KindGroup> groups = add_devices(name, parse_parts(name), spec);
@@ -371,9 +310,19 @@ ClusterSpec preset_cluster(std::string_view name) {
 }
 
 std::vector<std::string> example_presets() {
-  return {"1xh200",       "2xa100+cpu",    "4xk80",         "4xp100",
-          "4xp100@12GiB", "8xv100-nvlink", "8xa100-nvlink", "4xh100-nvlink",
-          "4xh100-pcie",  "2xa100+2xt4",   "4xk80-placeto", "4xk80-tf1+cpu-haswell18"};
+  return {"1xh200",
+          "2xa100+cpu",
+          "4xk80",
+          "4xp100",
+          "4xp100@12GiB",
+          "8xv100-nvlink",
+          "8xa100-nvlink",
+          "4xh100-nvlink",
+          "4xh100-pcie",
+          "2xa100+2xt4",
+          "4xk80-placeto",
+          "4xk80-tf1+cpu-haswell18",
+          "2x(4xa100-nvlink)@25GB/s"};
 }
 
 }  // namespace emplace

@@ -3,7 +3,9 @@
 // with KIND a built-in kind (cluster/device_kinds.h); FABRIC, which joins the devices of that kind,
 // one of pcie (default), nvlink, xgmi, or a runtime (cluster/runtimes.h); and MEMORY the capacity
 // of each of the part's devices, if not the kind's. Devices are called gpu0, gpu1, ... and, where
-// the kind is a CPU, cpu0, cpu1, ... docs/clusters.md has the figures of every fabric.
+// the kind is a CPU, cpu0, cpu1, ... Several machines on a network:
+//   COUNTx(PRESET) { + [COUNTx](PRESET) } @BANDWIDTH
+// "2x(4xa100-nvlink)@25GB/s" has m0.gpu0 to m1.gpu3. docs/clusters.md has the figures.
 #pragma once
 
 #include <string>

@@ -13,6 +13,8 @@
 
 #include "cluster/device_kinds.h"
 
+#include "io/cluster_yaml_kinds.h"
+
 namespace emplace {
 namespace {
 
@@ -112,19 +114,12 @@ std::string microseconds_text(Nanoseconds time) {
   return decimal_text({time, -3});
 }
 
-const DeviceKind* find_kind(const ClusterSpec& spec, std::string_view name) {
-  for (const DeviceKind& kind : spec.kinds) {
-    if (kind.name == name) return &kind;
-  }
-  return find_device_kind(name);
-}
-
 // Own kinds as listed, then the built-in ones that devices use.
 std::vector<const DeviceKind*> kinds_to_write(const ClusterSpec& spec) {
   std::vector<const DeviceKind*> kinds;
   for (const DeviceKind& kind : spec.kinds) kinds.push_back(&kind);
   for (const Device& device : spec.devices) {
-    const DeviceKind* kind = find_kind(spec, device.kind);
+    const DeviceKind* kind = find_kind(spec.kinds, device.kind);
     if (kind != nullptr && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       kinds.push_back(kind);
     }
@@ -209,9 +204,9 @@ std::string write_cluster_yaml(const ClusterSpec& spec) {
   for (const Device& device : spec.devices) text += device_text(device);
   if (spec.links.empty()) return text;
   text +=
-      "\n# Later rules win. from and to: a device, a kind, or \"*\". channel: pair (each ordered\n"
-      "# pair its own), out (one per source), in (one per destination), or a name that pairs "
-      "share.\n"
+      "\n# Later rules win. from and to: devices, kinds, or patterns such as \"gpu*\", also several.\n"
+      "# channel: pair (each ordered pair its own), out (one per source), in (one per\n"
+      "# destination), or a name that pairs share.\n"
       "links:\n";
   for (const LinkRule& rule : spec.links) text += link_text(rule);
   return text;

@@ -62,8 +62,10 @@ std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset) {
          path_or_preset);
   }
   const std::string content = read_file(path_or_preset);
-  return with_context(path_or_preset,
-                      [&] { return std::make_shared<const Cluster>(read_cluster_yaml(content)); });
+  const std::string name = std::filesystem::path(path_or_preset).filename().string();
+  return with_context(path_or_preset, [&] {
+    return std::make_shared<const Cluster>(read_cluster_yaml(content, name));
+  });
 }
 
 }  // namespace emplace

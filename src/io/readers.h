@@ -21,6 +21,7 @@ Graph read_graph_json(const std::string& text);
 Graph read_onnx(const std::string& bytes, const ReadOptions& options, const std::string& name);
 Graph read_pipedream(const std::string& text, const std::string& name);
 Model read_dnn_partitioning(const std::string& text, const std::string& name);
-Cluster read_cluster_yaml(const std::string& text);
+// `name`: of a cluster that gives itself none.
+Cluster read_cluster_yaml(const std::string& text, const std::string& name = "cluster");
 
 }  // namespace emplace

@@ -142,10 +142,11 @@ std::string to_text(const Assessment& assessment) {
   if (assessment.throughput) {
     text += fmt::format("period    {} per step of a stream\n", format_time(assessment.time()));
   }
-  const std::string limit = assessment.most_devices == 0 ? ""
-                            : assessment.most_devices == 1
-                                ? " on one device"
-                                : fmt::format(" on at most {} devices", assessment.most_devices);
+  std::string limit = assessment.most_devices == 0 ? ""
+                      : assessment.most_devices == 1
+                          ? " on one device"
+                          : fmt::format(" on at most {} devices", assessment.most_devices);
+  if (assessment.leaves_cpus_out) limit += " without CPUs";
   if (assessment.optimal()) {
     text += fmt::format("proven optimal: no placement{} that fits beats {} ({})\n", limit,
                         format_time(assessment.bound.step), assessment.bound.reason);

@@ -229,6 +229,11 @@ class Writer {
     } else if (!unused.empty()) {
       line("not used: {}", fmt::join(unused, ", "));
     }
+    if (uses_cpu(assessment_)) {
+      line(
+          "CPUs also start the accelerators' kernels, which is not counted: expect their ops, and "
+          "what waits for them, to take longer");
+    }
   }
 
   // The ones with most of the device's work, in the order of the model.

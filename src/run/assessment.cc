@@ -55,4 +55,15 @@ Assessment Assessor::assess(Placement placement, Schedule schedule) const {
   return result;
 }
 
+bool uses_cpu(const Assessment& assessment) {
+  const Cluster& cluster = assessment.problem().cluster();
+  bool cpu_works = false;
+  bool accelerator_works = false;
+  for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
+    if (assessment.busy(id) == 0) continue;
+    (cluster.is_cpu(id) ? cpu_works : accelerator_works) = true;
+  }
+  return cpu_works && accelerator_works;
+}
+
 }  // namespace emplace

@@ -21,7 +21,9 @@ struct Assessment {
   Timeline timeline;
   LowerBound bound;  // of the period, or the step: of what fits, if this does, else of all
   std::optional<ThroughputResult> throughput = std::nullopt;  // when that is the objective
-  int most_devices = 0;  // that may be used, which is what the bound is about; 0: all
+  // What the bound is about: how many devices may be used, 0: all; and that CPUs are not to be.
+  int most_devices = 0;
+  bool leaves_cpus_out = false;
 
   const Problem& problem() const { return simulator->problem(); }
   // Step time or period, whichever is the objective.
@@ -35,6 +37,10 @@ struct Assessment {
   Bytes used(DeviceId device) const;
   Nanoseconds busy(DeviceId device) const;
 };
+
+// Whether ops that take time are on a CPU that has accelerators beside it, whose kernels it also
+// has to start: that is not simulated.
+bool uses_cpu(const Assessment& assessment);
 
 // Assesses placements of one problem; what they have in common is worked out once.
 class Assessor {

@@ -14,6 +14,7 @@
 #include "tensor/decompose.h"
 #include "tensor/methods/all.h"
 
+#include "run/cpu_use.h"
 #include "run/single_device.h"
 
 namespace emplace {
@@ -135,10 +136,17 @@ class PartitionFinder {
     budget.evaluations.reset();
     budget.seconds = std::min(
         kLongestPlacement, kPlacementShare * options_.budget.seconds.value_or(kPartitionSeconds));
+    const auto accelerators = without_cpus(answer_.whole, StepTime{});
+    const bool leave_cpus_out = accelerators && accelerators->fits;
+    PlaceContext placing(leave_cpus_out ? std::make_shared<const Simulator>(accelerators->problem)
+                                        : simulator);
     const RunResult placed =
-        run_placer(all_placers(), context, {.placer = MethodSpec::parse("auto")}, budget);
-    answer_.placed = simulate_whole(*simulator, "placement (auto)", placed.result.placement,
-                                    placed.result.schedule);
+        run_placer(all_placers(), placing, {.placer = MethodSpec::parse("auto")}, budget);
+    answer_.placed =
+        simulate_whole(*simulator, "placement (auto)",
+                       leave_cpus_out ? to_whole(placed.result.placement, accelerators->devices)
+                                      : placed.result.placement,
+                       placed.result.schedule);
   }
 
   const PartitionOptions& options_;

@@ -1,9 +1,9 @@
 // Runs are done one after the other, each on every subset of devices that may be used; the best of
 // those is the run's result, and its bound is the lowest of the subsets' (a placement may be on any
 // of them), if they stand for all. A run that only asks for another order of ops reuses the
-// placement before it. Time is shared: what a run leaves, later ones get. One placer that cannot cope
-// is a warning as long as another can. The order of results does not depend on speed: by value, then
-// by the order of the runs.
+// placement before it. Time is shared: what a run leaves, later ones get. One placer that cannot
+// cope is a warning as long as another can. The order of results does not depend on speed: by
+// value, then by the order of the runs.
 #include "run/portfolio.h"
 
 #include <algorithm>
@@ -126,6 +126,7 @@ class Portfolio::Runner {
         lowest.step = 0;
         break;
       }
+      if (best && best->evaluation.fits() && problems_.list()[i].last_resort) break;
       try {
         RunResult result = run_on(problems_.list()[i], index, i);
         evaluations += result.evaluations;
@@ -259,6 +260,7 @@ Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
                   const RunResult& result) {
   Assessment assessment = assessor.assess(result.result.placement, result.result.schedule);
   assessment.most_devices = problems.most_devices();
+  assessment.leaves_cpus_out = problems.leaves_cpus_out() && !uses_cpu(assessment);
   return assessment;
 }
 

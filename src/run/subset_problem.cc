@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/text.h"
 
+#include "cluster/device_pattern.h"
+
 namespace emplace {
 namespace {
 
@@ -29,13 +31,12 @@ std::shared_ptr<const Cluster> cluster_of(const Cluster& cluster, const DeviceSe
   ClusterSpec spec = cluster.spec();
   spec.devices.clear();
   for (const DeviceId device : devices) spec.devices.push_back(cluster.device(device));
-  const auto names_none = [&](const std::string& end) {
-    return end != "*" &&
-           std::none_of(spec.devices.begin(), spec.devices.end(),
-                        [&](const Device& d) { return d.name == end || d.kind == end; });
-  };
+  for (LinkRule& rule : spec.links) {
+    rule.from = pattern_on(rule.from, spec.devices);
+    rule.to = pattern_on(rule.to, spec.devices);
+  }
   std::erase_if(spec.links,
-                [&](const LinkRule& rule) { return names_none(rule.from) || names_none(rule.to); });
+                [](const LinkRule& rule) { return rule.from.empty() || rule.to.empty(); });
   return std::make_shared<const Cluster>(std::move(spec));
 }
 

@@ -23,21 +23,51 @@ std::optional<std::string> why_hopeless(const Problem& problem, const Objective&
 
 SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
                                const Objective& objective, int most_devices,
-                               std::vector<Solution> starts)
+                               std::vector<Solution> starts, CpuUse cpus)
     : whole_(std::make_shared<const Simulator>(problem)),
       objective_(objective),
       most_devices_(most_devices) {
   problem->cluster().require_linked();
   value_starts(std::move(starts));
-  if (most_devices > 0 && most_devices < problem->num_devices()) {
-    split(problem, static_cast<DeviceId>(most_devices));
-    return;
+  std::optional<WithoutCpus> accelerators;
+  if (cpus == CpuUse::kIfNeeded) accelerators = without_cpus(problem, objective, starts_);
+  if (accelerators && why_hopeless(*accelerators->problem, objective_)) accelerators.reset();
+  const auto most = static_cast<std::size_t>(most_devices);
+  if (accelerators && (accelerators->fits || most == 0)) {
+    leaves_cpus_out_ = true;
+    add(accelerators->problem, accelerators->devices, most);
+    if (accelerators->fits) return;
   }
   DeviceSet all;
   for (DeviceId device = 0; device < problem->num_devices(); ++device) all.push_back(device);
+  add(problem, all, most);
+  if (leaves_cpus_out_) subsets_.back().last_resort = true;
+}
+
+// `problem` is the one on the `usable` devices, of which at most `most` are to be used; 0: all.
+void SubsetProblems::add(const std::shared_ptr<const Problem>& problem, const DeviceSet& usable,
+                         std::size_t most) {
+  if (most > 0 && most < usable.size()) return split(problem, usable, static_cast<DeviceId>(most));
   why_nothing_fits_ = why_hopeless(*problem, objective_);
-  LowerBound bound = why_nothing_fits_ ? LowerBound{} : lower_bound(*problem, objective_);
-  subsets_.push_back({whole_, std::move(all), starts_, std::move(bound)});
+  subsets_.push_back(subset_of(problem, usable));
+  if (!why_nothing_fits_) subsets_.back().bound = lower_bound(*problem, objective_);
+}
+
+SubsetProblem SubsetProblems::subset_of(const std::shared_ptr<const Problem>& problem,
+                                        const DeviceSet& devices) const {
+  const bool whole = devices.size() == whole_->problem().num_devices();
+  SubsetProblem subset{
+      .simulator = whole ? whole_ : std::make_shared<const Simulator>(problem),
+      .devices = devices,
+      .starts = {},
+      .bound = {},
+  };
+  for (const Solution& start : starts_) {
+    auto placement = to_subset(start.placement, devices);
+    if (!placement) continue;
+    subset.starts.push_back({std::move(*placement), start.schedule, start.value, start.origin});
+  }
+  return subset;
 }
 
 LowerBound SubsetProblems::bound() const {
@@ -49,31 +79,29 @@ LowerBound SubsetProblems::bound() const {
   return lowest;
 }
 
-void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, DeviceId count) {
+void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, const DeviceSet& usable,
+                           DeviceId count) {
   DeviceSubsets chosen = with_context(fmt::format("at most {} devices", count),
                                       [&] { return device_subsets(*problem, count); });
   complete_ = chosen.complete;
   if (!starts_.empty()) {
-    const DeviceSet used =
-        grown_to(*problem, used_devices(*problem, starts_.front().placement), count);
+    const Placement best = *to_subset(starts_.front().placement, usable);
+    const DeviceSet used = grown_to(*problem, used_devices(*problem, best), count);
     std::erase(chosen.sets, used);
     chosen.sets.insert(chosen.sets.begin(), used);
   }
   std::vector<SubsetProblem> hopeless;
-  for (const DeviceSet& devices : chosen.sets) {
-    const auto own = compile_on(problem, devices);
-    SubsetProblem subset{
-        std::make_shared<const Simulator>(own), devices, {}, lower_bound(*own, objective_)};
-    for (const Solution& start : starts_) {
-      auto placement = to_subset(start.placement, devices);
-      if (!placement) continue;
-      subset.starts.push_back({std::move(*placement), start.schedule, start.value, start.origin});
-    }
+  for (const DeviceSet& own_devices : chosen.sets) {
+    DeviceSet devices;
+    for (const DeviceId device : own_devices) devices.push_back(usable[device]);
+    const auto own = compile_on(problem, own_devices);
     const auto reason = why_hopeless(*own, objective_);
     if (reason && !why_nothing_fits_) {
       why_nothing_fits_ = fmt::format("on {} devices: {}", count, *reason);
     }
-    (reason ? hopeless : subsets_).push_back(std::move(subset));
+    auto& list = reason ? hopeless : subsets_;
+    list.push_back(subset_of(own, devices));
+    list.back().bound = lower_bound(*own, objective_);
   }
   // Sets that were not looked at may hold it.
   if (subsets_.empty() && !complete_) subsets_ = std::move(hopeless);

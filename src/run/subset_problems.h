@@ -14,6 +14,7 @@
 
 #include "placer/context.h"
 
+#include "run/cpu_use.h"
 #include "run/subset_problem.h"
 
 namespace emplace {
@@ -23,6 +24,7 @@ struct SubsetProblem {
   DeviceSet devices;             // their numbers in the whole problem
   std::vector<Solution> starts;  // in the subset's numbers
   LowerBound bound;              // of placements on these devices that fit
+  bool last_resort = false;      // only where nothing fits on those before it
 };
 
 class SubsetProblems {
@@ -30,11 +32,14 @@ class SubsetProblems {
   // At most `most_devices` may be used; 0: all. Throws an Error when a start uses more, or when no
   // so many devices may run every op.
   SubsetProblems(const std::shared_ptr<const Problem>& problem, const Objective& objective,
-                 int most_devices = 0, std::vector<Solution> starts = {});
+                 int most_devices = 0, std::vector<Solution> starts = {},
+                 CpuUse cpus = CpuUse::kAlways);
 
   const std::shared_ptr<const Simulator>& whole() const { return whole_; }
   const std::vector<SubsetProblem>& list() const { return subsets_; }
   int most_devices() const { return most_devices_; }
+  // Whether there are CPUs, and the rest is to do without them if it can.
+  bool leaves_cpus_out() const { return leaves_cpus_out_; }
   const Objective& objective() const { return objective_; }
   // Best first, in the whole problem's numbers.
   const std::vector<Solution>& starts() const { return starts_; }
@@ -47,7 +52,12 @@ class SubsetProblems {
 
  private:
   void value_starts(std::vector<Solution> starts);
-  void split(const std::shared_ptr<const Problem>& problem, DeviceId count);
+  void add(const std::shared_ptr<const Problem>& problem, const DeviceSet& usable,
+           std::size_t most);
+  SubsetProblem subset_of(const std::shared_ptr<const Problem>& problem,
+                          const DeviceSet& devices) const;
+  void split(const std::shared_ptr<const Problem>& problem, const DeviceSet& usable,
+             DeviceId count);
 
   std::shared_ptr<const Simulator> whole_;
   Objective objective_;
@@ -55,6 +65,7 @@ class SubsetProblems {
   std::vector<Solution> starts_;
   std::vector<SubsetProblem> subsets_;
   bool complete_ = true;
+  bool leaves_cpus_out_ = false;
   std::optional<std::string> why_nothing_fits_;
 };
 

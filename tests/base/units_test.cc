@@ -33,12 +33,22 @@ TEST(ParseBytes, refuses_what_is_not_a_size) {
   }
 }
 
-TEST(ParseBandwidth, is_a_size_with_or_without_per_second) {
+TEST(ParseBandwidth, is_bytes_or_bits_per_second) {
   EXPECT_EQ(parse_bandwidth("12GB/s"), 12'000'000'000);
-  EXPECT_EQ(parse_bandwidth("7600000000"), 7'600'000'000);
   EXPECT_EQ(parse_bandwidth("1 GiB/s"), 1LL << 30);
-  EXPECT_EQ(parse_bandwidth("12GB/h"), std::nullopt);
-  EXPECT_EQ(parse_bandwidth("/s"), std::nullopt);
+  EXPECT_EQ(parse_bandwidth("7600000000B/s"), 7'600'000'000);
+  EXPECT_EQ(parse_bandwidth("1.5GBps"), 1'500'000'000);
+  EXPECT_EQ(parse_bandwidth("100Gb/s"), 12'500'000'000);
+  EXPECT_EQ(parse_bandwidth("2.5 Gbit/s"), 312'500'000);
+  EXPECT_EQ(parse_bandwidth("400Gbps"), 50'000'000'000);
+  EXPECT_EQ(parse_bandwidth("100Mb/s"), 12'500'000);
+}
+
+TEST(ParseBandwidth, refuses_what_does_not_say_how_much_of_what_in_which_time) {
+  for (const char* text : {"24", "24/s", "24GB", "100Gb", "12GB/h", "/s", "B/s", "Gb/s", "12gb/s",
+                           "-1GB/s", "12G/s", "1e30TB/s", ""}) {
+    EXPECT_EQ(parse_bandwidth(text), std::nullopt) << "'" << text << "'";
+  }
 }
 
 TEST(ParseSeconds, knows_its_units) {

@@ -43,6 +43,33 @@ TEST(Cluster, later_rules_win_and_match_names_and_kinds) {
   EXPECT_EQ(cluster.link(0, 0), nullptr);
 }
 
+TEST(Cluster, ends_of_rules_are_patterns_and_lists) {
+  ClusterSpec spec = three_devices();
+  spec.devices[0].name = "node0.gpu0";
+  spec.devices[1].name = "node1.gpu0";
+  spec.devices[2].name = "node1.cpu0";
+  spec.links = {{.from = "*.gpu0", .to = "*.gpu0", .bandwidth = 1},
+                {.from = "node0.gpu0, node1.gpu0", .to = "cpu", .bandwidth = 2},
+                {.from = "node1.cpu", .to = "node1.*", .bandwidth = 3},
+                {.from = "node1.*", .to = "node0.p100", .bandwidth = 4, .channel = "uplink"}};
+  const Cluster cluster(spec);
+  EXPECT_EQ(cluster.link(0, 1)->bandwidth, 1);
+  EXPECT_EQ(cluster.link(0, 2)->bandwidth, 2);
+  EXPECT_EQ(cluster.link(1, 2)->bandwidth, 2);
+  EXPECT_EQ(cluster.link(2, 1)->bandwidth, 3);
+  EXPECT_EQ(cluster.link(1, 0)->bandwidth, 4);
+  EXPECT_EQ(cluster.link(1, 0)->channel, cluster.link(2, 0)->channel);
+}
+
+TEST(Cluster, every_name_in_a_list_has_to_be_known) {
+  ClusterSpec spec = three_devices();
+  spec.links[0].from = "a,bb";
+  EXPECT_THAT(error_of(spec), HasSubstr("link a,bb -> *: 'bb' is neither a device"));
+  spec = three_devices();
+  spec.devices[0].name = "a,b";
+  EXPECT_THAT(error_of(spec), HasSubstr("device 'a,b': a comma"));
+}
+
 TEST(Cluster, pair_channels_are_one_per_ordered_pair) {
   const Cluster cluster(three_devices());
   EXPECT_EQ(cluster.num_channels(), 6U);
@@ -146,7 +173,7 @@ TEST(DeviceKinds, are_complete_and_have_a_source) {
     EXPECT_EQ(find_device_kind(kind.name), &kind) << kind.name << " is there twice";
     EXPECT_TRUE(kind.peak_flops.contains("float32")) << kind.name;
     EXPECT_GT(kind.memory_bandwidth, 5e10) << kind.name;
-    EXPECT_GE(kind.memory, Bytes{12} << 30) << kind.name;
+    EXPECT_GE(kind.memory, Bytes{8} << 30) << kind.name;
     EXPECT_GT(kind.launch_us, 0) << kind.name;
     EXPECT_FALSE(kind.source.empty()) << kind.name;
   }

@@ -34,14 +34,16 @@ std::int64_t bandwidth(const Cluster& cluster, DeviceId from, DeviceId to) {
   return link == nullptr ? 0 : link->bandwidth;
 }
 
-TEST(Presets, four_p100_have_a_pcie_channel_for_every_ordered_pair) {
+TEST(Presets, four_p100_have_one_pcie_channel_out_of_each) {
   const Cluster cluster(preset_cluster("4xp100"));
   EXPECT_EQ(cluster.name(), "4xp100");
   ASSERT_EQ(cluster.num_devices(), 4U);
   EXPECT_EQ(cluster.device(3).name, "gpu3");
   EXPECT_EQ(cluster.device(3).kind, "p100");
   EXPECT_EQ(cluster.device(3).memory, Bytes{16} << 30);
-  EXPECT_EQ(cluster.num_channels(), 12U);
+  EXPECT_EQ(cluster.num_channels(), 4U);
+  EXPECT_EQ(cluster.link(0, 1)->channel, cluster.link(0, 3)->channel);
+  EXPECT_NE(cluster.link(0, 1)->channel, cluster.link(1, 0)->channel);
   EXPECT_EQ(bandwidth(cluster, 0, 3), 12 * kGB);
   EXPECT_EQ(cluster.link(0, 3)->latency, 10'000);
 }
@@ -130,6 +132,7 @@ TEST(Presets, a_kind_whose_name_ends_like_a_fabric_is_that_kind) {
   EXPECT_EQ(cluster.device(0).kind, "h100-pcie");
   EXPECT_EQ(bandwidth(cluster, 0, 1), 50 * kGB);
   EXPECT_EQ(Cluster(preset_cluster("2xa100-pcie")).device(0).kind, "a100");
+  EXPECT_EQ(Cluster(preset_cluster("2xv100-pcie")).device(0).kind, "v100-pcie");
 }
 
 TEST(Presets, placeto_has_one_bus_out_of_every_device) {
@@ -181,6 +184,68 @@ TEST(Presets, tofus_machine_has_the_bandwidths_that_it_names) {
   EXPECT_EQ(cluster.device(8).memory, Bytes{488} << 30);
 }
 
+TEST(Presets, a_device_sends_no_more_than_its_slot_carries) {
+  const Cluster cluster(preset_cluster("2xa100+2xt4+cpu"));
+  for (DeviceId from = 0; from < 4; ++from) {
+    for (DeviceId to = 0; to < 4; ++to) {
+      if (from == to) continue;
+      EXPECT_EQ(cluster.link(from, to)->channel, cluster.link(from, from == 0 ? 1 : 0)->channel);
+    }
+  }
+}
+
+TEST(Presets, machines_share_their_way_out) {
+  const Cluster cluster(preset_cluster("2x(4xa100-nvlink)@25GB/s"));
+  EXPECT_EQ(cluster.name(), "2x(4xa100-nvlink)@25GB/s");
+  ASSERT_EQ(cluster.num_devices(), 8U);
+  EXPECT_EQ(cluster.device(0).name, "m0.gpu0");
+  EXPECT_EQ(cluster.device(7).name, "m1.gpu3");
+  EXPECT_TRUE(cluster.fully_linked());
+  EXPECT_EQ(cluster.num_channels(), 10U);  // a port of each device, a way out of each machine
+  EXPECT_EQ(bandwidth(cluster, 0, 3), 300 * kGB);
+  EXPECT_EQ(bandwidth(cluster, 4, 7), 300 * kGB);
+  EXPECT_EQ(bandwidth(cluster, 0, 4), 25 * kGB);
+  EXPECT_EQ(cluster.link(0, 4)->latency, 20'000);
+  EXPECT_EQ(cluster.link(0, 4)->channel, cluster.link(3, 7)->channel);
+  EXPECT_NE(cluster.link(0, 4)->channel, cluster.link(4, 0)->channel);
+  EXPECT_EQ(cluster.channel_name(cluster.link(0, 4)->channel), "m0->*");
+}
+
+TEST(Presets, machines_may_differ_and_have_machines_in_them) {
+  const Cluster mixed(preset_cluster("1x(2xh100-nvlink+cpu)+2x(1xt4@12GiB)@100Gb/s"));
+  ASSERT_EQ(mixed.num_devices(), 5U);
+  EXPECT_EQ(mixed.device(2).name, "m0.cpu0");
+  EXPECT_EQ(mixed.device(4).name, "m2.gpu0");
+  EXPECT_EQ(mixed.device(4).memory, Bytes{12} << 30);
+  EXPECT_EQ(bandwidth(mixed, 0, 1), 450 * kGB);
+  EXPECT_EQ(bandwidth(mixed, 0, 2), 50 * kGB);
+  EXPECT_EQ(bandwidth(mixed, 2, 3), 12'500'000'000);
+  EXPECT_EQ(bandwidth(mixed, 3, 4), 12'500'000'000);
+  EXPECT_EQ(mixed.link(0, 3)->channel, mixed.link(2, 4)->channel);
+  EXPECT_TRUE(mixed.fully_linked());
+  // Two sockets of four in each of two machines.
+  const Cluster nested(preset_cluster("2x(2x(4xl4)@40GB/s)@12.5GB/s"));
+  ASSERT_EQ(nested.num_devices(), 16U);
+  EXPECT_EQ(nested.device(15).name, "m1.m1.gpu3");
+  EXPECT_EQ(bandwidth(nested, 0, 3), 24 * kGB);
+  EXPECT_EQ(bandwidth(nested, 0, 4), 40 * kGB);
+  EXPECT_EQ(bandwidth(nested, 0, 8), 12'500'000'000);
+  EXPECT_TRUE(nested.fully_linked());
+}
+
+TEST(Presets, machines_that_are_wrong_are_refused) {
+  EXPECT_THAT(error_of("2x(4xa100-nvlink)"),
+              AllOf(HasSubstr("bandwidth is missing"), HasSubstr("2x(4xa100-nvlink)@25GB/s")));
+  EXPECT_THAT(error_of("2x(4xa100-nvlink)@25"), HasSubstr("bandwidth '25'"));
+  EXPECT_THAT(error_of("2x(4xa100-nvlink)25GB/s"), HasSubstr("'25GB/s' is left over"));
+  EXPECT_THAT(error_of("2x(4xa100-nvlink@25GB/s"), HasSubstr("')' is missing"));
+  EXPECT_THAT(error_of("2x(4xa10000)@25GB/s"), HasSubstr("'a10000'"));
+  EXPECT_THAT(error_of("2x(4xa100)+4xa100@25GB/s"), HasSubstr("expected a '('"));
+  EXPECT_THAT(error_of("0x(4xa100)@25GB/s"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(error_of("1000x(4xa100)@25GB/s"), HasSubstr("more than 1024"));
+  EXPECT_EQ(Cluster(preset_cluster("1x(4xa100)")).num_devices(), 4U) << "no network is needed";
+}
+
 TEST(Presets, capital_letters_do_not_matter) {
   EXPECT_EQ(preset_cluster("4xP100").devices[0].kind, "p100");
 }
@@ -208,7 +273,8 @@ TEST(Presets, names_of_files_do_not_look_like_presets) {
                            "cluster.yaml", "4x100", "./4xp100", "4 x p100"}) {
     EXPECT_FALSE(looks_like_preset(name)) << name;
   }
-  for (const char* name : {"4xp100", "16xnonsense", "1xh200+cpu", "2xa100@39.5GiB"}) {
+  for (const char* name :
+       {"4xp100", "16xnonsense", "1xh200+cpu", "2xa100@39.5GiB", "2x(4xa100-nvlink)@25GB/s"}) {
     EXPECT_TRUE(looks_like_preset(name)) << name;
   }
 }

@@ -219,7 +219,7 @@ TEST_F(LearnedCommand, options_without_use_are_refused) {
   expect_refused("-p auto --curves curves", {"curves curves", "'auto'"});
   expect_refused("-p post,'post(groups=9)' --checkpoint state", {"checkpoint state", "one run"});
   const CommandResult several = folder_.emplace(
-      "place family:ptb:sequence=6 -c 2xa100+cpu --devices 2 -p post --checkpoint state");
+      "place family:ptb:sequence=6 -c 2xa100+cpu --use-cpu --devices 2 -p post --checkpoint state");
   EXPECT_EQ(several.exit_code, 2);
   EXPECT_THAT(several.err, HasSubstr("checkpoint state is for one run: every set of devices"));
   expect_refused("-p post --resume", {"--checkpoint"});

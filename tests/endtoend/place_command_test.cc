@@ -116,6 +116,46 @@ TEST_F(PlaceCommand, no_more_devices_are_used_than_asked_for) {
   for (const Json& row : rows) EXPECT_EQ(row["transfers"], 0);
 }
 
+// A CPU that is as fast as the two devices beside it.
+constexpr const char* kWithCpu = R"(format: emplace.cluster/1
+kinds:
+  gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}
+  cpu-fast: {like: gpu}
+devices: [{name: d, kind: gpu, count: 2}, {name: host, kind: cpu-fast}]
+links: [{bandwidth: 1GB/s}]
+)";
+
+TEST_F(PlaceCommand, cpus_take_ops_only_when_asked_or_needed) {
+  std::string timed = kFork;
+  for (std::size_t at = 0; (at = timed.find("\"gpu\": 100", at)) != std::string::npos; ++at) {
+    timed.replace(at, 10, "\"gpu\": 100, \"cpu-fast\": 20");
+  }
+  folder_.write("fork.json", timed);
+  folder_.write("box.yaml", kWithCpu);
+  const std::string command = "place fork.json -c box.yaml -o placed.json --evaluations 200 ";
+  const auto on_host = [&](const std::string& arguments) {
+    EXPECT_EQ(run(command + arguments).exit_code, 0) << arguments;
+    int found = 0;
+    for (const auto& [op, device] : assignment().items()) found += device == "host" ? 1 : 0;
+    return found;
+  };
+  EXPECT_EQ(on_host(""), 0);
+  EXPECT_GT(on_host("--use-cpu"), 0);
+  EXPECT_GT(on_host("--pin left=host"), 0);
+  const CommandResult without = run(command);
+  EXPECT_THAT(without.out, HasSubstr("on box.yaml (3 devices)"));
+  EXPECT_THAT(without.out, HasSubstr("without CPUs"));
+  EXPECT_THAT(without.out, HasSubstr("--use-cpu"));
+  EXPECT_THAT(without.out, Not(HasSubstr("is not counted")));
+  const CommandResult with = run(command + "--pin left=host --pin right=d0");
+  EXPECT_THAT(with.out, HasSubstr("CPUs also start the accelerators' kernels"));
+  std::string small = kWithCpu;
+  small.replace(small.find("memory: 1GiB"), 12, "memory: 500");
+  small.replace(small.find("{like: gpu}"), 11, "{like: gpu, memory: 1GiB}");
+  folder_.write("box.yaml", small);
+  EXPECT_GT(on_host(""), 0) << "too small for any tensor";
+}
+
 TEST_F(PlaceCommand, device_caps_that_cannot_be_kept_are_refused) {
   expect_refused("--devices 1 --pin left=d0 --pin right=d1",
                  {"at most 1 devices", "may run every op"});

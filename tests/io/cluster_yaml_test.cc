@@ -40,6 +40,26 @@ std::string file_with(const std::string& device, const std::string& link = "band
          more;
 }
 
+constexpr const char* kMachines = R"(format: emplace.cluster/1
+name: two nodes and a store
+kinds: {small: {like: a100, memory: 40GiB}}
+machines:
+- {name: node, count: 2, preset: 4xa100-nvlink}
+- name: old
+  devices: [{name: gpu, kind: small, count: 2}, {name: cpu0, kind: cpu}]
+  links:
+  - {bandwidth: 12GB/s, channel: out}
+  - {from: small, to: cpu0, bandwidth: 6GB/s, channel: root}
+network:
+- {bandwidth: 200Gb/s}
+- {from: "node*", to: old, bandwidth: 10GB/s, latency_us: 50, channel: pair}
+devices:
+- {name: spare, kind: t4}
+links:
+- {from: spare, to: old.cpu0, bandwidth: 1GB/s}
+- {from: old.cpu0, to: spare, bandwidth: 1GB/s}
+)";
+
 void expect_equal(const Cluster& a, const Cluster& b) {
   EXPECT_EQ(a.name(), b.name());
   ASSERT_EQ(a.num_devices(), b.num_devices());
@@ -114,6 +134,7 @@ TEST(ClusterYaml, what_is_written_reads_back_equal) {
   for (const std::string& name : example_presets()) specs.push_back(preset_cluster(name));
   specs.push_back(read_cluster_yaml(data("box.yaml")).spec());
   specs.push_back(read_cluster_yaml(data("box.json")).spec());
+  specs.push_back(read_cluster_yaml(kMachines).spec());
   for (const ClusterSpec& spec : specs) {
     const std::string text = write_cluster_yaml(spec);
     SCOPED_TRACE(text);
@@ -145,7 +166,7 @@ TEST(ClusterYaml, writes_figures_as_people_do) {
   EXPECT_THAT(text, HasSubstr("memory_bandwidth: 732GB/s"));
   EXPECT_THAT(text, HasSubstr("float32: 9.3e12"));
   EXPECT_THAT(text, HasSubstr("{name: gpu1, kind: p100, memory: 16GiB}"));
-  EXPECT_THAT(text, HasSubstr("bandwidth: 12GB/s, latency_us: 10, channel: pair}"));
+  EXPECT_THAT(text, HasSubstr("bandwidth: 12GB/s, latency_us: 10, channel: out}"));
   EXPECT_THAT(write_cluster_yaml(preset_cluster("1xcpu")), HasSubstr("204.8GB/s"));
 }
 
@@ -187,17 +208,107 @@ TEST(ClusterYaml, wrong_values_name_line_device_field_and_what_was_expected) {
 TEST(ClusterYaml, wrong_links_and_kinds_are_named) {
   const std::string device = "name: a, kind: p100";
   EXPECT_THAT(error_of(file_with(device, "from: a")), HasSubstr("bandwidth: is missing"));
-  EXPECT_THAT(error_of(file_with(device, "bandwidth: 12Gb/s")), HasSubstr("'12Gb/s'"));
-  EXPECT_THAT(error_of(file_with(device, "bandwidth: 0")), HasSubstr("bandwidth"));
-  EXPECT_THAT(error_of(file_with(device, "from: b, bandwidth: 1")), HasSubstr("link b -> *"));
+  EXPECT_THAT(error_of(file_with(device, "bandwidth: 12Gb")), HasSubstr("'12Gb'"));
+  for (const char* amount : {"24", "24GB", "100Gb", "24 gigs"}) {
+    EXPECT_THAT(error_of(file_with(device, std::string("bandwidth: ") + amount)),
+                AllOf(HasSubstr(std::string("bandwidth: '") + amount + "'"),
+                      HasSubstr("12GB/s or 100Gb/s")));
+  }
+  EXPECT_THAT(error_of(file_with(device, "bandwidth: 0GB/s")), HasSubstr("bandwidth"));
+  EXPECT_THAT(error_of(file_with(device, "from: b, bandwidth: 1B/s")), HasSubstr("link b -> *"));
+  EXPECT_THAT(error_of(file_with(device, "from: {b: 1}, bandwidth: 1B/s")),
+              HasSubstr("from: expected a name, a pattern, or a list"));
   const auto kind = [&](const std::string& fields) {
     return error_of(
-        file_with("name: a, kind: own", "bandwidth: 1", "kinds: {own: {" + fields + "}}"));
+        file_with("name: a, kind: own", "bandwidth: 1B/s", "kinds: {own: {" + fields + "}}"));
   };
   EXPECT_THAT(kind("launch_us: 1"), HasSubstr("kind 'own' has none"));
   EXPECT_THAT(kind("memory: 1, peak_flops: 3"), HasSubstr("peak_flops"));
   EXPECT_THAT(kind("memory: 1, peak_flops: {float32: many}"), HasSubstr("float32: 'many'"));
   EXPECT_THAT(kind("memory: 1, launch_us: -1"), HasSubstr("launch_us: '-1'"));
+  EXPECT_THAT(kind("like: p10"), AllOf(HasSubstr("like: 'p10'"), HasSubstr("'p100'")));
+}
+
+TEST(ClusterYaml, a_name_that_is_not_given_is_what_the_caller_says) {
+  EXPECT_EQ(read_cluster_yaml(file_with("name: a, kind: p100"), "two.yaml").name(), "two.yaml");
+}
+
+TEST(ClusterYaml, a_kind_can_be_like_another) {
+  const Cluster cluster = read_cluster_yaml(R"(format: emplace.cluster/1
+kinds:
+  titan: {like: rtx3090, memory_bandwidth: 1100GB/s}
+  titan-small: {like: titan, memory: 12GiB}
+devices: [{name: a, kind: titan}, {name: b, kind: titan-small}]
+)");
+  const DeviceKind& built_in = *find_device_kind("rtx3090");
+  EXPECT_EQ(cluster.kind_of(0).peak_flops, built_in.peak_flops);
+  EXPECT_EQ(cluster.kind_of(0).memory, built_in.memory);
+  EXPECT_EQ(cluster.kind_of(0).launch_us, built_in.launch_us);
+  EXPECT_EQ(cluster.kind_of(0).memory_bandwidth, 1.1e12);
+  EXPECT_EQ(cluster.kind_of(1).memory_bandwidth, 1.1e12);
+  EXPECT_EQ(cluster.device(1).memory, Bytes{12} << 30);
+}
+
+TEST(ClusterYaml, ends_of_links_are_patterns_and_lists) {
+  const Cluster cluster = read_cluster_yaml(R"(format: emplace.cluster/1
+devices: [{name: a, kind: p100}, {name: b, kind: p100}, {name: c, kind: t4}]
+links:
+- {from: [a, c], to: "b", bandwidth: 8Gb/s}
+- {from: "b, c", to: [a], bandwidth: 2GB/s}
+- {from: "t*", to: a, bandwidth: 3GB/s}
+)");
+  EXPECT_EQ(cluster.link(0, 1)->bandwidth, 1'000'000'000);
+  EXPECT_EQ(cluster.link(2, 1)->bandwidth, 1'000'000'000);
+  EXPECT_EQ(cluster.link(1, 0)->bandwidth, 2'000'000'000);
+  EXPECT_EQ(cluster.link(2, 0)->bandwidth, 3'000'000'000);
+  EXPECT_EQ(cluster.link(0, 2), nullptr);
+}
+
+TEST(ClusterYaml, reads_machines) {
+  const Cluster cluster = read_cluster_yaml(kMachines);
+  ASSERT_EQ(cluster.num_devices(), 12U);
+  EXPECT_EQ(cluster.device(0).name, "node0.gpu0");
+  EXPECT_EQ(cluster.device(7).name, "node1.gpu3");
+  EXPECT_EQ(cluster.device(9).name, "old.gpu1");
+  EXPECT_EQ(cluster.device(9).memory, Bytes{40} << 30);
+  EXPECT_EQ(cluster.device(10).name, "old.cpu0");
+  EXPECT_EQ(cluster.device(11).name, "spare");
+  const auto channel = [&](DeviceId from, DeviceId to) {
+    return cluster.channel_name(cluster.link(from, to)->channel);
+  };
+  EXPECT_EQ(cluster.link(0, 3)->bandwidth, 300'000'000'000);
+  EXPECT_EQ(channel(0, 3), "node0.gpu0->*");
+  EXPECT_EQ(cluster.link(0, 4)->bandwidth, 25'000'000'000);
+  EXPECT_EQ(cluster.link(0, 4)->latency, 20'000);
+  EXPECT_EQ(channel(0, 4), "node0->*");
+  EXPECT_EQ(channel(3, 7), "node0->*");
+  EXPECT_EQ(cluster.link(4, 8)->bandwidth, 10'000'000'000);
+  EXPECT_EQ(cluster.link(4, 8)->latency, 50'000);
+  EXPECT_EQ(channel(4, 8), "node1->old");
+  EXPECT_EQ(channel(8, 4), "old->*");
+  EXPECT_EQ(cluster.link(8, 9)->bandwidth, 12'000'000'000);
+  EXPECT_EQ(cluster.link(8, 10)->bandwidth, 6'000'000'000);
+  EXPECT_EQ(channel(8, 10), "old.root");
+  EXPECT_EQ(cluster.link(11, 0), nullptr);
+  EXPECT_EQ(cluster.link(11, 10)->bandwidth, 1'000'000'000);
+}
+
+TEST(ClusterYaml, wrong_machines_are_named) {
+  const auto machine = [](const std::string& fields, const std::string& more = "") {
+    return error_of("format: emplace.cluster/1\nmachines:\n- {" + fields + "}\n" + more);
+  };
+  EXPECT_THAT(machine("preset: 2xp100"), HasSubstr("machine 0: name: is missing"));
+  EXPECT_THAT(machine("name: m"), AllOf(HasSubstr("line 3: machine 'm'"), HasSubstr("preset")));
+  EXPECT_THAT(machine("name: m, preset: 2xp100, devices: [{name: a, kind: t4}]"),
+              HasSubstr("both devices and a preset"));
+  EXPECT_THAT(machine("name: m, preset: 2xp100, gpus: 3"), HasSubstr("unknown field 'gpus'"));
+  EXPECT_THAT(machine("name: m, preset: 2xp100", "network: [{from: n, bandwidth: 1GB/s}]"),
+              AllOf(HasSubstr("'n' is no machine"), HasSubstr("expected m")));
+  EXPECT_THAT(machine("name: m, preset: 2xp100", "network: [{latency_us: 1}]"),
+              HasSubstr("network * -> *: bandwidth: is missing"));
+  EXPECT_THAT(error_of(file_with("name: a, kind: p100", "bandwidth: 1GB/s",
+                                 "network: [{bandwidth: 1GB/s}]")),
+              HasSubstr("network: joins machines"));
 }
 
 TEST(ClusterYaml, files_that_are_not_clusters_are_refused) {

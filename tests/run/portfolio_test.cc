@@ -13,6 +13,7 @@
 #include "support/error_text.h"
 #include "support/fork.h"
 #include "support/random_problem.h"
+#include "support/with_cpu.h"
 
 namespace emplace {
 namespace {
@@ -234,6 +235,20 @@ TEST(QuickSplits, are_nothing_for_one_device) {
   };
   EXPECT_THAT(quick_splits(simulator(1), {}), IsEmpty());
   EXPECT_EQ(quick_splits(simulator(2), {}).size(), 3U);
+}
+
+TEST(Portfolio, uses_cpus_only_where_the_rest_was_too_small) {
+  const SubsetProblems problems(packing_problem(), {}, 0, {}, CpuUse::kIfNeeded);
+  const auto on_cpu = [](const PortfolioResult& result) {
+    const Placement& placement = result.best().result.placement;
+    return std::count(placement.begin(), placement.end(), DeviceId{2});
+  };
+  const PortfolioResult single = run(problems, "single");
+  EXPECT_TRUE(single.best().evaluation.fits());
+  EXPECT_EQ(on_cpu(single), 6);
+  const PortfolioResult exact = run(problems, "ip");
+  EXPECT_TRUE(exact.best().evaluation.fits());
+  EXPECT_EQ(on_cpu(exact), 0);
 }
 
 }  // namespace

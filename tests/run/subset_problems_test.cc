@@ -5,6 +5,7 @@
 
 #include "support/error_text.h"
 #include "support/fork.h"
+#include "support/with_cpu.h"
 
 namespace emplace {
 namespace {
@@ -95,6 +96,58 @@ TEST(SubsetProblems, refuse_a_device_without_links) {
   cluster.links.clear();
   EXPECT_THAT(error_text([&] { SubsetProblems(fork_on(cluster), {}); }),
               AllOf(HasSubstr("device 'gpu0'"), HasSubstr("no link")));
+}
+
+TEST(SubsetProblems, leave_cpus_out_where_the_rest_has_room) {
+  const SubsetProblems problems(ops_with_cpu({0, 0}), {}, 0, {}, CpuUse::kIfNeeded);
+  ASSERT_EQ(problems.list().size(), 1U);
+  EXPECT_THAT(problems.list()[0].devices, ElementsAre(0, 1));
+  EXPECT_TRUE(problems.leaves_cpus_out());
+  EXPECT_EQ(problems.whole()->problem().num_devices(), 3);
+}
+
+TEST(SubsetProblems, use_cpus_when_asked) {
+  const SubsetProblems always(ops_with_cpu({0, 0}), {}, 0, {}, CpuUse::kAlways);
+  EXPECT_THAT(always.list()[0].devices, ElementsAre(0, 1, 2));
+  EXPECT_FALSE(always.leaves_cpus_out());
+  CompileOptions pinned;
+  pinned.rules = {DeviceRule::parse(DeviceRule::Kind::kPin, "op0=cpu0")};
+  const SubsetProblems pin(ops_with_cpu({0, 0}, kUnlimited, pinned), {}, 0, {}, CpuUse::kIfNeeded);
+  EXPECT_THAT(pin.list()[0].devices, ElementsAre(0, 1, 2));
+  EXPECT_FALSE(pin.leaves_cpus_out());
+  const SubsetProblems begun(ops_with_cpu({0, 0}), {}, 0, {start({0, 2}, "mine")},
+                             CpuUse::kIfNeeded);
+  EXPECT_THAT(begun.list()[0].devices, ElementsAre(0, 1, 2));
+}
+
+TEST(SubsetProblems, use_cpus_where_nothing_fits_without) {
+  const SubsetProblems problems(ops_with_cpu({4000, 4000}, 3000), {}, 0, {}, CpuUse::kIfNeeded);
+  ASSERT_EQ(problems.list().size(), 1U);
+  EXPECT_THAT(problems.list()[0].devices, ElementsAre(0, 1, 2));
+  EXPECT_FALSE(problems.leaves_cpus_out());
+  EXPECT_FALSE(problems.why_nothing_fits());
+}
+
+TEST(SubsetProblems, choose_few_devices_among_the_accelerators) {
+  const SubsetProblems one(ops_with_cpu({0, 0}), {}, 1, {}, CpuUse::kIfNeeded);
+  ASSERT_EQ(one.list().size(), 1U) << "both are alike";
+  EXPECT_THAT(one.list()[0].devices, ElementsAre(0));
+  const SubsetProblems begun(ops_with_cpu({0, 0}), {}, 1, {start({1, 1}, "mine")},
+                             CpuUse::kIfNeeded);
+  EXPECT_THAT(begun.list()[0].devices, ElementsAre(1));
+  const SubsetProblems two(ops_with_cpu({0, 0}), {}, 2, {}, CpuUse::kIfNeeded);
+  ASSERT_EQ(two.list().size(), 1U);
+  EXPECT_THAT(two.list()[0].devices, ElementsAre(0, 1));
+}
+
+// Six ops that two devices hold only in the right pairing, which quick placers do not find.
+TEST(SubsetProblems, keep_cpus_for_the_last_where_nobody_knows) {
+  const SubsetProblems problems(packing_problem(), {}, 0, {}, CpuUse::kIfNeeded);
+  ASSERT_EQ(problems.list().size(), 2U);
+  EXPECT_THAT(problems.list()[0].devices, ElementsAre(0, 1));
+  EXPECT_FALSE(problems.list()[0].last_resort);
+  EXPECT_THAT(problems.list()[1].devices, ElementsAre(0, 1, 2));
+  EXPECT_TRUE(problems.list()[1].last_resort);
 }
 
 }  // namespace
