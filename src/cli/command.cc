@@ -181,7 +181,8 @@ void ObjectiveArguments::add_to(Command command) {
       .one_of({"latency", "throughput"})
       .shown();
   command
-      .text("--overlap", overlap, "With throughput: full, or none (devices pay for communication)")
+      .text("--overlap", overlap,
+            "With throughput: full, or none (loads alone; devices pay for communication)")
       .one_of({"full", "none"})
       .shown();
 }

@@ -21,6 +21,7 @@
 #include "base/error.h"
 
 #include "graph/graph_builder.h"
+#include "graph/workload.h"
 
 #include "io/readers.h"
 #include "io/topological_order.h"
@@ -366,7 +367,7 @@ Graph make_graph(const Workload& workload, const std::string& name) {
   for (const auto& [from, to] : links.edges) reversed.emplace_back(to, from);
   const auto sources = Csr<std::uint32_t>::from_pairs(count, reversed);
 
-  GraphBuilder builder(name, "dnn-partitioning workload");
+  GraphBuilder builder(name, kDnnPartitioningSource);
   std::vector<TensorId> output(count);
   for (const std::uint32_t index : order) {
     const Node& node = workload.nodes[index];

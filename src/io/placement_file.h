@@ -22,6 +22,7 @@ struct PlacementFile {
     bool fits = false;
     Nanoseconds lower_bound = 0;                       // of the period, where there is one
     std::optional<Nanoseconds> period = std::nullopt;  // of a stream, where that was the objective
+    int in_flight = 0;                                 // steps, where the stream was simulated
   };
   std::optional<Predicted> predicted;
 };

@@ -106,6 +106,7 @@ std::string write_placement_json(const Problem& problem, const PlacementFile& fi
                          {"fits", file.predicted->fits},
                          {"lower_bound_ns", file.predicted->lower_bound}};
     if (file.predicted->period) json["predicted"]["period_ns"] = *file.predicted->period;
+    if (file.predicted->in_flight > 0) json["predicted"]["in_flight"] = file.predicted->in_flight;
   }
   // Written by hand: an ordered_json of a million names is quadratic.
   std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -1,5 +1,8 @@
 #include "io/trace_json.h"
 
+#include <span>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "io/json_quote.h"
@@ -17,14 +20,22 @@ std::string trace_microseconds(Nanoseconds time) {
 
 class TraceWriter {
  public:
-  TraceWriter(const Problem& problem, const Placement& placement, const Timeline& timeline)
-      : problem_(problem), graph_(problem.graph()), placement_(placement), timeline_(timeline) {}
+  TraceWriter(const Problem& problem, const Placement& placement, std::span<const Timeline> steps,
+              bool name_steps)
+      : problem_(problem),
+        graph_(problem.graph()),
+        placement_(placement),
+        steps_(steps),
+        name_steps_(name_steps) {}
 
   std::string write() {
     name_tracks();
-    for (OpId op = 0; op < graph_.num_ops(); ++op) write_op(op);
-    for (const Transfer& transfer : timeline_.transfers) {
-      if (!transfer.shared) write_transfer(transfer);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (name_steps_) step_ = fmt::format(R"("step":{},)", i);
+      for (OpId op = 0; op < graph_.num_ops(); ++op) write_op(op, steps_[i].ops[op]);
+      for (const Transfer& transfer : steps_[i].transfers) {
+        if (!transfer.shared) write_transfer(transfer);
+      }
     }
     return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[" + events_ + "\n]}\n";
   }
@@ -44,19 +55,24 @@ class TraceWriter {
     for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
       name_track("thread_name", kDevicesProcess, device, cluster.device(device).name);
     }
+    std::vector<bool> used(cluster.num_channels(), false);
+    for (const Timeline& step : steps_) {
+      for (const Transfer& transfer : step.transfers) {
+        if (transfer.finish > transfer.start) used[transfer.channel] = true;
+      }
+    }
     for (ChannelId channel = 0; channel < cluster.num_channels(); ++channel) {
-      if (timeline_.channels[channel].transfers == 0) continue;
+      if (!used[channel]) continue;
       name_track("thread_name", kChannelsProcess, channel, cluster.channel_name(channel));
     }
   }
 
-  void write_op(OpId op) {
-    const OpSpan& span = timeline_.ops[op];
+  void write_op(OpId op, const OpSpan& span) {
     if (span.finish == span.start) return;  // what takes no time has no place on a track
     add(fmt::format(
-        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"op":{},"module":{}}}}})",
+        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}"op":{},"module":{}}}}})",
         json_quoted(graph_.type(op)), phase_name(graph_.phase(op)), kDevicesProcess, placement_[op],
-        trace_microseconds(span.start), trace_microseconds(span.finish - span.start),
+        trace_microseconds(span.start), trace_microseconds(span.finish - span.start), step_,
         json_quoted(graph_.op_name(op)), json_quoted(graph_.module(op))));
   }
 
@@ -64,10 +80,10 @@ class TraceWriter {
     if (transfer.finish == transfer.start) return;
     const Cluster& cluster = problem_.cluster();
     add(fmt::format(
-        R"({{"ph":"X","name":{},"cat":"transfer","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"from":{},"to":{},"bytes":{},"queued_us":{}}}}})",
+        R"({{"ph":"X","name":{},"cat":"transfer","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}"from":{},"to":{},"bytes":{},"queued_us":{}}}}})",
         json_quoted(graph_.op_name(graph_.producer(transfer.tensor))), kChannelsProcess,
         transfer.channel, trace_microseconds(transfer.start),
-        trace_microseconds(transfer.finish - transfer.start),
+        trace_microseconds(transfer.finish - transfer.start), step_,
         json_quoted(cluster.device(transfer.from).name),
         json_quoted(cluster.device(transfer.to).name), graph_.bytes(transfer.tensor),
         trace_microseconds(transfer.queued)));
@@ -76,7 +92,9 @@ class TraceWriter {
   const Problem& problem_;
   const Graph& graph_;
   const Placement& placement_;
-  const Timeline& timeline_;
+  std::span<const Timeline> steps_;
+  bool name_steps_;
+  std::string step_;  // of what is being written
   std::string events_;
 };
 
@@ -84,7 +102,12 @@ class TraceWriter {
 
 std::string write_trace_json(const Problem& problem, const Placement& placement,
                              const Timeline& timeline) {
-  return TraceWriter(problem, placement, timeline).write();
+  return TraceWriter(problem, placement, {&timeline, 1}, false).write();
+}
+
+std::string write_trace_json(const Problem& problem, const Placement& placement,
+                             const std::vector<Timeline>& steps) {
+  return TraceWriter(problem, placement, steps, true).write();
 }
 
 }  // namespace emplace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/placement.h"
 #include "sim/timeline.h"
@@ -11,5 +12,8 @@ namespace emplace {
 // A track for each device and each channel that was used.
 std::string write_trace_json(const Problem& problem, const Placement& placement,
                              const Timeline& timeline);
+// The same of several steps of a stream, which the events name.
+std::string write_trace_json(const Problem& problem, const Placement& placement,
+                             const std::vector<Timeline>& steps);
 
 }  // namespace emplace

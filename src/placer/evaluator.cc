@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/throughput.h"
+#include "sim/stream_run.h"
 
 namespace emplace {
 
@@ -57,15 +57,26 @@ Evaluation Evaluator::evaluate_with_starts(const Placement& placement,
       simulator_->evaluate_with_starts(placement, ReadyOrder(), lease.workspace(), starts);
   return objective_.match([&](const StepTime&) { return step; },
                           [&](const StreamPeriod& stream) {
-                            return evaluate_stream(placement, stream.overlap, nullptr);
+                            return evaluate_stream(placement, {}, stream.overlap, nullptr);
                           });
+}
+
+Evaluation Evaluator::evaluate_exactly(const Placement& placement, const Schedule& schedule,
+                                       std::vector<Bytes>* peaks) {
+  count(1);
+  const ReadyOrder order(problem(), schedule);
+  return objective_.match(
+      [&](const StepTime&) { return evaluate_step(placement, order, peaks); },
+      [&](const StreamPeriod& stream) {
+        return valued(stream_throughput(problem(), placement, order, stream.overlap), peaks);
+      });
 }
 
 Evaluation Evaluator::value_of(const Placement& placement, const ReadyOrder& order,
                                std::vector<Bytes>* peaks) {
   return objective_.match([&](const StepTime&) { return evaluate_step(placement, order, peaks); },
                           [&](const StreamPeriod& stream) {
-                            return evaluate_stream(placement, stream.overlap, peaks);
+                            return evaluate_stream(placement, order, stream.overlap, peaks);
                           });
 }
 
@@ -77,9 +88,36 @@ Evaluation Evaluator::evaluate_step(const Placement& placement, const ReadyOrder
   return simulator_->evaluate(placement, order, lease.workspace(), *peaks);
 }
 
-Evaluation Evaluator::evaluate_stream(const Placement& placement, Overlap overlap,
-                                      std::vector<Bytes>* memory) const {
-  ThroughputResult result = throughput(problem(), placement, overlap);
+Evaluation Evaluator::evaluate_stream(const Placement& placement, const ReadyOrder& order,
+                                      Overlap overlap, std::vector<Bytes>* memory) {
+  if (stream_is_simulated(problem(), overlap)) return estimate_stream(placement, order, memory);
+  return valued(throughput(problem(), placement, overlap), memory);
+}
+
+Evaluation Evaluator::estimate_stream(const Placement& placement, const ReadyOrder& order,
+                                      std::vector<Bytes>* memory) {
+  std::vector<Bytes> peaks;
+  Evaluation value = evaluate_step(placement, order, &peaks);
+  if (value.fits() && value.step > 0) {
+    std::vector<Bytes> resident(problem().num_devices(), 0);
+    for (OpId op = 0; op < problem().num_ops(); ++op) {
+      resident[placement[op]] += problem().resident_bytes(op);
+    }
+    Bytes in_flight = kMostInFlight;
+    for (DeviceId device = 0; device < problem().num_devices(); ++device) {
+      const Bytes passing = peaks[device] - resident[device];
+      if (passing == 0) continue;
+      const Bytes room = problem().cluster().device(device).memory - resident[device];
+      in_flight = std::min(in_flight, room / passing);
+    }
+    value.step = std::max(throughput(problem(), placement, Overlap::kFull).period,
+                          (value.step - 1) / in_flight + 1);
+  }
+  if (memory != nullptr) *memory = std::move(peaks);
+  return value;
+}
+
+Evaluation Evaluator::valued(ThroughputResult result, std::vector<Bytes>* memory) const {
   Evaluation value{.step = result.period};
   for (DeviceId device = 0; device < problem().num_devices(); ++device) {
     const Bytes capacity = problem().cluster().device(device).memory;

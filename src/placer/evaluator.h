@@ -1,6 +1,10 @@
 // What placers ask for the value of a placement under the objective: step time and peaks, or period
 // and what a stream keeps in memory. Thread-safe; counts the evaluations that a budget limits and
 // remembers none of the answers.
+//
+// Simulating a stream takes as long as some hundred steps. Where that is the rule, placers search
+// by an estimate: one step's time shared by as many steps as memory holds, but not below the
+// largest load. What does not fit by it does not fit; answers are valued exactly.
 #pragma once
 
 #include <atomic>
@@ -10,6 +14,7 @@
 
 #include "sim/objective.h"
 #include "sim/simulator.h"
+#include "sim/throughput.h"
 
 namespace emplace {
 
@@ -29,7 +34,10 @@ class Evaluator {
   // The same, with each device's peak.
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order,
                       std::vector<Bytes>& peaks);
-  // The same, with the time at which each op starts in one step.
+  // The value that is reported, with what each device needs where it is asked for.
+  Evaluation evaluate_exactly(const Placement& placement, const Schedule& schedule,
+                              std::vector<Bytes>* peaks = nullptr);
+  // `evaluate`, with the time at which each op starts in one step.
   Evaluation evaluate_with_starts(const Placement& placement, std::vector<Nanoseconds>& starts);
 
   std::int64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
@@ -41,8 +49,12 @@ class Evaluator {
 
   Evaluation evaluate_step(const Placement& placement, const ReadyOrder& order,
                            std::vector<Bytes>* peaks);
-  Evaluation evaluate_stream(const Placement& placement, Overlap overlap,
-                             std::vector<Bytes>* memory) const;
+  Evaluation evaluate_stream(const Placement& placement, const ReadyOrder& order, Overlap overlap,
+                             std::vector<Bytes>* memory);
+  // Of a stream that would be simulated.
+  Evaluation estimate_stream(const Placement& placement, const ReadyOrder& order,
+                             std::vector<Bytes>* memory);
+  Evaluation valued(ThroughputResult result, std::vector<Bytes>* memory) const;
   Evaluation value_of(const Placement& placement, const ReadyOrder& order,
                       std::vector<Bytes>* peaks);
 

@@ -28,7 +28,7 @@ RunResult with_scheduler(const RunResult& base, const std::string& scheduler,
   if (scheduler != kOwnSchedule) {
     result.result.schedule = make_schedule(evaluator.problem(), result.result.placement, scheduler);
   }
-  result.evaluation = evaluator.evaluate(result.result.placement, result.result.schedule);
+  result.evaluation = evaluator.evaluate_exactly(result.result.placement, result.result.schedule);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "io/placement_file.h"
 #include "io/trace_json.h"
 #include "report/explanation.h"
+#include "report/stream_report.h"
 #include "report/table.h"
 
 namespace emplace {
@@ -108,7 +109,10 @@ std::string to_json(const Assessment& assessment, const RunResult* run,
   json["lower_bound_reason"] = assessment.bound.reason;
   json["optimal"] = assessment.optimal();
   json["gap"] = assessment.fits() ? Json(assessment.ratio_to_bound() - 1) : Json();
-  if (assessment.throughput) json["period_ns"] = assessment.throughput->period;
+  if (assessment.throughput) {
+    json["period_ns"] = assessment.throughput->period;
+    json["stream"] = stream_json(assessment);
+  }
   json["devices"] = Json::array();
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
     Json device{{"name", cluster.device(id).name},
@@ -140,7 +144,8 @@ std::string to_json(const Assessment& assessment, const RunResult* run,
 std::string to_text(const Assessment& assessment) {
   std::string text = fmt::format("step time {}\n", format_time(assessment.timeline.step));
   if (assessment.throughput) {
-    text += fmt::format("period    {} per step of a stream\n", format_time(assessment.time()));
+    text += fmt::format("period    {} {}\n", format_time(assessment.time()),
+                        describe_in_flight(*assessment.throughput));
   }
   std::string limit = assessment.most_devices == 0 ? ""
                       : assessment.most_devices == 1
@@ -180,11 +185,17 @@ std::string placement_json(const Assessment& assessment, const RunResult& run) {
       assessment.placement,
       assessment.schedule,
       PlacementFile::Predicted{assessment.timeline.step, assessment.fits(), assessment.bound.step}};
-  if (assessment.throughput) file.predicted->period = assessment.throughput->period;
+  if (assessment.throughput) {
+    file.predicted->period = assessment.throughput->period;
+    file.predicted->in_flight = assessment.throughput->in_flight;
+  }
   return write_placement_json(assessment.problem(), file);
 }
 
 std::string trace_json(const Assessment& assessment) {
+  if (assessment.throughput && assessment.throughput->in_flight > 0) {
+    return write_trace_json(assessment.problem(), assessment.placement, first_steps(assessment));
+  }
   return write_trace_json(assessment.problem(), assessment.placement, assessment.timeline);
 }
 

@@ -9,6 +9,7 @@
 #include "report/explanation.h"
 #include "report/prose.h"
 #include "report/shortfall.h"
+#include "report/stream_report.h"
 
 namespace emplace {
 namespace {
@@ -43,6 +44,7 @@ class Writer {
     begin(assessment_.throughput ? "What sets the period" : "What limits the step");
     if (assessment_.throughput) {
       write_loads();
+      text_ += explain_stream(assessment_);
     } else {
       write_chain();
     }

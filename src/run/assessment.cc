@@ -41,8 +41,9 @@ Assessment Assessor::assess(Placement placement, Schedule schedule) const {
   result.timeline = simulator_->run(result.placement, result.schedule);
   objective_.match([](const StepTime&) {},
                    [&](const StreamPeriod& stream) {
-                     result.throughput =
-                         throughput(result.problem(), result.placement, stream.overlap);
+                     result.throughput = stream_throughput(
+                         result.problem(), result.placement,
+                         ReadyOrder(result.problem(), result.schedule), stream.overlap);
                    });
   if (result.fits()) {
     result.bound = bound_of_fitting_;

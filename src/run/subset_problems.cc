@@ -7,16 +7,20 @@
 
 #include "base/error.h"
 
+#include "sim/throughput.h"
+
 #include "bound/lower_bound.h"
 #include "run/device_subsets.h"
 
 namespace emplace {
 namespace {
 
+// Where a stream is simulated, each of its steps needs what a step needs.
 std::optional<std::string> why_hopeless(const Problem& problem, const Objective& objective) {
-  return why_nothing_fits(problem,
-                          objective.match([](const StepTime&) { return MemoryRule::kStep; },
-                                          [](const StreamPeriod&) { return MemoryRule::kStream; }));
+  const bool all_alive = objective.match(
+      [](const StepTime&) { return false; },
+      [&](const StreamPeriod& stream) { return !stream_is_simulated(problem, stream.overlap); });
+  return why_nothing_fits(problem, all_alive ? MemoryRule::kStream : MemoryRule::kStep);
 }
 
 }  // namespace
@@ -116,7 +120,11 @@ void SubsetProblems::value_starts(std::vector<Solution> starts) {
                   most_devices_);
     }
   }
-  starts_ = PlaceContext(whole_, objective_, std::move(starts)).starts();
+  Evaluator evaluator(whole_, objective_);
+  starts_ = std::move(starts);
+  for (Solution& start : starts_) {
+    start.value = evaluator.evaluate_exactly(start.placement, start.schedule);
+  }
   std::stable_sort(starts_.begin(), starts_.end(),
                    [](const Solution& a, const Solution& b) { return a.value < b.value; });
 }

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include "graph/workload.h"
+
+#include "sim/stream_run.h"
 
 namespace emplace {
 namespace {
@@ -100,6 +105,25 @@ class LoadSum {
 
 ThroughputResult throughput(const Problem& problem, const Placement& placement, Overlap overlap) {
   return LoadSum(problem, placement, overlap).sum();
+}
+
+bool stream_is_simulated(const Problem& problem, Overlap overlap) {
+  return overlap == Overlap::kFull && !counts_all_alive(problem.graph());
+}
+
+ThroughputResult stream_throughput(const Problem& problem, const Placement& placement,
+                                   const ReadyOrder& order, Overlap overlap) {
+  ThroughputResult result = throughput(problem, placement, overlap);
+  if (!stream_is_simulated(problem, overlap)) return result;
+  const StreamSimulator stream(problem, placement, order);
+  StreamRun run = choose_in_flight(stream);
+  result.period = run.period;
+  result.memory = std::move(run.peaks);
+  result.in_flight = run.in_flight;
+  result.latency = run.latency;
+  result.load = stream.largest_load();
+  result.memory_limited = run.memory_limited;
+  return result;
 }
 
 }  // namespace emplace

@@ -4,33 +4,51 @@
 #include <map>
 #include <utility>
 
+#include "base/check.h"
+
 namespace emplace {
 
 StreamModel::StreamModel(const Problem& problem, Overlap overlap)
     : problem_(problem), overlap_(overlap) {
   add_items();
+  add_memory();
+  add_links();
+  add_nets();
+}
+
+StreamModel::StreamModel(const Problem& problem, Overlap overlap, std::vector<Bytes> memory)
+    : problem_(problem), overlap_(overlap), memory_(std::move(memory)) {
+  EMPLACE_CHECK(memory_.size() == num_items());
+  add_items();
+  temp_.assign(num_items(), 0);
   add_links();
   add_nets();
 }
 
 void StreamModel::add_items() {
-  const Graph& graph = problem_.graph();
   times_.assign(static_cast<std::size_t>(num_items()) * num_devices(), 0);
-  memory_.assign(num_items(), 0);
-  temp_.assign(num_items(), 0);
   for (OpId op = 0; op < problem_.num_ops(); ++op) {
     const GroupId item = problem_.group_of(op);
     for (DeviceId device = 0; device < num_devices(); ++device) {
       times_[static_cast<std::size_t>(item) * num_devices() + device] +=
           problem_.duration(op, device);
     }
+  }
+  for (DeviceId device = 0; device < num_devices(); ++device) {
+    pays_.push_back(problem_.cluster().device(device).free_communication ? 0 : 1);
+  }
+}
+
+void StreamModel::add_memory() {
+  const Graph& graph = problem_.graph();
+  memory_.assign(num_items(), 0);
+  temp_.assign(num_items(), 0);
+  for (OpId op = 0; op < problem_.num_ops(); ++op) {
+    const GroupId item = problem_.group_of(op);
     temp_[item] = std::max(temp_[item], graph.temp_bytes(op));
     memory_[item] += graph.persistent_bytes(op);
     if (graph.is_view(op)) continue;
     for (const TensorId tensor : graph.outputs(op)) memory_[item] += graph.memory_bytes(tensor);
-  }
-  for (DeviceId device = 0; device < num_devices(); ++device) {
-    pays_.push_back(problem_.cluster().device(device).free_communication ? 0 : 1);
   }
 }
 

@@ -19,7 +19,10 @@ namespace emplace {
 
 class StreamModel {
  public:
+  // Everything that an item's ops keep and write is alive at once.
   StreamModel(const Problem& problem, Overlap overlap);
+  // An item holds so much, by item, and nothing for a while.
+  StreamModel(const Problem& problem, Overlap overlap, std::vector<Bytes> memory);
 
   const Problem& problem() const { return problem_; }
   Overlap overlap() const { return overlap_; }
@@ -30,8 +33,8 @@ class StreamModel {
   Nanoseconds time(std::uint32_t item, DeviceId device) const {
     return times_[static_cast<std::size_t>(item) * num_devices() + device];
   }
-  Bytes memory(std::uint32_t item) const { return memory_[item]; }  // all alive at once
-  Bytes temp(std::uint32_t item) const { return temp_[item]; }      // the largest of its ops
+  Bytes memory(std::uint32_t item) const { return memory_[item]; }
+  Bytes temp(std::uint32_t item) const { return temp_[item]; }  // the largest of its ops
   Bytes capacity(DeviceId device) const { return problem_.cluster().device(device).memory; }
   bool pays(DeviceId device) const { return pays_[device] != 0; }  // for communication
 
@@ -62,6 +65,7 @@ class StreamModel {
 
  private:
   void add_items();
+  void add_memory();
   void add_nets();
   void add_links();
 

@@ -59,26 +59,27 @@ std::vector<std::vector<DeviceId>> by_item(const Problem& problem,
 
 class StreamSolver {
  public:
-  StreamSolver(PlaceContext& context, const StreamPeriod& objective, const Budget& budget, Rng rng)
+  // No placement that fits by the rule of the problem is left out by `relaxed`.
+  StreamSolver(PlaceContext& context, const StreamModel& model, const StreamModel& relaxed,
+               const Budget& budget, Rng rng)
       : problem_(context.problem()),
         evaluator_(context.evaluator()),
         incumbent_(context.incumbent()),
         budget_(budget.or_default()),
-        model_(problem_, objective.overlap),
-        search_(model_, rng.next(), by_item(problem_, context.starts()),
+        search_(model, rng.next(), by_item(problem_, context.starts()),
                 [this](const StreamSolution& solution) { offer(solution); }),
-        bounder_(model_) {
+        bounder_(relaxed) {
     raise();
   }
 
-  PlaceResult run() {
+  void run() {
     if (budget_.threads > 1 && !budget_.evaluations) {
       work_side_by_side();
     } else {
       take_turns();
     }
-    return result();
   }
+  bool nothing_fits() const { return bounder_.nothing_fits(); }
 
  private:
   void offer(const StreamSolution& found) {
@@ -179,26 +180,10 @@ class StreamSolver {
     if (bounding.valid()) bounding.get();
   }
 
-  PlaceResult result() {
-    std::optional<Solution> best = incumbent_.best();
-    EMPLACE_CHECK(best.has_value());
-    PlaceResult result{.placement = std::move(best->placement),
-                       .schedule = std::move(best->schedule)};
-    if (best->value.fits()) return result;
-    note_shortage(problem_, evaluator_, result);
-    if (const auto why = why_nothing_fits(problem_, MemoryRule::kStream)) {
-      result.notes.push_back("no placement fits: " + *why);
-    } else if (bounder_.nothing_fits()) {
-      result.notes.push_back("no placement fits: proven by all contents that devices can have");
-    }
-    return result;
-  }
-
   const Problem& problem_;
   Evaluator& evaluator_;
   Incumbent& incumbent_;
   Budget budget_;
-  StreamModel model_;
   StreamSearch search_;
   StreamBounder bounder_;
   Effort searching_;
@@ -209,7 +194,27 @@ class StreamSolver {
 
 PlaceResult solve_stream(PlaceContext& context, const StreamPeriod& objective, const Budget& budget,
                          Rng rng) {
-  return StreamSolver(context, objective, budget, rng).run();
+  const Problem& problem = context.problem();
+  const StreamModel model(problem, objective.overlap);
+  StreamSolver solver(context, model, model, budget, rng);
+  solver.run();
+  std::optional<Solution> best = context.incumbent().best();
+  EMPLACE_CHECK(best.has_value());
+  PlaceResult result{.placement = std::move(best->placement),
+                     .schedule = std::move(best->schedule)};
+  if (best->value.fits()) return result;
+  note_shortage(problem, context.evaluator(), result);
+  if (const auto why = why_nothing_fits(problem, MemoryRule::kStream)) {
+    result.notes.push_back("no placement fits: " + *why);
+  } else if (solver.nothing_fits()) {
+    result.notes.push_back("no placement fits: proven by all contents that devices can have");
+  }
+  return result;
+}
+
+void search_loads(PlaceContext& context, const StreamModel& model, const StreamModel& relaxed,
+                  const Budget& budget, Rng rng) {
+  StreamSolver(context, model, relaxed, budget, rng).run();
 }
 
 }  // namespace emplace

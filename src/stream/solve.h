@@ -1,13 +1,16 @@
-// The placement of the least period of a stream: the search (search.h) and the bound (bound.h)
-// together, so that an answer that is proven to be the best ends both.
+// The placement of the least largest load, which is the period of a stream that is not simulated:
+// the search (search.h) and the bound (bound.h) together, so that an answer that is proven to be
+// the best ends both.
 #pragma once
+
+#include <emplace/search.h>
 
 #include "base/rng.h"
 
 #include "placer/context.h"
 #include "placer/placer.h"
 
-#include <emplace/search.h>
+#include "stream/model.h"
 
 namespace emplace {
 
@@ -19,5 +22,10 @@ namespace emplace {
 // Throws an Error where no set of mutually linked devices can hold everything.
 PlaceResult solve_stream(PlaceContext& context, const StreamPeriod& objective, const Budget& budget,
                          Rng rng);
+
+// The same for what devices hold by `model`; the bound counts what they hold by `relaxed`, which
+// must not be more than the true rule does. Values in the incumbent are those of `model`.
+void search_loads(PlaceContext& context, const StreamModel& model, const StreamModel& relaxed,
+                  const Budget& budget, Rng rng);
 
 }  // namespace emplace

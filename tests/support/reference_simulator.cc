@@ -25,7 +25,8 @@ const Decimal* measured(const Graph& graph, OpId op, const std::string& key) {
   return nullptr;
 }
 
-// The tensor that a view's output is part of; any other tensor itself.
+}  // namespace
+
 TensorId root_of(const Graph& graph, TensorId tensor) {
   while (graph.is_view(graph.producer(tensor))) tensor = graph.inputs(graph.producer(tensor))[0];
   return tensor;
@@ -35,7 +36,6 @@ bool whole_step(const Graph& graph, OpId op) {
   return graph.role(op) == OpRole::kParameter || graph.role(op) == OpRole::kBuffer;
 }
 
-// Rule 4: what is sent when `tensor`'s producer finishes, with lengths but no times yet.
 std::vector<Sending> sendings_of(const Graph& graph, const Cluster& cluster,
                                  const Placement& placement, TensorId tensor) {
   const DeviceId from = placement[graph.producer(tensor)];
@@ -65,6 +65,8 @@ std::vector<Sending> sendings_of(const Graph& graph, const Cluster& cluster,
   }
   return result;
 }
+
+namespace {
 
 class EventLoop {
  public:

@@ -64,6 +64,14 @@ Nanoseconds duration(const Graph& graph, const Cluster& cluster, OpId op, Device
 // latency + ceil(bytes * 10^9 / bandwidth).
 Nanoseconds sending_length(const Link& link, Bytes bytes);
 
+// The tensor that a view's output is part of; any other tensor itself.
+TensorId root_of(const Graph& graph, TensorId tensor);
+// Whether what the op writes lasts.
+bool whole_step(const Graph& graph, OpId op);
+// Rule 4: what is sent when `tensor`'s producer finishes, with lengths but no times yet.
+std::vector<Sending> sendings_of(const Graph& graph, const Cluster& cluster,
+                                 const Placement& placement, TensorId tensor);
+
 // By op, the lowest op that it must share a device with.
 std::vector<OpId> group_leaders(const Graph& graph);
 
@@ -74,6 +82,16 @@ std::string refusal(const Graph& graph, const Cluster& cluster, const Placement&
 Run simulate(const Graph& graph, const Cluster& cluster, const Placement& placement,
              const Schedule& schedule);
 
+// By loads alone.
 Throughput stream(const Graph& graph, const Cluster& cluster, const Placement& placement);
+
+// A stream with at most `in_flight` steps at a time, simulated.
+struct Flow {
+  Nanoseconds period = 0;
+  Nanoseconds latency = 0;
+  std::vector<Bytes> peaks;  // by device
+};
+Flow flow(const Graph& graph, const Cluster& cluster, const Placement& placement,
+          const Schedule& schedule, int in_flight);
 
 }  // namespace emplace::reference

@@ -22,6 +22,7 @@
 
 #include "stream/contiguous_split.h"
 #include "stream/fill.h"
+#include "stream/simulated.h"
 #include "stream/split_units.h"
 
 namespace emplace {
@@ -211,20 +212,28 @@ class Best {
 PlaceResult place_stream(const Problem& problem, PlaceContext& context,
                          const StreamPeriod& objective, const std::vector<DeviceId>& devices,
                          Splitting& splitting, Rng rng) {
-  const StreamModel model(problem, objective.overlap);
+  const bool simulated = stream_is_simulated(problem, objective.overlap);
   Best best(problem, context);
   bool optimal = false;
-  std::vector<SplitEstimate> estimates{SplitEstimate::kLeast};
-  if (!least_is_exact(model)) estimates.push_back(SplitEstimate::kTypical);
-  for (const SplitEstimate estimate : estimates) {
-    splitting.set_problem(make_split_problem(model, devices, estimate));
-    const auto split = splitting.split(devices.size());
-    if (!split) continue;
-    const Evaluation value = best.offer(splitting.device_of_group(*split));
-    // No split's period is below its least estimate.
-    optimal = optimal || (estimate == SplitEstimate::kLeast && splitting.all_considered() &&
-                          value.step == split->load);
-  }
+  const auto try_model = [&](const StreamModel& model) {
+    std::vector<SplitEstimate> estimates{SplitEstimate::kLeast};
+    if (!least_is_exact(model)) estimates.push_back(SplitEstimate::kTypical);
+    for (const SplitEstimate estimate : estimates) {
+      splitting.set_problem(make_split_problem(model, devices, estimate));
+      const auto split = splitting.split(devices.size());
+      if (!split) continue;
+      const Evaluation value = best.offer(splitting.device_of_group(*split));
+      // No split's period is below its least estimate, where what it holds is none.
+      optimal = optimal || (estimate == SplitEstimate::kLeast && splitting.all_considered() &&
+                            value.step == split->load && !simulated);
+    }
+  };
+  // With a step in flight for every part; where that does not fit, with one.
+  const StreamModel model = simulated
+                                ? estimated_model(context, static_cast<double>(devices.size()))
+                                : StreamModel(problem, objective.overlap);
+  try_model(model);
+  if (simulated) try_model(estimated_model(context, 1));
   PlaceResult result;
   const bool best_fits = best.value() && best.value()->fits();
   if (!best_fits) {

@@ -27,6 +27,7 @@
 #include "stream/chain.h"
 #include "stream/coarsen.h"
 #include "stream/fill.h"
+#include "stream/simulated.h"
 #include "stream/state.h"
 
 namespace emplace {
@@ -140,10 +141,11 @@ std::string clusters_note(std::size_t clusters) {
                      clusters);
 }
 
-std::vector<std::string> solve_stream(const Problem& problem, PlaceContext& context,
-                                      const StreamPeriod& objective, const Allowance& allowance,
-                                      std::uint32_t items, Rng rng) {
-  const StreamModel model(problem, objective.overlap);
+// `bounds`: no placement that fits is left out by what the model's items hold.
+std::vector<std::string> solve_loads(const StreamModel& model, PlaceContext& context,
+                                     const Allowance& allowance, std::uint32_t items, bool bounds,
+                                     Rng rng) {
+  const Problem& problem = model.problem();
   const StreamLevel finest(model);
   const std::vector<DeviceId> start = start_stream(model, finest, context, rng);
   if (allowance.spent() || problem.num_groups() == 0) return {};
@@ -173,10 +175,28 @@ std::vector<std::string> solve_stream(const Problem& problem, PlaceContext& cont
   };
   const AssignmentProgram::Result result = program.solve(limits);
   context.evaluator().count(result.nodes);
-  if (exact) {
+  if (exact && bounds) {
     context.incumbent().raise({result.lower_bound, "integer program"});
     if (result.finished) notes.push_back("the integer program was solved to the end");
   }
+  return notes;
+}
+
+// Where a stream is simulated, what it holds for a while counts nothing at first. With an estimate
+// of that more will fit.
+std::vector<std::string> solve_stream(const Problem& problem, PlaceContext& context,
+                                      const StreamPeriod& objective, const Allowance& allowance,
+                                      std::uint32_t items, Rng rng) {
+  if (!stream_is_simulated(problem, objective.overlap)) {
+    return solve_loads(StreamModel(problem, objective.overlap), context, allowance, items, true,
+                       rng);
+  }
+  const StreamModel estimated = estimated_model(context, problem.num_devices());
+  start_stream(estimated, StreamLevel(estimated), context, rng);
+  std::vector<std::string> notes =
+      solve_loads(resident_model(problem), context, allowance, items, true, rng);
+  if (context.incumbent().optimal() || allowance.spent()) return notes;
+  solve_loads(estimated, context, allowance, items, false, rng);
   return notes;
 }
 

@@ -1,4 +1,4 @@
-// Walking under the throughput objective.
+// Walking under the throughput objective, where it is a matter of loads alone.
 #pragma once
 
 #include <optional>

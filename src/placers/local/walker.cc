@@ -1,6 +1,7 @@
 #include "placers/local/walker.h"
 
 #include "placers/local/latency_walker.h"
+#include "placers/local/plain_walker.h"
 #include "placers/local/stream_walker.h"
 
 namespace emplace {
@@ -10,6 +11,9 @@ std::unique_ptr<Walker> Walker::make(Evaluator& evaluator) {
   return evaluator.objective().match(
       [&](const StepTime&) -> Made { return std::make_unique<LatencyWalker>(evaluator); },
       [&](const StreamPeriod& stream) -> Made {
+        if (stream_is_simulated(evaluator.problem(), stream.overlap)) {
+          return std::make_unique<PlainWalker>(evaluator);
+        }
         return std::make_unique<StreamWalker>(evaluator, stream);
       });
 }

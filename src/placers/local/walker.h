@@ -2,7 +2,8 @@
 // from a current one by a few moves, under the evaluator's objective.
 //
 // Latency: sim/incremental.h, or a full simulation where that is cheaper; accepted moves are
-// recorded anew only when it pays. Throughput: loads under moves (stream/state.h).
+// recorded anew only when it pays. Throughput: loads under moves (stream/state.h), or the
+// evaluator's estimate where streams are simulated.
 #pragma once
 
 #include <memory>

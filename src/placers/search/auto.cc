@@ -12,6 +12,7 @@
 #include "placers/local/starts.h"
 
 #include "bound/lower_bound.h"
+#include "stream/simulated.h"
 #include "stream/solve.h"
 
 namespace emplace {
@@ -26,6 +27,8 @@ constexpr double kBoundShare = 0.03;
 constexpr double kPolishShare = 0.25;
 constexpr double kPolishShareOfLarge = 0.05;
 constexpr GroupId kLarge = 10'000;
+// Of the budget for a stream, for its best single step.
+constexpr double kStepShare = 0.35;
 // At most, under an evaluation budget. The answer does not depend on it: where the bound ends the
 // search early, nothing better was to be found.
 constexpr double kBoundSeconds = 2;
@@ -44,11 +47,28 @@ class Auto final : public Placer {
           return end_search(context);
         },
         [&](const StreamPeriod& stream) {
+          if (stream_is_simulated(context.problem(), stream.overlap)) {
+            place_simulated_stream(context, budget, rng);
+            return end_search(context);
+          }
           return solve_stream(context, stream, budget, rng.split(0));
         });
   }
 
  private:
+  // The best step can always be repeated; a stream that is better has more in flight.
+  void place_simulated_stream(PlaceContext& context, const Budget& budget, const Rng& rng) const {
+    begin_search(context);
+    for (const Solution& start : context.starts()) offer_exactly(context, start);
+    Budget own = without_share(budget, context, 1 - kStepShare);
+    if (own.evaluations) *own.evaluations -= context.evaluations();
+    PlaceContext step(context.evaluator().simulator(), StepTime{}, context.starts());
+    place_step(step, own, rng.split(0));
+    context.evaluator().count(step.evaluations());
+    offer_exactly(context, *step.incumbent().best());
+    if (worth_searching(context, budget)) solve_simulated_stream(context, budget, rng.split(1));
+  }
+
   void place_step(PlaceContext& context, const Budget& budget, const Rng& rng) const {
     begin_search(context);
     const std::array<std::string, 1> one_device{"single"};

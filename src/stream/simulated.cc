@@ -1,0 +1,114 @@
+#include "stream/simulated.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+#include "sim/stream_run.h"
+
+#include "placer/memory.h"
+
+#include "stream/solve.h"
+
+namespace emplace {
+namespace {
+
+constexpr int kEstimates = 4;
+constexpr double kLeastHeld = 0.25;
+constexpr double kMostHeld = 4.0 * kMostInFlight;
+// A period that is this much above the load was kept there by memory, or by waiting.
+constexpr double kNearLoad = 1.005;
+
+// The part of what is left of the budget that one of so many rounds has, for a context of its own.
+Budget budget_of_round(const Budget& budget, std::int64_t evaluations, int rounds_left) {
+  Budget own = budget;
+  if (own.seconds) {
+    const double elapsed = budget.elapsed_seconds();
+    *own.seconds = elapsed + std::max(0.0, *budget.seconds - elapsed) / rounds_left;
+  }
+  if (own.evaluations) {
+    *own.evaluations = std::max<std::int64_t>(0, *budget.evaluations - evaluations) / rounds_left;
+  }
+  return own;
+}
+
+// What the search of one round found by its estimate, and what it came to.
+struct Round {
+  Evaluation load;
+  Evaluation value;
+  bool least = false;  // no placement has a lower load
+};
+
+Round run_round(PlaceContext& context, const StreamModel& relaxed, double share,
+                const Budget& budget, const Rng& rng) {
+  const StreamModel model = estimated_model(context, share);
+  std::vector<Solution> starts = context.starts();
+  starts.push_back(*context.incumbent().best());
+  PlaceContext own(context.evaluator().simulator(), context.objective(), std::move(starts));
+  own.incumbent().raise(context.incumbent().bound());
+  search_loads(own, model, relaxed, budget, rng);
+  context.evaluator().count(own.evaluations());
+  context.incumbent().raise(own.incumbent().bound());
+  Solution found = *own.incumbent().best();
+  Round round{.load = found.value, .value = {}, .least = own.incumbent().optimal()};
+  found.value = context.evaluator().evaluate_exactly(found.placement, found.schedule);
+  round.value = found.value;
+  context.incumbent().offer(std::move(found));
+  return round;
+}
+
+// Where to look next: nothing where there is no more to gain.
+std::optional<double> next_share(const Round& round, double share) {
+  if (!round.load.fits()) return share / 2;
+  const bool near =
+      static_cast<double>(round.value.step) <= kNearLoad * static_cast<double>(round.load.step);
+  if (!round.value.fits() || !near) return share * 2;
+  if (round.least) return std::nullopt;
+  return share / 2;
+}
+
+}  // namespace
+
+StreamModel estimated_model(PlaceContext& context, double share) {
+  const Problem& problem = context.problem();
+  const MemoryModel one_step(problem, context.evaluator());
+  std::vector<Bytes> memory;
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    const Bytes resident = problem.group_resident_bytes(group);
+    const auto passing = static_cast<double>(one_step.need(group) - resident);
+    memory.push_back(resident + static_cast<Bytes>(share * passing));
+  }
+  return {problem, Overlap::kFull, std::move(memory)};
+}
+
+StreamModel resident_model(const Problem& problem) {
+  std::vector<Bytes> memory;
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    memory.push_back(problem.group_resident_bytes(group));
+  }
+  return {problem, Overlap::kFull, std::move(memory)};
+}
+
+void offer_exactly(PlaceContext& context, Solution solution) {
+  solution.value = context.evaluator().evaluate_exactly(solution.placement, solution.schedule);
+  context.incumbent().offer(std::move(solution));
+}
+
+void solve_simulated_stream(PlaceContext& context, const Budget& budget, const Rng& rng) {
+  const StreamModel relaxed = resident_model(context.problem());
+  double share = context.problem().num_devices();
+  for (int i = 0; i < kEstimates; ++i) {
+    if (context.incumbent().optimal() || budget.spent(context.evaluations())) return;
+    const Budget own = budget_of_round(budget, context.evaluations(), kEstimates - i);
+    const Round round =
+        run_round(context, relaxed, share, own, rng.split(static_cast<std::uint64_t>(i)));
+    const std::optional<double> next = next_share(round, share);
+    if (!next) return;
+    share = std::clamp(*next, kLeastHeld, kMostHeld);
+  }
+}
+
+}  // namespace emplace
