@@ -134,7 +134,8 @@ std::vector<MethodSpec> rivals(const std::vector<std::string>& against, const Me
       continue;
     }
     for (const MethodInfo* info : all_placers().list()) {
-      if (!is_constructive(*info) && info->key != placer.key) specs.push_back({info->key, {}});
+      if (is_constructive(*info) || info->family == "external") continue;
+      if (info->key != placer.key) specs.push_back({info->key, {}});
     }
   }
   return specs;

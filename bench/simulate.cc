@@ -1,5 +1,6 @@
 // How fast the simulator is: CPU time per op of non-zero length, step time and peaks, over many
 // different placements (with few, the branch predictor memorises them), best of several rounds.
+// lines/s: placements as `emplace simulate MODEL -` takes and answers them, on one thread.
 //
 //   build/bench/simulate GRAPH... [--cluster CLUSTER] [--placements N] [--rounds N]
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "sim/simulator.h"
 
 #include "io/readers.h"
+#include "report/simulation_lines.h"
 
 namespace {
 
@@ -87,13 +89,25 @@ std::vector<Placement> single_placements(const Problem& problem, int count) {
 struct Timing {
   double full = 1e30;       // ns per op, with peaks
   double step_only = 1e30;  // ns per op
+  double lines = 1e30;      // ns per op, from a JSON line to a JSON line
 };
 
-Timing measure(const Simulator& simulator, const std::vector<Placement>& placements, int rounds,
-               double ops_per_run) {
+// "[0,1,0]", which `emplace simulate MODEL -` takes.
+std::vector<std::string> as_lines(const std::vector<Placement>& placements) {
+  std::vector<std::string> lines;
+  for (const Placement& placement : placements) {
+    lines.push_back(fmt::format("[{}]", fmt::join(placement, ",")));
+  }
+  return lines;
+}
+
+Timing measure(const std::shared_ptr<const Problem>& problem, const Simulator& simulator,
+               const std::vector<Placement>& placements, int rounds, double ops_per_run) {
   const auto workspace = simulator.make_workspace();
   const ReadyOrder fifo;
   const double scale = 1e9 / (ops_per_run * static_cast<double>(placements.size()));
+  const std::vector<std::string> lines = as_lines(placements);
+  SimulationLines many(problem, Objective());
   Timing best;
   for (int round = 0; round < rounds; ++round) {
     double start = cpu_seconds();
@@ -106,6 +120,9 @@ Timing measure(const Simulator& simulator, const std::vector<Placement>& placeme
       benchmark::DoNotOptimize(simulator.step_time(placement, fifo, *workspace));
     }
     best.step_only = std::min(best.step_only, (cpu_seconds() - start) * scale);
+    start = cpu_seconds();
+    for (const std::string& line : lines) benchmark::DoNotOptimize(many.answer("1", line));
+    best.lines = std::min(best.lines, (cpu_seconds() - start) * scale);
   }
   return best;
 }
@@ -118,9 +135,10 @@ void run(const std::string& path, const std::string& cluster_name, int placement
   for (OpId op = 0; op < problem->num_ops(); ++op) ops += problem->fastest_duration(op) > 0 ? 1 : 0;
   Rng rng(1);
   const auto print = [&](const char* kind, const std::vector<Placement>& set) {
-    const Timing timing = measure(simulator, set, rounds, ops);
-    fmt::print("{:<22} {:<12} {:>7.0f} {:>9.1f} {:>10.1f} {:>12.0f}\n", model.graph->name(), kind,
-               ops, timing.full, timing.step_only, 1e9 / (timing.full * ops));
+    const Timing timing = measure(problem, simulator, set, rounds, ops);
+    fmt::print("{:<22} {:<12} {:>7.0f} {:>9.1f} {:>10.1f} {:>12.0f} {:>12.0f}\n",
+               model.graph->name(), kind, ops, timing.full, timing.step_only,
+               1e9 / (timing.full * ops), 1e9 / (timing.lines * ops));
   };
   print("one device", single_placements(*problem, placements));
   print("contiguous", contiguous_placements(*problem, placements, rng));
@@ -140,8 +158,8 @@ int main(int argc, char** argv) {
   app.add_option("--placements", placements, "Different placements per figure");
   app.add_option("--rounds", rounds, "Rounds, of which the best counts");
   CLI11_PARSE(app, argc, argv);
-  fmt::print("{:<22} {:<12} {:>7} {:>9} {:>10} {:>12}\n", "graph", "placements", "ops", "ns/op",
-             "step only", "steps/s");
+  fmt::print("{:<22} {:<12} {:>7} {:>9} {:>10} {:>12} {:>12}\n", "graph", "placements", "ops",
+             "ns/op", "step only", "steps/s", "lines/s");
   try {
     for (const std::string& graph : graphs) run(graph, cluster, placements, rounds);
   } catch (const std::exception& error) {

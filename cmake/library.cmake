@@ -1,7 +1,7 @@
 # libemplace: every room of src/ but the command line and those that see libtorch (cmake/learn.cmake).
 # What searches spend their time in is compiled for speed; what runs once, so that it compiles quickly.
 set(fast_rooms sim bound stream selection placers/local placers/common)
-set(light_rooms zoo run report api)
+set(light_rooms zoo run report api placers/external/support)
 set(other_rooms base graph cluster lp cost search placer tensor tensor/tdl tensor/operators
                 tensor/methods/common io)
 

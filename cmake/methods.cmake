@@ -20,7 +20,7 @@ function(emplace_registry)
 endfunction()
 
 file(GLOB placer_sources CONFIGURE_DEPENDS src/placers/heuristic/*.cc src/placers/partition/*.cc
-     src/placers/search/*.cc src/placers/exact/*.cc)
+     src/placers/search/*.cc src/placers/exact/*.cc src/placers/external/*.cc)
 if(EMPLACE_LEARN)
   file(GLOB learned_sources CONFIGURE_DEPENDS src/placers/learned/*.cc)
   list(APPEND placer_sources ${learned_sources})

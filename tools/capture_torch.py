@@ -14,6 +14,8 @@ decompositions; each parameter gets an `sgd_update` op, which is not timed. Ever
 the real values that reach it: three launches to warm up, then the mean of ten back to back. So the
 time of a tiny op is what the framework needs to launch it. Float32 matrix products run in TF32
 where the device has it (--no-tf32 forbids it). One model that fails does not stop the others.
+
+Needs PyTorch 2.0 or newer: what exports the joint graph is not in older ones.
 """
 import argparse
 import gzip
@@ -25,6 +27,11 @@ import time
 import traceback
 
 import torch
+
+if int(torch.__version__.split(".")[0]) < 2:
+    sys.exit(f"capture_torch.py: needs PyTorch 2.0 or newer, and this is {torch.__version__} "
+             f"({os.path.dirname(torch.__file__)}); e.g. pip install torch in a virtual environment")
+
 import torch.fx
 import torch.utils._pytree as pytree
 from torch import nn

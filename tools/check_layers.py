@@ -30,7 +30,7 @@ OWNERS = {
     r"onnx/|google/protobuf/": r"io/onnx_",
     r"CLI/": r"cli/command_line\.cc",
     r"simdjson": r"io/",
-    r"nlohmann/": r"(io|report|cli)/",
+    r"nlohmann/": r"(io|report|cli|placers/external)/",
     r"yaml-cpp/": r"io/",
     r"zlib|isa-l": r"(io/|learn/train/state)",
     r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"(lp|placers|stream|selection)/",

@@ -12,7 +12,7 @@
 namespace emplace::bench {
 namespace {
 
-std::string format_interval(const Interval& interval) {
+std::string format_interval(const MeanInterval& interval) {
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", interval.mean, interval.low, interval.high);
 }
 
@@ -91,7 +91,7 @@ std::string statements_table(const Claim& claim, Version version, const Evidence
       "|---|---|---|---|---|---|\n";
   for (const Statement& statement : claim.statements) {
     const auto ratio =
-        evidence.has(statement) ? evidence.ratio(statement) : std::optional<Interval>();
+        evidence.has(statement) ? evidence.ratio(statement) : std::optional<MeanInterval>();
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", statement.text,
                         fmt::join(statement.workloads, ", "), measure_name(statement.measure),
                         ratio ? format_interval(*ratio) : "", format_claimed(statement),
@@ -110,7 +110,7 @@ std::string step_cell(const Evidence& evidence, const std::string& name,
     if (one.fits) logarithms.push_back(std::log(static_cast<double>(one.step)));
   }
   if (logarithms.empty()) return "does not fit";
-  const Interval steps = geometric_interval(logarithms);
+  const MeanInterval steps = geometric_interval(logarithms);
   std::string cell = format_time(static_cast<Nanoseconds>(steps.mean));
   if (std::isfinite(steps.high) && steps.high > steps.mean * 1.0005) {
     cell += fmt::format(" ±{:.0f} %", 100 * (steps.high / steps.mean - 1));

@@ -93,7 +93,7 @@ bool Evidence::always_fits(const std::string& name, const std::string& placer) c
   return true;
 }
 
-std::optional<Interval> Evidence::ratio(const Statement& statement) const {
+std::optional<MeanInterval> Evidence::ratio(const Statement& statement) const {
   for (const std::string& name : statement.workloads) {
     // The stand-in for "nothing fits" must not decide.
     if (!always_fits(name, statement.left) || !always_fits(name, statement.right)) return {};
@@ -107,9 +107,9 @@ std::optional<Interval> Evidence::ratio(const Statement& statement) const {
   return geometric_interval(by_seed);
 }
 
-Verdict judge(const Statement& statement, const std::optional<Interval>& measured) {
+Verdict judge(const Statement& statement, const std::optional<MeanInterval>& measured) {
   if (!measured) return Verdict::kUnclear;
-  const Interval& ratio = *measured;
+  const MeanInterval& ratio = *measured;
   if (ratio.low >= statement.least && ratio.high < statement.most) return Verdict::kReproduced;
   if (ratio.low >= statement.most || ratio.high < statement.least) return Verdict::kNotReproduced;
   return Verdict::kUnclear;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "report/statistics.h"
 #include "reproduce/claims.h"
 #include "reproduce/runs.h"
-#include "support/statistics.h"
 
 namespace emplace::bench {
 
@@ -38,7 +38,7 @@ class Evidence {
   std::vector<double> step_times(const std::string& workload, const std::string& placer) const;
   // Of left's measure over right's, in the geometric mean over the workloads.
   // Nothing where some run of either found nothing that fits.
-  std::optional<Interval> ratio(const Statement& statement) const;
+  std::optional<MeanInterval> ratio(const Statement& statement) const;
 
  private:
   bool always_fits(const std::string& name, const std::string& placer) const;
@@ -55,7 +55,7 @@ class Evidence {
 };
 
 // Reproduced where the interval is within what is claimed, not where it is outside.
-Verdict judge(const Statement& statement, const std::optional<Interval>& measured);
+Verdict judge(const Statement& statement, const std::optional<MeanInterval>& measured);
 // Of a claim: the worst of its statements'.
 Verdict judge(const std::vector<Verdict>& statements);
 

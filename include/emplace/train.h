@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ struct TrainOptions {
   OptionValues settings = {};               // of the trainer: see train_settings
   std::string from = {};                    // a policy file to begin with
   std::string device = "cpu";               // where networks compute
+  std::string curves = {};      // a folder for the course of the training; empty: none is kept
+  std::string checkpoint = {};  // a file that keeps its state; empty: none is written
+  std::optional<double> checkpoint_seconds = {};  // how often
+  bool resume = false;                            // go on from the checkpoint
   std::uint64_t seed = 1;
   Budget budget = {};
   ProgressListener on_progress = {};
@@ -32,7 +37,15 @@ struct TrainResult {
   std::string policy;  // a policy file's bytes: write them, and use "gdp(policy=FILE)"
   std::size_t tasks = 0;
   std::int64_t evaluations = 0;
-  bool finished = true;  // else the budget was spent first
+  std::int64_t steps = 0;  // of all phases, those before a resumed run included
+  bool finished = true;    // else the budget was spent first
+  // Of the last step of practice; 0 where there was none. How long the sampled placements' steps
+  // are, in multiples of those of the placer `expert` (the geometric mean over tasks), and which
+  // share of them fits.
+  double relative_time = 0;
+  double fitting_share = 0;
+  // Of files that could not be written, for people.
+  std::vector<std::string> warnings = {};
 };
 
 // Throws an Error when an option is wrong or a graph or cluster cannot be used.

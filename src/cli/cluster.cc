@@ -1,5 +1,6 @@
 // emplace cluster: presets and device kinds, and a file to edit.
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 
@@ -7,12 +8,16 @@
 #include "cluster/presets.h"
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "io/cluster_yaml_writer.h"
 #include "io/readers.h"
+#include "io/yaml_json.h"
 #include "report/table.h"
 
 namespace emplace::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string tera(const DeviceKind& kind, std::string_view dtype) {
   const auto entry = kind.peak_flops.find(dtype);
@@ -37,18 +42,45 @@ void print_list() {
   fmt::print("\n\nA file to edit: emplace cluster show 4xp100 > my-box.yaml\n");
 }
 
+void print_list_json() {
+  Json json{{"kinds", Json::array()}, {"presets", example_presets()}};
+  for (const DeviceKind& kind : built_in_device_kinds()) {
+    Json peaks = Json::object();
+    for (const auto& [dtype, peak] : kind.peak_flops) peaks[dtype] = peak;
+    json["kinds"].push_back({{"name", kind.name},
+                             {"peak_flops", peaks},
+                             {"memory_bandwidth", kind.memory_bandwidth},
+                             {"memory_bytes", kind.memory},
+                             {"launch_us", kind.launch_us},
+                             {"source", kind.source}});
+  }
+  fmt::print("{}", with_header({.format = "emplace.kinds/1"}, json.dump()));
+}
+
+void show_cluster(const std::string& name, bool json) {
+  const std::string yaml = write_cluster_yaml(read_cluster(name)->spec());
+  fmt::print("{}", json ? yaml_to_json(yaml) : yaml);
+}
+
 }  // namespace
 
 void add_cluster(Command& root, Session&) {
   Command command =
       root.command("cluster", "Show presets and device kinds, or a cluster file to edit");
   command.require_command();
-  auto name = std::make_shared<std::string>();
+  struct Arguments {
+    std::string name;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
   Command show =
       command.command("show", "Print a preset, or check and print a file, as a cluster file");
-  show.text("cluster", *name, "Preset or file").required().type("CLUSTER");
-  show.run([name] { fmt::print("{}", write_cluster_yaml(read_cluster(*name)->spec())); });
-  command.command("list", "List presets and device kinds").run(print_list);
+  show.text("cluster", arguments->name, "Preset or file").required().type("CLUSTER");
+  add_json(show, arguments->json);
+  show.run([arguments] { show_cluster(arguments->name, arguments->json); });
+  Command list = command.command("list", "List presets and device kinds");
+  add_json(list, arguments->json);
+  list.run([arguments] { arguments->json ? print_list_json() : print_list(); });
   command.footer("Example: emplace cluster show 8xv100-nvlink > my-box.yaml");
 }
 

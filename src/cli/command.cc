@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
+#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "report/assessment_report.h"
 
@@ -236,11 +237,13 @@ void add_json(Command command, bool& json) {
   command.flag("--json", json, "Print the result as JSON on standard output");
 }
 
-bool refuse_hopeless(const SubsetProblems& problems, bool json, Session& session) {
+bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session) {
   if (!problems.why_nothing_fits()) return false;
   fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n",
              problems.whole()->problem().graph().name(), *problems.why_nothing_fits());
-  if (json) fmt::print("{}", why_nothing_fits_json(*problems.why_nothing_fits()));
+  if (json != nullptr) {
+    fmt::print("{}", with_header(*json, why_nothing_fits_json(*problems.why_nothing_fits())));
+  }
   session.exit_code = kExitNothingFits;
   return true;
 }

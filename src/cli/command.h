@@ -16,6 +16,8 @@
 
 namespace emplace::cli {
 
+struct JsonHeader;
+
 inline constexpr int kExitFine = 0;
 inline constexpr int kExitNothingFits = 1;
 inline constexpr int kExitBadInput = 2;
@@ -117,8 +119,9 @@ void add_file(Command command, const std::string& names, std::string& path,
 // --json.
 void add_json(Command command, bool& json);
 
-// Says why nothing can fit and leaves the exit code, if that is proven before any search.
-bool refuse_hopeless(const SubsetProblems& problems, bool json, Session& session);
+// Says why nothing can fit and leaves the exit code, if that is proven before any search; also as
+// JSON where there is a header for it.
+bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session);
 // With progress.
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request);
 

@@ -1,7 +1,8 @@
-// emplace compare: several placers and seeds on one problem, as a table sorted by time.
+// emplace compare: several placers and seeds on one problem, as a table, the best first.
 #include <fmt/core.h>
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/comparison.h"
@@ -21,21 +22,32 @@ struct Arguments {
   int seeds = 1;
   std::string output;
   std::string trace;
+  std::string csv;
+  bool each_seed = false;
   bool json = false;
 };
 
 void compare_placers(const Arguments& arguments, Session& session) {
   const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
   const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
-  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
-  if (refuse_hopeless(problems, false, session)) return;
+  for (const std::string& path : {arguments.output, arguments.trace, arguments.csv}) {
+    require_folder(path);
+  }
+  const Budget given = arguments.budget.make(session);
+  const Budget budget = given.or_default();
+  const JsonHeader header{.format = "emplace.comparison/1",
+                          .model = arguments.problem.request.model,
+                          .problem = problem.get(),
+                          .objective = problems.objective(),
+                          .budget = &budget};
+  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session)) return;
   const bool best_orders = arguments.schedulers == "best";
   std::vector<PlacerRun> runs =
       make_runs(arguments.placers, best_orders ? "all" : arguments.schedulers, arguments.seed,
                 arguments.seeds);
   const std::size_t asked = runs.size();
   PortfolioResult found = run_portfolio(problems, {.runs = std::move(runs),
-                                                   .budget = arguments.budget.make(session),
+                                                   .budget = given,
                                                    .time_for = TimeFor::kEachRun,
                                                    .learning = arguments.learning.make()});
   const RunResult winner = found.best();
@@ -45,12 +57,17 @@ void compare_placers(const Arguments& arguments, Session& session) {
     write_file(arguments.output, placement_json(comparison.best, winner));
   }
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(comparison.best));
+  if (!arguments.csv.empty()) {
+    write_file(arguments.csv, to_csv(comparison, header_columns(header)));
+  }
   if (arguments.json) {
-    fmt::print("{}", to_json(comparison));
+    fmt::print("{}", with_header(header, to_json(comparison)));
     return;
   }
-  fmt::print("{}\n{}\n{}", describe_problem(*problem), headline(comparison),
-             to_table(comparison, arguments.seeds > 1));
+  fmt::print("{}\n{}\n", describe_problem(*problem), headline(comparison));
+  if (arguments.seeds > 1) fmt::print("{}", summary_table(comparison));
+  if (arguments.seeds == 1) fmt::print("{}", to_table(comparison, false));
+  if (arguments.seeds > 1 && arguments.each_seed) fmt::print("\n{}", to_table(comparison, true));
   if (comparison.done < asked) {
     fmt::print("\n{} of {} runs gave a result.\n", comparison.done, asked);
   }
@@ -58,6 +75,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
   if (!arguments.trace.empty()) {
     fmt::print("wrote its timeline to {} (open it at ui.perfetto.dev)\n", arguments.trace);
   }
+  if (!arguments.csv.empty()) fmt::print("wrote a row for each run to {}\n", arguments.csv);
 }
 
 }  // namespace
@@ -69,7 +87,7 @@ void add_compare(Command& root, Session& session) {
   command
       .text("-p,--placers,--placer", arguments->placers,
             "all, families (heuristic, partition, search, exact, learned), or placers, e.g. "
-            "heuristic,auto,\"metis(imbalance=1.1)\"")
+            "heuristic,auto,\"metis(imbalance=1.1)\"; all leaves out external ones")
       .shown()
       .type("SPECS");
   command
@@ -80,14 +98,17 @@ void add_compare(Command& root, Session& session) {
   add_seed(command, arguments->seed, "First seed");
   command
       .integer("--seeds", arguments->seeds, 1, 1000,
-               "How many seeds the randomised placers run with")
+               "How many seeds the randomised placers run with; the table then has each placer's "
+               "mean, its 95 % interval by Student's t, best and worst")
       .shown();
+  command.flag("--each-seed", arguments->each_seed, "With --seeds: also a row for each run");
   arguments->objective.add_to(command);
   arguments->subsets.add_to(command);
   arguments->budget.add_to(command, "each placer has all of it");
   arguments->learning.add_to(command, /*several_runs=*/true);
   add_file(command, "-o,--output", arguments->output, "Write the best placement here");
   add_file(command, "--trace", arguments->trace, "Write the best one's timeline here");
+  add_file(command, "--csv", arguments->csv, "Write a row for each run here, as CSV");
   add_json(command, arguments->json);
   command.footer(
       "Example: emplace compare model.json.gz --cluster 4xp100 --placers heft,metis,auto "

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "placer/scheduler.h"
 
@@ -10,10 +11,13 @@
 #include "tensor/methods/all.h"
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "report/table.h"
 
 namespace emplace::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // Published systems have their papers' values beside ours.
 bool has_paper(const MethodInfo& info) {
@@ -90,24 +94,76 @@ void print_all() {
              orders.to_string(), partition_methods_table());
 }
 
+Json option_json(const OptionInfo& option) {
+  Json json{{"name", option.name},
+            {"type", option.type},
+            {"default", option.default_value},
+            {"range", option.range},
+            {"help", option.help}};
+  if (!option.paper.empty()) json["paper"] = option.paper;
+  return json;
+}
+
+Json method_json(const MethodInfo& info) {
+  Json json{{"key", info.key},
+            {"family", info.family},
+            {"summary", info.summary},
+            {"reference", info.reference},
+            {"randomized", info.randomized},
+            {"learns", info.learns},
+            {"options", Json::array()}};
+  for (const OptionInfo& option : info.options) json["options"].push_back(option_json(option));
+  return json;
+}
+
+Json methods_json(const std::vector<const MethodInfo*>& methods) {
+  Json json = Json::array();
+  for (const MethodInfo* info : methods) json.push_back(method_json(*info));
+  return json;
+}
+
+Json everything_json() {
+  Json json{{"placers", methods_json(all_placers().list())},
+            {"partition_methods", methods_json(all_partition_methods().list())},
+            {"schedulers", Json::array()}};
+  for (const SchedulerInfo& scheduler : schedulers()) {
+    json["schedulers"].push_back({{"key", scheduler.key}, {"summary", scheduler.summary}});
+  }
+  return json;
+}
+
+const MethodInfo& find_method(const std::string& key) {
+  return is_partition_method(key) ? all_partition_methods().info(key) : all_placers().info(key);
+}
+
 }  // namespace
 
 void add_list(Command& root, Session&) {
-  auto key = std::make_shared<std::string>();
-  auto markdown = std::make_shared<bool>(false);
+  struct Arguments {
+    std::string key;
+    bool markdown = false;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
   Command command =
       root.command("list", "List placers, schedulers and partition methods, or one's options");
-  command.text("placer", *key, "A placer or partition method, to see its options").type("NAME");
-  command.flag("--markdown", *markdown, "Everything as a page of documentation");
+  command.text("placer", arguments->key, "A placer or partition method, to see its options")
+      .type("NAME");
+  command.flag("--markdown", arguments->markdown, "Everything as a page of documentation");
+  add_json(command, arguments->json);
   command.footer("Example: emplace list heft");
-  command.run([key, markdown] {
-    if (*markdown) {
+  command.run([arguments] {
+    const bool all = arguments->key.empty();
+    if (arguments->markdown) {
       print_page();
-    } else if (key->empty()) {
+    } else if (arguments->json) {
+      const Json json = all ? everything_json() : method_json(find_method(arguments->key));
+      fmt::print("{}", with_header({.format = all ? "emplace.methods/1" : "emplace.method/1"},
+                                   json.dump()));
+    } else if (all) {
       print_all();
     } else {
-      print_method(is_partition_method(*key) ? all_partition_methods().info(*key)
-                                             : all_placers().info(*key));
+      print_method(find_method(arguments->key));
     }
   });
 }

@@ -6,6 +6,7 @@
 #include "tensor/methods/all.h"
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "io/file.h"
 #include "io/graph_json_writer.h"
@@ -68,7 +69,12 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
   if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
   if (arguments.json) {
-    fmt::print("{}", to_json(answer));
+    options.budget = options.budget.or_default(kPartitionSeconds);
+    fmt::print("{}", with_header({.format = "emplace.partition-answer/1",
+                                  .model = arguments.problem.request.model,
+                                  .problem = problem.get(),
+                                  .budget = &options.budget},
+                                 to_json(answer)));
     return;
   }
   fmt::print("{}", to_text(answer));

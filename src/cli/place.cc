@@ -6,6 +6,7 @@
 #include "base/units.h"
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
@@ -69,9 +70,16 @@ void place(const Arguments& arguments, Session& session) {
   const std::shared_ptr<const Problem> problem = load_problem(request);
   const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
-  if (refuse_hopeless(problems, arguments.json, session)) return;
+  const Budget given = arguments.budget.make(session);
+  const Budget budget = given.or_default();
+  const JsonHeader header{.format = "emplace.answer/1",
+                          .model = request.model,
+                          .problem = problem.get(),
+                          .objective = problems.objective(),
+                          .budget = &budget};
+  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session)) return;
   const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
-                                                         .budget = arguments.budget.make(session),
+                                                         .budget = given,
                                                          .time_for = TimeFor::kAllRuns,
                                                          .learning = arguments.learning.make()});
   const RunResult& best = found.best();
@@ -84,7 +92,7 @@ void place(const Arguments& arguments, Session& session) {
   const Explanation explanation =
       explain_answer(answer, problems, found.results, request.could_recompute());
   if (arguments.json) {
-    fmt::print("{}", to_json(answer, &best, &explanation));
+    fmt::print("{}", with_header(header, to_json(answer, &best, &explanation)));
     return;
   }
   fmt::print(

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "io/file.h"
 #include "io/iopddl.h"
@@ -51,7 +52,10 @@ void select_strategies(const Arguments& arguments, Session& session) {
   const bool write = result.feasible && !arguments.output.empty();
   if (write) write_file(arguments.output, write_strategies_json(result));
   if (arguments.json) {
-    fmt::print("{}", to_json(problem, result, seconds, arguments.seed));
+    fmt::print("{}",
+               with_header(
+                   {.format = "emplace.selection/1", .model = arguments.problem, .budget = &budget},
+                   to_json(problem, result, seconds, arguments.seed)));
     return;
   }
   fmt::print("{}", to_text(problem, result));

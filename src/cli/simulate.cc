@@ -1,7 +1,14 @@
-// emplace simulate: the exact step time of a given placement.
+// emplace simulate: the exact step time of a given placement, or of many.
 #include <fmt/core.h>
 
+#include "base/error.h"
+#include "base/parallel.h"
+
+#include "placers/external/support/protocol.h"
+
 #include "cli/command.h"
+#include "cli/json_output.h"
+#include "cli/simulate_many.h"
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
@@ -14,12 +21,28 @@ struct Arguments {
   SavedPlacementArguments saved;
   ObjectiveArguments objective;
   std::string trace;
+  std::string told;  // where the problem goes
+  int threads = 0;   // 0: as many as there are
   bool json = false;
 };
 
-void simulate(const Arguments& arguments) {
+void simulate(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
+  const bool many = is_many(arguments.saved.path);
+  if (many && !arguments.trace.empty()) fail_option("--trace is of one placement");
   const auto problem = load_problem(request);
+  if (!arguments.told.empty()) {
+    write_file(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
+  }
+  const JsonHeader header{.format = many ? "emplace.simulations/1" : "emplace.answer/1",
+                          .model = request.model,
+                          .problem = problem.get(),
+                          .objective = arguments.objective.make()};
+  if (many) {
+    simulate_many(arguments.saved.path, problem, header, arguments.saved.scheduler,
+                  arguments.threads > 0 ? arguments.threads : hardware_threads(), session);
+    return;
+  }
   PlacementFile file = arguments.saved.load(*problem);
   const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make());
   const Assessment assessment =
@@ -27,7 +50,7 @@ void simulate(const Arguments& arguments) {
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(assessment));
   const Explanation explanation = explain(assessment, {}, request.could_recompute());
   if (arguments.json) {
-    fmt::print("{}", to_json(assessment, nullptr, &explanation));
+    fmt::print("{}", with_header(header, to_json(assessment, nullptr, &explanation)));
   } else {
     fmt::print("{}\n{}{}", describe_problem(*problem), to_text(assessment),
                to_text(explanation, assessment));
@@ -36,19 +59,29 @@ void simulate(const Arguments& arguments) {
 
 }  // namespace
 
-void add_simulate(Command& root, Session&) {
+void add_simulate(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
-  Command command = root.command("simulate", "Simulate a placement exactly");
+  Command command = root.command("simulate", "Simulate a placement, or many, exactly");
   arguments->problem.add_to(command);
   arguments->saved.add_to(command);
   arguments->objective.add_to(command);
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
+  add_file(command, "--problem", arguments->told,
+           "Write the problem here, as JSON: groups of ops that share a device, ops' times on each "
+           "device, links (docs/external.md)");
+  command
+      .integer("--threads", arguments->threads, 1, 1024,
+               "How many threads many placements may use. Default: all")
+      .type("N");
   add_json(command, arguments->json);
   command.footer(
       "A placement that does not fit is simulated all the same; the result says so.\n"
+      "PLACEMENT may be many: a folder of files, a file of JSON lines (.jsonl), or - for lines on\n"
+      "standard input. Each is answered with a line of JSON, in order; docs/formats.md describes "
+      "both.\n"
       "Example: emplace simulate model.json.gz placement.json --cluster 4xp100 --json");
-  command.run([arguments] { simulate(*arguments); });
+  command.run([arguments, &session] { simulate(*arguments, session); });
 }
 
 }  // namespace emplace::cli

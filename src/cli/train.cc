@@ -5,16 +5,20 @@
 #include <mutex>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/parallel.h"
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "io/file.h"
 
 namespace emplace::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // A setting of the trainer, as it was given.
 struct Setting {
@@ -27,8 +31,28 @@ struct Arguments {
   std::list<Setting> settings;  // whose addresses stay
   std::string output;
   std::string describe;
-  BudgetArguments budget;  // no evaluations
+  LearningArguments learning;
+  BudgetArguments budget;
+  bool json = false;
 };
+
+std::string to_json(const TrainResult& result, const Arguments& arguments, double seconds) {
+  Json json{{"policy", arguments.options.policy},
+            {"output", arguments.output},
+            {"graphs", arguments.options.graphs},
+            {"clusters", arguments.options.clusters},
+            {"seed", arguments.options.seed},
+            {"tasks", result.tasks},
+            {"steps", result.steps},
+            {"finished", result.finished},
+            {"evaluations", result.evaluations},
+            {"seconds", seconds},
+            {"reference", "expert"}};
+  const bool practised = result.relative_time > 0;
+  json["relative_time"] = practised ? Json(result.relative_time) : Json();
+  json["fitting_share"] = practised ? Json(result.fitting_share) : Json();
+  return json.dump();
+}
 
 void check_output(const std::string& output) {
   if (output.empty()) fail_option("--output is missing: expected a file to write");
@@ -38,7 +62,12 @@ void check_output(const std::string& output) {
 
 void train(const Arguments& arguments, Session& session) {
   if (!arguments.describe.empty()) {
-    fmt::print("{}", describe_policy(arguments.describe));
+    const std::string card = describe_policy(arguments.describe);
+    fmt::print("{}",
+               !arguments.json
+                   ? card
+                   : with_header({.format = "emplace.policy-card/1"},
+                                 Json{{"policy", arguments.describe}, {"card", card}}.dump()));
     return;
   }
   check_output(arguments.output);
@@ -46,6 +75,11 @@ void train(const Arguments& arguments, Session& session) {
   for (const Setting& setting : arguments.settings) {
     if (!setting.value.empty()) options.settings.emplace_back(setting.info.name, setting.value);
   }
+  const LearningSettings learning = arguments.learning.make();
+  options.curves = learning.curves;
+  options.checkpoint = learning.checkpoint;
+  options.checkpoint_seconds = learning.checkpoint_seconds;
+  options.resume = learning.resume;
   options.budget = arguments.budget.make(session);
   options.on_save = [&](std::string_view bytes) { write_file(arguments.output, bytes); };
   std::mutex mutex;
@@ -61,9 +95,38 @@ void train(const Arguments& arguments, Session& session) {
     });
   }();
   write_file(arguments.output, result.policy);
-  fmt::print("{} tasks, {} placements evaluated{}\nwrote the policy to {}\n", result.tasks,
-             result.evaluations, result.finished ? "" : ", stopped before the last step",
-             arguments.output);
+  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  if (arguments.json) {
+    fmt::print("{}", with_header({.format = "emplace.training/1", .budget = &options.budget},
+                                 to_json(result, arguments, options.budget.elapsed_seconds())));
+    return;
+  }
+  fmt::print("{} tasks, {} placements evaluated{}\n", result.tasks, result.evaluations,
+             result.finished ? "" : ", stopped before the last step");
+  if (result.relative_time > 0) {
+    fmt::print("samples of the last step take {:.3f} times the expert's step, {:.0f} % fit\n",
+               result.relative_time, 100 * result.fitting_share);
+  }
+  fmt::print("wrote the policy to {}\n", arguments.output);
+}
+
+// As `place` has them.
+void add_files(Command command, LearningArguments& learning) {
+  command
+      .text("--curves", learning.settings.curves,
+            "Write the course of the training here: for TensorBoard, and as a table")
+      .type("FOLDER");
+  const Option file = command
+                          .text("--checkpoint", learning.settings.checkpoint,
+                                "Keep the state of the training here, to resume with --resume")
+                          .type("FILE");
+  command.text("--checkpoint-every", learning.checkpoint_every, "How often, e.g. 5m. Default: 30s")
+      .needs(file)
+      .type("DURATION");
+  command
+      .flag("--resume", learning.settings.resume,
+            "Resume from the checkpoint: --evaluations counts those before it too, --time does not")
+      .needs(file);
 }
 
 // "--learning-rate" for learning_rate, as the trainer declares it.
@@ -92,7 +155,8 @@ void add_train(Command& root, Session& session) {
       .list("--graphs", options.graphs,
             "Model files, folders of them, zoo models, or families such as family:ptb:seed=0..31")
       .type("LIST");
-  command.list("--clusters", options.clusters, "Cluster files or presets").type("LIST");
+  command.list("-c,--cluster,--clusters", options.clusters, "Cluster files or presets")
+      .type("LIST");
   command
       .reals("--memory", options.memory, 1e-6, 1e6,
              "Every graph with this much memory on each device instead, in parts of what it needs "
@@ -115,10 +179,21 @@ void add_train(Command& root, Session& session) {
   add_file(command, "--describe", arguments->describe, "Print what a policy was trained on");
   command.text("--time", arguments->budget.time, "End after this long with what there is, e.g. 30m")
       .type("DURATION");
-  command.integer("--threads", arguments->budget.threads, 0, 1024, "0: as many as there are")
-      .shown();
+  command
+      .count("--evaluations", arguments->budget.evaluations,
+             "End before more placements than these are simulated")
+      .type("N");
+  command
+      .integer("--threads", arguments->budget.threads, 1, 1024,
+               "How many threads to use. Default: all; the policy does not depend on them")
+      .type("N");
+  add_files(command, arguments->learning);
+  add_json(command, arguments->json);
   command.footer(
-      "Example: emplace train --policy gdp --graphs family:ptb:seed=0..15 --clusters 4xp100 "
+      "Progress, curves and results tell the step times of sampled placements in multiples of "
+      "those\n"
+      "of the placer `expert` on the same graph and cluster (relative_time): below 1 is faster.\n"
+      "Example: emplace train --policy gdp --graphs family:ptb:seed=0..15 --cluster 4xp100 "
       "--memory 0.4,0.8 --steps 200 -o ptb.policy\n"
       "Then:    emplace place family:ptb:seed=99 --cluster 4xp100 --placer "
       "\"gdp(policy=ptb.policy)\"");

@@ -11,6 +11,7 @@
 #include "sim/simulator.h"
 
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "io/file.h"
 #include "io/graph_json_writer.h"
@@ -131,7 +132,7 @@ void list(ListForm form, const Session& session) {
   }
   if (session.cancelled) fail(ErrorKind::kSystem, "interrupted");
   if (form == ListForm::kJson) {
-    fmt::print("{}\n", json.dump(1));
+    fmt::print("{}", with_header({.format = "emplace.models/1"}, Json{{"models", json}}.dump()));
     return;
   }
   if (form == ListForm::kMarkdown) {
@@ -162,7 +163,7 @@ void show(const std::string& name, bool as_json) {
                                  {"range", option.range},
                                  {"help", option.help}});
     }
-    fmt::print("{}\n", json.dump(1));
+    fmt::print("{}", with_header({.format = "emplace.model/1"}, json.dump()));
     return;
   }
   fmt::print("{}\n  {}\n  {}\n", listed.name, info.summary, info.source);

@@ -16,6 +16,12 @@ class PlacementReader {
   }
 
   PlacementFile read(simdjson::ondemand::document& document) {
+    if (document.type() == simdjson::ondemand::json_type::array) {
+      read_devices(document.get_array());
+      expect_end(document);
+      check_placement(problem_, file_.placement);
+      return std::move(file_);
+    }
     bool assigned = false;
     for (auto field : json_root(document)) {
       const std::string_view key = field.unescaped_key();
@@ -33,9 +39,12 @@ class PlacementReader {
         file_.seed = json_unsigned(field.value(), "seed");
       } else if (key == "assignment") {
         assigned = true;
-        read_assignment(json_object(field.value(), "assignment"));
+        read_assignment(field.value());
+      } else if (key == "groups") {
+        assigned = true;
+        read_groups(json_array(field.value(), "groups"));
       } else if (key == "priorities") {
-        read_priorities(json_object(field.value(), "priorities"));
+        read_priorities(field.value());
       }
     }
     expect_end(document);
@@ -52,27 +61,82 @@ class PlacementReader {
     return *op;
   }
 
-  void read_assignment(simdjson::ondemand::object object) {
-    for (auto field : object) {
+  DeviceId find_device(OpId op, std::string_view name) const {
+    const auto device = problem_.cluster().find_device(name);
+    if (device) return *device;
+    fail_input("op '{}': cluster '{}' has no device '{}'", problem_.graph().op_name(op),
+               problem_.cluster().name(), name);
+  }
+
+  void read_assignment(JsonValue value) {
+    if (value.type() == simdjson::ondemand::json_type::array) {
+      read_devices(value.get_array());
+      return;
+    }
+    for (auto field : json_object(value, "assignment")) {
       const std::string name(std::string_view(field.unescaped_key()));
       const OpId op = find_op(name, "assignment");
-      const std::string device_name = json_string(field.value(), "assignment of op '" + name + "'");
-      const auto device = problem_.cluster().find_device(device_name);
-      if (!device) {
-        fail_input("op '{}': cluster '{}' has no device '{}'", name, problem_.cluster().name(),
-                   device_name);
-      }
+      const DeviceId device =
+          find_device(op, json_string(field.value(), "assignment of op '" + name + "'"));
       if (file_.placement[op] != kNoDevice) fail_input("op '{}': is placed twice", name);
-      file_.placement[op] = *device;
+      file_.placement[op] = device;
     }
   }
 
-  void read_priorities(simdjson::ondemand::object object) {
-    file_.schedule.priorities.assign(problem_.num_ops(), 0);
-    for (auto field : object) {
+  // A device's name, or its number from 0, for each of `count` things; `place` takes them in turn.
+  template <class Place>
+  static void read_list(simdjson::ondemand::array list, std::size_t count, std::string_view what,
+                        const Place& place) {
+    std::size_t i = 0;
+    for (auto item : list) {
+      if (i < count) place(i, item.value());
+      ++i;
+    }
+    if (i != count) {
+      fail_input("expected {} devices, one for each {}, instead of {}", count, what, i);
+    }
+  }
+
+  void read_devices(simdjson::ondemand::array list) {
+    read_list(list, problem_.num_ops(), "op", [&](std::size_t op, JsonValue value) {
+      file_.placement[op] = read_device(static_cast<OpId>(op), value);
+    });
+  }
+
+  void read_groups(simdjson::ondemand::array list) {
+    read_list(list, problem_.num_groups(), "group", [&](std::size_t group, JsonValue value) {
+      const auto ops = problem_.group_ops(static_cast<GroupId>(group));
+      const DeviceId device = read_device(ops[0], value);
+      for (const OpId op : ops) file_.placement[op] = device;
+    });
+  }
+
+  DeviceId read_device(OpId op, JsonValue value) const {
+    if (value.type() == simdjson::ondemand::json_type::string) {
+      return find_device(op, std::string_view(value.get_string()));
+    }
+    std::int64_t number = -1;
+    if (value.get_int64().get(number) != simdjson::SUCCESS || number < 0 ||
+        number >= problem_.num_devices()) {
+      fail_input("op '{}': expected a device's name or its number, 0 to {}",
+                 problem_.graph().op_name(op), problem_.num_devices() - 1);
+    }
+    return static_cast<DeviceId>(number);
+  }
+
+  void read_priorities(JsonValue value) {
+    std::vector<std::int64_t>& priorities = file_.schedule.priorities;
+    if (value.type() == simdjson::ondemand::json_type::array) {
+      priorities = json_integers(value, "priorities");
+      if (priorities.size() == problem_.num_ops()) return;
+      fail_input("priorities: expected {} numbers, one for each op, instead of {}",
+                 problem_.num_ops(), priorities.size());
+    }
+    priorities.assign(problem_.num_ops(), 0);
+    for (auto field : json_object(value, "priorities")) {
       const std::string name(std::string_view(field.unescaped_key()));
       const OpId op = find_op(name, "priorities");
-      file_.schedule.priorities[op] = json_integer(field.value(), "priority of op '" + name + "'");
+      priorities[op] = json_integer(field.value(), "priority of op '" + name + "'");
     }
   }
 

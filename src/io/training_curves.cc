@@ -70,7 +70,7 @@ constexpr Curve kCurves[] = {
      [](const TrainingPoint& point) { return point.waiting_seconds; }},
 };
 
-std::string header() {
+std::string training_header() {
   std::string line = "round,evaluations,seconds";
   for (const Curve& curve : kCurves) line += fmt::format(",{}", curve.column);
   return line + "\n";
@@ -103,15 +103,16 @@ std::optional<std::int64_t> take_integer(std::string_view& line) {
   return number;
 }
 
-// The part of a table that is before a round, and the evaluations up to there.
+// The part of a table that is before a round, the last round in it and the evaluations up to there.
 struct Kept {
   std::string_view table;
+  std::int64_t round = 0;
   std::int64_t evaluations = 0;
 };
 
 // The last line may be half a line, of a run that was killed.
-Kept before_round(std::string_view table, std::int64_t round, const std::string& path) {
-  const std::string first = header();
+Kept before_round(std::string_view table, const std::string& first, std::int64_t round,
+                  const std::string& path) {
   if (!table.starts_with(first)) {
     fail_input("{}: is not a table of learning curves of this version; expected the header {}",
                path, std::string_view(first).substr(0, first.size() - 1));
@@ -125,7 +126,7 @@ Kept before_round(std::string_view table, std::int64_t round, const std::string&
     const auto own_round = take_integer(line);
     const auto evaluations = take_integer(line);
     if (!own_round || !evaluations || *own_round >= round) return kept;
-    kept = {table.substr(0, end + 1), *evaluations};
+    kept = {table.substr(0, end + 1), *own_round, *evaluations};
   }
 }
 
@@ -143,8 +144,8 @@ double wall_seconds() {
 
 }  // namespace
 
-TrainingCurves::TrainingCurves(std::string folder, Begin begin)
-    : folder_(std::move(folder)), begin_(begin) {
+CurveFolder::CurveFolder(std::string folder, Begin begin, std::string header, Axis axis)
+    : folder_(std::move(folder)), begin_(begin), header_(std::move(header)), axis_(axis) {
   while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
   const bool is_new = !exists(folder_);
   std::error_code failure;
@@ -152,17 +153,18 @@ TrainingCurves::TrainingCurves(std::string folder, Begin begin)
     fail(ErrorKind::kSystem, "{}: is a file; expected a folder for learning curves", folder_);
   }
   if (begin_ == Begin::kGoOn && (is_new || !exists(csv_path()))) begin_ = Begin::kAnew;
-  if (begin_ == Begin::kGoOn) before_round(read_file(csv_path()), 0, csv_path());
+  if (begin_ == Begin::kGoOn) before_round(read_file(csv_path()), header_, 0, csv_path());
 }
 
-void TrainingCurves::add(const TrainingPoint& point) {
+void CurveFolder::add(std::int64_t round, std::int64_t evaluations, const std::string& line,
+                      std::span<const Scalar> scalars) {
   const double wall_time = wall_seconds();
-  if (!events_) open(point, wall_time);
-  csv_->append(row(point));
-  events_->add(wall_time, point.evaluations, scalars(point));
+  if (!events_) open(round, wall_time);
+  csv_->append(line);
+  events_->add(wall_time, axis_ == Axis::kRounds ? round : evaluations, scalars);
 }
 
-void TrainingCurves::open(const TrainingPoint& first, double wall_time) {
+void CurveFolder::open(std::int64_t first_round, double wall_time) {
   std::error_code failure;
   fs::create_directories(folder_, failure);
   if (failure) {
@@ -171,11 +173,11 @@ void TrainingCurves::open(const TrainingPoint& first, double wall_time) {
   std::int64_t first_step = 0;
   if (begin_ == Begin::kAnew) {
     remove_event_files();
-    write_file(csv_path(), header());
+    write_file(csv_path(), header_);
   } else {
     const std::string table = read_file(csv_path());
-    const Kept kept = before_round(table, first.round, csv_path());
-    first_step = kept.evaluations + 1;
+    const Kept kept = before_round(table, header_, first_round, csv_path());
+    first_step = (axis_ == Axis::kRounds ? kept.round : kept.evaluations) + 1;
     write_file(csv_path(), kept.table);
   }
   csv_.emplace(csv_path(), AppendFile::Open::kExisting);
@@ -184,7 +186,7 @@ void TrainingCurves::open(const TrainingPoint& first, double wall_time) {
 }
 
 // Of the run that was here before; others' are left alone.
-void TrainingCurves::remove_event_files() const {
+void CurveFolder::remove_event_files() const {
   std::error_code failure;
   std::vector<fs::path> old;
   fs::directory_iterator entry(folder_, failure);
@@ -201,6 +203,32 @@ void TrainingCurves::remove_event_files() const {
       fail(ErrorKind::kSystem, "{}: cannot be removed: {}", path.string(), failure.message());
     }
   }
+}
+
+TrainingCurves::TrainingCurves(std::string folder, CurveFolder::Begin begin)
+    : files_(std::move(folder), begin, training_header(), CurveFolder::Axis::kEvaluations) {}
+
+void TrainingCurves::add(const TrainingPoint& point) {
+  files_.add(point.round, point.evaluations, row(point), scalars(point));
+}
+
+PolicyCurves::PolicyCurves(std::string folder, CurveFolder::Begin begin)
+    : files_(std::move(folder), begin,
+             "step,evaluations,seconds,phase,likelihood,relative_time,fitting_share\n",
+             CurveFolder::Axis::kRounds) {}
+
+void PolicyCurves::add(const PolicyPoint& point) {
+  std::string line =
+      fmt::format("{},{},{},{}", point.step, point.evaluations, point.seconds, point.phase);
+  std::vector<Scalar> known{{"time/evaluations", static_cast<double>(point.evaluations)}};
+  const auto add_value = [&](std::string_view tag, const std::optional<double>& value) {
+    line += value ? fmt::format(",{}", *value) : ",";
+    if (value) known.push_back({tag, *value});
+  };
+  add_value("imitation/likelihood", point.likelihood);
+  add_value("practice/relative_time", point.relative_time);
+  add_value("practice/fitting_share", point.fitting_share);
+  files_.add(point.step, point.evaluations, line + "\n", known);
 }
 
 }  // namespace emplace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "io/append_file.h"
@@ -12,30 +13,70 @@
 
 namespace emplace {
 
-class TrainingCurves {
+// The two files, whatever their columns.
+class CurveFolder {
  public:
   enum class Begin {
     kAnew,  // the folder's curves are replaced
     kGoOn,  // they go on, without the rounds that the first point repeats
   };
+  // What TensorBoard draws curves over.
+  enum class Axis { kRounds, kEvaluations };
 
+  // `header` is the table's first line, whose first two columns are the round and the evaluations.
   // Writes nothing before the first point, which makes the folder. Throws an Error when it is a
   // file, or when the curves to go on with are none.
-  TrainingCurves(std::string folder, Begin begin);
+  CurveFolder(std::string folder, Begin begin, std::string header, Axis axis);
 
-  // Throws an Error where it cannot write.
-  void add(const TrainingPoint& point);
+  // `line` is the whole row. Throws an Error where it cannot write.
+  void add(std::int64_t round, std::int64_t evaluations, const std::string& line,
+           std::span<const Scalar> scalars);
 
   std::string csv_path() const { return folder_ + "/curves.csv"; }
 
  private:
-  void open(const TrainingPoint& first, double wall_time);
+  void open(std::int64_t first_round, double wall_time);
   void remove_event_files() const;
 
   std::string folder_;
   Begin begin_;
+  std::string header_;
+  Axis axis_;
   std::optional<AppendFile> csv_;
   std::optional<EventFile> events_;
+};
+
+// Of one run of a placer that learns.
+class TrainingCurves {
+ public:
+  using Begin = CurveFolder::Begin;
+
+  TrainingCurves(std::string folder, Begin begin);
+  void add(const TrainingPoint& point);
+  std::string csv_path() const { return files_.csv_path(); }
+
+ private:
+  CurveFolder files_;
+};
+
+// A step of training one policy on many graphs.
+struct PolicyPoint {
+  std::int64_t step = 0;  // of all phases
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+  std::string phase;
+  std::optional<double> likelihood = std::nullopt;     // of the examples (imitation)
+  std::optional<double> relative_time = std::nullopt;  // of samples to the reference (practice)
+  std::optional<double> fitting_share = std::nullopt;  // of samples (practice)
+};
+
+class PolicyCurves {
+ public:
+  PolicyCurves(std::string folder, CurveFolder::Begin begin);
+  void add(const PolicyPoint& point);
+
+ private:
+  CurveFolder files_;
 };
 
 }  // namespace emplace

@@ -29,6 +29,7 @@ ComparisonRow make_row(const RunResult& result, const Assessment& assessment) {
                     .fits = assessment.fits(),
                     .transfers = assessment.timeline.num_transfers,
                     .transfer_bytes = assessment.timeline.transfer_bytes,
+                    .evaluations = result.evaluations,
                     .seconds = result.seconds,
                     .json = to_json(assessment, &result)};
   for (DeviceId device = 0; device < assessment.problem().num_devices(); ++device) {
@@ -45,10 +46,6 @@ ComparisonRow make_row(const RunResult& result, const Assessment& assessment) {
 std::string memory_cell(const ComparisonRow& row) {
   if (row.short_by > 0) return "does not fit: " + format_bytes(row.short_by) + " short";
   return fmt::format("{:.0f} %", row.fullest_memory * 100);
-}
-
-std::string search_time(double seconds) {
-  return seconds < 0.1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
 }
 
 std::string times_as_fast(Nanoseconds other, Nanoseconds best) {
@@ -148,14 +145,6 @@ std::string to_table(const Comparison& comparison, bool with_seeds) {
                search_time(row.seconds)});
   }
   return table.to_string();
-}
-
-std::string to_json(const Comparison& comparison) {
-  std::string text = "[";
-  for (const ComparisonRow& row : comparison.rows) {
-    text += (text.size() == 1 ? "\n" : ",\n") + row.json;
-  }
-  return text + "]\n";
 }
 
 }  // namespace emplace

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "report/statistics.h"
 #include "run/portfolio.h"
 #include "run/single_device.h"
 
@@ -24,8 +26,22 @@ struct ComparisonRow {
   Bytes short_by = 0;         // in all
   std::int64_t transfers = 0;
   Bytes transfer_bytes = 0;
+  std::int64_t evaluations = 0;
   double seconds = 0;  // that the search took
   std::string json;    // the object of docs/formats.md
+};
+
+// A placer with an order of ops over its seeds. Times are of the runs that fit.
+struct ComparisonSummary {
+  std::string placer;
+  std::string scheduler;
+  std::size_t runs = 0;
+  std::size_t fitting = 0;
+  MeanInterval time = {};  // of nanoseconds; of the mean, at 95 % by Student's t
+  Nanoseconds best = 0;
+  Nanoseconds worst = 0;
+  double seconds = 0;            // that a search took, in the mean
+  std::int64_t evaluations = 0;  // that a search made, in the mean
 };
 
 struct Comparison {
@@ -45,5 +61,12 @@ Comparison compare(const SubsetProblems& problems, PortfolioResult results, std:
 std::string headline(const Comparison& comparison);
 std::string to_table(const Comparison& comparison, bool with_seeds);
 std::string to_json(const Comparison& comparison);
+
+// By the mean, those that always fit first.
+std::vector<ComparisonSummary> summarize(const Comparison& comparison);
+std::string summary_table(const Comparison& comparison);
+// A line for each run, beginning with these columns, which are the same in all.
+std::string to_csv(const Comparison& comparison,
+                   const std::vector<std::pair<std::string, std::string>>& first);
 
 }  // namespace emplace

@@ -32,7 +32,7 @@ Json json_of(const WayToRun& way, const Cluster& cluster) {
   json["how"] = way.name;
   json["step_ns"] = way.step;
   json["fits"] = way.fits;
-  json["sent_bytes"] = way.moved;
+  json["transfer_bytes"] = way.moved;
   for (DeviceId device = 0; device < way.peaks.size(); ++device) {
     json["devices"].push_back({{"name", cluster.device(device).name},
                                {"peak_bytes", way.peaks[device]},

@@ -40,4 +40,8 @@ std::string wrapped(const std::string& text) {
   return result + line + "\n";
 }
 
+std::string search_time(double seconds) {
+  return seconds < 0.1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
+}
+
 }  // namespace emplace

@@ -12,4 +12,7 @@ std::string join_words(const std::vector<std::string>& items);
 // As lines: indented, and broken where it is too long for one.
 std::string wrapped(const std::string& text);
 
+// How long a search took: "12 ms", "3.20 s".
+std::string search_time(double seconds);
+
 }  // namespace emplace

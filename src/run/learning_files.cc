@@ -115,28 +115,42 @@ std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSe
   return files;
 }
 
-LearningFiles::LearningFiles(LearningSettings settings)
-    : settings_(std::move(settings)),
-      save_seconds_(settings_.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
-  if (settings_.resume) {
-    resumed_ = read_file(settings_.checkpoint);
-    if (resumed_.empty()) fail_input("{}: is empty; expected a checkpoint", settings_.checkpoint);
+CheckpointFile::CheckpointFile(const LearningSettings& settings)
+    : path_(settings.checkpoint),
+      seconds_(settings.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
+  if (settings.resume) {
+    resumed_ = read_file(path_);
+    if (resumed_.empty()) fail_input("{}: is empty; expected a checkpoint", path_);
   } else {
-    require_new(settings_.checkpoint);
+    require_new(path_);
   }
-  if (!settings_.checkpoint.empty()) require_writable(settings_.checkpoint);
+  if (!path_.empty()) require_writable(path_);
+}
+
+// A later try may do.
+void CheckpointFile::save(std::string_view bytes) {
+  failure_.reset();
+  try {
+    write_file(path_, bytes);
+  } catch (const Error& error) {
+    failure_ = error.what();
+  }
+}
+
+LearningFiles::LearningFiles(LearningSettings settings)
+    : settings_(std::move(settings)), checkpoint_(settings_) {
   if (settings_.curves.empty()) return;
   curves_.emplace(settings_.curves,
-                  settings_.resume ? TrainingCurves::Begin::kGoOn : TrainingCurves::Begin::kAnew);
+                  settings_.resume ? CurveFolder::Begin::kGoOn : CurveFolder::Begin::kAnew);
 }
 
 void LearningFiles::attach(Learning& learning, std::function<void(const TrainingPoint&)> listener) {
   if (!settings_.device.empty()) learning.device = settings_.device;
-  learning.resume = resumed_;
-  learning.resume_name = settings_.checkpoint;
-  learning.save_seconds = save_seconds_;
-  if (!settings_.checkpoint.empty()) {
-    learning.save = [this](std::string_view bytes) { save(bytes); };
+  learning.resume = checkpoint_.resumed();
+  learning.resume_name = checkpoint_.path();
+  learning.save_seconds = checkpoint_.seconds();
+  if (checkpoint_.wanted()) {
+    learning.save = [this](std::string_view bytes) { checkpoint_.save(bytes); };
   }
   learning.on_round = [this, listener = std::move(listener)](const TrainingPoint& point) {
     listener(point);
@@ -145,17 +159,7 @@ void LearningFiles::attach(Learning& learning, std::function<void(const Training
 }
 
 const std::optional<std::string>& LearningFiles::failure() const {
-  return checkpoint_failure_ ? checkpoint_failure_ : curves_failure_;
-}
-
-// A later try may do.
-void LearningFiles::save(std::string_view bytes) {
-  checkpoint_failure_.reset();
-  try {
-    write_file(settings_.checkpoint, bytes);
-  } catch (const Error& error) {
-    checkpoint_failure_ = error.what();
-  }
+  return checkpoint_.failure() ? checkpoint_.failure() : curves_failure_;
 }
 
 // Curves with a gap are worse than curves that end.

@@ -23,6 +23,28 @@ void check_learning(const LearningSettings& settings, const std::vector<PlacerRu
 
 bool learns(const PlacerRun& run);
 
+// A checkpoint: one to go on from, or a new one. What cannot be written while something learns does
+// not end it.
+class CheckpointFile {
+ public:
+  // Throws an Error when the file cannot be used, or there is none to resume.
+  explicit CheckpointFile(const LearningSettings& settings);
+
+  bool wanted() const { return !path_.empty(); }
+  const std::string& path() const { return path_; }
+  double seconds() const { return seconds_; }  // from one to the next
+  const std::string& resumed() const { return resumed_; }
+  void save(std::string_view bytes);
+  // What could not be written at last; nothing where all was.
+  const std::optional<std::string>& failure() const { return failure_; }
+
+ private:
+  std::string path_;
+  double seconds_ = 0;
+  std::string resumed_;
+  std::optional<std::string> failure_;
+};
+
 // The files of one run that learns. What cannot be written while it runs does not end it.
 class LearningFiles {
  public:
@@ -37,15 +59,12 @@ class LearningFiles {
   const std::optional<std::string>& failure() const;
 
  private:
-  void save(std::string_view bytes);
   void add(const TrainingPoint& point);
 
   LearningSettings settings_;
-  double save_seconds_ = 0;
-  std::string resumed_;
+  CheckpointFile checkpoint_;
   std::optional<TrainingCurves> curves_;
   std::optional<std::string> curves_failure_;
-  std::optional<std::string> checkpoint_failure_;
 };
 
 // By run; none for those that learn nothing of their own. To be called before the first run, since

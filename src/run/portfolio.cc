@@ -41,7 +41,9 @@ std::vector<MethodSpec> placer_specs(const std::string& text) {
   for (const std::string& spec : split_specs(text)) {
     const std::size_t before = specs.size();
     for (const MethodInfo* info : all_placers().list()) {
-      if (spec == "all" || spec == info->family) specs.push_back({info->key, {}});
+      // All that run without being told more.
+      const bool of_all = spec == "all" && info->family != "external";
+      if (of_all || spec == info->family) specs.push_back({info->key, {}});
     }
     if (specs.size() > before) continue;
     specs.push_back(MethodSpec::parse(spec));

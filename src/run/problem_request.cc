@@ -86,7 +86,12 @@ std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
 PlacementFile load_placement(const std::string& path, const Problem& problem,
                              const std::string& scheduler) {
   const std::string content = read_file(path);
-  PlacementFile file = with_context(path, [&] { return read_placement_json(content, problem); });
+  return with_context(path, [&] { return parse_placement(content, problem, scheduler); });
+}
+
+PlacementFile parse_placement(const std::string& text, const Problem& problem,
+                              const std::string& scheduler) {
+  PlacementFile file = read_placement_json(text, problem);
   if (scheduler == "given") {
     if (file.schedule.fifo()) file.schedule.priorities.assign(problem.num_ops(), 0);
   } else if (!scheduler.empty()) {

@@ -49,5 +49,8 @@ std::shared_ptr<const Problem> load_problem(const ProblemRequest& request);
 // priorities), fifo, pct, msr; empty: given where the file has priorities, else fifo.
 PlacementFile load_placement(const std::string& path, const Problem& problem,
                              const std::string& scheduler = {});
+// The same of such a file's content.
+PlacementFile parse_placement(const std::string& text, const Problem& problem,
+                              const std::string& scheduler = {});
 
 }  // namespace emplace

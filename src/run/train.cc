@@ -15,7 +15,9 @@
 
 #include "placers/all.h"
 
+#include "io/training_curves.h"
 #include "learn/backend.h"
+#include "run/learning_files.h"
 #include "run/training_tasks.h"
 
 namespace emplace {
@@ -31,11 +33,52 @@ std::string describe(const learn::TrainingReport& report) {
     line += fmt::format(": examples at likelihood {:.3f}", report.likelihood);
   }
   if (report.phase == "practice") {
-    line += fmt::format(": samples at {:.3f} of the reference, {:.0f} % fit", report.relative_time,
-                        100 * report.fitting_share);
+    line += fmt::format(": samples at {:.3f} times the expert's step, {:.0f} % fit",
+                        report.relative_time, 100 * report.fitting_share);
   }
   return line;
 }
+
+LearningSettings files_of(const TrainOptions& options) {
+  return {.curves = options.curves,
+          .checkpoint = options.checkpoint,
+          .checkpoint_seconds = options.checkpoint_seconds,
+          .resume = options.resume};
+}
+
+// The course of a training as a folder. What cannot be written does not end the training.
+class Course {
+ public:
+  explicit Course(const TrainOptions& options) {
+    if (options.curves.empty()) return;
+    curves_.emplace(options.curves,
+                    options.resume ? CurveFolder::Begin::kGoOn : CurveFolder::Begin::kAnew);
+  }
+
+  void add(const learn::TrainingReport& report) {
+    if (!curves_ || failure_) return;
+    PolicyPoint point{.step = report.taken,
+                      .evaluations = report.evaluations,
+                      .seconds = report.seconds,
+                      .phase = report.phase};
+    if (report.phase == "imitation") point.likelihood = report.likelihood;
+    if (report.phase == "practice") {
+      point.relative_time = report.relative_time;
+      point.fitting_share = report.fitting_share;
+    }
+    try {
+      curves_->add(point);
+    } catch (const Error& error) {
+      failure_ = error.what();
+    }
+  }
+
+  const std::optional<std::string>& failure() const { return failure_; }
+
+ private:
+  std::optional<PolicyCurves> curves_;
+  std::optional<std::string> failure_;
+};
 
 class PolicyTraining {
  public:
@@ -43,6 +86,8 @@ class PolicyTraining {
       : options_(options),
         say_(std::move(say)),
         settings_(trainer_settings(options)),
+        checkpoint_(files_of(options)),
+        course_(options),
         backend_(learn::backend(kNeededBy)) {
     check();
     if (options_.from.empty()) return;
@@ -67,17 +112,42 @@ class PolicyTraining {
     if (options_.budget.spent(0)) {
       fail(ErrorKind::kSystem, "stopped before the first step: there is no policy yet");
     }
-    learn::TrainedPolicy trained = backend_.train_on_graphs(
-        std::move(tasks), settings_, begin_from_, card(problems.size()), options_.budget,
-        Rng(options_.seed),
-        {.on_step = [&](const learn::TrainingReport& report) { tell(describe(report)); },
-         .save = options_.on_save});
-    return {std::move(trained.policy), problems.size(), trained.evaluations, trained.whole};
+    TrainResult result{.policy = {}, .tasks = problems.size()};
+    learn::TrainedPolicy trained =
+        backend_.train_on_graphs(std::move(tasks), settings_, begin_from_, card(problems.size()),
+                                 options_.budget, Rng(options_.seed), hooks(result));
+    result.policy = std::move(trained.policy);
+    result.evaluations = trained.evaluations;
+    result.steps = trained.steps;
+    result.finished = trained.whole;
+    for (const auto& failure : {checkpoint_.failure(), course_.failure()}) {
+      if (failure) result.warnings.push_back(*failure);
+    }
+    return result;
   }
 
  private:
   void tell(const std::string& line) const {
     if (say_) say_(line);
+  }
+
+  // `result` hears of the last step.
+  learn::TrainingHooks hooks(TrainResult& result) {
+    learn::TrainingHooks hooks{.on_step = [this, &result](const learn::TrainingReport& report) {
+      tell(describe(report));
+      course_.add(report);
+      if (report.phase != "practice") return;
+      result.relative_time = report.relative_time;
+      result.fitting_share = report.fitting_share;
+    }};
+    hooks.save = options_.on_save;
+    if (checkpoint_.wanted()) {
+      hooks.save_state = [this](std::string_view bytes) { checkpoint_.save(bytes); };
+    }
+    hooks.save_state_seconds = checkpoint_.seconds();
+    hooks.resume = checkpoint_.resumed();
+    hooks.resume_name = checkpoint_.path();
+    return hooks;
   }
 
   // What would only be noticed after long preparations.
@@ -144,6 +214,8 @@ class PolicyTraining {
   const TrainOptions& options_;
   Say say_;
   learn::MultiGraphSettings settings_;
+  CheckpointFile checkpoint_;
+  Course course_;
   const learn::Backend& backend_;
   std::string begin_from_;
 };

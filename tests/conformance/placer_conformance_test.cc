@@ -12,6 +12,7 @@
 
 #include "placers/all.h"
 
+#include "support/needed_options.h"
 #include "support/random_problem.h"
 #include "support/tiny_graphs.h"
 
@@ -32,13 +33,13 @@ Budget evaluations(std::int64_t count) {
   return budget;
 }
 
-// Smaller networks than people use, where a placer has one: what is promised does not depend on
-// their size, and hundreds of them are made here.
-OptionValues small_networks(const MethodInfo& info) {
+// What a placer does not run without, and smaller networks than people use where it has one: what
+// is promised does not depend on their size, and hundreds of them are made here.
+OptionValues options_for(const MethodInfo& info) {
   static const std::map<std::string, std::string> kSmall{
       {"width", "8"},    {"encoder_width", "8"}, {"sage_width", "8"}, {"hidden", "8"},
       {"pretrain", "3"}, {"epochs", "2"},        {"rounds", "2"},     {"heads", "2"}};
-  OptionValues values;
+  OptionValues values = needed_options(info);
   if (info.family != "learned") return values;
   for (const OptionInfo& option : info.options) {
     if (const auto small = kSmall.find(option.name); small != kSmall.end()) {
@@ -61,7 +62,7 @@ class PlacerConformance : public testing::TestWithParam<std::string> {
   PlaceResult place(PlaceContext& context, const Budget& budget, std::uint64_t seed) const {
     try {
       return all_placers()
-          .make({GetParam(), small_networks(info())})
+          .make({GetParam(), options_for(info())})
           ->place(context, budget, Rng(seed));
     } catch (const std::exception& error) {
       throw std::runtime_error(
@@ -190,7 +191,7 @@ TEST_P(PlacerConformance, stops_when_its_evaluations_are_spent) {
     for (const TinyCase& tiny : tiny_cases()) {
       PlaceContext context(tiny.problem);
       all_placers()
-          .make({GetParam(), small_networks(info())})
+          .make({GetParam(), options_for(info())})
           ->place(context, evaluations(limit), Rng(1));
       EXPECT_LE(context.evaluations(), limit + kSlack) << tiny.name;
     }
@@ -230,14 +231,20 @@ TEST_P(PlacerConformance, places_alike_with_its_options_left_out_and_with_their_
         << option.name << "=" << option.default_value;
     spec.options.emplace_back(option.name, option.default_value);
   }
+  for (auto& [name, value] : spec.options) {
+    for (const auto& [needed, given] : needed_options(info())) {
+      if (name == needed) value = given;
+    }
+  }
   EXPECT_EQ(MethodSpec::parse(spec.to_string()).options, spec.options);
   const auto& problem = tiny_case("training_step_on_three_unequal").problem;
   PlaceContext context(problem);
   const PlaceResult spelled_out =
       all_placers().make(spec)->place(context, evaluations(kEvaluations), Rng(1));
   PlaceContext another(problem);
-  const PlaceResult left_out =
-      all_placers().make({GetParam(), {}})->place(another, evaluations(kEvaluations), Rng(1));
+  const PlaceResult left_out = all_placers()
+                                   .make({GetParam(), needed_options(info())})
+                                   ->place(another, evaluations(kEvaluations), Rng(1));
   EXPECT_EQ(spelled_out.placement, left_out.placement);
 }
 

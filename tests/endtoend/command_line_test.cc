@@ -94,7 +94,7 @@ TEST_F(CommandLine, compare_sorts_by_step_time_and_says_what_it_comes_to) {
   const CommandResult result =
       run("compare chain.json -c pair.yaml --placers random,heft,single --seeds 3 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json rows = Json::parse(result.out);
+  const Json rows = Json::parse(result.out)["runs"];
   ASSERT_EQ(rows.size(), 5);
   for (std::size_t i = 1; i < rows.size(); ++i)
     EXPECT_LE(rows[i - 1]["step_ns"], rows[i]["step_ns"]);

@@ -110,8 +110,9 @@ TEST_F(PlaceCommand, no_more_devices_are_used_than_asked_for) {
   EXPECT_EQ(place("--devices 2 --evaluations 500")["step_ns"], 111000);
   place("--devices 1 --pin join=slow --evaluations 100");
   EXPECT_EQ(assignment()["left.mm"], "slow");
-  const Json rows = Json::parse(
-      run("compare fork.json -c four.yaml --devices 1 -p random,single --seeds 3 --json").out);
+  const Json rows = Json::parse(run("compare fork.json -c four.yaml --devices 1 -p random,single "
+                                    "--seeds 3 --json")
+                                    .out)["runs"];
   ASSERT_EQ(rows.size(), 4);
   for (const Json& row : rows) EXPECT_EQ(row["transfers"], 0);
 }

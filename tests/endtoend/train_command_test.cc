@@ -1,8 +1,10 @@
 // emplace train, and what place does with its files.
+#include <algorithm>
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "support/command.h"
 #include "support/learned_placers.h"
@@ -14,6 +16,8 @@ using ::testing::AllOf;
 using testing::CommandResult;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using Json = nlohmann::json;
 using testing::TemporaryFolder;
 
 constexpr const char* kSmall = " --clusters 2xp100 --policy gdp --width 8 --layers 1 --steps 2 ";
@@ -87,6 +91,49 @@ TEST_F(TrainCommand, goes_on_from_a_policy) {
   expect_refused(arguments + "--width 16 --from first -o third", "width");
   folder_.write("text", "all is well\n");
   expect_refused(arguments + "--from text -o third", "text: not a policy");
+}
+
+// Of the same seed: the one is interrupted by its budget and resumed, the other is not.
+TEST_F(TrainCommand, a_resumed_training_writes_what_an_uninterrupted_one_does) {
+  for (const std::string policy : {"gdp", "placeto"}) {
+    const std::string arguments = " -c 2xp100 --policy " + policy +
+                                  " --width 8 --layers 1 --imitate expert --imitation-steps 2 "
+                                  "--steps 4 --tasks-per-step 1 --graphs "
+                                  "family:ptb:sequence=2,seed=0..2 --seed 5 ";
+    const std::string whole = policy + ".whole";
+    done(arguments + "-o " + whole);
+    const std::string files =
+        " --checkpoint " + policy + ".state --curves " + policy + ".curves -o " + policy + ".part ";
+    const std::string evaluations = policy == "gdp" ? "50" : "150";
+    EXPECT_THAT(done(arguments + files + "--evaluations " + evaluations),
+                HasSubstr("stopped before the last step"));
+    EXPECT_FALSE(folder_.read(whole) == folder_.read(policy + ".part"));
+    expect_refused(arguments + files, "exists");
+    EXPECT_THAT(done(arguments + files + "--resume"), Not(HasSubstr("stopped")));
+    EXPECT_TRUE(folder_.read(whole) == folder_.read(policy + ".part")) << policy;
+    const std::string curves = folder_.read(policy + ".curves/curves.csv");
+    EXPECT_EQ(std::count(curves.begin(), curves.end(), '\n'), 1 + 6) << curves;
+    EXPECT_THAT(curves, AllOf(HasSubstr("step,evaluations,seconds,phase"), HasSubstr("\n6,"),
+                              HasSubstr("practice")));
+  }
+  expect_refused(std::string(kSmall) + kGraphs + "--checkpoint gdp.state --resume -o other",
+                 "gdp.state: is of another training");
+}
+
+TEST_F(TrainCommand, prints_json) {
+  const Json json =
+      Json::parse(done(std::string(kSmall) + kGraphs + "--threads 1 --json -o my.policy"));
+  EXPECT_EQ(json["format"], "emplace.training/1");
+  EXPECT_EQ(json["policy"], "gdp");
+  EXPECT_EQ(json["tasks"], 2);
+  EXPECT_EQ(json["steps"], 2);
+  EXPECT_EQ(json["finished"], true);
+  EXPECT_EQ(json["output"], "my.policy");
+  EXPECT_EQ(json["reference"], "expert");
+  EXPECT_GT(json["relative_time"], 0);
+  EXPECT_EQ(json["budget"]["threads"], 1);
+  EXPECT_THAT(train("--help").out, AllOf(HasSubstr("`expert`"), HasSubstr("-c,--cluster")));
+  EXPECT_EQ(train(std::string(kSmall) + kGraphs + "--threads 0 -o my.policy").exit_code, 2);
 }
 
 TEST_F(TrainCommand, multiplies_graphs_clusters_and_memory) {

@@ -1,5 +1,7 @@
 #include "report/comparison.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -102,13 +104,77 @@ TEST(ComparisonTable, has_a_line_for_each_row) {
   EXPECT_THAT(to_table(comparison, true), HasSubstr("seed"));
 }
 
-TEST(ComparisonJson, is_a_list_of_the_objects_of_the_format) {
-  const Json rows = Json::parse(to_json(compare_on(fork_on(gpu_cluster(2)), "single,expert")));
-  ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0]["placer"], "expert");
-  EXPECT_EQ(rows[0]["step_ns"], kForkOnTwo);
-  EXPECT_EQ(rows[1]["placer"], "single");
-  EXPECT_EQ(rows[1]["step_ns"], kForkOnOne);
+TEST(ComparisonJson, has_placers_and_runs) {
+  const Json json = Json::parse(to_json(compare_on(fork_on(gpu_cluster(2)), "single,expert")));
+  const Json& runs = json["runs"];
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0]["placer"], "expert");
+  EXPECT_EQ(runs[0]["step_ns"], kForkOnTwo);
+  EXPECT_EQ(runs[1]["placer"], "single");
+  EXPECT_EQ(runs[1]["step_ns"], kForkOnOne);
+  const Json& placers = json["placers"];
+  ASSERT_EQ(placers.size(), 2U);
+  EXPECT_EQ(placers[0]["placer"], "expert");
+  EXPECT_EQ(placers[0]["runs"], 1);
+  EXPECT_EQ(placers[0]["mean_step_ns"], static_cast<double>(kForkOnTwo));
+  EXPECT_EQ(placers[0]["best_step_ns"], kForkOnTwo);
+  EXPECT_TRUE(placers[0]["interval_step_ns"].is_null());
+}
+
+ComparisonRow row_of(const std::string& placer, std::uint64_t seed, Nanoseconds time,
+                     bool fits = true) {
+  ComparisonRow row;
+  row.placer = placer;
+  row.scheduler = "own";
+  row.seed = seed;
+  row.time = time;
+  row.fits = fits;
+  row.seconds = 0.5;
+  row.evaluations = 10;
+  return row;
+}
+
+// By hand: 10, 12 and 14 have the mean 12 and the deviation 2, so 12 +- 4.303 * 2 / sqrt(3).
+TEST(ComparisonSummary, has_the_mean_its_interval_and_the_best) {
+  Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single");
+  comparison.rows = {row_of("a", 1, 10), row_of("a", 2, 14), row_of("a", 3, 12),
+                     row_of("b", 1, 11)};
+  const std::vector<ComparisonSummary> summaries = summarize(comparison);
+  ASSERT_EQ(summaries.size(), 2U);
+  EXPECT_EQ(summaries[0].placer, "b");
+  const ComparisonSummary& a = summaries[1];
+  EXPECT_EQ(a.runs, 3U);
+  EXPECT_EQ(a.fitting, 3U);
+  EXPECT_DOUBLE_EQ(a.time.mean, 12);
+  EXPECT_NEAR(a.time.low, 12 - 4.303 * 2 / std::sqrt(3), 1e-9);
+  EXPECT_NEAR(a.time.high, 12 + 4.303 * 2 / std::sqrt(3), 1e-9);
+  EXPECT_EQ(a.best, 10);
+  EXPECT_EQ(a.worst, 14);
+  EXPECT_EQ(a.evaluations, 10);
+  EXPECT_DOUBLE_EQ(a.seconds, 0.5);
+}
+
+TEST(ComparisonSummary, puts_what_fits_more_often_first_and_leaves_out_what_does_not) {
+  Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single");
+  comparison.rows = {row_of("quick", 1, 10), row_of("quick", 2, 1, false),
+                     row_of("none", 1, 1, false), row_of("slow", 1, 90), row_of("slow", 2, 92)};
+  const std::vector<ComparisonSummary> summaries = summarize(comparison);
+  ASSERT_EQ(summaries.size(), 3U);
+  EXPECT_EQ(summaries[0].placer, "slow");
+  EXPECT_EQ(summaries[1].placer, "quick");
+  EXPECT_DOUBLE_EQ(summaries[1].time.mean, 10);
+  EXPECT_EQ(summaries[2].placer, "none");
+  EXPECT_THAT(summary_table(comparison), AllOf(HasSubstr("none fits"), HasSubstr("91 ns")));
+}
+
+TEST(ComparisonCsv, has_a_row_for_each_run_and_quotes_what_has_commas) {
+  Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single");
+  comparison.rows = {row_of("a(x=1,y=\"2\")", 1, 10), row_of("b", 2, 12, false)};
+  EXPECT_EQ(to_csv(comparison, {{"model", "m,n"}}),
+            "model,placer,family,scheduler,seed,step_ns,fits,ratio_to_bound,fullest_memory,"
+            "shortfall_bytes,transfers,transfer_bytes,evaluations,seconds\n"
+            "\"m,n\",\"a(x=1,y=\"\"2\"\")\",,own,1,10,true,0,0,0,0,0,10,0.5\n"
+            "\"m,n\",b,,own,2,12,false,0,0,0,0,0,10,0.5\n");
 }
 
 }  // namespace

@@ -104,6 +104,24 @@ TEST(MethodSpec, is_a_name_with_options) {
   EXPECT_EQ(MethodSpec::parse("gdp(policy=a=b)"), (MethodSpec{"gdp", {{"policy", "a=b"}}}));
 }
 
+TEST(MethodSpec, may_have_commas_and_parentheses_within_quotes) {
+  EXPECT_EQ(MethodSpec::parse("exec(command='run f(1,2)',grace=3)"),
+            (MethodSpec{"exec", {{"command", "run f(1,2)"}, {"grace", "3"}}}));
+  EXPECT_EQ(MethodSpec::parse("exec(command=sh -c 'a, b')"),
+            (MethodSpec{"exec", {{"command", "sh -c 'a, b'"}}}));
+  EXPECT_EQ(MethodSpec::parse("gdp(policy=don't)"), (MethodSpec{"gdp", {{"policy", "don't"}}}));
+  EXPECT_EQ(split_specs("exec(command='a),b'),heft").size(), 2U);
+}
+
+TEST(MethodSpec, is_written_as_it_is_read) {
+  for (const std::string value : {"", "plain", "a b", " spaced ", "f(1,2)", "a)", "sh -c 'a, b'",
+                                  "say \"x\"", "sh -c 'echo \"x, y\"'"}) {
+    const MethodSpec spec{"exec", {{"command", value}, {"grace", "3"}}};
+    EXPECT_EQ(MethodSpec::parse(spec.to_string()), spec) << spec.to_string();
+    EXPECT_EQ(split_specs(spec.to_string() + ",heft").size(), 2U) << spec.to_string();
+  }
+}
+
 TEST(MethodSpec, reads_what_it_writes) {
   for (const char* text : {"heft", "metis(imbalance=1.1,method=kway)"}) {
     EXPECT_EQ(MethodSpec::parse(text).to_string(), text);

@@ -10,7 +10,8 @@
 // Invariants: before any agent works its parameters are set to those of the first agent, the only
 // ones that an optimizer changes; a task's random numbers depend on the step and the task alone,
 // and nobody shares a context. So tasks may be worked on side by side, and the policy does not
-// depend on threads. Stopping between steps leaves a policy that is as good as the steps so far.
+// depend on threads. Stopping between steps leaves a policy that is as good as the steps so far,
+// and a state from which the steps that follow are those of a run that was not stopped.
 //
 // Zhou et al., "GDP: Generalized Device Placement for Dataflow Graphs", 2019 (GDP-batch).
 #include "learn/general/multi_graph_trainer.h"
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 #include <fmt/core.h>
@@ -30,6 +32,7 @@
 #include "learn/general/policy_file.h"
 #include "learn/nn/optimizer.h"
 #include "learn/nn/single_thread.h"
+#include "learn/train/state.h"
 
 namespace emplace::learn {
 namespace {
@@ -70,6 +73,9 @@ class MultiGraphTrainer {
       require_same(file);
       file.load_into(shared_parameters());
     }
+    if (hooks.resume.empty()) return;
+    resumed_ = std::make_unique<StateReader>(hooks.resume, hooks.resume_name);
+    load(*resumed_);
   }
 
   TrainedPolicy run() {
@@ -90,6 +96,7 @@ class MultiGraphTrainer {
             [&](TaskState& state, Rng& rng, bool first) { return practise(state, rng, first); });
     result.policy = bytes();
     result.evaluations = evaluations();
+    result.steps = taken_;
     return result;
   }
 
@@ -187,14 +194,37 @@ class MultiGraphTrainer {
   template <class Work>
   bool run_phase(const std::string& name, std::int64_t steps, double rate, std::int64_t epochs,
                  const Work& work) {
+    const std::int64_t phase = phase_++;
+    if (resumed_ != nullptr && phase < resumed_->integer("phase")) return true;
     Optimizer optimizer({.learning_rate = rate,
                          .final_share = 0.1,
                          .decay_steps = steps * epochs,
                          .clip_norm = settings_.clip_norm});
-    for (std::int64_t step = 0; step < steps; ++step) {
+    std::int64_t step = 0;
+    if (resumed_ != nullptr && phase == resumed_->integer("phase")) {
+      step = resumed_->integer("step");
+      optimizer.load(*resumed_, "optimizer", shared_parameters().device());
+    }
+    const bool whole = take_steps(name, phase, step, steps, epochs, optimizer, work);
+    keep_state(phase, step, optimizer);
+    return whole;
+  }
+
+  template <class Work>
+  bool take_steps(const std::string& name, std::int64_t phase, std::int64_t& step,
+                  std::int64_t steps, std::int64_t epochs, Optimizer& optimizer, const Work& work) {
+    for (; step < steps; ++step) {
       if (budget_.spent(0)) return false;
+      const Rng before = rng_;
+      const std::vector<std::size_t> queue_before = queue_;
       const std::vector<std::size_t> chosen = next_tasks(rng_);
-      if (!affordable(chosen)) return false;
+      // As if they had not been chosen, for whoever goes on.
+      const auto put_back = [&] {
+        rng_ = before;
+        queue_ = queue_before;
+        return false;
+      };
+      if (!affordable(chosen)) return put_back();
       const Rng of_step = rng_.split(2);
       rng_.next();
       bool any = false;
@@ -202,10 +232,13 @@ class MultiGraphTrainer {
         any = take_step(chosen, of_step, epoch, optimizer, work);
         if (!any) break;
       }
-      if (!any && budget_.spent(0)) return false;
+      if (!any && budget_.spent(0)) return put_back();
       ++taken_;
       report(name, step + 1, steps, chosen);
       save_now_and_then();
+      if (seconds_since(state_saved_at_) >= hooks_.save_state_seconds) {
+        keep_state(phase, step + 1, optimizer);
+      }
     }
     return true;
   }
@@ -239,7 +272,12 @@ class MultiGraphTrainer {
   void report(const std::string& name, std::int64_t step, std::int64_t steps,
               const std::vector<std::size_t>& chosen) const {
     if (!hooks_.on_step) return;
-    TrainingReport report{.phase = name, .step = step, .steps = steps};
+    TrainingReport report{.phase = name,
+                          .step = step,
+                          .steps = steps,
+                          .taken = taken_,
+                          .evaluations = evaluations(),
+                          .seconds = seconds_before_ + seconds_since(began_at_)};
     double logarithms = 0;
     for (const std::size_t i : chosen) {
       const TaskState& state = states_[i];
@@ -253,12 +291,77 @@ class MultiGraphTrainer {
     hooks_.on_step(report);
   }
 
+  static double seconds_since(Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  }
+
   void save_now_and_then() {
-    if (!hooks_.save) return;
-    const auto now = Clock::now();
-    if (std::chrono::duration<double>(now - saved_at_).count() < hooks_.save_seconds) return;
+    if (!hooks_.save || seconds_since(saved_at_) < hooks_.save_seconds) return;
     hooks_.save(bytes());
-    saved_at_ = now;
+    saved_at_ = Clock::now();
+  }
+
+  // What another training must have in common to go on with this one's state.
+  std::string signature() const {
+    std::string text = fmt::format("{}, width {}, layers {}, superposition {}", settings_.kind,
+                                   settings_.network.width, settings_.network.layers,
+                                   settings_.network.superposition);
+    for (const TaskState& state : states_) text += "\n" + state.task.name;
+    return text;
+  }
+
+  // After `step` steps of the phase.
+  void keep_state(std::int64_t phase, std::int64_t step, const Optimizer& optimizer) {
+    if (!hooks_.save_state) return;
+    StateWriter state;
+    state.put("training", signature());
+    state.put("phase", phase);
+    state.put("step", step);
+    state.put("taken", taken_);
+    state.put("seconds", seconds_before_ + seconds_since(began_at_));
+    state.put("rng", std::vector<std::int64_t>(rng_.state().begin(), rng_.state().end()));
+    state.put("queue", std::vector<std::int64_t>(queue_.begin(), queue_.end()));
+    for (const auto& [name, tensor] : shared_parameters().named()) {
+      state.put("policy." + name, tensor);
+    }
+    optimizer.save(state, "optimizer");
+    std::vector<std::int64_t> evaluated;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      StateWriter own;
+      states_[i].agent->save(own);
+      state.put(fmt::format("task{}", i), own.bytes());
+      evaluated.push_back(states_[i].task.context->evaluations());
+    }
+    state.put("evaluations", evaluated);
+    hooks_.save_state(state.bytes());
+    state_saved_at_ = Clock::now();
+  }
+
+  void load(const StateReader& state) {
+    const std::string given = state.text("training");
+    if (given != signature()) {
+      fail_input("{}: is of another training; expected one of the same policy, sizes and tasks",
+                 state.file_name());
+    }
+    taken_ = state.integer("taken");
+    seconds_before_ = state.real("seconds");
+    const std::vector<std::int64_t> words = state.integers("rng");
+    const std::vector<std::int64_t> evaluated = state.integers("evaluations");
+    Rng::State random{};
+    if (words.size() != random.size() || evaluated.size() != states_.size()) {
+      fail_input("{}: is damaged", state.file_name());
+    }
+    std::copy(words.begin(), words.end(), random.begin());
+    rng_ = Rng(random);
+    const std::vector<std::int64_t> queue = state.integers("queue");
+    queue_.assign(queue.begin(), queue.end());
+    for (const auto& [name, tensor] : shared_parameters().named()) {
+      state.load("policy." + name, tensor);
+    }
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      states_[i].agent->load(StateReader(state.text(fmt::format("task{}", i)), state.file_name()));
+      states_[i].task.context->evaluator().count(evaluated[i]);
+    }
   }
 
   const MultiGraphSettings& settings_;
@@ -268,8 +371,13 @@ class MultiGraphTrainer {
   const TrainingHooks& hooks_;
   std::vector<TaskState> states_;
   std::vector<std::size_t> queue_;
-  std::int64_t taken_ = 0;  // steps, of all phases
-  Clock::time_point saved_at_ = Clock::now();
+  std::unique_ptr<StateReader> resumed_;  // what it went on from
+  std::int64_t phase_ = 0;                // how many have begun
+  std::int64_t taken_ = 0;                // steps, of all phases
+  double seconds_before_ = 0;             // of the run that is gone on with
+  Clock::time_point began_at_ = Clock::now();
+  Clock::time_point saved_at_ = began_at_;
+  Clock::time_point state_saved_at_ = began_at_;
 };
 
 }  // namespace

@@ -70,10 +70,13 @@ inline OptionSchema<MultiGraphSettings> MultiGraphSettings::schema() {
 
 // After each step.
 struct TrainingReport {
-  std::string phase;  // "encoder", "imitation", "practice"
-  std::int64_t step = 0;
+  std::string phase;      // "encoder", "imitation", "practice"
+  std::int64_t step = 0;  // of the phase
   std::int64_t steps = 0;
-  double likelihood = 0;     // of the examples, the mean over tasks (imitation)
+  std::int64_t taken = 0;        // of all phases, those before a resumed run included
+  std::int64_t evaluations = 0;  // so far, likewise
+  double seconds = 0;            // so far, likewise
+  double likelihood = 0;         // of the examples, the mean over tasks (imitation)
   double relative_time = 0;  // of what was sampled over the reference, geometric mean (practice)
   double fitting_share = 0;
 };
@@ -81,7 +84,8 @@ struct TrainingReport {
 struct TrainedPolicy {
   std::string policy;  // a policy file's bytes
   std::int64_t evaluations = 0;
-  bool whole = true;  // else the budget was spent first
+  std::int64_t steps = 0;  // of all phases
+  bool whole = true;       // else the budget was spent first
 };
 
 // What is told while it trains; each may be empty.
@@ -90,6 +94,12 @@ struct TrainingHooks {
   // Takes a policy file's bytes to a safe place, every so often.
   std::function<void(std::string_view)> save = {};
   double save_seconds = 60;
+  // The same of what it takes to go on where it was; also at the end.
+  std::function<void(std::string_view)> save_state = {};
+  double save_state_seconds = 30;
+  // Such a state's bytes to go on from, and what to call it in errors; empty: from the beginning.
+  std::string resume = {};
+  std::string resume_name = {};
 };
 
 }  // namespace emplace::learn

@@ -36,7 +36,7 @@ class Hash final : public Placer {
 }  // namespace
 
 EMPLACE_PLACER(hash, Hash, .family = "heuristic",
-               .summary = "A random device with room for every group of ops.",
+               .summary = "A random device with room for each group of ops: `random`, unless room runs short.",
                .reference = "Mayer, Mayer, Laich 2017", .randomized = true)
 
 }  // namespace emplace

@@ -1,4 +1,4 @@
-#include "support/statistics.h"
+#include "report/statistics.h"
 
 #include <algorithm>
 #include <array>
@@ -6,22 +6,22 @@
 #include <limits>
 #include <vector>
 
-namespace emplace::bench {
+namespace emplace {
 namespace {
 
 // Quantiles of Student's t at 97.5 %, by degrees of freedom from 1.
-constexpr std::array kQuantiles{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-                                2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-                                2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
-                                2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
+constexpr std::array kStudentQuantiles{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+                                       2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+                                       2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
+                                       2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
 
-double quantile(std::size_t freedom) {
-  return kQuantiles[std::min(freedom, kQuantiles.size()) - 1];
+double student_quantile(std::size_t freedom) {
+  return kStudentQuantiles[std::min(freedom, kStudentQuantiles.size()) - 1];
 }
 
 }  // namespace
 
-Interval mean_interval(std::span<const double> values) {
+MeanInterval mean_interval(std::span<const double> values) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto count = static_cast<double>(values.size());
   double mean = 0;
@@ -30,12 +30,12 @@ Interval mean_interval(std::span<const double> values) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double error = std::sqrt(squares / (count - 1) / count);
-  const double half = quantile(values.size() - 1) * error;
+  const double half = student_quantile(values.size() - 1) * error;
   return {mean, mean - half, mean + half};
 }
 
-Interval geometric_interval(std::span<const double> logarithms) {
-  const Interval interval = mean_interval(logarithms);
+MeanInterval geometric_interval(std::span<const double> logarithms) {
+  const MeanInterval interval = mean_interval(logarithms);
   return {std::exp(interval.mean), std::exp(interval.low), std::exp(interval.high)};
 }
 
@@ -45,4 +45,4 @@ double median_of(std::span<const double> values) {
   return sorted.at(sorted.size() / 2);
 }
 
-}  // namespace emplace::bench
+}  // namespace emplace

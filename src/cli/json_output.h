@@ -1,0 +1,32 @@
+// What every JSON object that the program prints begins with (docs/formats.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <emplace/search.h>
+
+#include "cost/problem.h"
+
+#include "sim/objective.h"
+
+namespace emplace::cli {
+
+struct JsonHeader {
+  std::string format;                // "emplace.answer/1"
+  std::string model = {};            // as it was asked for; empty: there is none
+  const Problem* problem = nullptr;  // whose graph and cluster are named
+  std::optional<Objective> objective = std::nullopt;
+  const Budget* budget = nullptr;
+};
+
+// The object with the header before its fields, as it is printed.
+std::string with_header(const JsonHeader& header, const std::string& object);
+// The header alone, as one line.
+std::string header_line(const JsonHeader& header);
+// The same fields as columns of a table, without the format.
+std::vector<std::pair<std::string, std::string>> header_columns(const JsonHeader& header);
+
+}  // namespace emplace::cli

@@ -1,0 +1,154 @@
+// Comparisons over seeds, and for programs.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+#include "report/comparison.h"
+#include "report/prose.h"
+#include "report/table.h"
+
+namespace emplace {
+namespace {
+
+using SummaryJson = nlohmann::ordered_json;
+
+double half_width(const MeanInterval& interval) {
+  return interval.high - interval.mean;
+}
+
+ComparisonSummary summary_of(const std::vector<const ComparisonRow*>& rows) {
+  ComparisonSummary summary{.placer = rows.front()->placer, .scheduler = rows.front()->scheduler};
+  summary.runs = rows.size();
+  std::vector<double> times;
+  double evaluations = 0;
+  for (const ComparisonRow* row : rows) {
+    summary.seconds += row->seconds / static_cast<double>(rows.size());
+    evaluations += static_cast<double>(row->evaluations) / static_cast<double>(rows.size());
+    if (!row->fits) continue;
+    summary.best = times.empty() ? row->time : std::min(summary.best, row->time);
+    summary.worst = std::max(summary.worst, row->time);
+    times.push_back(static_cast<double>(row->time));
+  }
+  summary.evaluations = std::llround(evaluations);
+  summary.fitting = times.size();
+  if (!times.empty()) summary.time = mean_interval(times);
+  return summary;
+}
+
+bool comes_first(const ComparisonSummary& a, const ComparisonSummary& b) {
+  const auto failing = [](const ComparisonSummary& summary) {
+    return static_cast<double>(summary.runs - summary.fitting) / static_cast<double>(summary.runs);
+  };
+  if (failing(a) != failing(b)) return failing(a) < failing(b);
+  return a.time.mean < b.time.mean;
+}
+
+// Quoted where it must be.
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+SummaryJson summary_json(const ComparisonSummary& summary, const Objective& objective) {
+  const std::string time = objective.match([](const StepTime&) { return "step_ns"; },
+                                           [](const StreamPeriod&) { return "period_ns"; });
+  const bool any = summary.fitting > 0;
+  SummaryJson json{{"placer", summary.placer},
+                   {"scheduler", summary.scheduler},
+                   {"runs", summary.runs},
+                   {"fitting", summary.fitting}};
+  json["mean_" + time] = any ? SummaryJson(summary.time.mean) : SummaryJson();
+  const bool has_interval = summary.fitting > 1;
+  json["interval_" + time] =
+      has_interval ? SummaryJson{summary.time.low, summary.time.high} : SummaryJson();
+  json["best_" + time] = any ? SummaryJson(summary.best) : SummaryJson();
+  json["worst_" + time] = any ? SummaryJson(summary.worst) : SummaryJson();
+  json["mean_evaluations"] = summary.evaluations;
+  json["mean_seconds"] = summary.seconds;
+  return json;
+}
+
+}  // namespace
+
+std::vector<ComparisonSummary> summarize(const Comparison& comparison) {
+  std::map<std::pair<std::string, std::string>, std::vector<const ComparisonRow*>> rows;
+  for (const ComparisonRow& row : comparison.rows) {
+    rows[{row.placer, row.scheduler}].push_back(&row);
+  }
+  std::vector<ComparisonSummary> summaries;
+  for (const auto& [key, own] : rows) summaries.push_back(summary_of(own));
+  std::stable_sort(summaries.begin(), summaries.end(), comes_first);
+  return summaries;
+}
+
+std::string summary_table(const Comparison& comparison) {
+  using Align = Table::Align;
+  Table table({{"placer"},
+               {"order"},
+               {"runs", Align::kRight},
+               {"fit", Align::kRight},
+               {fmt::format("mean {}", comparison.best.objective.quantity()), Align::kRight},
+               {"95 %", Align::kRight},
+               {"best", Align::kRight},
+               {"worst", Align::kRight},
+               {"evaluations", Align::kRight},
+               {"search", Align::kRight}});
+  for (const ComparisonSummary& summary : summarize(comparison)) {
+    const bool any = summary.fitting > 0;
+    const auto nanoseconds = [](double time) {
+      return static_cast<Nanoseconds>(std::llround(time));
+    };
+    table.add(
+        {summary.placer, summary.scheduler, fmt::format("{}", summary.runs),
+         fmt::format("{}", summary.fitting),
+         any ? format_time(nanoseconds(summary.time.mean)) : "none fits",
+         summary.fitting > 1 ? "+- " + format_time(nanoseconds(half_width(summary.time))) : "",
+         any ? format_time(summary.best) : "", any ? format_time(summary.worst) : "",
+         format_count(summary.evaluations), search_time(summary.seconds)});
+  }
+  return table.to_string() +
+         "mean, best and worst: of the runs that fit; 95 %: interval of the mean by Student's t\n";
+}
+
+std::string to_json(const Comparison& comparison) {
+  SummaryJson placers = SummaryJson::array();
+  for (const ComparisonSummary& summary : summarize(comparison)) {
+    placers.push_back(summary_json(summary, comparison.best.objective));
+  }
+  std::string text = "{\"placers\": " + placers.dump() + ",\n\"runs\": [";
+  for (const ComparisonRow& row : comparison.rows) {
+    text += (text.ends_with("[") ? "\n" : ",\n") + row.json;
+  }
+  return text + "]}\n";
+}
+
+std::string to_csv(const Comparison& comparison,
+                   const std::vector<std::pair<std::string, std::string>>& first) {
+  std::string text;
+  std::string constant;
+  for (const auto& [name, value] : first) {
+    text += name + ",";
+    constant += csv_cell(value) + ",";
+  }
+  const bool stream = !comparison.best.objective.order_matters();
+  text += fmt::format(
+      "placer,family,scheduler,seed,{},fits,ratio_to_bound,fullest_memory,shortfall_bytes,"
+      "transfers,transfer_bytes,evaluations,seconds\n",
+      stream ? "period_ns" : "step_ns");
+  for (const ComparisonRow& row : comparison.rows) {
+    text += constant + fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(row.placer),
+                                   row.family, row.scheduler, row.seed, row.time, row.fits,
+                                   row.ratio_to_bound, row.fullest_memory, row.short_by,
+                                   row.transfers, row.transfer_bytes, row.evaluations, row.seconds);
+  }
+  return text;
+}
+
+}  // namespace emplace
