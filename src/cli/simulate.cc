@@ -21,7 +21,8 @@ void simulate(const Arguments& arguments) {
   const ProblemRequest request = arguments.problem.make();
   const auto problem = load_problem(request);
   PlacementFile file = arguments.saved.load(*problem);
-  const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make());
+  const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make(),
+                          {}, terms_of(request, *problem));
   const Assessment assessment =
       assessor.assess(std::move(file.placement), std::move(file.schedule));
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(assessment));

@@ -24,6 +24,7 @@ struct ComparisonRow {
   Bytes short_by = 0;         // in all
   std::int64_t transfers = 0;
   Bytes transfer_bytes = 0;
+  Rates rates;
   double seconds = 0;  // that the search took
   std::string json;    // the object of docs/formats.md
 };

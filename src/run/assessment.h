@@ -11,6 +11,8 @@
 #include "sim/throughput.h"
 #include "sim/timeline.h"
 
+#include "run/rates.h"
+
 namespace emplace {
 
 struct Assessment {
@@ -22,6 +24,7 @@ struct Assessment {
   LowerBound bound;  // of the period, or the step: of what fits, if this does, else of all
   std::optional<ThroughputResult> throughput = std::nullopt;  // when that is the objective
   int most_devices = 0;  // that may be used, which is what the bound is about; 0: all
+  Rates rates = {};      // of work, on the devices that it uses
 
   const Problem& problem() const { return simulator->problem(); }
   // Step time or period, whichever is the objective.
@@ -34,14 +37,17 @@ struct Assessment {
   bool fits() const;
   Bytes used(DeviceId device) const;
   Nanoseconds busy(DeviceId device) const;
+  // Of the device nearest to its limit, 0..1 and above.
+  double fullest_memory() const;
 };
 
 // Assesses placements of one problem; what they have in common is worked out once.
 class Assessor {
  public:
-  // `bound`, where there is one, is a bound of the time of every placement that fits.
+  // `bound`, where there is one, is a bound of the time of every placement that fits; `terms` say
+  // what a step is worth, what the graph says where there are none.
   Assessor(std::shared_ptr<const Simulator> simulator, const Objective& objective,
-           LowerBound bound = {});
+           LowerBound bound = {}, std::optional<StepTerms> terms = std::nullopt);
 
   Assessment assess(Placement placement, Schedule schedule) const;
 
@@ -49,6 +55,7 @@ class Assessor {
   std::shared_ptr<const Simulator> simulator_;
   Objective objective_;
   LowerBound bound_of_fitting_;
+  StepTerms terms_;
 };
 
 }  // namespace emplace

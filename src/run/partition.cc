@@ -98,7 +98,21 @@ class PartitionFinder {
       answer_.others.push_back(way_of(other->key, outcome_of(plan)));
     }
     answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
+    answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
+  }
+
+  // The better of the methods that are quick; nothing where no op is described.
+  std::optional<WayToRun> quick() {
+    if (!any_described()) return std::nullopt;
+    std::optional<WayToRun> best;
+    for (const char* key : {"data-parallel", "tofu"}) {
+      if (cancelled()) break;
+      const Plan plan = run(*all_partition_methods().make({key, {}}));
+      const WayToRun way = way_of(key, outcome_of(plan));
+      if (!best || std::pair(!way.fits, way.step) < std::pair(!best->fits, best->step)) best = way;
+    }
+    return best;
   }
 
  private:
@@ -107,6 +121,13 @@ class PartitionFinder {
   }
   bool cancelled() const {
     return options_.budget.cancelled != nullptr && options_.budget.cancelled->load();
+  }
+
+  bool any_described() const {
+    for (OpId op = 0; op < answer_.graph->num_ops(); ++op) {
+      if (!answer_.graph->is_source(op) && answer_.input->descriptions[op] != nullptr) return true;
+    }
+    return false;
   }
 
   Plan run(PartitionMethod& method) const {
@@ -150,6 +171,33 @@ class PartitionFinder {
 };
 
 }  // namespace
+
+std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
+                                        const Budget& budget) {
+  // A piece of each op for each worker is what is simulated.
+  constexpr std::int64_t kMostPieces = 60'000;
+  const CompileOptions& compiled = problem->compile_options();
+  if (problem->num_devices() < 2 || !compiled.rules.empty() || compiled.fuse ||
+      !compiled.sources.empty() ||
+      std::int64_t{problem->num_ops()} * problem->num_devices() > kMostPieces) {
+    return std::nullopt;
+  }
+  try {
+    PartitionOptions options;
+    options.budget = budget.restarted();
+    return PartitionFinder(problem, options, {}).quick();
+  } catch (const Error&) {
+    return std::nullopt;  // not this model, or not on this cluster, which is no news here
+  }
+}
+
+Rates rates_of(const WayToRun& way, const StepTerms& terms, const Cluster& cluster) {
+  std::vector<DeviceId> used;
+  for (DeviceId id = 0; id < way.peaks.size(); ++id) {
+    if (way.peaks[id] > 0) used.push_back(id);
+  }
+  return rates_of(terms, cluster, used, way.step);
+}
 
 Bytes WayToRun::largest_peak() const {
   return *std::max_element(peaks.begin(), peaks.end());
