@@ -59,6 +59,9 @@ void compare_clusters(const Arguments& arguments, Session& session) {
     fail_option("with several clusters there is no one placement to write");
   }
   ProblemRequest request = arguments.problem.make();
+  for (const std::string& cluster : arguments.problem.clusters) {
+    request.prices.require_complete(*read_cluster(cluster));
+  }
   std::vector<ClusterRow> rows;
   for (const std::string& cluster : arguments.problem.clusters) {
     if (session.cancelled) break;

@@ -33,6 +33,8 @@ struct Arguments {
 
 // Of the time for the answer: to see whether one more batch fits, or what one change brings.
 constexpr double kShareOfTime = 0.25;
+// Seconds that nobody minds.
+constexpr double kQuick = 2;
 
 Budget share_of(Budget budget) {
   budget = budget.or_default();
@@ -81,13 +83,19 @@ BatchSearch search_batches(const Arguments& arguments, ProblemRequest request,
   });
 }
 
-// What else could be done than to place it: divide tensors, or change the hardware.
+// What else could be done than to place it: divide tensors, or change the hardware. A glance at the
+// former takes no longer than the placers did (`searched` seconds), or is quick.
 void look_further(const Arguments& arguments, const std::shared_ptr<const Problem>& problem,
-                  const Assessment& answer, const Session& session, Explanation& explanation) {
+                  const Assessment& answer, double searched, const Session& session,
+                  Explanation& explanation) {
   if (session.cancelled) return;
   const Budget share = share_of(arguments.budget.make(session));
   const bool step = answer.objective == Objective(StepTime{});
-  if (step && answer.most_devices == 0) explanation.in_parts = quick_partition(problem, share);
+  if (step && answer.most_devices == 0) {
+    Budget budget = arguments.budget.make(session);
+    budget.seconds = std::max(searched, arguments.placer == kDefaultPlacer ? kQuick : 0);
+    explanation.in_parts = quick_partition(problem, budget);
+  }
   if (arguments.sensitivity) {
     const Progress progress([] { return std::string("trying other hardware"); });
     explanation.sensitivities = sensitivities(answer, share);
@@ -122,10 +130,12 @@ void place(const Arguments& arguments, Session& session) {
       arguments.subsets.make(problem, arguments.objective.make(), std::move(starts));
   problems.set_terms(terms_of(request, *problem));
   if (refuse_hopeless(problems, arguments.json, session, request.could_recompute())) return;
+  const Budget budget = arguments.budget.make(session);
   const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
-                                                         .budget = arguments.budget.make(session),
+                                                         .budget = budget,
                                                          .time_for = TimeFor::kAllRuns,
                                                          .learning = arguments.learning.make()});
+  const double searched = budget.elapsed_seconds();
   const RunResult& best = found.best();
   const Assessment answer = assess(assessor_of(problems, found), problems, best);
   print_notes(best, problems);
@@ -135,7 +145,7 @@ void place(const Arguments& arguments, Session& session) {
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(answer));
   Explanation explanation = explain_answer(answer, found.results, request.could_recompute());
   explanation.batches = std::move(batches);
-  look_further(arguments, problem, answer, session, explanation);
+  look_further(arguments, problem, answer, searched, session, explanation);
   if (arguments.json) {
     fmt::print("{}", to_json(answer, &best, &explanation));
     return;

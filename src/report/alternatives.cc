@@ -43,10 +43,17 @@ std::string describe_parts(const WayToRun& parts, const Assessment& assessment) 
          wrapped(text + "; `emplace partition` searches for better");
 }
 
+// Proofs are long; what is short is their end.
+std::string in_short(const BatchProbe& probe) {
+  const std::size_t colon = probe.how.rfind(": ");
+  if (probe.fits || colon == std::string::npos) return probe.how;
+  return "proven: " + probe.how.substr(colon + 2);
+}
+
 std::string describe_batches(const BatchSearch& batches) {
   Table table({{"batch", Table::Align::kRight}, {"fits"}, {"how"}});
   for (const BatchProbe& probe : batches.tried) {
-    table.add({format_count(probe.batch), probe.fits ? "yes" : "no", probe.how});
+    table.add({format_count(probe.batch), probe.fits ? "yes" : "no", in_short(probe)});
   }
   return fmt::format(
       "\nBatches that were tried: {}\n{}",

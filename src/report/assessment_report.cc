@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/split.h"
 #include "base/units.h"
 
 #include "io/file.h"
@@ -218,8 +217,14 @@ std::string why_nothing_fits_json(const std::string& reason, const std::string& 
   json["fits"] = false;
   json["reason"] = reason;
   json["advice"] = Json::array();
-  for (const std::string_view line : split(advice, '\n')) {
-    if (!line.empty()) json["advice"].push_back(line);
+  for (std::size_t begin = 0; begin < advice.size();) {
+    // A line that is indented further goes on with the sentence.
+    std::size_t end = std::min(advice.find('\n', begin), advice.size());
+    while (advice.compare(end, 3, "\n  ") == 0) {
+      end = std::min(advice.find('\n', end + 1), advice.size());
+    }
+    json["advice"].push_back(unwrapped(advice.substr(begin, end - begin)));
+    begin = end + 1;
   }
   return json.dump(2) + "\n";
 }

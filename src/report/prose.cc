@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/split.h"
 #include "base/units.h"
 
 namespace emplace {
@@ -26,6 +27,11 @@ std::string join_words(const std::vector<std::string>& items) {
 
 std::string count_of(std::int64_t number, const std::string& thing) {
   return fmt::format("{} {}{}", format_count(number), thing, number == 1 ? "" : "s");
+}
+
+std::string unwrapped(const std::string& lines) {
+  std::vector<std::string_view> parts = split(trim(lines), '\n');
+  return fmt::format("{}", fmt::join(parts, " "));
 }
 
 std::string wrapped(const std::string& text) {

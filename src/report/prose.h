@@ -15,5 +15,7 @@ std::string count_of(std::int64_t number, const std::string& thing);
 
 // As lines: indented, and broken where it is too long for one.
 std::string wrapped(const std::string& text);
+// Back to one line.
+std::string unwrapped(const std::string& lines);
 
 }  // namespace emplace

@@ -107,7 +107,9 @@ class PartitionFinder {
     if (!any_described()) return std::nullopt;
     std::optional<WayToRun> best;
     for (const char* key : {"data-parallel", "tofu"}) {
-      if (cancelled()) break;
+      // A method that has begun is not stopped.
+      const double limit = options_.budget.seconds.value_or(kPartitionSeconds) / 2;
+      if (cancelled() || options_.budget.elapsed_seconds() > limit) break;
       const Plan plan = run(*all_partition_methods().make({key, {}}));
       const WayToRun way = way_of(key, outcome_of(plan));
       if (!best || std::pair(!way.fits, way.step) < std::pair(!best->fits, best->step)) best = way;
@@ -174,12 +176,13 @@ class PartitionFinder {
 
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
                                         const Budget& budget) {
-  // A piece of each op for each worker is what is simulated.
-  constexpr std::int64_t kMostPieces = 60'000;
+  // A piece of each op for each worker is planned and simulated, in so many seconds.
+  constexpr double kSecondsPerPiece = 90e-6;
+  const double pieces = static_cast<double>(problem->num_ops()) * problem->num_devices();
   const CompileOptions& compiled = problem->compile_options();
   if (problem->num_devices() < 2 || !compiled.rules.empty() || compiled.fuse ||
       !compiled.sources.empty() ||
-      std::int64_t{problem->num_ops()} * problem->num_devices() > kMostPieces) {
+      pieces * kSecondsPerPiece > budget.seconds.value_or(kPartitionSeconds)) {
     return std::nullopt;
   }
   try {

@@ -57,7 +57,8 @@ PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
                                const std::function<void(const std::string&)>& on_phase = {});
 
 // What the quick methods (data-parallel, tofu) make of it, the better of them: a hint whether
-// dividing tensors is worth a search. Nothing where they cannot be divided, or not quickly.
+// dividing tensors is worth a search. Nothing where they cannot be divided, or where that would take
+// longer than the budget.
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
                                         const Budget& budget);
 

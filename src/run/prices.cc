@@ -50,4 +50,8 @@ double Prices::per_hour(const Cluster& cluster, const std::vector<DeviceId>& dev
   return total;
 }
 
+void Prices::require_complete(const Cluster& cluster) const {
+  for (DeviceId id = 0; id < cluster.num_devices() && !empty(); ++id) per_hour(cluster, {id});
+}
+
 }  // namespace emplace

@@ -20,6 +20,8 @@ class Prices {
   // Of an hour of the devices together. A CPU without a price comes with the others; throws an
   // Error that names any other device without one.
   double per_hour(const Cluster& cluster, const std::vector<DeviceId>& devices) const;
+  // Throws the same for any device of the cluster; nothing where there are no prices at all.
+  void require_complete(const Cluster& cluster) const;
 
  private:
   struct Rule {

@@ -98,10 +98,7 @@ std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
 
 StepTerms terms_of(const ProblemRequest& request, const Problem& problem) {
   StepTerms terms{.work = work_of(request, problem.graph()), .prices = request.prices};
-  if (terms.prices.empty()) return terms;
-  std::vector<DeviceId> all;
-  for (DeviceId id = 0; id < problem.num_devices(); ++id) all.push_back(id);
-  terms.prices.per_hour(problem.cluster(), all);
+  terms.prices.require_complete(problem.cluster());
   return terms;
 }
 

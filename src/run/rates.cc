@@ -57,7 +57,9 @@ std::int64_t count_tokens(const Graph& graph) {
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     if (graph.role(op) != OpRole::kInput || graph.outputs(op).empty()) continue;
     const TensorId tensor = graph.outputs(op)[0];
-    const bool named = std::find(kWords.begin(), kWords.end(), graph.op_name(op)) != kWords.end();
+    const std::string_view name = graph.op_name(op);
+    const std::string_view last = name.substr(name.find_last_of("./") + 1);
+    const bool named = std::find(kWords.begin(), kWords.end(), last) != kWords.end();
     if (named && is_integer(graph.dtype(tensor)) && graph.shape(tensor).size() == 2) {
       return count_elements(graph.shape(tensor));
     }
