@@ -10,6 +10,7 @@
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "report/assessment_report.h"
+#include "report/shortfall.h"
 
 namespace emplace::cli {
 namespace {
@@ -18,6 +19,20 @@ double seconds_of(const std::string& option, const std::string& text) {
   const auto seconds = parse_seconds(text);
   if (!seconds) fail_option("{} {}: expected a duration such as 30s, 5m or 1h", option, text);
   return *seconds;
+}
+
+void add_model(Command command, std::string& model) {
+  command
+      .text("model", model,
+            "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
+            "zoo:NAME[:key=value,...] (see: emplace zoo list)")
+      .required()
+      .type("MODEL");
+}
+
+void add_dims(Command command, std::vector<std::string>& dims) {
+  command.list("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
+      .type("NAME=N");
 }
 
 }  // namespace
@@ -41,16 +56,14 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
 }
 
 void ProblemArguments::add_to(Command command) {
-  command
-      .text("model", request.model,
-            "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
-            "zoo:NAME[:key=value,...] (see: emplace zoo list)")
-      .required()
-      .type("MODEL");
-  command
-      .text("-c,--cluster", request.cluster,
-            "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)")
-      .type("CLUSTER");
+  add_model(command, request.model);
+  const std::string help = "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)";
+  const Option cluster =
+      several_clusters
+          ? command.texts("-c,--cluster", clusters,
+                          help + "; give several to compare what is best on each")
+          : command.text("-c,--cluster", request.cluster, help);
+  Option(cluster).type("CLUSTER");
   add_file(command, "--kinds", request.kinds,
            "Cluster file whose device kinds replace those of the same names, e.g. what "
            "emplace profile-fit wrote");
@@ -61,8 +74,8 @@ void ProblemArguments::add_to(Command command) {
       .type("MODE");
   command.flag("--fuse", request.fuse,
                "Chains of elementwise ops are one kernel each, on one device");
-  command.list("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
-      .type("NAME=N");
+  add_dims(command, dims);
+  what_if.add_batch(command);
   command
       .texts("--pin", pins,
              "Keep these ops or modules on these devices, e.g. --pin \"encoder.*=gpu0\" or "
@@ -74,10 +87,20 @@ void ProblemArguments::add_to(Command command) {
              "be given several times")
       .type("OPS=DEVICES");
   add_training_options(command, request.training);
+  what_if.add_hardware(command);
+}
+
+void ModelArguments::add_to(Command command) {
+  add_model(command, problem.request.model);
+  add_dims(command, problem.dims);
+  problem.what_if.add_batch(command);
+  add_training_options(command, problem.request.training);
 }
 
 ProblemRequest ProblemArguments::make() const {
   ProblemRequest made = request;
+  if (!clusters.empty()) made.cluster = clusters.front();
+  what_if.apply(made);
   for (const std::string& dim : dims) {
     const std::size_t equals = dim.find('=');
     if (equals == std::string::npos || equals == 0) fail_option("--dim {}: expected NAME=N", dim);
@@ -131,8 +154,9 @@ void SubsetArguments::add_to(Command command) {
 }
 
 SubsetProblems SubsetArguments::make(const std::shared_ptr<const Problem>& problem,
-                                     const Objective& objective) const {
-  std::vector<Solution> solutions;
+                                     const Objective& objective,
+                                     std::vector<Solution> more) const {
+  std::vector<Solution> solutions = std::move(more);
   for (const std::string& path : starts) {
     PlacementFile file = SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
     solutions.push_back({std::move(file.placement), std::move(file.schedule), {}, path});
@@ -237,12 +261,16 @@ void add_json(Command command, bool& json) {
   command.flag("--json", json, "Print the result as JSON on standard output");
 }
 
-bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session) {
+bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session,
+                     bool could_recompute) {
   if (!problems.why_nothing_fits()) return false;
   fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n",
              problems.whole()->problem().graph().name(), *problems.why_nothing_fits());
+  const std::string advice = describe_hopeless(problems, could_recompute);
   if (json != nullptr) {
-    fmt::print("{}", with_header(*json, why_nothing_fits_json(*problems.why_nothing_fits())));
+    fmt::print("{}", with_header(*json, why_nothing_fits_json(*problems.why_nothing_fits(), advice)));
+  } else if (!advice.empty()) {
+    fmt::print("What is short\n{}", advice);
   }
   session.exit_code = kExitNothingFits;
   return true;

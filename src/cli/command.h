@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/what_if.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
 #include <emplace/search.h>
@@ -35,6 +36,7 @@ void add_compare(Command& root, Session& session);
 void add_list(Command& root, Session& session);
 void add_cluster(Command& root, Session& session);
 void add_export(Command& root, Session& session);
+void add_info(Command& root, Session& session);
 void add_profile_fit(Command& root, Session& session);
 void add_partition(Command& root, Session& session);
 void add_select(Command& root, Session& session);
@@ -48,6 +50,9 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
 // MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid: what nearly every command
 // starts from.
 struct ProblemArguments {
+  bool several_clusters = false;      // --cluster may be given more than once
+  std::vector<std::string> clusters;  // where it may
+  WhatIfArguments what_if;
   std::string cost = "auto";
   std::vector<std::string> dims;
   std::vector<std::string> pins;
@@ -57,6 +62,14 @@ struct ProblemArguments {
   void add_to(Command command);
   // Throws an Error that names the option.
   ProblemRequest make() const;
+};
+
+// MODEL, --dim, --batch and how it becomes a training step: of commands that need no cluster.
+struct ModelArguments {
+  ProblemArguments problem;  // of which only these are given
+
+  void add_to(Command command);
+  ProblemRequest make() const { return problem.make(); }
 };
 
 // PLACEMENT and --scheduler.
@@ -76,7 +89,9 @@ struct SubsetArguments {
   std::vector<std::string> starts;
 
   void add_to(Command command);
-  SubsetProblems make(const std::shared_ptr<const Problem>& problem, const Objective& objective) const;
+  // `more`: other answers to begin from.
+  SubsetProblems make(const std::shared_ptr<const Problem>& problem, const Objective& objective,
+                      std::vector<Solution> more = {}) const;
 };
 
 // --device, --curves; --checkpoint, --checkpoint-every, --resume.
@@ -119,9 +134,11 @@ void add_file(Command command, const std::string& names, std::string& path,
 // --json.
 void add_json(Command command, bool& json);
 
-// Says why nothing can fit and leaves the exit code, if that is proven before any search; also as
-// JSON where there is a header for it.
-bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session);
+// Says why nothing can fit, and what would help, and leaves the exit code, if that is proven before
+// any search; also as JSON where there is a header for it. `could_recompute`: whether recomputing
+// activations can still be asked for.
+bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session,
+                     bool could_recompute = false);
 // With progress.
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request);
 

@@ -1,10 +1,16 @@
-// emplace compare: several placers and seeds on one problem, as a table, the best first.
+// emplace compare: several placers and seeds on one problem, as a table, the best first; or one
+// model on several clusters.
+#include <algorithm>
+
 #include <fmt/core.h>
+
+#include "base/error.h"
 
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "io/file.h"
 #include "report/assessment_report.h"
+#include "report/cluster_comparison.h"
 #include "report/comparison.h"
 
 namespace emplace::cli {
@@ -16,7 +22,7 @@ struct Arguments {
   ObjectiveArguments objective;
   BudgetArguments budget;
   LearningArguments learning;
-  std::string placers = "all";
+  std::string placers;  // empty: all, or auto on each of several clusters
   std::string schedulers = "own";
   std::uint64_t seed = 1;
   int seeds = 1;
@@ -27,24 +33,83 @@ struct Arguments {
   bool json = false;
 };
 
+// The best of the placers on the request's cluster.
+ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& request,
+                           const Session& session) {
+  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const Objective objective = arguments.objective.make();
+  SubsetProblems problems = arguments.subsets.make(problem, objective);
+  problems.set_terms(terms_of(request, *problem));
+  if (problems.why_nothing_fits()) {
+    return make_hopeless_row(problem->cluster(), *problems.why_nothing_fits());
+  }
+  const std::string placers = arguments.placers.empty() ? "auto" : arguments.placers;
+  const PortfolioResult found =
+      run_portfolio(problems, {.runs = make_runs(placers, "own", arguments.seed, arguments.seeds),
+                               .budget = arguments.budget.make(session),
+                               .time_for = TimeFor::kEachRun,
+                               .learning = arguments.learning.make()});
+  const Assessment answer = assess(assessor_of(problems, found), problems, found.best());
+  std::optional<WayToRun> in_parts;
+  if (objective == Objective(StepTime{}) && problems.most_devices() == 0) {
+    in_parts = quick_partition(problem, arguments.budget.make(session).or_default());
+  }
+  return make_row(answer, found.best(), in_parts, problems.terms());
+}
+
+void compare_clusters(const Arguments& arguments, Session& session) {
+  if (!arguments.output.empty() || !arguments.trace.empty()) {
+    fail_option("with several clusters there is no one placement to write");
+  }
+  ProblemRequest request = arguments.problem.make();
+  for (const std::string& cluster : arguments.problem.clusters) {
+    request.prices.require_complete(*read_cluster(cluster));
+  }
+  std::vector<ClusterRow> rows;
+  for (const std::string& cluster : arguments.problem.clusters) {
+    if (session.cancelled) break;
+    request.cluster = cluster;
+    rows.push_back(best_on_cluster(arguments, request, session));
+    rows.back().cluster = cluster;
+  }
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.fits; });
+  if (!any) session.exit_code = kExitNothingFits;
+  const Objective objective = arguments.objective.make();
+  if (!arguments.json) {
+    fmt::print("{}", to_text(rows, objective));
+    return;
+  }
+  const Budget budget = arguments.budget.make(session).or_default();
+  fmt::print("{}", with_header({.format = "emplace.cluster-comparison/1",
+                                .model = request.model,
+                                .objective = objective,
+                                .budget = &budget},
+                               to_json(rows, objective)));
+}
+
 void compare_placers(const Arguments& arguments, Session& session) {
-  const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
-  const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
+  const ProblemRequest request = arguments.problem.make();
+  const std::shared_ptr<const Problem> problem = load_problem(request);
+  SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
+  problems.set_terms(terms_of(request, *problem));
   for (const std::string& path : {arguments.output, arguments.trace, arguments.csv}) {
     require_folder(path);
   }
   const Budget given = arguments.budget.make(session);
   const Budget budget = given.or_default();
   const JsonHeader header{.format = "emplace.comparison/1",
-                          .model = arguments.problem.request.model,
+                          .model = request.model,
                           .problem = problem.get(),
                           .objective = problems.objective(),
                           .budget = &budget};
-  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session)) return;
+  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session,
+                      request.could_recompute())) {
+    return;
+  }
   const bool best_orders = arguments.schedulers == "best";
   std::vector<PlacerRun> runs =
-      make_runs(arguments.placers, best_orders ? "all" : arguments.schedulers, arguments.seed,
-                arguments.seeds);
+      make_runs(arguments.placers.empty() ? "all" : arguments.placers,
+                best_orders ? "all" : arguments.schedulers, arguments.seed, arguments.seeds);
   const std::size_t asked = runs.size();
   PortfolioResult found = run_portfolio(problems, {.runs = std::move(runs),
                                                    .budget = given,
@@ -82,13 +147,15 @@ void compare_placers(const Arguments& arguments, Session& session) {
 
 void add_compare(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
-  Command command = root.command("compare", "Compare placers on one model and cluster");
+  Command command = root.command(
+      "compare", "Compare placers on one model and cluster, or the best of several clusters");
+  arguments->problem.several_clusters = true;
   arguments->problem.add_to(command);
   command
       .text("-p,--placers,--placer", arguments->placers,
             "all, families (heuristic, partition, search, exact, learned), or placers, e.g. "
-            "heuristic,auto,\"metis(imbalance=1.1)\"; all leaves out external ones")
-      .shown()
+            "heuristic,auto,\"metis(imbalance=1.1)\". Default: all but external ones; of several "
+            "clusters, auto")
       .type("SPECS");
   command
       .text("--schedulers,--scheduler", arguments->schedulers,
@@ -112,8 +179,15 @@ void add_compare(Command& root, Session& session) {
   add_json(command, arguments->json);
   command.footer(
       "Example: emplace compare model.json.gz --cluster 4xp100 --placers heft,metis,auto "
-      "--schedulers all");
-  command.run([arguments, &session] { compare_placers(*arguments, session); });
+      "--schedulers all\n"
+      "Example: emplace compare zoo:bert-large -c 4xa100-nvlink -c 8xl4 --price a100=2.5,l4=0.7");
+  command.run([arguments, &session] {
+    if (arguments->problem.clusters.size() > 1) {
+      compare_clusters(*arguments, session);
+    } else {
+      compare_placers(*arguments, session);
+    }
+  });
 }
 
 }  // namespace emplace::cli

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   cli::add_partition(root, session);
   cli::add_select(root, session);
   cli::add_simulate(root, session);
+  cli::add_info(root, session);
   cli::add_export(root, session);
   cli::add_cluster(root, session);
   cli::add_profile_fit(root, session);

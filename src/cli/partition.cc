@@ -59,12 +59,15 @@ PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem
 }
 
 void partition_model(const Arguments& arguments, Session& session) {
-  const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
+  const ProblemRequest request = arguments.problem.make();
+  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const StepTerms terms = terms_of(request, *problem);
   const auto paths = {arguments.output, arguments.graph, arguments.placement, arguments.trace};
   for (const std::string& path : paths) require_folder(path);
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
-  const PartitionAnswer answer = find_with_progress(problem, options);
+  PartitionAnswer answer = find_with_progress(problem, options);
+  answer.terms = terms;
   write(arguments, answer);
   if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
   if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/progress.h"
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
@@ -25,10 +26,23 @@ struct Arguments {
   std::string placer = kDefaultPlacer;
   std::string scheduler;
   std::uint64_t seed = 1;
+  bool sensitivity = false;
   std::string output;
   std::string trace;
   bool json = false;
 };
+
+// Of the time for the answer: to see whether one more batch fits, or what one change brings.
+constexpr double kShareOfTime = 0.25;
+// Seconds that nobody minds.
+constexpr double kQuick = 2;
+
+Budget share_of(Budget budget) {
+  budget = budget.or_default();
+  if (budget.seconds) *budget.seconds *= kShareOfTime;
+  if (budget.evaluations) *budget.evaluations = 1 + *budget.evaluations / 4;
+  return budget.restarted();
+}
 
 void print_notes(const RunResult& result, const SubsetProblems& problems) {
   for (const std::string& note : result.result.notes) fmt::print(stderr, "note: {}\n", note);
@@ -54,6 +68,41 @@ std::vector<PlacerRun> runs_of(const Arguments& arguments) {
   return make_runs(arguments.placer, scheduler, arguments.seed);
 }
 
+// The largest batch of the range that fits.
+BatchSearch search_batches(const Arguments& arguments, ProblemRequest request,
+                           const BatchRange& range, const Session& session) {
+  std::atomic<std::int64_t> now{range.low};
+  const Progress progress(
+      [&] { return fmt::format("trying whether a batch of {} fits", now.load()); });
+  const Budget budget = share_of(arguments.budget.make(session));
+  return find_largest_batch(range, [&](std::int64_t batch) -> BatchProbe {
+    now = batch;
+    if (session.cancelled) return {batch, false, "interrupted"};
+    request.batch = batch;
+    return probe_batch(
+        batch, arguments.subsets.make(load_problem(request), arguments.objective.make()), budget);
+  });
+}
+
+// What else could be done than to place it: divide tensors, or change the hardware. A glance at the
+// former takes no longer than the placers did (`searched` seconds), or is quick.
+void look_further(const Arguments& arguments, const std::shared_ptr<const Problem>& problem,
+                  const Assessment& answer, double searched, const Session& session,
+                  Explanation& explanation) {
+  if (session.cancelled) return;
+  const Budget share = share_of(arguments.budget.make(session));
+  const bool step = answer.objective == Objective(StepTime{});
+  if (step && answer.most_devices == 0) {
+    Budget budget = arguments.budget.make(session);
+    budget.seconds = std::max(searched, arguments.placer == kDefaultPlacer ? kQuick : 0);
+    explanation.in_parts = quick_partition(problem, budget);
+  }
+  if (arguments.sensitivity) {
+    const Progress progress([] { return std::string("trying other hardware"); });
+    explanation.sensitivities = sensitivities(answer, share);
+  }
+}
+
 // An answer of one device says more beside what splitting would bring.
 Explanation explain_answer(const Assessment& answer, const SubsetProblems& problems,
                            const std::vector<RunResult>& tried, bool could_recompute) {
@@ -66,10 +115,22 @@ Explanation explain_answer(const Assessment& answer, const SubsetProblems& probl
 }
 
 void place(const Arguments& arguments, Session& session) {
-  const ProblemRequest request = arguments.problem.make();
-  const std::shared_ptr<const Problem> problem = load_problem(request);
-  const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
+  ProblemRequest request = arguments.problem.make();
   for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
+  std::optional<BatchSearch> batches;
+  std::vector<Solution> starts;
+  if (const auto range = arguments.problem.what_if.range()) {
+    batches = search_batches(arguments, request, *range, session);
+    const BatchProbe* fitting = batches->best();
+    if (fitting != nullptr) {
+      starts.push_back({fitting->placement, fitting->schedule, {}, "the batch search's placement"});
+    }
+    request.batch = fitting != nullptr ? fitting->batch : range->low;
+  }
+  const std::shared_ptr<const Problem> problem = load_problem(request);
+  SubsetProblems problems =
+      arguments.subsets.make(problem, arguments.objective.make(), std::move(starts));
+  problems.set_terms(terms_of(request, *problem));
   const Budget given = arguments.budget.make(session);
   const Budget budget = given.or_default();
   const JsonHeader header{.format = "emplace.answer/1",
@@ -77,11 +138,15 @@ void place(const Arguments& arguments, Session& session) {
                           .problem = problem.get(),
                           .objective = problems.objective(),
                           .budget = &budget};
-  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session)) return;
+  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session,
+                      request.could_recompute())) {
+    return;
+  }
   const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
                                                          .budget = given,
                                                          .time_for = TimeFor::kAllRuns,
                                                          .learning = arguments.learning.make()});
+  const double searched = budget.elapsed_seconds();
   const RunResult& best = found.best();
   const Assessment answer = assess(assessor_of(problems, found), problems, best);
   print_notes(best, problems);
@@ -89,8 +154,10 @@ void place(const Arguments& arguments, Session& session) {
   if (!answer.fits()) session.exit_code = kExitNothingFits;
   if (!arguments.output.empty()) write_file(arguments.output, placement_json(answer, best));
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(answer));
-  const Explanation explanation =
+  Explanation explanation =
       explain_answer(answer, problems, found.results, request.could_recompute());
+  explanation.batches = std::move(batches);
+  look_further(arguments, problem, answer, searched, session, explanation);
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(answer, &best, &explanation)));
     return;
@@ -111,6 +178,7 @@ void place(const Arguments& arguments, Session& session) {
 void add_place(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   Command command = root.command("place", "Find a placement of a model on a cluster");
+  arguments->problem.what_if.takes_ranges = true;
   arguments->problem.add_to(command);
   command
       .text("-p,--placer,--placers", arguments->placer,
@@ -124,6 +192,9 @@ void add_place(Command& root, Session& session) {
   arguments->objective.add_to(command);
   arguments->subsets.add_to(command);
   arguments->budget.add_to(command, "shared by all placers that run");
+  command.flag("--sensitivity", arguments->sensitivity,
+               "Also say what twice the compute, memory or bandwidth would bring; takes a quarter "
+               "of the time for each");
   arguments->learning.add_to(command, /*several_runs=*/false);
   add_seed(command, arguments->seed);
   add_file(command, "-o,--output", arguments->output, "Write the placement here");

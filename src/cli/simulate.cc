@@ -44,7 +44,8 @@ void simulate(const Arguments& arguments, Session& session) {
     return;
   }
   PlacementFile file = arguments.saved.load(*problem);
-  const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make());
+  const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make(),
+                          {}, terms_of(request, *problem));
   const Assessment assessment =
       assessor.assess(std::move(file.placement), std::move(file.schedule));
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(assessment));

@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/units.h"
 
-#include "sim/simulator.h"
-
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
@@ -17,6 +15,7 @@
 #include "io/graph_json_writer.h"
 #include "io/onnx_writer.h"
 #include "report/table.h"
+#include "run/model_summary.h"
 #include "zoo/registry.h"
 
 namespace emplace::cli {
@@ -27,36 +26,9 @@ using zoo::ModelInfo;
 
 constexpr std::string_view kZoo = "zoo:";
 constexpr std::string_view kFamily = "family:";
-// Everything on one device; which one hardly matters for the peak.
-constexpr const char* kDevice = "1xh200";
-
 // A model with its default options.
-struct Figures {
-  std::int64_t parameters = 0;
-  std::int64_t ops = 0;
-  std::int64_t flops = 0;
-  Bytes weights = 0;
-  Bytes peak = 0;
-};
-
-Figures figures_of(const Graph& graph) {
-  Figures figures{.parameters = zoo::count_parameters(graph), .ops = graph.num_ops()};
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    figures.flops += graph.flops(op).value_or(0);
-    if (graph.role(op) != OpRole::kParameter) continue;
-    for (const TensorId tensor : graph.outputs(op)) figures.weights += graph.memory_bytes(tensor);
-  }
-  return figures;
-}
-
-Figures measure(const ModelInfo& info, const OptionValues& options = {}) {
-  const auto graph = std::make_shared<const Graph>(info.build(options, {}));
-  Figures figures = figures_of(*graph);
-  const Simulator simulator(compile(graph, read_cluster(kDevice)));
-  const auto workspace = simulator.make_workspace();
-  simulator.evaluate(Placement(graph->num_ops(), 0), ReadyOrder(), *workspace,
-                     std::span(&figures.peak, 1));
-  return figures;
+ModelFigures measure(const ModelInfo& info) {
+  return figures_of(std::make_shared<const Graph>(info.build({}, {})));
 }
 
 // Empty where the model has none, or where it depends on the seed (0).
@@ -81,16 +53,19 @@ std::vector<Listed> everything() {
   return all;
 }
 
-std::string format_tera(std::int64_t flops) {
-  const double tera = static_cast<double>(flops) / 1e12;
+std::string format_tera(double flops) {
+  const double tera = flops / 1e12;
   return tera < 1000 ? fmt::format("{:.3g}", tera) : fmt::format("{:.0f}", tera);
 }
 
-Json to_json(const Listed& listed, const Figures& figures) {
+Json to_json(const Listed& listed, const ModelFigures& figures) {
   const std::string batch = batch_of(listed.info);
-  Json json{
-      {"name", listed.name},    {"parameters", figures.parameters},   {"ops", figures.ops},
-      {"flops", figures.flops}, {"parameter_bytes", figures.weights}, {"peak_bytes", figures.peak}};
+  Json json{{"name", listed.name},
+            {"parameters", figures.parameters},
+            {"ops", figures.ops},
+            {"flops", static_cast<std::int64_t>(figures.total_flops())},
+            {"parameter_bytes", figures.parameter_bytes},
+            {"peak_bytes", figures.peak_bytes.value_or(0)}};
   if (!batch.empty()) json["batch"] = read_integer("batch", batch, 0, INT64_MAX);
   json["summary"] = listed.info.summary;
   json["source"] = listed.info.source;
@@ -120,14 +95,15 @@ void list(ListForm form, const Session& session) {
     });
     for (; i < all.size() && !session.cancelled; ++i) {
       const ModelInfo& info = all[i].info;
-      const Figures figures = with_context(all[i].name, [&] { return measure(info); });
+      const ModelFigures figures = with_context(all[i].name, [&] { return measure(info); });
       json.push_back(to_json(all[i], figures));
       markdown +=
           fmt::format("| {} | {} | {} | {} |\n", all[i].name, format_count(figures.parameters),
                       info.parameters ? format_count(*info.parameters) : "", info.source);
       table.add({all[i].name, format_count(figures.parameters), batch_of(info),
-                 format_count(figures.ops), format_tera(figures.flops),
-                 format_bytes(figures.weights), format_bytes(figures.peak), info.summary});
+                 format_count(figures.ops), format_tera(figures.total_flops()),
+                 format_bytes(figures.parameter_bytes),
+                 format_bytes(figures.peak_bytes.value_or(0)), info.summary});
     }
   }
   if (session.cancelled) fail(ErrorKind::kSystem, "interrupted");
@@ -143,40 +119,8 @@ void list(ListForm form, const Session& session) {
       "Of a step with each model's default options; peak is the memory that the step takes on one "
       "device.\n\n{}\n"
       "Use one as zoo:NAME[:key=value,...], a random graph of a family as family:NAME:seed=N.\n"
-      "Options of one: emplace zoo show NAME\n",
+      "Options of one: emplace info zoo:NAME\n",
       table.to_string());
-}
-
-void show(const std::string& name, bool as_json) {
-  const zoo::ModelRequest request = zoo::parse_request(name);
-  const Listed listed{(request.family ? std::string(kFamily) : "") + request.info->name,
-                      *request.info};
-  const ModelInfo& info = listed.info;
-  const Figures figures = with_context(name, [&] { return measure(info, request.options); });
-  if (as_json) {
-    Json json = to_json(listed, figures);
-    json["options"] = Json::array();
-    for (const OptionInfo& option : info.options) {
-      json["options"].push_back({{"name", option.name},
-                                 {"type", option.type},
-                                 {"default", option.default_value},
-                                 {"range", option.range},
-                                 {"help", option.help}});
-    }
-    fmt::print("{}", with_header({.format = "emplace.model/1"}, json.dump()));
-    return;
-  }
-  fmt::print("{}\n  {}\n  {}\n", listed.name, info.summary, info.source);
-  fmt::print("  {} parameters ({}){}\n", format_count(figures.parameters),
-             format_bytes(figures.weights),
-             info.parameters ? fmt::format(", {} published", format_count(*info.parameters)) : "");
-  fmt::print("  {} ops, {} TFLOP a step, which takes {} on one device\n\n",
-             format_count(figures.ops), format_tera(figures.flops), format_bytes(figures.peak));
-  Table table({{"option"}, {"default"}, {"range"}, {"what it does"}});
-  for (const OptionInfo& option : info.options) {
-    table.add({option.name, option.default_value, option.range, option.help});
-  }
-  fmt::print("{}", table.to_string());
 }
 
 struct ExportArguments {
@@ -235,16 +179,6 @@ void add_list_command(Command& zoo, Session& session) {
   });
 }
 
-void add_show_command(Command& zoo) {
-  auto name = std::make_shared<std::string>();
-  auto json = std::make_shared<bool>(false);
-  Command command = zoo.command("show", "Show one model's options, figures and source");
-  command.text("model", *name, "Name of a model").required().type("NAME");
-  add_json(command, *json);
-  command.footer("Example: emplace zoo show bert-base");
-  command.run([name, json] { show(*name, *json); });
-}
-
 void add_export_command(Command& zoo) {
   auto arguments = std::make_shared<ExportArguments>();
   Command command =
@@ -269,7 +203,6 @@ void add_zoo(Command& root, Session& session) {
   Command command = root.command("zoo", "List the built-in models, or write one to a file");
   command.require_command();
   add_list_command(command, session);
-  add_show_command(command);
   add_export_command(command);
   command.footer("Example: emplace zoo export resnet-50:batch=64 -o resnet-50.json.gz");
 }

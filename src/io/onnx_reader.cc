@@ -20,6 +20,7 @@
 #include "io/onnx_conventions.h"
 #include "io/onnx_flatten.h"
 #include "io/onnx_functions.h"
+#include "io/onnx_inputs.h"
 #include "io/onnx_node.h"
 #include "io/onnx_shapes.h"
 #include "io/onnx_walk.h"
@@ -375,6 +376,27 @@ Graph read_onnx(const std::string& bytes, const ReadOptions& options, const std:
   restore_operators(model);
   set_symbolic_dims(model, options.dims);
   return Reader(std::move(model), name).read();
+}
+
+std::vector<OnnxInput> read_onnx_inputs(const std::string& bytes) {
+  const onnx::ModelProto model = parse_model(bytes);
+  std::unordered_set<std::string> initializers;
+  for (const auto& tensor : model.graph().initializer()) initializers.insert(tensor.name());
+  std::vector<OnnxInput> inputs;
+  for (const auto& value : model.graph().input()) {
+    if (initializers.contains(value.name())) continue;
+    const auto& type = value.type().tensor_type();
+    OnnxInput input{.name = value.name(), .dtype = onnx_dtype(type.elem_type())};
+    for (const auto& dim : type.shape().dim()) {
+      if (dim.has_dim_value()) {
+        input.shape.push_back({.size = dim.dim_value()});
+      } else {
+        input.shape.push_back({.size = std::nullopt, .symbol = dim.dim_param()});
+      }
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
 }
 
 }  // namespace emplace

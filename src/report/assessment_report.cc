@@ -1,6 +1,7 @@
 #include "report/assessment_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,8 @@
 #include "io/placement_file.h"
 #include "io/trace_json.h"
 #include "report/explanation.h"
+#include "report/prose.h"
+#include "report/rates_report.h"
 #include "report/stream_report.h"
 #include "report/table.h"
 
@@ -38,7 +41,7 @@ std::string device_table(const Assessment& assessment) {
   }
   const Nanoseconds whole = assessment.time();
   Table table({{"device"},
-               {"ops", Align::kRight},
+               {"timed ops", Align::kRight},
                {"busy", Align::kRight},
                {""},
                {"", Align::kRight},
@@ -84,7 +87,8 @@ std::string channel_table(const Assessment& assessment) {
   }
   std::string text = table.to_string();
   if (busiest.size() > kShown)
-    text += fmt::format(" and {} more channels\n", busiest.size() - kShown);
+    text += fmt::format(" and {} more channel{}\n", busiest.size() - kShown,
+                        busiest.size() == kShown + 1 ? "" : "s");
   return text;
 }
 
@@ -113,6 +117,7 @@ std::string to_json(const Assessment& assessment, const RunResult* run,
     json["period_ns"] = assessment.throughput->period;
     json["stream"] = stream_json(assessment);
   }
+  json["rates"] = to_json(assessment.rates);
   json["devices"] = Json::array();
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
     Json device{{"name", cluster.device(id).name},
@@ -147,33 +152,53 @@ std::string to_text(const Assessment& assessment) {
     text += fmt::format("period    {} {}\n", format_time(assessment.time()),
                         describe_in_flight(*assessment.throughput));
   }
+  text += to_text(assessment.rates);
+  text += assessment.fits() ? describe_gap(assessment) + "\n"
+                            : "it does not fit in memory: see below\n";
+  return text + "\n" + device_table(assessment) + "\n" + channel_table(assessment);
+}
+
+std::string describe_gap(const Assessment& assessment) {
   std::string limit = assessment.most_devices == 0 ? ""
                       : assessment.most_devices == 1
                           ? " on one device"
                           : fmt::format(" on at most {} devices", assessment.most_devices);
   if (assessment.leaves_cpus_out) limit += " without CPUs";
+  const std::string proof =
+      fmt::format("{} ({})", format_time(assessment.bound.step), assessment.bound.reason);
   if (assessment.optimal()) {
-    text += fmt::format("proven optimal: no placement{} that fits beats {} ({})\n", limit,
-                        format_time(assessment.bound.step), assessment.bound.reason);
-  } else if (assessment.fits()) {
-    text += fmt::format(
-        "no placement{} that fits beats {} ({}), so at most {:.2f} times as fast is possible\n",
-        limit, format_time(assessment.bound.step), assessment.bound.reason,
-        assessment.ratio_to_bound());
-  } else {
-    text += "it does not fit in memory: see below\n";
+    return fmt::format("proven optimal: no placement{} that fits beats {}", limit, proof);
   }
-  return text + "\n" + device_table(assessment) + "\n" + channel_table(assessment);
+  const double above = (assessment.ratio_to_bound() - 1) * 100;
+  if (above <= 0.1) {
+    return fmt::format("optimal to 0.1 %: no placement{} that fits beats {}", limit, proof);
+  }
+  if (above > 100) {
+    return fmt::format(
+        "at most {:.1f} times as long as the best possible placement takes: none{} that fits beats "
+        "{}",
+        std::ceil(assessment.ratio_to_bound() * 10) / 10, limit, proof);
+  }
+  const double tenths = std::ceil(above * 10 - 1e-9) / 10;
+  return fmt::format(
+      "within {} % of the best possible placement: none{} that fits beats {}",
+      tenths < 1 ? fmt::format("{:.1f}", tenths) : fmt::format("{:.0f}", std::ceil(above - 1e-9)),
+      limit, proof);
 }
 
 std::string describe_problem(const Problem& problem) {
   const Graph& graph = problem.graph();
   Bytes resident = 0;
-  for (OpId op = 0; op < problem.num_ops(); ++op) resident += problem.resident_bytes(op);
-  return fmt::format("{}: {} ops, {} tensors, {} of parameters and state\non {} ({} devices), {}\n",
-                     graph.name(), format_count(graph.num_ops()), format_count(graph.num_tensors()),
-                     format_bytes(resident), problem.cluster().name(), problem.num_devices(),
-                     describe_costs(problem));
+  std::int64_t timed = 0;
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    resident += problem.resident_bytes(op);
+    timed += problem.mean_duration(op) > 0 ? 1 : 0;
+  }
+  return fmt::format("{}: {} ({} take{} time), {}, {} of parameters and state\non {} ({}), {}\n",
+                     graph.name(), count_of(graph.num_ops(), "op"), format_count(timed),
+                     timed == 1 ? "s" : "", count_of(graph.num_tensors(), "tensor"),
+                     format_bytes(resident), problem.cluster().name(),
+                     count_of(problem.num_devices(), "device"), describe_costs(problem));
 }
 
 std::string placement_json(const Assessment& assessment, const RunResult& run) {
@@ -199,10 +224,20 @@ std::string trace_json(const Assessment& assessment) {
   return write_trace_json(assessment.problem(), assessment.placement, assessment.timeline);
 }
 
-std::string why_nothing_fits_json(const std::string& reason) {
+std::string why_nothing_fits_json(const std::string& reason, const std::string& advice) {
   Json json;
   json["fits"] = false;
   json["reason"] = reason;
+  json["advice"] = Json::array();
+  for (std::size_t begin = 0; begin < advice.size();) {
+    // A line that is indented further goes on with the sentence.
+    std::size_t end = std::min(advice.find('\n', begin), advice.size());
+    while (advice.compare(end, 3, "\n  ") == 0) {
+      end = std::min(advice.find('\n', end + 1), advice.size());
+    }
+    json["advice"].push_back(unwrapped(advice.substr(begin, end - begin)));
+    begin = end + 1;
+  }
   return json.dump(2) + "\n";
 }
 

@@ -11,6 +11,7 @@
 
 #include "report/assessment_report.h"
 #include "report/prose.h"
+#include "report/rates_report.h"
 #include "report/shortfall.h"
 #include "report/table.h"
 
@@ -27,17 +28,16 @@ ComparisonRow make_row(const RunResult& result, const Assessment& assessment) {
                     .time = assessment.time(),
                     .ratio_to_bound = assessment.ratio_to_bound(),
                     .fits = assessment.fits(),
+                    .fullest_memory = assessment.fullest_memory(),
                     .transfers = assessment.timeline.num_transfers,
                     .transfer_bytes = assessment.timeline.transfer_bytes,
                     .evaluations = result.evaluations,
+                    .rates = assessment.rates,
                     .seconds = result.seconds,
                     .json = to_json(assessment, &result)};
   for (DeviceId device = 0; device < assessment.problem().num_devices(); ++device) {
     const Bytes capacity = assessment.problem().cluster().device(device).memory;
     const Bytes used = assessment.used(device);
-    if (capacity == kUnlimited || used == 0) continue;
-    row.fullest_memory =
-        std::max(row.fullest_memory, static_cast<double>(used) / static_cast<double>(capacity));
     row.short_by += std::max<Bytes>(0, used - capacity);
   }
   return row;
@@ -103,14 +103,7 @@ std::string headline(const Comparison& comparison) {
   }
   std::string text = fmt::format("Best: {}, a {} of {}.\n", name, best.objective.quantity(),
                                  format_time(best.time()));
-  if (best.optimal()) {
-    text += wrapped(fmt::format("That is proven optimal ({}).", best.bound.reason));
-  } else {
-    text += wrapped(fmt::format(
-        "It is within {:.0f} % of the best possible: no placement that fits beats {} ({}).",
-        std::max(1.0, (best.ratio_to_bound() - 1) * 100), format_time(best.bound.step),
-        best.bound.reason));
-  }
+  text += wrapped(fmt::format("That is {}.", describe_gap(best)));
   std::string gains = against_one_device(comparison);
   const ComparisonRow* heuristic = best_heuristic(comparison);
   if (heuristic != nullptr && heuristic->placer != name) {
@@ -132,6 +125,9 @@ std::string to_table(const Comparison& comparison, bool with_seeds) {
                {std::string(comparison.best.objective.quantity()), Align::kRight},
                {""},
                {"/ bound", Align::kRight},
+               {comparison.best.rates.samples_per_second ? "samples/s" : "", Align::kRight},
+               {comparison.best.rates.utilisation ? "MFU" : "", Align::kRight},
+               {comparison.best.rates.cost_per_step ? "cost a step" : "", Align::kRight},
                {"fullest memory", Align::kRight},
                {"transfers", Align::kRight},
                {"sent", Align::kRight},
@@ -140,8 +136,9 @@ std::string to_table(const Comparison& comparison, bool with_seeds) {
     table.add({row.placer, row.scheduler, with_seeds ? fmt::format("{}", row.seed) : "",
                format_time(row.time),
                bar(static_cast<double>(row.time) / static_cast<double>(slowest), kBarWidth),
-               fmt::format("{:.2f}", row.ratio_to_bound), memory_cell(row),
-               format_count(row.transfers), format_bytes(row.transfer_bytes),
+               fmt::format("{:.2f}", row.ratio_to_bound), rate_cell(row.rates.samples_per_second),
+               percent_cell(row.rates.utilisation), money_cell(row.rates.cost_per_step),
+               memory_cell(row), format_count(row.transfers), format_bytes(row.transfer_bytes),
                search_time(row.seconds)});
   }
   return table.to_string();

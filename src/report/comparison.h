@@ -27,6 +27,7 @@ struct ComparisonRow {
   std::int64_t transfers = 0;
   Bytes transfer_bytes = 0;
   std::int64_t evaluations = 0;
+  Rates rates;
   double seconds = 0;  // that the search took
   std::string json;    // the object of docs/formats.md
 };

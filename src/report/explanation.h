@@ -14,6 +14,9 @@
 #include "placer/run.h"
 
 #include "run/assessment.h"
+#include "run/batch_search.h"
+#include "run/partition.h"
+#include "run/sensitivity.h"
 #include "run/single_device.h"
 
 namespace emplace {
@@ -42,6 +45,10 @@ struct Explanation {
   std::optional<SingleDevice> fitting_device;
   std::optional<Split> best_split;
   bool could_recompute = false;  // a training step, of which parts could be computed twice
+  // What else was looked at, where it was (report/alternatives.h).
+  std::optional<WayToRun> in_parts;  // tensors divided among the devices
+  std::optional<BatchSearch> batches;
+  std::optional<Sensitivities> sensitivities;
 };
 
 // Runs no placer: `tried` are the results that the placement was chosen from, and others to compare

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/alternatives.h"
 #include "report/explanation.h"
 
 namespace emplace {
@@ -129,6 +130,7 @@ Json to_json(const Explanation& explanation, const Assessment& assessment) {
     json["best_split"] = {
         {"placer", split.placer}, {time, split.value.step}, {"fits", split.value.fits()}};
   }
+  add_alternatives(json, explanation, assessment);
   return json;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 
+#include "report/alternatives.h"
 #include "report/explanation.h"
 #include "report/prose.h"
 #include "report/shortfall.h"
@@ -53,7 +54,7 @@ class Writer {
     write_contents();
     begin("Against one device");
     write_one_device();
-    return std::move(text_);
+    return std::move(text_) + describe_alternatives(explanation_, assessment_);
   }
 
  private:
@@ -220,7 +221,8 @@ class Writer {
            format_bytes(held.resident));
     }
     if (explanation_.used.size() > kShown)
-      line("and {} more devices", explanation_.used.size() - kShown);
+      line("and {} more",
+           count_of(static_cast<std::int64_t>(explanation_.used.size() - kShown), "device"));
     std::vector<std::string> unused;
     for (DeviceId id = 0; id < cluster_.num_devices(); ++id) {
       if (!std::binary_search(explanation_.used.begin(), explanation_.used.end(), id))

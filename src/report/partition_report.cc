@@ -9,6 +9,7 @@
 #include "io/placement_file.h"
 #include "report/assessment_report.h"
 #include "report/prose.h"
+#include "report/rates_report.h"
 #include "report/table.h"
 
 namespace emplace {
@@ -27,12 +28,14 @@ std::string shortfall(const PartitionAnswer& answer) {
   return fmt::format("Nothing fits: short of memory are {}.", join_words(short_of));
 }
 
-Json json_of(const WayToRun& way, const Cluster& cluster) {
+Json json_of(const WayToRun& way, const PartitionAnswer& answer) {
+  const Cluster& cluster = answer.cluster();
   Json json;
   json["how"] = way.name;
   json["step_ns"] = way.step;
   json["fits"] = way.fits;
   json["transfer_bytes"] = way.moved;
+  json["rates"] = to_json(rates_of(way, answer.terms, cluster));
   for (DeviceId device = 0; device < way.peaks.size(); ++device) {
     json["devices"].push_back({{"name", cluster.device(device).name},
                                {"peak_bytes", way.peaks[device]},
@@ -42,13 +45,21 @@ Json json_of(const WayToRun& way, const Cluster& cluster) {
 }
 
 std::string table_of_ways(const PartitionAnswer& answer) {
+  const Rates known = rates_of(answer.chosen, answer.terms, answer.cluster());
   Table table({{"how"},
                {"step", Table::Align::kRight},
+               {known.samples_per_second ? "samples/s" : "", Table::Align::kRight},
+               {known.tokens_per_second ? "tokens/s" : "", Table::Align::kRight},
+               {known.utilisation ? "MFU" : "", Table::Align::kRight},
+               {known.cost_per_step ? "cost a step" : "", Table::Align::kRight},
                {"sent", Table::Align::kRight},
                {"memory of the fullest", Table::Align::kRight},
                {"fits"}});
   const auto add = [&](const WayToRun& way) {
-    table.add({way.name, format_time(way.step), format_bytes(way.moved),
+    const Rates rates = rates_of(way, answer.terms, answer.cluster());
+    table.add({way.name, format_time(way.step), rate_cell(rates.samples_per_second),
+               rate_cell(rates.tokens_per_second), percent_cell(rates.utilisation),
+               money_cell(rates.cost_per_step), format_bytes(way.moved),
                format_bytes(way.largest_peak()), way.fits ? "yes" : "no"});
   };
   add(answer.chosen);
@@ -113,15 +124,15 @@ std::string to_text(const PartitionAnswer& answer) {
 }
 
 std::string to_json(const PartitionAnswer& answer) {
-  Json json = json_of(answer.chosen, answer.cluster());
+  Json json = json_of(answer.chosen, answer);
   json["method"] = answer.method;
   json["workers"] = answer.workers().count();
   json["factors"] = answer.workers().factors();
   for (const WayToRun& way : answer.others) {
-    json["compared"].push_back(json_of(way, answer.cluster()));
+    json["compared"].push_back(json_of(way, answer));
   }
-  if (answer.one_device) json["one_device"] = json_of(*answer.one_device, answer.cluster());
-  json["placement"] = json_of(answer.placed, answer.cluster());
+  if (answer.one_device) json["one_device"] = json_of(*answer.one_device, answer);
+  json["placement"] = json_of(answer.placed, answer);
   json["verdict"] = verdict(answer);
   return json.dump(1) + "\n";
 }

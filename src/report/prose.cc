@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/split.h"
+#include "base/units.h"
+
 namespace emplace {
 namespace {
 
@@ -20,6 +23,15 @@ bool breakable(const std::string& text, std::size_t at) {
 std::string join_words(const std::vector<std::string>& items) {
   if (items.size() < 2) return items.empty() ? "" : items[0];
   return fmt::format("{} and {}", fmt::join(items.begin(), items.end() - 1, ", "), items.back());
+}
+
+std::string count_of(std::int64_t number, const std::string& thing) {
+  return fmt::format("{} {}{}", format_count(number), thing, number == 1 ? "" : "s");
+}
+
+std::string unwrapped(const std::string& lines) {
+  std::vector<std::string_view> parts = split(trim(lines), '\n');
+  return fmt::format("{}", fmt::join(parts, " "));
 }
 
 std::string wrapped(const std::string& text) {

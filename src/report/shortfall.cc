@@ -10,6 +10,8 @@
 
 #include "report/explanation.h"
 #include "report/prose.h"
+#include "run/portfolio.h"
+#include "run/single_device.h"
 
 namespace emplace {
 namespace {
@@ -41,7 +43,37 @@ std::string advise_on_count(const Assessment& assessment) {
   return text;
 }
 
+// Quick placements, and one device.
+std::vector<Solution> quick_tries(const SubsetProblems& problems) {
+  std::vector<Solution> tries;
+  for (const RunResult& split : quick_splits(problems.whole(), problems.objective())) {
+    tries.push_back({split.result.placement, split.result.schedule, split.evaluation,
+                     split.run.placer.to_string()});
+  }
+  Evaluator evaluator(problems.whole(), problems.objective());
+  if (const auto one = try_single_devices(evaluator).fastest) {
+    const Problem& problem = problems.whole()->problem();
+    tries.push_back({Placement(problem.num_ops(), one->device), {}, one->value,
+                     fmt::format("everything on {}", problem.cluster().device(one->device).name)});
+  }
+  return tries;
+}
+
 }  // namespace
+
+std::string describe_hopeless(const SubsetProblems& problems, bool could_recompute) {
+  const std::vector<Solution> tries = quick_tries(problems);
+  if (tries.empty()) return {};
+  const Solution& nearest =
+      *std::min_element(tries.begin(), tries.end(),
+                        [](const Solution& a, const Solution& b) { return a.value < b.value; });
+  const Assessor assessor(problems.whole(), problems.objective(), {.step = 1, .reason = {}},
+                          StepTerms{});
+  const Assessment assessment = assessor.assess(nearest.placement, nearest.schedule);
+  const Explanation explanation = explain(assessment, {}, could_recompute);
+  return wrapped(fmt::format("of a few quick placements, this is nearest: {}", nearest.origin)) +
+         describe_shortfall(assessment) + advise_on_shortfall(explanation, assessment);
+}
 
 std::string describe_shortfall(const Assessment& assessment) {
   std::string text;
@@ -87,7 +119,7 @@ std::string advise_on_shortfall(const Explanation& explanation, const Assessment
          wrapped(fmt::format(
              "what is short is room for tensors, not parameters: a smaller batch{} would help",
              explanation.could_recompute
-                 ? ", or recomputing activations, which trades time for memory,"
+                 ? ", or recomputing activations (--recompute), which trades time for memory,"
                  : ""));
 }
 

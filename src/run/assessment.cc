@@ -6,6 +6,7 @@
 #include "base/check.h"
 
 #include "bound/lower_bound.h"
+#include "run/subset_problem.h"
 
 namespace emplace {
 
@@ -29,12 +30,24 @@ Nanoseconds Assessment::busy(DeviceId device) const {
   return throughput ? throughput->device_loads[device] : timeline.devices[device].busy;
 }
 
+double Assessment::fullest_memory() const {
+  double fullest = 0;
+  for (DeviceId device = 0; device < problem().num_devices(); ++device) {
+    const Bytes capacity = problem().cluster().device(device).memory;
+    if (capacity == kUnlimited || used(device) == 0) continue;
+    fullest = std::max(fullest, static_cast<double>(used(device)) / static_cast<double>(capacity));
+  }
+  return fullest;
+}
+
 Assessor::Assessor(std::shared_ptr<const Simulator> simulator, const Objective& objective,
-                   LowerBound bound)
+                   LowerBound bound, std::optional<StepTerms> terms)
     : simulator_(std::move(simulator)),
       objective_(objective),
       bound_of_fitting_(bound.step > 0 ? std::move(bound)
-                                       : lower_bound(simulator_->problem(), objective)) {}
+                                       : lower_bound(simulator_->problem(), objective)),
+      terms_(terms ? std::move(*terms)
+                   : StepTerms{.work = work_of(simulator_->problem().graph())}) {}
 
 Assessment Assessor::assess(Placement placement, Schedule schedule) const {
   Assessment result{simulator_, objective_, std::move(placement), std::move(schedule), {}, {}};
@@ -53,6 +66,8 @@ Assessment Assessor::assess(Placement placement, Schedule schedule) const {
                          [&](const StreamPeriod&) { return period_lower_bound(result.problem()); });
   }
   EMPLACE_CHECK(result.bound.step <= result.time());
+  result.rates = rates_of(terms_, result.problem().cluster(),
+                          used_devices(result.problem(), result.placement), result.time());
   return result;
 }
 

@@ -11,6 +11,8 @@
 #include "sim/throughput.h"
 #include "sim/timeline.h"
 
+#include "run/rates.h"
+
 namespace emplace {
 
 struct Assessment {
@@ -24,6 +26,7 @@ struct Assessment {
   // What the bound is about: how many devices may be used, 0: all; and that CPUs are not to be.
   int most_devices = 0;
   bool leaves_cpus_out = false;
+  Rates rates = {};  // of work, on the devices that it uses
 
   const Problem& problem() const { return simulator->problem(); }
   // Step time or period, whichever is the objective.
@@ -36,6 +39,8 @@ struct Assessment {
   bool fits() const;
   Bytes used(DeviceId device) const;
   Nanoseconds busy(DeviceId device) const;
+  // Of the device nearest to its limit, 0..1 and above.
+  double fullest_memory() const;
 };
 
 // Whether ops that take time are on a CPU that has accelerators beside it, whose kernels it also
@@ -45,9 +50,10 @@ bool uses_cpu(const Assessment& assessment);
 // Assesses placements of one problem; what they have in common is worked out once.
 class Assessor {
  public:
-  // `bound`, where there is one, is a bound of the time of every placement that fits.
+  // `bound`, where there is one, is a bound of the time of every placement that fits; `terms` say
+  // what a step is worth, what the graph says where there are none.
   Assessor(std::shared_ptr<const Simulator> simulator, const Objective& objective,
-           LowerBound bound = {});
+           LowerBound bound = {}, std::optional<StepTerms> terms = std::nullopt);
 
   Assessment assess(Placement placement, Schedule schedule) const;
 
@@ -55,6 +61,7 @@ class Assessor {
   std::shared_ptr<const Simulator> simulator_;
   Objective objective_;
   LowerBound bound_of_fitting_;
+  StepTerms terms_;
 };
 
 }  // namespace emplace

@@ -99,7 +99,23 @@ class PartitionFinder {
       answer_.others.push_back(way_of(other->key, outcome_of(plan)));
     }
     answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
+    answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
+  }
+
+  // The better of the methods that are quick; nothing where no op is described.
+  std::optional<WayToRun> quick() {
+    if (!any_described()) return std::nullopt;
+    std::optional<WayToRun> best;
+    for (const char* key : {"data-parallel", "tofu"}) {
+      // A method that has begun is not stopped.
+      const double limit = options_.budget.seconds.value_or(kPartitionSeconds) / 2;
+      if (cancelled() || options_.budget.elapsed_seconds() > limit) break;
+      const Plan plan = run(*all_partition_methods().make({key, {}}));
+      const WayToRun way = way_of(key, outcome_of(plan));
+      if (!best || std::pair(!way.fits, way.step) < std::pair(!best->fits, best->step)) best = way;
+    }
+    return best;
   }
 
  private:
@@ -108,6 +124,13 @@ class PartitionFinder {
   }
   bool cancelled() const {
     return options_.budget.cancelled != nullptr && options_.budget.cancelled->load();
+  }
+
+  bool any_described() const {
+    for (OpId op = 0; op < answer_.graph->num_ops(); ++op) {
+      if (!answer_.graph->is_source(op) && answer_.input->descriptions[op] != nullptr) return true;
+    }
+    return false;
   }
 
   Plan run(PartitionMethod& method) const {
@@ -158,6 +181,34 @@ class PartitionFinder {
 };
 
 }  // namespace
+
+std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
+                                        const Budget& budget) {
+  // A piece of each op for each worker is planned and simulated, in so many seconds.
+  constexpr double kSecondsPerPiece = 90e-6;
+  const double pieces = static_cast<double>(problem->num_ops()) * problem->num_devices();
+  const CompileOptions& compiled = problem->compile_options();
+  if (problem->num_devices() < 2 || !compiled.rules.empty() || compiled.fuse ||
+      !compiled.sources.empty() ||
+      pieces * kSecondsPerPiece > budget.seconds.value_or(kPartitionSeconds)) {
+    return std::nullopt;
+  }
+  try {
+    PartitionOptions options;
+    options.budget = budget.restarted();
+    return PartitionFinder(problem, options, {}).quick();
+  } catch (const Error&) {
+    return std::nullopt;  // not this model, or not on this cluster, which is no news here
+  }
+}
+
+Rates rates_of(const WayToRun& way, const StepTerms& terms, const Cluster& cluster) {
+  std::vector<DeviceId> used;
+  for (DeviceId id = 0; id < way.peaks.size(); ++id) {
+    if (way.peaks[id] > 0) used.push_back(id);
+  }
+  return rates_of(terms, cluster, used, way.step);
+}
 
 Bytes WayToRun::largest_peak() const {
   return *std::max_element(peaks.begin(), peaks.end());

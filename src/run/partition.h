@@ -14,6 +14,8 @@
 #include "tensor/evaluate.h"
 #include "tensor/topology.h"
 
+#include "run/rates.h"
+
 namespace emplace {
 
 // One way to run the model.
@@ -41,6 +43,7 @@ struct PartitionAnswer {
   std::string one_device_name;
   WayToRun placed;                     // whole ops, by `auto`
   std::vector<std::string> undivided;  // operators that every worker computes whole
+  StepTerms terms;                     // what a step is worth: what the graph says, unless set
 
   const Cluster& cluster() const { return whole->cluster(); }
   const Workers& workers() const { return on->workers; }
@@ -52,5 +55,14 @@ struct PartitionAnswer {
 PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
                                const PartitionOptions& options,
                                const std::function<void(const std::string&)>& on_phase = {});
+
+// What the quick methods (data-parallel, tofu) make of it, the better of them: a hint whether
+// dividing tensors is worth a search. Nothing where they cannot be divided, or where that would take
+// longer than the budget.
+std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
+                                        const Budget& budget);
+
+// On the devices that the way uses.
+Rates rates_of(const WayToRun& way, const StepTerms& terms, const Cluster& cluster);
 
 }  // namespace emplace

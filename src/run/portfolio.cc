@@ -255,7 +255,8 @@ void keep_best_orders(std::vector<RunResult>& results) {
 Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result) {
   const LowerBound proven = result.proven_bound();
   const LowerBound known = problems.bound();
-  return {problems.whole(), problems.objective(), proven.step > known.step ? proven : known};
+  return {problems.whole(), problems.objective(), proven.step > known.step ? proven : known,
+          problems.terms()};
 }
 
 Assessment assess(const Assessor& assessor, const SubsetProblems& problems,

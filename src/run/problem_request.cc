@@ -5,6 +5,7 @@
 #include "placer/scheduler.h"
 
 #include "io/file.h"
+#include "run/batch.h"
 #include "zoo/registry.h"
 
 namespace emplace {
@@ -66,6 +67,7 @@ bool ProblemRequest::could_recompute() const {
 }
 
 Model load_model(const ProblemRequest& request) {
+  if (request.batch) return load_model(with_batch(request));
   ReadOptions options;
   options.dims = request.dims;
   return load_model(request.model, request.training, std::move(options));
@@ -78,9 +80,26 @@ std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
   }
   auto machines = request.cluster.empty() ? read.cluster : read_cluster(request.cluster);
   if (!request.kinds.empty()) machines = with_kinds(*machines, request.kinds);
+  if (request.scale != ClusterScale{}) {
+    machines = std::make_shared<const Cluster>(scaled(*machines, request.scale));
+  }
   const CompileOptions compiling{
       .cost = request.cost, .fuse = request.fuse, .rules = request.rules};
-  return with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
+  auto problem =
+      with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
+  if (request.scale.changes_estimates() && problem->cost_origin(kAnalyticCosts).ops == 0) {
+    fail_option(
+        "{}: the times of all ops are measured, so this changes nothing; scale speed, or "
+        "have times estimated",
+        request.scale.to_string());
+  }
+  return problem;
+}
+
+StepTerms terms_of(const ProblemRequest& request, const Problem& problem) {
+  StepTerms terms{.work = work_of(request, problem.graph()), .prices = request.prices};
+  terms.prices.require_complete(problem.cluster());
+  return terms;
 }
 
 PlacementFile load_placement(const std::string& path, const Problem& problem,

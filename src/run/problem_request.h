@@ -2,11 +2,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "io/placement_file.h"
 #include "io/readers.h"
+#include "run/cluster_scale.h"
+#include "run/prices.h"
 #include "run/subset_problems.h"
 
 namespace emplace {
@@ -31,6 +34,9 @@ struct ProblemRequest {
   std::map<std::string, std::int64_t, std::less<>> dims = {};  // symbolic ONNX dimensions
   std::vector<DeviceRule> rules = {};
   TrainingRequest training = {};
+  std::optional<std::int64_t> batch = std::nullopt;  // samples of a step, where it can be set
+  ClusterScale scale = {};                           // of the cluster: what if
+  Prices prices = {};
 
   // Whether recomputation could still be asked for.
   bool could_recompute() const;
@@ -44,6 +50,10 @@ Model load_model(const ProblemRequest& request);
 
 // Throws an Error that names the file or setting that is wrong.
 std::shared_ptr<const Problem> load_problem(const ProblemRequest& request);
+
+// What its step is worth: samples and tokens where they are known (run/batch.h), FLOPs, prices.
+// Throws an Error when only some of the devices have a price.
+StepTerms terms_of(const ProblemRequest& request, const Problem& problem);
 
 // A placement file, in the order of ops that it gives, or in that of a scheduler: given (the file's
 // priorities), fifo, pct, msr; empty: given where the file has priorities, else fifo.

@@ -30,7 +30,8 @@ SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
                                std::vector<Solution> starts, CpuUse cpus)
     : whole_(std::make_shared<const Simulator>(problem)),
       objective_(objective),
-      most_devices_(most_devices) {
+      most_devices_(most_devices),
+      terms_{.work = work_of(problem->graph())} {
   problem->cluster().require_linked();
   value_starts(std::move(starts));
   std::optional<WithoutCpus> accelerators;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <emplace/search.h>
@@ -15,6 +16,7 @@
 #include "placer/context.h"
 
 #include "run/cpu_use.h"
+#include "run/rates.h"
 #include "run/subset_problem.h"
 
 namespace emplace {
@@ -47,6 +49,9 @@ class SubsetProblems {
   bool complete() const { return complete_; }
   // Such a bound, known before any search; 0: none.
   LowerBound bound() const;
+  // What a step is worth; what the graph says of it, unless set.
+  const StepTerms& terms() const { return terms_; }
+  void set_terms(StepTerms terms) { terms_ = std::move(terms); }
   // Why nothing fits, where that is proven before any search.
   const std::optional<std::string>& why_nothing_fits() const { return why_nothing_fits_; }
 
@@ -66,6 +71,7 @@ class SubsetProblems {
   std::vector<SubsetProblem> subsets_;
   bool complete_ = true;
   bool leaves_cpus_out_ = false;
+  StepTerms terms_;
   std::optional<std::string> why_nothing_fits_;
 };
 

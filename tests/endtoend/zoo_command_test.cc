@@ -67,17 +67,20 @@ TEST_F(ZooCommand, list_says_what_every_model_is) {
   EXPECT_THAT(table, HasSubstr("family:ptb"));
 }
 
-TEST_F(ZooCommand, show_says_options_and_source) {
-  const std::string text = run("zoo show zoo:resnet-50").out;
+TEST_F(ZooCommand, info_says_figures_options_and_source) {
+  const std::string text = run("info zoo:resnet-50").out;
   EXPECT_THAT(text, HasSubstr("He et al."));
-  EXPECT_THAT(text, HasSubstr("25,557,032 published"));
+  EXPECT_THAT(text, HasSubstr("25,557,032 parameters as published"));
+  EXPECT_THAT(text, HasSubstr("parameters   25,557,032 (97.5 MiB)"));
   EXPECT_THAT(text, HasSubstr("float32, float16, bfloat16"));
-  const Json family = Json::parse(run("zoo show family:ptb:seed=3 --json").out);
-  EXPECT_EQ(family["name"], "family:ptb");
+  EXPECT_THAT(text, HasSubstr("32 samples"));
+  const Json half = Json::parse(run("info zoo:resnet-50 --batch 16 --json").out);
+  EXPECT_EQ(half["samples"], 16);
+  EXPECT_EQ(half["published_parameters"], 25557032);
+  const Json family = Json::parse(run("info family:ptb:seed=3 --json").out);
   EXPECT_FALSE(family["options"].empty());
-  expect_refused("zoo show resnet50",
+  expect_refused("info zoo:resnet50",
                  "there is no zoo model 'resnet50' (did you mean 'resnet-50'?)");
-  expect_refused("zoo show ptb", "there is no zoo model 'ptb'");
 }
 
 TEST_F(ZooCommand, export_writes_the_graph_that_the_name_stands_for) {

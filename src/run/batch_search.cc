@@ -1,0 +1,76 @@
+#include "run/batch_search.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/options.h"
+
+#include "run/portfolio.h"
+#include "run/single_device.h"
+
+namespace emplace {
+
+std::optional<BatchRange> BatchRange::parse(const std::string& text) {
+  if (text == "max") return BatchRange{};
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) return std::nullopt;
+  const std::int64_t low = read_integer("batch, from", text.substr(0, dots), 1, kMost);
+  const std::int64_t high = read_integer("batch, to", text.substr(dots + 2), 1, kMost);
+  if (low > high) fail_option("batch {}: expected the smaller number first", text);
+  return BatchRange{low, high};
+}
+
+BatchSearch find_largest_batch(const BatchRange& range,
+                               const std::function<BatchProbe(std::int64_t batch)>& probe) {
+  BatchSearch search;
+  const auto fits = [&](std::int64_t batch) {
+    search.tried.push_back(probe(batch));
+    if (search.tried.back().fits) search.largest = batch;
+    return search.tried.back().fits;
+  };
+  std::int64_t batch = range.low;
+  while (fits(batch)) {
+    if (batch == range.high) return search;
+    batch = std::min(range.high, 2 * batch);
+  }
+  if (!search.largest) return search;
+  std::int64_t too_large = batch;
+  while (too_large - *search.largest > 1) {
+    const std::int64_t middle = *search.largest + (too_large - *search.largest) / 2;
+    if (!fits(middle)) too_large = middle;
+  }
+  return search;
+}
+
+const BatchProbe* BatchSearch::best() const {
+  for (const BatchProbe& probe : tried) {
+    if (largest && probe.batch == *largest) return &probe;
+  }
+  return nullptr;
+}
+
+BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const Budget& budget) {
+  if (problems.why_nothing_fits()) return {batch, false, "proven: " + *problems.why_nothing_fits()};
+  const Problem& problem = problems.whole()->problem();
+  Evaluator evaluator(problems.whole(), problems.objective());
+  if (const auto one = try_single_devices(evaluator).fitting) {
+    return {batch, true, fmt::format("on {} alone", problem.cluster().device(one->device).name),
+            Placement(problem.num_ops(), one->device)};
+  }
+  const auto fits_by = [&](const RunResult& found) {
+    return BatchProbe{batch, true, "placed by " + found.run.placer.to_string(),
+                      found.result.placement, found.result.schedule};
+  };
+  if (problems.most_devices() == 0) {
+    for (const RunResult& split : quick_splits(problems.whole(), problems.objective())) {
+      if (split.evaluation.fits()) return fits_by(split);
+    }
+  }
+  const PortfolioResult found =
+      Portfolio(problems, {.runs = make_runs("auto", "own"), .budget = budget.restarted()}).run();
+  if (found.best().evaluation.fits()) return fits_by(found.best());
+  return {batch, false, "no placement that fits was found"};
+}
+
+}  // namespace emplace

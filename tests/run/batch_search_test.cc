@@ -1,0 +1,154 @@
+#include "run/batch_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run/partition.h"
+#include "run/problem_request.h"
+#include "run/sensitivity.h"
+#include "support/error_text.h"
+#include "support/fork.h"
+
+namespace emplace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Up to `limit` fits.
+BatchSearch search_to(std::int64_t limit, const BatchRange& range = {}) {
+  return find_largest_batch(range, [&](std::int64_t batch) {
+    return BatchProbe{batch, batch <= limit, ""};
+  });
+}
+
+std::vector<std::int64_t> batches(const BatchSearch& search) {
+  std::vector<std::int64_t> tried;
+  for (const BatchProbe& probe : search.tried) tried.push_back(probe.batch);
+  return tried;
+}
+
+TEST(BatchSearch, doubles_and_then_halves_what_is_between) {
+  EXPECT_THAT(batches(search_to(5)), ElementsAre(1, 2, 4, 8, 6, 5));
+  for (std::int64_t limit = 1; limit < 70; ++limit) {
+    const BatchSearch search = search_to(limit);
+    EXPECT_EQ(search.largest, limit);
+    EXPECT_EQ(search.best()->batch, limit);
+  }
+}
+
+TEST(BatchSearch, stays_within_the_range) {
+  EXPECT_EQ(search_to(1000, {8, 100}).largest, 100);
+  EXPECT_THAT(batches(search_to(1000, {8, 20})), ElementsAre(8, 16, 20));
+  EXPECT_EQ(search_to(17, {8, 100}).largest, 17);
+  const BatchSearch none = search_to(7, {8, 100});
+  EXPECT_EQ(none.largest, std::nullopt);
+  EXPECT_EQ(none.best(), nullptr);
+  EXPECT_EQ(none.tried.size(), 1U);
+}
+
+TEST(BatchRange, is_max_or_two_numbers) {
+  EXPECT_EQ(BatchRange::parse("max")->low, 1);
+  EXPECT_EQ(BatchRange::parse("8..512")->low, 8);
+  EXPECT_EQ(BatchRange::parse("8..512")->high, 512);
+  EXPECT_FALSE(BatchRange::parse("64"));
+  EXPECT_THAT(error_text([] { BatchRange::parse("9..8"); }), HasSubstr("the smaller number first"));
+  EXPECT_THAT(error_text([] { BatchRange::parse("a..8"); }), HasSubstr("batch, from"));
+}
+
+TEST(BatchProbe, fits_on_one_device_or_split_or_not_at_all) {
+  Budget budget;
+  budget.evaluations = 50;
+  const auto probe = [&](int devices, Bytes memory) {
+    return probe_batch(
+        3, SubsetProblems(compile_timed(fork_graph(3000), gpu_cluster(devices, memory)), {}),
+        budget);
+  };
+  const BatchProbe one = probe(2, 20'000);
+  EXPECT_TRUE(one.fits);
+  EXPECT_EQ(one.batch, 3);
+  EXPECT_EQ(one.how, "on gpu0 alone");
+  EXPECT_THAT(one.placement, ElementsAre(0, 0, 0, 0));
+  const BatchProbe two = probe(2, 6500);
+  EXPECT_TRUE(two.fits);
+  EXPECT_THAT(two.how, HasSubstr("placed by "));
+  const BatchProbe none = probe(2, 2000);
+  EXPECT_FALSE(none.fits);
+  EXPECT_THAT(none.how, HasSubstr("proven: "));
+}
+
+// What a model needs, the search finds: one more does not fit.
+TEST(BatchProbe, finds_the_largest_batch_of_a_model) {
+  ProblemRequest request{.model = "zoo:alexnet", .cluster = "1xp100@3GiB"};
+  Budget budget;
+  budget.evaluations = 50;
+  const BatchSearch search = find_largest_batch({}, [&](std::int64_t batch) {
+    request.batch = batch;
+    return probe_batch(batch, SubsetProblems(load_problem(request), {}), budget);
+  });
+  ASSERT_TRUE(search.largest);
+  const auto peak = [&](std::int64_t batch) {
+    request.batch = batch;
+    const auto problem = load_problem(request);
+    return Simulator(problem).run(Placement(problem->num_ops(), 0), {}).devices[0].peak;
+  };
+  EXPECT_LE(peak(*search.largest), Bytes{3} << 30);
+  EXPECT_GT(peak(*search.largest + 1), Bytes{3} << 30);
+}
+
+Sensitivities of_fork(const Placement& placement, ClusterSpec cluster) {
+  const auto simulator = std::make_shared<const Simulator>(fork_on(std::move(cluster)));
+  Budget budget;
+  budget.evaluations = 200;
+  return sensitivities(Assessor(simulator, {}).assess(placement, {}), budget);
+}
+
+TEST(Sensitivities, say_what_each_resource_would_bring) {
+  const Sensitivities all = of_fork({0, 0, 1, 1}, gpu_cluster(2));
+  EXPECT_EQ(all.now.step, kForkOnTwo);
+  ASSERT_EQ(all.list.size(), 4U);
+  EXPECT_EQ(all.list[0].resource, "speed") << "times are measured";
+  EXPECT_EQ(all.list[0].value.step, 56'000) << "110 us of work in half the time, and a transfer";
+  EXPECT_EQ(all.list[1].resource, "bandwidth");
+  EXPECT_EQ(all.list[1].value.step, 110'500);
+  EXPECT_EQ(all.list[2].value.step, kForkOnTwo);
+}
+
+TEST(Sensitivities, do_not_take_a_better_search_for_better_hardware) {
+  const Sensitivities all = of_fork({0, 0, 0, 0}, gpu_cluster(2));
+  EXPECT_EQ(all.now.step, kForkOnTwo) << "which the searches find on the way";
+}
+
+TEST(Sensitivities, of_memory_may_make_it_fit) {
+  const Sensitivities all = of_fork({0, 0, 0, 0}, gpu_cluster(1, 2000));
+  EXPECT_FALSE(all.now.fits());
+  EXPECT_EQ(all.list[0].resource, "memory");
+  EXPECT_TRUE(all.list[0].value.fits());
+}
+
+TEST(QuickPartition, is_what_its_methods_make_of_the_model) {
+  const auto on = [](const std::string& cluster, const CompileOptions& options = {}) {
+    Budget budget;
+    budget.seconds = 5;
+    const ProblemRequest request{
+        .model = "zoo:stacked-rnn:layers=1,hidden=512,sequence=2,batch=256", .cluster = cluster};
+    const Model model = load_model(request);
+    return quick_partition(compile(model.graph, read_cluster(cluster), options), budget);
+  };
+  const auto two = on("2xa100-nvlink");
+  ASSERT_TRUE(two);
+  EXPECT_TRUE(two->fits);
+  EXPECT_GT(two->step, 0);
+  EXPECT_TRUE(two->name == "tofu" || two->name == "data-parallel");
+  EXPECT_FALSE(on("1xa100"));
+  EXPECT_FALSE(on("2xa100-nvlink", {.fuse = true})) << "for whole ops";
+}
+
+TEST(QuickPartition, is_nothing_where_no_op_is_described) {
+  Budget budget;
+  budget.seconds = 5;
+  EXPECT_FALSE(quick_partition(fork_on(gpu_cluster(2)), budget));
+}
+
+}  // namespace
+}  // namespace emplace
