@@ -75,5 +75,70 @@ TEST(Docs, readme_commands_work) {
   EXPECT_GE(commands, 6);
 }
 
+// A command of a tutorial, and what its output must have: each line one of its words.
+struct Step {
+  std::string command;
+  std::vector<std::string> expected;
+};
+
+// The shell blocks of a page. A here-document belongs to its command.
+std::vector<Step> steps_of(const std::string& page) {
+  std::vector<Step> steps;
+  std::istringstream lines(page);
+  bool shell = false;
+  bool inside = false;  // a here-document
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) {
+      shell = line == "```sh";
+    } else if (inside) {
+      steps.back().command += "\n" + line;
+      inside = line != "END";
+    } else if (shell && line.starts_with("#> ")) {
+      steps.back().expected.push_back(line.substr(3));
+    } else if (shell && !line.empty()) {
+      steps.push_back({line, {}});
+      inside = line.find("<<END") != std::string::npos;
+    }
+  }
+  return steps;
+}
+
+bool has_any(const std::string& text, const std::string& choices) {
+  std::istringstream words(choices);
+  for (std::string word; std::getline(words, word, '|');) {
+    if (text.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+class Tutorial : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Tutorial, works_from_start_to_end) {
+  const testing::TemporaryFolder folder;
+  folder.shell("mkdir bin && ln -s " EMPLACE_BINARY " bin/emplace");
+  const std::vector<Step> steps = steps_of(read(std::string("docs/tutorials/") + GetParam()));
+  const bool can_learn = !learned_placers().empty();
+  int commands = 0;
+  for (const Step& step : steps) {
+    if (!can_learn && (needs_to_learn(step.command) || has_any(step.command, "hdp|post|my.policy")))
+      continue;
+    const auto result = folder.shell("PATH=$PWD/bin:$PATH; " + step.command);
+    EXPECT_EQ(result.exit_code, 0) << step.command << "\n" << result.err;
+    for (const std::string& words : step.expected) {
+      EXPECT_TRUE(has_any(result.out, words)) << step.command << "\nprints no '" << words << "':\n"
+                                              << result.out;
+    }
+    ++commands;
+  }
+  EXPECT_GE(commands, 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, Tutorial,
+                         ::testing::Values("engineer.md", "researcher.md", "hardware.md"),
+                         [](const auto& page) {
+                           const std::string name = page.param;
+                           return name.substr(0, name.find('.'));
+                         });
+
 }  // namespace
 }  // namespace emplace
