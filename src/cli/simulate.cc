@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
+#include "report/placeto_report.h"
 
 namespace emplace::cli {
 namespace {
@@ -22,7 +23,8 @@ struct Arguments {
   ObjectiveArguments objective;
   std::string trace;
   std::string told;  // where the problem goes
-  int threads = 0;   // 0: as many as there are
+  std::string rules = "own";
+  int threads = 0;  // 0: as many as there are
   bool json = false;
 };
 
@@ -30,11 +32,17 @@ void simulate(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   const bool many = is_many(arguments.saved.path);
   if (many && !arguments.trace.empty()) fail_option("--trace is of one placement");
+  const bool as_placeto = arguments.rules == "placeto";
+  if (as_placeto && (many || !arguments.trace.empty())) {
+    fail_option("--rules placeto is of one placement, and has no timeline");
+  }
   const auto problem = load_problem(request);
   if (!arguments.told.empty()) {
     write_file(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
   }
-  const JsonHeader header{.format = many ? "emplace.simulations/1" : "emplace.answer/1",
+  const JsonHeader header{.format = many         ? "emplace.simulations/1"
+                                    : as_placeto ? "emplace.placeto/1"
+                                                 : "emplace.answer/1",
                           .model = request.model,
                           .problem = problem.get(),
                           .objective = arguments.objective.make()};
@@ -44,6 +52,11 @@ void simulate(const Arguments& arguments, Session& session) {
     return;
   }
   PlacementFile file = arguments.saved.load(*problem);
+  if (as_placeto) {
+    const PlacetoReport report = simulate_as_placeto(*problem, file.placement);
+    fmt::print("{}", arguments.json ? with_header(header, to_json(report)) : to_text(report));
+    return;
+  }
   const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make(),
                           {}, terms_of(request, *problem));
   const Assessment assessment =
@@ -75,6 +88,11 @@ void add_simulate(Command& root, Session& session) {
       .integer("--threads", arguments->threads, 1, 1024,
                "How many threads many placements may use. Default: all")
       .type("N");
+  command
+      .text("--rules", arguments->rules,
+            "own, or placeto: what the simulator on which Placeto was trained reports "
+            "(docs/simulator.md)")
+      .one_of({"own", "placeto"});
   add_json(command, arguments->json);
   command.footer(
       "A placement that does not fit is simulated all the same; the result says so.\n"
