@@ -1,7 +1,6 @@
 #include "stream/simulated.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -60,15 +59,33 @@ Round run_round(PlaceContext& context, const StreamModel& relaxed, double share,
   return round;
 }
 
-// Where to look next: nothing where there is no more to gain.
-std::optional<double> next_share(const Round& round, double share) {
-  if (!round.load.fits()) return share / 2;
-  const bool near =
-      static_cast<double>(round.value.step) <= kNearLoad * static_cast<double>(round.load.step);
-  if (!round.value.fits() || !near) return share * 2;
-  if (round.least) return std::nullopt;
-  return share / 2;
-}
+// How much of a step's memory to count next: more where memory kept the period above the load, less
+// where nothing fits by the estimate, or where less might allow a lower load.
+class NextHeld {
+ public:
+  explicit NextHeld(double first) : held_(first) {}
+
+  double held() const { return held_; }
+  // Whether there is more to gain.
+  bool learn(const Round& round) {
+    const bool near =
+        static_cast<double>(round.value.step) <= kNearLoad * static_cast<double>(round.load.step);
+    if (round.load.fits() && (!round.value.fits() || !near)) {
+      least_ = held_;
+      held_ = most_ > 0 ? (least_ + most_) / 2 : held_ * 2;
+      return held_ <= kMostHeld;
+    }
+    if (round.load.fits() && round.least) return false;
+    most_ = held_;
+    held_ = (least_ + most_) / 2;
+    return held_ >= kLeastHeld;
+  }
+
+ private:
+  double held_;
+  double least_ = 0;
+  double most_ = 0;  // 0: none was too much
+};
 
 }  // namespace
 
@@ -99,15 +116,13 @@ void offer_exactly(PlaceContext& context, Solution solution) {
 
 void solve_simulated_stream(PlaceContext& context, const Budget& budget, const Rng& rng) {
   const StreamModel relaxed = resident_model(context.problem());
-  double share = context.problem().num_devices();
+  NextHeld next(context.problem().num_devices());
   for (int i = 0; i < kEstimates; ++i) {
     if (context.incumbent().optimal() || budget.spent(context.evaluations())) return;
     const Budget own = budget_of_round(budget, context.evaluations(), kEstimates - i);
     const Round round =
-        run_round(context, relaxed, share, own, rng.split(static_cast<std::uint64_t>(i)));
-    const std::optional<double> next = next_share(round, share);
-    if (!next) return;
-    share = std::clamp(*next, kLeastHeld, kMostHeld);
+        run_round(context, relaxed, next.held(), own, rng.split(static_cast<std::uint64_t>(i)));
+    if (!next.learn(round)) return;
   }
 }
 

@@ -166,7 +166,8 @@ TEST(Dp, finds_the_least_period_of_all_consecutive_parts_where_it_says_so) {
     int several = 0;
     for (std::uint64_t i = 0; i < 600; ++i) {
       Rng rng = Rng(71).split(i);
-      const auto problem = random_problem(rng, {.max_ops = 2 + i % 7, .max_devices = 3});
+      const auto problem =
+          random_problem(rng, {.max_ops = 2 + i % 7, .max_devices = 3, .all_alive = true});
       PlaceContext context(problem, stream(overlap));
       const PlaceResult result = place("dp", context, 100);
       const Evaluation value = context.evaluator().evaluate(result.placement);
@@ -336,7 +337,8 @@ TEST(Ip, finds_and_proves_least_periods_of_random_streams) {
     Tally tally;
     for (std::uint64_t i = 0; i < 250; ++i) {
       Rng rng = Rng(91).split(i);
-      const auto problem = random_problem(rng, {.max_ops = 2 + i % 7, .max_devices = 3});
+      const auto problem =
+          random_problem(rng, {.max_ops = 2 + i % 7, .max_devices = 3, .all_alive = true});
       ASSERT_NO_FATAL_FAILURE(compare(problem, stream(overlap), 100'000, tally)) << i;
     }
     EXPECT_GT(tally.compared, 150);
@@ -413,7 +415,7 @@ TEST(AssignmentProgram, solves_for_some_items_while_the_others_stay) {
   int compared = 0;
   for (std::uint64_t i = 0; i < 200; ++i) {
     Rng rng = Rng(94).split(i);
-    const auto problem = random_problem(rng, {.max_ops = 9, .max_devices = 3});
+    const auto problem = random_problem(rng, {.max_ops = 9, .max_devices = 3, .all_alive = true});
     const Overlap overlap = i % 2 == 0 ? Overlap::kNone : Overlap::kFull;
     const StreamModel model(*problem, overlap);
     const StreamLevel level(model);

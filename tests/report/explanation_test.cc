@@ -99,6 +99,59 @@ TEST(Explanation, of_a_stream_is_its_largest_load) {
       << "devices pay";
 }
 
+TEST(Explanation, of_a_stream_says_how_many_steps_are_in_flight_and_for_how_long) {
+  const Assessment one = assess_fork({0, 0, 0, 0}, StreamPeriod{});
+  EXPECT_THAT(to_text(one),
+              HasSubstr("period    210.0 us per step of a stream, one after the other"));
+  const Json alone = Json::parse(to_json(one, nullptr, nullptr))["stream"];
+  EXPECT_EQ(alone, (Json{{"simulated", true},
+                         {"in_flight", 1},
+                         {"latency_ns", 210'000},
+                         {"load_ns", 210'000},
+                         {"memory_limited", false}}));
+  const Assessment two = assess_fork(kApart, StreamPeriod{});
+  ASSERT_GT(two.throughput->in_flight, 1);
+  EXPECT_THAT(to_text(two), HasSubstr(fmt::format("per step of a stream, {} in flight, each for ",
+                                                  two.throughput->in_flight)));
+  EXPECT_THAT(to_text(explain(two), two),
+              HasSubstr("with fewer than 2 steps in flight it would wait"));
+  const Json json = Json::parse(to_json(two, nullptr, nullptr));
+  EXPECT_EQ(json["stream"]["in_flight"], two.throughput->in_flight);
+  EXPECT_EQ(json["devices"][0]["peak_bytes"], two.throughput->memory[0]);
+  const Assessment loads = assess_fork(kApart, StreamPeriod{Overlap::kNone});
+  EXPECT_EQ(Json::parse(to_json(loads, nullptr, nullptr))["stream"], (Json{{"simulated", false}}));
+  EXPECT_THAT(to_text(explain(loads), loads), HasSubstr("counts as alive at once"));
+}
+
+// A trace shows the steps that overlap.
+TEST(AssessmentReport, traces_the_first_steps_of_a_stream) {
+  const Assessment two = assess_fork(kApart, StreamPeriod{});
+  const Json trace = Json::parse(trace_json(two));
+  std::set<int> steps;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") steps.insert(event["args"]["step"].get<int>());
+  }
+  EXPECT_EQ(steps.size(), 2U * static_cast<std::size_t>(two.throughput->in_flight));
+}
+
+TEST(Explanation, of_a_stream_of_training_steps_says_how_old_parameters_are) {
+  TimedGraph graph;
+  const TensorId weight = graph.parameter("weight");
+  const TensorId result = graph.op("forward", 100, {weight});
+  const TensorId gradient = graph.backward("backward", 100, {result});
+  graph.update("update", 10, {weight, gradient});
+  const auto problem = compile_timed(graph.build(), gpu_cluster(2));
+  const Assessor assessor(std::make_shared<const Simulator>(problem), StreamPeriod{});
+  const Assessment one = assessor.assess({0, 0, 0, 0}, {});
+  EXPECT_THAT(to_text(explain(one), one), HasSubstr("each begins with all updates made"));
+  const Assessment two = assessor.assess({0, 1, 0, 0}, {});
+  ASSERT_EQ(two.throughput->in_flight, 2);
+  const std::string text = to_text(explain(two), two);
+  EXPECT_THAT(text, HasSubstr("up to 1 update old"));
+  EXPECT_THAT(text, HasSubstr("micro-batches"));
+  EXPECT_EQ(Json::parse(to_json(two, nullptr, nullptr))["stream"]["updates_behind"], 1);
+}
+
 TEST(Explanation, as_json_is_the_object_of_the_format) {
   const Assessment apart = assess_fork(kApart);
   const Json json = to_json(explain(apart, {tried("heft", kApart, 111'000)}), apart);

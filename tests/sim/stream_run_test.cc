@@ -42,8 +42,8 @@ TEST(StreamRun, equals_the_reference_on_random_problems) {
       larger += found.peaks != alone.peaks ? 1 : 0;
     }
   }
-  EXPECT_GT(faster, 200);  // or steps in flight would make no difference
-  EXPECT_GT(larger, 200);
+  EXPECT_GT(faster, 150);  // or steps in flight would make no difference
+  EXPECT_GT(larger, 150);
 }
 
 // Nothing of the step before is left when the next enters but gaps and holds.
@@ -109,7 +109,7 @@ TEST(StreamRun, chosen_is_the_least_in_flight_that_fits_and_is_about_as_short_as
   int several = 0;
   for (std::uint64_t i = 0; i < 300; ++i) {
     Rng rng = Rng(33).split(i);
-    const auto problem = random_problem(rng, {.max_ops = 20});
+    const auto problem = random_problem(rng, {.max_ops = 20, .roomy = i % 4 != 0});
     const Placement placement = random_placement(*problem, rng);
     const ReadyOrder fifo;
     const StreamSimulator stream(*problem, placement, fifo);

@@ -115,7 +115,7 @@ TEST(StreamSolve, finds_the_optimum_of_small_random_problems_with_pins_and_missi
     Tally tally;
     for (std::uint64_t i = 0; i < 300; ++i) {
       Rng rng = Rng(82).split(i);
-      const auto problem = random_problem(rng, {.max_ops = 9, .max_devices = 4});
+      const auto problem = random_problem(rng, {.max_ops = 9, .max_devices = 4, .all_alive = true});
       if (problem->num_groups() > 7 || !has_linked_devices(*problem)) continue;
       ASSERT_NO_FATAL_FAILURE(compare(problem, overlap, tally)) << i;
     }
@@ -166,7 +166,7 @@ TEST(StreamSolve, counts_moves_and_pricing_rounds_within_the_budget) {
 TEST(StreamSolve, is_never_worse_than_its_starts) {
   for (std::uint64_t i = 0; i < 100; ++i) {
     Rng rng = Rng(86).split(i);
-    const auto problem = random_problem(rng, {.max_ops = 40});
+    const auto problem = random_problem(rng, {.max_ops = 40, .all_alive = true});
     if (!has_linked_devices(*problem)) continue;
     const Placement start = random_placement(*problem, rng);
     const Evaluation value = value_of_stream(*problem, start, Overlap::kFull).value();

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "graph/graph_builder.h"
+#include "graph/workload.h"
 
 #include "support/reference_simulator.h"
 
@@ -45,8 +46,11 @@ Bytes random_size(Rng& rng) {
 
 class GraphMaker {
  public:
-  GraphMaker(Rng& rng, const Cluster& cluster)
-      : rng_(rng), cluster_(cluster), builder_("random"), home_(pick_device()) {
+  GraphMaker(Rng& rng, const Cluster& cluster, bool all_alive)
+      : rng_(rng),
+        cluster_(cluster),
+        builder_("random", all_alive ? kDnnPartitioningSource : ""),
+        home_(pick_device()) {
     zero_bytes_ = rng_.chance(0.1);
     view_chance_ = choose(rng_, {0.0, 0.15, 0.5});
     after_chance_ = choose(rng_, {0.0, 0.1, 0.4});
@@ -162,7 +166,7 @@ LinkRule random_rule(Rng& rng) {
   return rule;
 }
 
-Cluster random_cluster(Rng& rng, std::uint64_t max_devices) {
+Cluster random_cluster(Rng& rng, const RandomLimits& limits) {
   ClusterSpec spec;
   spec.name = "random";
   for (const char* kind : kKinds) {
@@ -173,7 +177,7 @@ Cluster random_cluster(Rng& rng, std::uint64_t max_devices) {
     own.memory = 1'000'000;
     spec.kinds.push_back(own);
   }
-  const std::uint64_t num_devices = 1 + rng.below(max_devices);
+  const std::uint64_t num_devices = 1 + rng.below(limits.max_devices);
   const bool gaps = rng.chance(0.5);
   const auto pattern = [&]() -> std::string {
     if (rng.chance(0.3)) return "*";
@@ -185,6 +189,7 @@ Cluster random_cluster(Rng& rng, std::uint64_t max_devices) {
     device.name = fmt::format("gpu{}", i);
     device.kind = kKinds[rng.below(kKinds.size())];
     device.memory = choose<Bytes>(rng, {0, 1000, 3000, 10'000, kUnlimited});
+    if (limits.roomy) device.memory = kUnlimited;
     if (gaps) device.gap = choose<Nanoseconds>(rng, {0, 500, 1000, 5700});
     device.slowdown = choose<Decimal>(rng, {{1, 0}, {1, 0}, {1, 0}, {2, 0}, {15, -1}, {1, -3}});
     device.free_communication = rng.chance(0.2);
@@ -204,9 +209,10 @@ Cluster random_cluster(Rng& rng, std::uint64_t max_devices) {
 }  // namespace
 
 std::shared_ptr<const Problem> random_problem(Rng& rng, const RandomLimits& limits) {
-  auto cluster = std::make_shared<const Cluster>(random_cluster(rng, limits.max_devices));
+  auto cluster = std::make_shared<const Cluster>(random_cluster(rng, limits));
   const std::uint64_t num_ops = 1 + rng.below(limits.max_ops);
-  auto graph = std::make_shared<const Graph>(GraphMaker(rng, *cluster).make(num_ops));
+  auto graph =
+      std::make_shared<const Graph>(GraphMaker(rng, *cluster, limits.all_alive).make(num_ops));
   return compile(std::move(graph), std::move(cluster), CostMode::kMeasured);
 }
 

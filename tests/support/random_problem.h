@@ -19,6 +19,8 @@ namespace emplace {
 struct RandomLimits {
   std::uint64_t max_ops = 40;
   std::uint64_t max_devices = 5;
+  bool roomy = false;      // memory is unlimited
+  bool all_alive = false;  // by whose rule streams keep everything, as dnn-partitioning's do
 };
 
 // Every compute op has a measured time for every device.

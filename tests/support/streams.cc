@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 
+#include "graph/workload.h"
+
 #include "support/timed_graph.h"
 
 namespace emplace {
@@ -15,7 +17,7 @@ std::shared_ptr<const Problem> random_stream(Rng& rng, const StreamCase& one) {
   ClusterSpec spec = gpu_cluster(one.accelerators);
   spec.kinds.push_back(spec.kinds[0]);
   spec.kinds.back().name = "cpu";
-  GraphBuilder builder("stream");
+  GraphBuilder builder("stream", kDnnPartitioningSource);
   Bytes memory = 0;
   for (std::uint64_t i = 0; i < one.ops; ++i) {
     OpSpec op{.name = fmt::format("op{}", i), .type = "compute"};

@@ -22,7 +22,7 @@ struct StreamCase {
   std::uint64_t ops = 6;
 };
 
-// What the literature's workloads look like: a graph whose ops have different times on accelerators
+// What the literature's workloads look like, and by their rule: a graph whose ops have different times on accelerators
 // and on CPUs, which are slower, have all the memory and pay for no communication.
 std::shared_ptr<const Problem> random_stream(Rng& rng, const StreamCase& one);
 

@@ -211,7 +211,7 @@ class Best {
 
 PlaceResult place_stream(const Problem& problem, PlaceContext& context,
                          const StreamPeriod& objective, const std::vector<DeviceId>& devices,
-                         Splitting& splitting, Rng rng) {
+                         Splitting& splitting, const Budget& budget, Rng rng) {
   const bool simulated = stream_is_simulated(problem, objective.overlap);
   Best best(problem, context);
   bool optimal = false;
@@ -228,12 +228,15 @@ PlaceResult place_stream(const Problem& problem, PlaceContext& context,
                             value.step == split->load && !simulated);
     }
   };
-  // With a step in flight for every part; where that does not fit, with one.
+  // With a step in flight for every part, then for half of them, ...
   const StreamModel model = simulated
                                 ? estimated_model(context, static_cast<double>(devices.size()))
                                 : StreamModel(problem, objective.overlap);
   try_model(model);
-  if (simulated) try_model(estimated_model(context, 1));
+  for (std::size_t parts = devices.size() / 2; simulated && parts >= 1; parts /= 2) {
+    if (best.value() && budget.spent(context.evaluations())) break;
+    try_model(estimated_model(context, static_cast<double>(parts)));
+  }
   PlaceResult result;
   const bool best_fits = best.value() && best.value()->fits();
   if (!best_fits) {
@@ -315,7 +318,7 @@ PlaceResult Dp::place(PlaceContext& context, const Budget& budget, Rng rng) {
       },
       [&](const StreamPeriod& stream) {
         Splitting splitting = split_into(kMostStreamParts);
-        return place_stream(problem, context, stream, devices, splitting, rng.split(1));
+        return place_stream(problem, context, stream, devices, splitting, budget, rng.split(1));
       });
   if (devices.size() < problem.num_devices()) {
     result.notes.push_back(unlinked_note(problem, devices));

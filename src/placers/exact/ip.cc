@@ -136,6 +136,8 @@ std::vector<DeviceId> start_stream(const StreamModel& model, const StreamLevel& 
   return best;
 }
 
+constexpr const char* kSolved = "the integer program was solved to the end";
+
 std::string clusters_note(std::size_t clusters) {
   return fmt::format("{} clusters of ops were placed, so that nothing is proven of the model",
                      clusters);
@@ -177,7 +179,7 @@ std::vector<std::string> solve_loads(const StreamModel& model, PlaceContext& con
   context.evaluator().count(result.nodes);
   if (exact && bounds) {
     context.incumbent().raise({result.lower_bound, "integer program"});
-    if (result.finished) notes.push_back("the integer program was solved to the end");
+    if (result.finished) notes.emplace_back(kSolved);
   }
   return notes;
 }
@@ -195,6 +197,7 @@ std::vector<std::string> solve_stream(const Problem& problem, PlaceContext& cont
   start_stream(estimated, StreamLevel(estimated), context, rng);
   std::vector<std::string> notes =
       solve_loads(resident_model(problem), context, allowance, items, true, rng);
+  std::erase(notes, kSolved);  // which says nothing of what is held for a while
   if (context.incumbent().optimal() || allowance.spent()) return notes;
   solve_loads(estimated, context, allowance, items, false, rng);
   return notes;
@@ -326,7 +329,7 @@ std::vector<std::string> solve_step(const Problem& problem, PlaceContext& contex
   std::vector<std::string> notes;
   if (!exact) notes.push_back(clusters_note(solver.num_units()));
   const bool finished = solver.solve(start, true);
-  if (exact && finished) notes.push_back("the integer program was solved to the end");
+  if (exact && finished) notes.emplace_back(kSolved);
   // What ops hold for a while counts nothing so far. With an estimate of it more will fit.
   if (solver.overflowed() && !allowance.spent()) {
     const MemoryModel model(problem, context.evaluator());

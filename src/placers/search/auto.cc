@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "base/error.h"
+
 #include "placer/placer.h"
 
 #include "placers/local/frame.h"
@@ -29,6 +31,7 @@ constexpr double kPolishShareOfLarge = 0.05;
 constexpr GroupId kLarge = 10'000;
 // Of the budget for a stream, for its best single step.
 constexpr double kStepShare = 0.35;
+constexpr std::size_t kSplits = 2;  // that are simulated
 // At most, under an evaluation budget. The answer does not depend on it: where the bound ends the
 // search early, nothing better was to be found.
 constexpr double kBoundSeconds = 2;
@@ -66,7 +69,28 @@ class Auto final : public Placer {
     place_step(step, own, rng.split(0));
     context.evaluator().count(step.evaluations());
     offer_exactly(context, *step.incumbent().best());
-    if (worth_searching(context, budget)) solve_simulated_stream(context, budget, rng.split(1));
+    if (!worth_searching(context, budget)) return;
+    offer_splits(context, budget, rng.split(1));
+    if (worth_searching(context, budget)) solve_simulated_stream(context, budget, rng.split(2));
+  }
+
+  // Consecutive parts pass each step on once, so that it is in flight for as short as can be: good
+  // where memory holds few of them.
+  static void offer_splits(PlaceContext& context, const Budget& budget, const Rng& rng) {
+    const std::array<std::string, 3> splits{"expert", "metis", "dp"};
+    PlaceContext own(context.evaluator().simulator(), context.objective());
+    own.incumbent().raise(context.incumbent().bound());
+    Budget rest = budget;
+    if (rest.evaluations) *rest.evaluations -= context.evaluations();
+    std::vector<Solution> found;
+    try {
+      found = starts_of(splits, own, rest, rng);
+    } catch (const Error&) {
+      // Not on these devices, which is no news here.
+    }
+    context.evaluator().count(own.evaluations());
+    found.resize(std::min<std::size_t>(found.size(), kSplits));
+    for (Solution& split : found) offer_exactly(context, std::move(split));
   }
 
   void place_step(PlaceContext& context, const Budget& budget, const Rng& rng) const {
