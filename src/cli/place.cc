@@ -168,7 +168,7 @@ void place(const Arguments& arguments, Session& session) {
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
       to_text(answer), to_text(explanation, answer));
   if (answer.leaves_cpus_out) {
-    fmt::print("  CPUs take ops only where memory is short; --use-cpu lets them take any\n");
+    fmt::print("\nCPUs take ops only where memory is short; --use-cpu lets them take any.\n");
   }
   print_written(arguments);
 }

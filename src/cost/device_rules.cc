@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/text.h"
 
+#include "cluster/device_pattern.h"
 #include "graph/modules.h"
 
 namespace emplace {
@@ -58,8 +59,7 @@ std::vector<bool> matching_devices(const Cluster& cluster, const DeviceRule& rul
   for (const std::string& pattern : rule.devices) {
     bool any = false;
     for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
-      if (matches_pattern(pattern, cluster.device(device).name) ||
-          matches_pattern(pattern, cluster.device(device).kind)) {
+      if (names_device(pattern, cluster.device(device))) {
         matching[device] = any = true;
       }
     }

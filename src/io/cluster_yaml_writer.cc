@@ -12,6 +12,7 @@
 #include "base/check.h"
 
 #include "cluster/device_kinds.h"
+#include "cluster/machine_view.h"
 
 #include "io/cluster_yaml_kinds.h"
 
@@ -162,7 +163,7 @@ std::string kind_text(const DeviceKind& kind) {
 }
 
 std::string device_text(const Device& device) {
-  std::string text = fmt::format("  - {{name: {}, kind: {}, memory: {}", quoted(device.name),
+  std::string text = fmt::format("- {{name: {}, kind: {}, memory: {}", quoted(device.name),
                                  quoted(device.kind), size_text(device.memory));
   if (device.gap != 0) text += fmt::format(", gap_us: {}", microseconds_text(device.gap));
   if (device.slowdown != Decimal{1, 0}) {
@@ -174,12 +175,40 @@ std::string device_text(const Device& device) {
 
 std::string link_text(const LinkRule& rule) {
   std::string text =
-      fmt::format("  - {{from: {}, to: {}, bandwidth: {}, latency_us: {}", quoted(rule.from),
+      fmt::format("- {{from: {}, to: {}, bandwidth: {}, latency_us: {}", quoted(rule.from),
                   quoted(rule.to), bandwidth_text(rule.bandwidth), microseconds_text(rule.latency));
   if (rule.hold != 0) text += fmt::format(", hold_us: {}", microseconds_text(rule.hold));
   text += fmt::format(", channel: {}", quoted(rule.channel));
   if (rule.multicast) text += ", multicast: true";
   return text + "}\n";
+}
+
+template <class T, class Write>
+std::string list_text(const std::string& indent, const char* field, const std::vector<T>& items,
+                      Write write) {
+  if (items.empty()) return "";
+  std::string text = fmt::format("{}{}:\n", indent, field);
+  for (const T& item : items) text += indent + "  " + write(item);
+  return text;
+}
+
+std::string machine_text(const MachineGroup& group) {
+  std::string text = fmt::format("  - name: {}\n", quoted(group.machine.name));
+  if (group.count) text += fmt::format("    count: {}\n", *group.count);
+  if (group.start != 0) text += fmt::format("    start: {}\n", group.start);
+  return text + list_text("    ", "devices", group.machine.devices, device_text) +
+         list_text("    ", "links", group.machine.links, link_text);
+}
+
+std::string machines_text(const MachineView& view) {
+  if (view.groups.empty()) return "";
+  std::string text =
+      "\n# Devices are called machine.device. Links here are within a machine.\n"
+      "machines:\n";
+  for (const MachineGroup& group : view.groups) text += machine_text(group);
+  if (view.network.empty()) return text;
+  return text + "\n# Between machines; from and to are machines, and channels theirs.\n" +
+         list_text("", "network", view.network, link_text);
 }
 
 }  // namespace
@@ -197,19 +226,21 @@ std::string write_cluster_yaml(const ClusterSpec& spec) {
         "kinds:\n";
     for (const DeviceKind* kind : kinds) text += kind_text(*kind);
   }
+  const MachineView view = machine_view(spec);
+  text += machines_text(view);
+  if (!view.devices.empty()) {
+    text +=
+        "\n# Also: gap_us, slowdown (8: every op takes 8 times as long), free_communication,\n"
+        "# and count and start, for many alike.\n";
+    text += list_text("", "devices", view.devices, device_text);
+  }
+  if (view.links.empty()) return text;
   text +=
-      "\n# Also: gap_us, slowdown (8: every op takes 8 times as long), free_communication,\n"
-      "# and count and start, for many alike.\n"
-      "devices:\n";
-  for (const Device& device : spec.devices) text += device_text(device);
-  if (spec.links.empty()) return text;
-  text +=
-      "\n# Later rules win. from and to: devices, kinds, or patterns such as \"gpu*\", also several.\n"
+      "\n# Later rules win. from and to: devices, kinds, or patterns such as \"gpu*\", also "
+      "several.\n"
       "# channel: pair (each ordered pair its own), out (one per source), in (one per\n"
-      "# destination), or a name that pairs share.\n"
-      "links:\n";
-  for (const LinkRule& rule : spec.links) text += link_text(rule);
-  return text;
+      "# destination), or a name that pairs share.\n";
+  return text + list_text("", "links", view.links, link_text);
 }
 
 }  // namespace emplace

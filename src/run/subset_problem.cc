@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/text.h"
 
 #include "cluster/device_pattern.h"
 
@@ -14,13 +13,7 @@ namespace {
 DeviceRule rule_on(const DeviceRule& rule, const Cluster& cluster) {
   DeviceRule own = rule;
   std::erase_if(own.devices, [&](const std::string& pattern) {
-    for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
-      if (matches_pattern(pattern, cluster.device(device).name) ||
-          matches_pattern(pattern, cluster.device(device).kind)) {
-        return false;
-      }
-    }
-    return true;
+    return pattern_on(pattern, cluster.spec().devices).empty();
   });
   return own;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -17,6 +18,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string data(const std::string& name) {
   return read_file(
@@ -135,6 +137,8 @@ TEST(ClusterYaml, what_is_written_reads_back_equal) {
   specs.push_back(read_cluster_yaml(data("box.yaml")).spec());
   specs.push_back(read_cluster_yaml(data("box.json")).spec());
   specs.push_back(read_cluster_yaml(kMachines).spec());
+  specs.push_back(preset_cluster("2x(2x(4xl4)@40GB/s)@12.5GB/s"));
+  specs.push_back(preset_cluster("1x(8xh100-nvlink)+2x(4xl4+cpu)@100Gb/s"));
   for (const ClusterSpec& spec : specs) {
     const std::string text = write_cluster_yaml(spec);
     SCOPED_TRACE(text);
@@ -159,6 +163,29 @@ TEST(ClusterYaml, odd_names_and_numbers_survive_writing) {
                   {.name = "\xc3\xa9", .kind = "null", .memory = 999, .slowdown = {3, 9}}};
   spec.links = {{.from = "- a", .bandwidth = 1, .latency = 1, .hold = 999, .channel = "bus: 1"}};
   expect_equal(Cluster(spec), read_cluster_yaml(write_cluster_yaml(spec)));
+}
+
+TEST(ClusterYaml, writes_machines) {
+  const std::string text = write_cluster_yaml(preset_cluster("3x(2xp100)@100Gb/s"));
+  EXPECT_THAT(text, HasSubstr("  - name: m\n    count: 3\n    devices:\n"
+                              "      - {name: gpu0, kind: p100, memory: 16GiB}\n"));
+  EXPECT_THAT(text, HasSubstr("network:\n  - {from: \"*\", to: \"*\", bandwidth: 12.5GB/s, "
+                              "latency_us: 20, channel: out}\n"));
+  EXPECT_THAT(text, Not(HasSubstr("m0")));
+}
+
+// Rules in another order mean something else, so such a cluster is not written as machines.
+TEST(ClusterYaml, writes_as_it_is_what_only_looks_like_machines) {
+  ClusterSpec spec = preset_cluster("2x(2xp100)@1GB/s");
+  spec.devices.insert(spec.devices.begin(), {.name = "first", .kind = "t4", .memory = 1});
+  const std::string late = write_cluster_yaml(spec);
+  EXPECT_THAT(late, Not(HasSubstr("machines:")));
+  expect_equal(Cluster(spec), read_cluster_yaml(late));
+  spec = preset_cluster("2x(2xp100)@1GB/s");
+  std::reverse(spec.links.begin(), spec.links.end());
+  const std::string reversed = write_cluster_yaml(spec);
+  EXPECT_THAT(reversed, HasSubstr("links:\n  - {from: \"m1.*\""));
+  expect_equal(Cluster(spec), read_cluster_yaml(reversed));
 }
 
 TEST(ClusterYaml, writes_figures_as_people_do) {

@@ -246,7 +246,7 @@ TEST(Portfolio, uses_cpus_only_where_the_rest_was_too_small) {
   };
   const PortfolioResult single = run(problems, "single");
   EXPECT_TRUE(single.best().evaluation.fits());
-  EXPECT_EQ(on_cpu(single), 6);
+  EXPECT_EQ(on_cpu(single), 5);
   const PortfolioResult exact = run(problems, "ip");
   EXPECT_TRUE(exact.best().evaluation.fits());
   EXPECT_EQ(on_cpu(exact), 0);

@@ -140,7 +140,6 @@ TEST(SubsetProblems, choose_few_devices_among_the_accelerators) {
   EXPECT_THAT(two.list()[0].devices, ElementsAre(0, 1));
 }
 
-// Six ops that two devices hold only in the right pairing, which quick placers do not find.
 TEST(SubsetProblems, keep_cpus_for_the_last_where_nobody_knows) {
   const SubsetProblems problems(packing_problem(), {}, 0, {}, CpuUse::kIfNeeded);
   ASSERT_EQ(problems.list().size(), 2U);
