@@ -93,30 +93,36 @@ TEST_F(TrainCommand, goes_on_from_a_policy) {
   expect_refused(arguments + "--from text -o third", "text: not a policy");
 }
 
-// Of the same seed: the one is interrupted by its budget and resumed, the other is not.
+// Of the same seed: the one is ended by its budget before the last step and resumed, the other not.
 TEST_F(TrainCommand, a_resumed_training_writes_what_an_uninterrupted_one_does) {
   for (const std::string policy : {"gdp", "placeto"}) {
     const std::string arguments = " -c 2xp100 --policy " + policy +
                                   " --width 8 --layers 1 --imitate expert --imitation-steps 2 "
-                                  "--steps 4 --tasks-per-step 1 --graphs "
-                                  "family:ptb:sequence=2,seed=0..2 --seed 5 ";
+                                  "--steps 2 --tasks-per-step 1 --graphs "
+                                  "family:ptb:sequence=2,seed=0..1 --seed 5 --json ";
     const std::string whole = policy + ".whole";
-    done(arguments + "-o " + whole);
+    const Json done_at_once = Json::parse(done(arguments + "-o " + whole));
     const std::string files =
         " --checkpoint " + policy + ".state --curves " + policy + ".curves -o " + policy + ".part ";
-    const std::string evaluations = policy == "gdp" ? "50" : "150";
-    EXPECT_THAT(done(arguments + files + "--evaluations " + evaluations),
-                HasSubstr("stopped before the last step"));
+    const std::int64_t evaluations = done_at_once["evaluations"];
+    const Json first =
+        Json::parse(done(arguments + files + "--evaluations " + std::to_string(evaluations - 1)));
+    EXPECT_EQ(first["finished"], false);
+    EXPECT_EQ(first["steps"], 3);
     EXPECT_FALSE(folder_.read(whole) == folder_.read(policy + ".part"));
     expect_refused(arguments + files, "exists");
-    EXPECT_THAT(done(arguments + files + "--resume"), Not(HasSubstr("stopped")));
+    const Json second = Json::parse(done(arguments + files + "--resume"));
+    EXPECT_EQ(second["finished"], true);
+    EXPECT_EQ(second["evaluations"], evaluations);
+    EXPECT_EQ(second["relative_time"], done_at_once["relative_time"]);
     EXPECT_TRUE(folder_.read(whole) == folder_.read(policy + ".part")) << policy;
     const std::string curves = folder_.read(policy + ".curves/curves.csv");
-    EXPECT_EQ(std::count(curves.begin(), curves.end(), '\n'), 1 + 6) << curves;
-    EXPECT_THAT(curves, AllOf(HasSubstr("step,evaluations,seconds,phase"), HasSubstr("\n6,"),
+    EXPECT_EQ(std::count(curves.begin(), curves.end(), '\n'), 1 + 4) << curves;
+    EXPECT_THAT(curves, AllOf(HasSubstr("step,evaluations,seconds,phase"), HasSubstr("\n4,"),
                               HasSubstr("practice")));
   }
-  expect_refused(std::string(kSmall) + kGraphs + "--checkpoint gdp.state --resume -o other",
+  expect_refused(std::string(kSmall) +
+                     "--graphs family:ptb:sequence=2 --checkpoint gdp.state --resume -o other",
                  "gdp.state: is of another training");
 }
 

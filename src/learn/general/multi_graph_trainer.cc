@@ -360,7 +360,9 @@ class MultiGraphTrainer {
     }
     for (std::size_t i = 0; i < states_.size(); ++i) {
       states_[i].agent->load(StateReader(state.text(fmt::format("task{}", i)), state.file_name()));
-      states_[i].task.context->evaluator().count(evaluated[i]);
+      // What came before the first step was evaluated again.
+      PlaceContext& context = *states_[i].task.context;
+      context.evaluator().count(evaluated[i] - context.evaluations());
     }
   }
 

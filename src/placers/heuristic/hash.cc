@@ -35,8 +35,10 @@ class Hash final : public Placer {
 
 }  // namespace
 
-EMPLACE_PLACER(hash, Hash, .family = "heuristic",
-               .summary = "A random device with room for each group of ops: `random`, unless room runs short.",
-               .reference = "Mayer, Mayer, Laich 2017", .randomized = true)
+EMPLACE_PLACER(
+    hash, Hash, .family = "heuristic",
+    .summary =
+        "A random device with room for each group of ops; as `random` unless room runs short.",
+    .reference = "Mayer, Mayer, Laich 2017", .randomized = true)
 
 }  // namespace emplace

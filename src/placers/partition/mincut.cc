@@ -53,8 +53,9 @@ PlaceResult MinCut::place(PlaceContext& context, const Budget&, Rng rng) {
 
 }  // namespace
 
-EMPLACE_PLACER(mincut, MinCut, .family = "partition",
-               .summary = "Scotch over accelerators alone, links taken as equal: `scotch` where both hold.",
-               .reference = "Mirhoseini et al., ICML 2017", .randomized = true)
+EMPLACE_PLACER(
+    mincut, MinCut, .family = "partition",
+    .summary = "Scotch over accelerators alone, links taken as equal; as `scotch` where both hold.",
+    .reference = "Mirhoseini et al., ICML 2017", .randomized = true)
 
 }  // namespace emplace
