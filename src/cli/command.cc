@@ -7,6 +7,8 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
+#include "graph/precision.h"
+
 #include "cli/progress.h"
 #include "report/assessment_report.h"
 
@@ -29,6 +31,13 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
   command
       .text("--optimizer", request.optimizer,
             fmt::format("Of the training step: {}", fmt::join(optimizer_names(), ", ")))
+      .type("NAME");
+  command
+      .text(
+          "--precision", request.precision,
+          fmt::format("Of the model's floating tensors: {}; a training step in 16 bits has float32 "
+                      "masters of its weights, and casts as autocast makes them",
+                      fmt::join(precision_names(), ", ")))
       .type("NAME");
   command.flag("--colocate-gradients", request.colocate_gradients,
                "Keep gradient ops on the device of their forward op");
@@ -94,6 +103,13 @@ ProblemRequest ProblemArguments::make() const {
     made.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kForbid, rule));
   }
   return made;
+}
+
+std::shared_ptr<const Problem> load_noted_problem(const ProblemRequest& request) {
+  std::vector<std::string> notes;
+  auto problem = load_problem(request, &notes);
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  return problem;
 }
 
 void SavedPlacementArguments::add_to(Command command, bool required) {

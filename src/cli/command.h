@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "cli/command_line.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
-#include <emplace/search.h>
 
 namespace emplace::cli {
 
@@ -39,8 +40,8 @@ void add_select(Command& root, Session& session);
 void add_train(Command& root, Session& session);
 void add_zoo(Command& root, Session& session);
 
-// --training, --optimizer, --colocate-gradients, --recompute. `with_training`: --training itself is
-// not for commands that only take zoo models.
+// --training, --optimizer, --precision, --colocate-gradients, --recompute. `with_training`:
+// --training itself is not for commands that only take zoo models.
 void add_training_options(Command command, TrainingRequest& request, bool with_training = true);
 
 // MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid: what nearly every command
@@ -56,6 +57,9 @@ struct ProblemArguments {
   // Throws an Error that names the option.
   ProblemRequest make() const;
 };
+
+// The problem; what the model's user should know is printed.
+std::shared_ptr<const Problem> load_noted_problem(const ProblemRequest& request);
 
 // PLACEMENT and --scheduler.
 struct SavedPlacementArguments {
@@ -73,7 +77,8 @@ struct SubsetArguments {
   std::vector<std::string> starts;
 
   void add_to(Command command);
-  SubsetProblems make(const std::shared_ptr<const Problem>& problem, const Objective& objective) const;
+  SubsetProblems make(const std::shared_ptr<const Problem>& problem,
+                      const Objective& objective) const;
 };
 
 // --device, --curves; --checkpoint, --checkpoint-every, --resume.

@@ -25,7 +25,7 @@ struct Arguments {
 };
 
 void compare_placers(const Arguments& arguments, Session& session) {
-  const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
+  const std::shared_ptr<const Problem> problem = load_noted_problem(arguments.problem.make());
   const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
   if (refuse_hopeless(problems, false, session)) return;

@@ -58,7 +58,7 @@ PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem
 }
 
 void partition_model(const Arguments& arguments, Session& session) {
-  const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
+  const std::shared_ptr<const Problem> problem = load_noted_problem(arguments.problem.make());
   const auto paths = {arguments.output, arguments.graph, arguments.placement, arguments.trace};
   for (const std::string& path : paths) require_folder(path);
   PartitionOptions options = arguments.options;

@@ -65,7 +65,7 @@ Explanation explain_answer(const Assessment& answer, std::vector<RunResult> trie
 
 void place(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
-  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
   const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
   if (refuse_hopeless(problems, arguments.json, session)) return;

@@ -19,7 +19,7 @@ struct Arguments {
 
 void simulate(const Arguments& arguments) {
   const ProblemRequest request = arguments.problem.make();
-  const auto problem = load_problem(request);
+  const auto problem = load_noted_problem(request);
   PlacementFile file = arguments.saved.load(*problem);
   const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make());
   const Assessment assessment =

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kMicrosoft = "com.microsoft";
 
-constexpr CostRow kRows[] = {
+constexpr CostRow kCostRows[] = {
     {"", "Abs", CostRule::kPerOutput, 1},
     {"", "Acos", CostRule::kPerOutput, 8},
     {"", "Acosh", CostRule::kPerOutput, 8},
@@ -68,6 +68,7 @@ constexpr CostRow kRows[] = {
     {"", "Exp", CostRule::kPerOutput, 8},
     {"", "Expand", CostRule::kPerOutput},
     {"", "EyeLike", CostRule::kMetadata},
+    {"", "FlashAttention", CostRule::kFlashAttention},
     {"", "Flatten", CostRule::kView},
     {"", "Floor", CostRule::kPerOutput, 1},
     {"", "GRU", CostRule::kRecurrent, 3},
@@ -250,17 +251,18 @@ constexpr CostRow kRows[] = {
     {kMicrosoft, "TransposeMatMul", CostRule::kMatMul},
 };
 
-constexpr bool before(const CostRow& a, const CostRow& b) {
+constexpr bool before_by_domain(const CostRow& a, const CostRow& b) {
   return a.domain != b.domain ? a.domain < b.domain : a.type < b.type;
 }
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), before));
+static_assert(std::is_sorted(std::begin(kCostRows), std::end(kCostRows), before_by_domain));
 
 }  // namespace
 
 const CostRow* find_cost_row(std::string_view domain, std::string_view type) {
   const CostRow wanted{domain == "ai.onnx" ? "" : domain, type, CostRule::kView};
-  const auto* found = std::lower_bound(std::begin(kRows), std::end(kRows), wanted, before);
-  return found != std::end(kRows) && !before(wanted, *found) ? found : nullptr;
+  const auto* found =
+      std::lower_bound(std::begin(kCostRows), std::end(kCostRows), wanted, before_by_domain);
+  return found != std::end(kCostRows) && !before_by_domain(wanted, *found) ? found : nullptr;
 }
 
 }  // namespace emplace
