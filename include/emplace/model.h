@@ -35,6 +35,14 @@ struct TrainingOptions {
   std::vector<std::string> recompute = {};
 };
 
+// Of a model's floating tensors.
+enum class Precision {
+  kAsGiven,  // as the file, or the model of the zoo, has them
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+};
+
 struct ReadOptions {
   std::map<std::string, std::int64_t, std::less<>> dims = {};  // ONNX: symbolic dimensions
   // A file's forward graph becomes its training step; a zoo model is built with training=true.
@@ -43,11 +51,15 @@ struct ReadOptions {
   TrainingOptions training_options = {};
   // Its optimizer was chosen, and so replaces a zoo model's own.
   bool optimizer_chosen = false;
+  // A training step in 16 bits is mixed: products in 16 bits, normalisations and losses in float32,
+  // float32 masters of 16-bit weights. A forward pass is of that precision throughout.
+  Precision precision = Precision::kAsGiven;
 };
 
 struct Model {
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<const Cluster> cluster = nullptr;  // where the file brings one
+  std::vector<std::string> notes = {};               // what its user should know
 };
 
 // A file, by content, not by name: emplace.graph/1, ONNX, dnn-partitioning or PipeDream, each also

@@ -7,6 +7,8 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
+#include "graph/precision.h"
+
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "report/assessment_report.h"
@@ -46,6 +48,13 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
       .text("--optimizer", request.optimizer,
             fmt::format("Of the training step: {}", fmt::join(optimizer_names(), ", ")))
       .type("NAME");
+  command
+      .text(
+          "--precision", request.precision,
+          fmt::format("Of the model's floating tensors: {}; a training step in 16 bits has float32 "
+                      "masters of its weights, and casts as autocast makes them",
+                      fmt::join(precision_names(), ", ")))
+      .type("NAME");
   command.flag("--colocate-gradients", request.colocate_gradients,
                "Keep gradient ops on the device of their forward op");
   command
@@ -59,10 +68,9 @@ void ProblemArguments::add_to(Command command) {
   add_model(command, request.model);
   const std::string help = "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)";
   const Option cluster =
-      several_clusters
-          ? command.texts("-c,--cluster", clusters,
-                          help + "; give several to compare what is best on each")
-          : command.text("-c,--cluster", request.cluster, help);
+      several_clusters ? command.texts("-c,--cluster", clusters,
+                                       help + "; give several to compare what is best on each")
+                       : command.text("-c,--cluster", request.cluster, help);
   Option(cluster).type("CLUSTER");
   add_file(command, "--kinds", request.kinds,
            "Cluster file whose device kinds replace those of the same names, e.g. what "
@@ -120,6 +128,13 @@ ProblemRequest ProblemArguments::make() const {
   return made;
 }
 
+std::shared_ptr<const Problem> load_noted_problem(const ProblemRequest& request) {
+  std::vector<std::string> notes;
+  auto problem = load_problem(request, &notes);
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  return problem;
+}
+
 void SavedPlacementArguments::add_to(Command command, bool required) {
   Option file = command.text("placement,--placement", path, "Placement file").type("PLACEMENT");
   if (required) file.required();
@@ -154,8 +169,7 @@ void SubsetArguments::add_to(Command command) {
 }
 
 SubsetProblems SubsetArguments::make(const std::shared_ptr<const Problem>& problem,
-                                     const Objective& objective,
-                                     std::vector<Solution> more) const {
+                                     const Objective& objective, std::vector<Solution> more) const {
   std::vector<Solution> solutions = std::move(more);
   for (const std::string& path : starts) {
     PlacementFile file = SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
@@ -268,7 +282,8 @@ bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Ses
              problems.whole()->problem().graph().name(), *problems.why_nothing_fits());
   const std::string advice = describe_hopeless(problems, could_recompute);
   if (json != nullptr) {
-    fmt::print("{}", with_header(*json, why_nothing_fits_json(*problems.why_nothing_fits(), advice)));
+    fmt::print("{}",
+               with_header(*json, why_nothing_fits_json(*problems.why_nothing_fits(), advice)));
   } else if (!advice.empty()) {
     fmt::print("What is short\n{}", advice);
   }

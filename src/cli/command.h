@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "cli/command_line.h"
 #include "cli/what_if.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
-#include <emplace/search.h>
 
 namespace emplace::cli {
 
@@ -43,8 +44,8 @@ void add_select(Command& root, Session& session);
 void add_train(Command& root, Session& session);
 void add_zoo(Command& root, Session& session);
 
-// --training, --optimizer, --colocate-gradients, --recompute. `with_training`: --training itself is
-// not for commands that only take zoo models.
+// --training, --optimizer, --precision, --colocate-gradients, --recompute. `with_training`:
+// --training itself is not for commands that only take zoo models.
 void add_training_options(Command command, TrainingRequest& request, bool with_training = true);
 
 // MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid: what nearly every command
@@ -71,6 +72,9 @@ struct ModelArguments {
   void add_to(Command command);
   ProblemRequest make() const { return problem.make(); }
 };
+
+// The problem; what the model's user should know is printed.
+std::shared_ptr<const Problem> load_noted_problem(const ProblemRequest& request);
 
 // PLACEMENT and --scheduler.
 struct SavedPlacementArguments {

@@ -36,7 +36,7 @@ struct Arguments {
 // The best of the placers on the request's cluster.
 ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& request,
                            const Session& session) {
-  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
   const Objective objective = arguments.objective.make();
   SubsetProblems problems = arguments.subsets.make(problem, objective);
   problems.set_terms(terms_of(request, *problem));
@@ -89,7 +89,7 @@ void compare_clusters(const Arguments& arguments, Session& session) {
 
 void compare_placers(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
-  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
   SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   problems.set_terms(terms_of(request, *problem));
   for (const std::string& path : {arguments.output, arguments.trace, arguments.csv}) {

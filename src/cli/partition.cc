@@ -60,7 +60,7 @@ PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem
 
 void partition_model(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
-  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
   const StepTerms terms = terms_of(request, *problem);
   const auto paths = {arguments.output, arguments.graph, arguments.placement, arguments.trace};
   for (const std::string& path : paths) require_folder(path);

@@ -127,7 +127,7 @@ void place(const Arguments& arguments, Session& session) {
     }
     request.batch = fitting != nullptr ? fitting->batch : range->low;
   }
-  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
   SubsetProblems problems =
       arguments.subsets.make(problem, arguments.objective.make(), std::move(starts));
   problems.set_terms(terms_of(request, *problem));

@@ -36,7 +36,7 @@ void simulate(const Arguments& arguments, Session& session) {
   if (as_placeto && (many || !arguments.trace.empty())) {
     fail_option("--rules placeto is of one placement, and has no timeline");
   }
-  const auto problem = load_problem(request);
+  const auto problem = load_noted_problem(request);
   if (!arguments.told.empty()) {
     write_file(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
   }

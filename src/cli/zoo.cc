@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/units.h"
 
+#include "graph/precision.h"
+
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
@@ -138,6 +140,10 @@ std::string export_onnx(zoo::ModelRequest request, const TrainingRequest& traini
                 given.empty() ? "training=true" : given);
   }
   request.set("training", "false");
+  if (!training.precision.empty()) {
+    const DType dtype = precision_dtype(parse_precision(training.precision));
+    request.set("dtype", std::string(dtype_name(dtype)));
+  }
   return write_onnx(zoo::build_model(request));
 }
 

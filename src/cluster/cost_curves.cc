@@ -55,11 +55,12 @@ std::optional<OpClass> parse_op_class(std::string_view name) {
   return static_cast<OpClass>(found - kNames.begin());
 }
 
-const std::array<CurveField, 8>& curve_fields() {
-  static constexpr std::array<CurveField, 8> kFields{{
+const std::array<CurveField, 9>& curve_fields() {
+  static constexpr std::array<CurveField, 9> kFields{{
       {"launches", &CostCurve::launches, 0.1, 100},
       {"ramp_us", &CostCurve::ramp_us, 0, 1e6},
       {"compute", &CostCurve::compute, 1e-4, 1},
+      {"compute_16bit", &CostCurve::compute_16bit, 0, 1},
       {"bandwidth", &CostCurve::bandwidth, 1e-4, 1},
       {"half_depth", &CostCurve::half_depth, 0, 1e6},
       {"half_tiles", &CostCurve::half_tiles, 0, 1e6},
@@ -77,6 +78,7 @@ bool uses_field(OpClass op_class, double CostCurve::*field) {
   const bool product = op_class == OpClass::kMatMul || op_class == OpClass::kLinear ||
                        op_class == OpClass::kMatMulGrad || op_class == OpClass::kBatchedMatMul ||
                        op_class == OpClass::kAttention;
+  if (field == &CostCurve::compute_16bit) return op_class == OpClass::kAttention;
   if (field == &CostCurve::half_depth) return convolution;
   if (field == &CostCurve::half_tiles) {
     return convolution || (product && op_class != OpClass::kAttention);
@@ -104,8 +106,12 @@ CostCurves typical_curves() {
                        .half_tiles = 30,
                        .unaligned = 0.4};
   }
-  curves[OpClass::kAttention] = {
-      .launches = 2, .ramp_us = 8, .compute = 0.3, .bandwidth = 0.6, .unaligned = 0.8};
+  curves[OpClass::kAttention] = {.launches = 2,
+                                 .ramp_us = 8,
+                                 .compute = 0.3,
+                                 .compute_16bit = 0.3,
+                                 .bandwidth = 0.6,
+                                 .unaligned = 0.8};
   for (const OpClass convolution : {OpClass::kConvolution, OpClass::kConvolutionGrad,
                                     OpClass::kConvolution1d, OpClass::kConvolution1dGrad}) {
     curves[convolution] = {.launches = 2,

@@ -59,6 +59,7 @@ struct CostCurve {
   double launches = 1;        // what starting one op costs the host, in launch_us of the kind
   double ramp_us = 0;         // until the device is full and drained again, at any size
   double compute = 1;         // of the peak FLOP/s, reached by large kernels
+  double compute_16bit = 0;   // the same of 16-bit types, where their kernels differ; 0: compute
   double bandwidth = 1;       // of the memory bandwidth, likewise
   double half_depth = 0;      // products summed up, at which a convolution reaches half of it
   double half_tiles = 0;      // tiles of a product at which half of the device is busy
@@ -76,7 +77,7 @@ struct CurveField {
   double high;
 };
 
-const std::array<CurveField, 8>& curve_fields();
+const std::array<CurveField, 9>& curve_fields();
 
 // Whether the class's formula looks at the field at all.
 bool uses_field(OpClass op_class, double CostCurve::*field);

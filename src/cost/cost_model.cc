@@ -69,7 +69,9 @@ double curve_time_us(const OpWork& work, const CostCurve& curve, double peak, do
                      double launch_us) {
   double compute_us = 0;
   if (work.flops > 0 && peak > 0) {
-    compute_us = work.flops / (peak * curve.compute) * 1e6;
+    const bool narrow = work.dtype == DType::kFloat16 || work.dtype == DType::kBFloat16;
+    const double share = narrow && curve.compute_16bit > 0 ? curve.compute_16bit : curve.compute;
+    compute_us = work.flops / (peak * share) * 1e6;
     if (work.unaligned) compute_us /= curve.unaligned;
     if (work.tiles > 0) compute_us *= (work.tiles + curve.half_tiles) / work.tiles;
     if (work.depth > 0) compute_us *= (work.depth + curve.half_depth) / work.depth;

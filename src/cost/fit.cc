@@ -179,6 +179,8 @@ class Fit {
       if (of_class_[i].empty()) continue;
       const auto op_class = static_cast<OpClass>(i);
       for (const CurveField& field : curve_fields()) {
+        // Training captures are of float32, which says nothing of narrower types.
+        if (field.value == &CostCurve::compute_16bit) continue;
         if (!uses_field(op_class, field.value)) continue;
         double& value = kind_.curves[op_class].*field.value;
         const Range range = fit_range(field.value);

@@ -68,6 +68,11 @@ Integers all_axes_but(std::int64_t rank, std::initializer_list<std::int64_t> lef
 // [C] as [1, C, 1, ...].
 Tensor per_channel(const Tensor& values, std::int64_t rank);
 
+// Which elements of the shape are kept: chance, but always the same for an element of the whole
+// tensor, of which the op's may be a piece.
+Tensor dropout_mask(const Call& call, const Shape& shape, double ratio);
+// Without those elements, and scaled up by as much.
+Tensor masked(const Tensor& x, const Tensor& mask, double ratio);
 // The share of elements that a Dropout or BiasDropout drops.
 double dropout_ratio(const Call& call);
 

@@ -6,34 +6,6 @@
 namespace emplace::exec {
 namespace {
 
-// Which elements are kept: chance, but always the same for an element of the whole tensor, of which
-// this may be a piece.
-Tensor dropout_mask(const Call& call, double ratio) {
-  const Shape& shape = call.shape();
-  Integers begin = call.integers("region_begin");
-  Integers whole = call.integers("region_shape");
-  if (begin.empty()) begin.assign(shape.size(), 0);
-  if (whole.empty()) whole = shape;
-  Tensor numbers = torch::zeros({}, torch::kLong);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const Tensor along = torch::arange(begin.at(i), begin.at(i) + shape[i], torch::kLong);
-    numbers = numbers.unsqueeze(-1) * whole.at(i) + along;
-  }
-  numbers = numbers.reshape(shape).contiguous();
-  Tensor mask = torch::empty(shape, torch::kBool);
-  const auto* number = numbers.data_ptr<std::int64_t>();
-  auto* kept = mask.data_ptr<bool>();
-  for (std::int64_t i = 0; i < mask.numel(); ++i) {
-    const std::uint64_t chance = Rng(static_cast<std::uint64_t>(number[i])).next() % 1000;
-    kept[i] = static_cast<double>(chance) >= 1000 * ratio;
-  }
-  return mask;
-}
-
-Tensor masked(const Tensor& x, const Tensor& mask, double ratio) {
-  return ratio >= 1 ? torch::zeros_like(x) : x * mask.to(torch::kDouble) / (1 - ratio);
-}
-
 bool is_off(const Call& call) {
   const Tensor& last = call.inputs.back();
   return call.outputs.size() < 2 || (last.scalar_type() == torch::kBool && !last.item<bool>());
@@ -44,7 +16,7 @@ Tensors dropout(const Call& call) {
   const Tensor& x = call.in(0);
   if (is_off(call)) return {x, torch::ones_like(x, torch::kBool)};
   const double ratio = dropout_ratio(call);
-  const Tensor mask = dropout_mask(call, ratio);
+  const Tensor mask = dropout_mask(call, call.shape(), ratio);
   return {masked(x, mask, ratio), mask};
 }
 
@@ -83,6 +55,31 @@ Tensor eye(const Call& call) {
 }
 
 }  // namespace
+
+Tensor dropout_mask(const Call& call, const Shape& shape, double ratio) {
+  Integers begin = call.integers("region_begin");
+  Integers whole = call.integers("region_shape");
+  if (begin.empty()) begin.assign(shape.size(), 0);
+  if (whole.empty()) whole = shape;
+  Tensor numbers = torch::zeros({}, torch::kLong);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const Tensor along = torch::arange(begin.at(i), begin.at(i) + shape[i], torch::kLong);
+    numbers = numbers.unsqueeze(-1) * whole.at(i) + along;
+  }
+  numbers = numbers.reshape(shape).contiguous();
+  Tensor mask = torch::empty(shape, torch::kBool);
+  const auto* number = numbers.data_ptr<std::int64_t>();
+  auto* kept = mask.data_ptr<bool>();
+  for (std::int64_t i = 0; i < mask.numel(); ++i) {
+    const std::uint64_t chance = Rng(static_cast<std::uint64_t>(number[i])).next() % 1000;
+    kept[i] = static_cast<double>(chance) >= 1000 * ratio;
+  }
+  return mask;
+}
+
+Tensor masked(const Tensor& x, const Tensor& mask, double ratio) {
+  return ratio >= 1 ? torch::zeros_like(x) : x * mask.to(torch::kDouble) / (1 - ratio);
+}
 
 double dropout_ratio(const Call& call) {
   if (call.given("ratio")) return call.real("ratio", 0.5);

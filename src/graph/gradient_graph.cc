@@ -17,6 +17,7 @@
 #include "base/error.h"
 
 #include "graph/copy.h"
+#include "graph/precision.h"
 
 namespace emplace {
 namespace {
@@ -187,11 +188,17 @@ void GradientGraph::add_seed(TensorId tensor) {
                         .label = "seed"})[0]);
 }
 
+// 16 bits are too coarse to add small steps to: such a weight has a float32 master, to which its
+// state belongs, and is rounded from it (Micikevicius et al. 2018, "Mixed Precision Training").
 void GradientGraph::add_update(OpId parameter, Optimizer optimizer) {
-  const UpdateRule rule = update_rule(optimizer);
   const std::string name(forward_.op_name(parameter));
   for (const TensorId tensor : forward_.outputs(parameter)) {
     if (gradients_[tensor] == kNoTensor) continue;
+    const bool narrow = is_narrow(types_[tensor].dtype);
+    UpdateRule rule = update_rule(optimizer);
+    if (narrow) rule.state.emplace_back("master");
+    const TensorType state_type =
+        tensor_type(types_[tensor].shape, narrow ? DType::kFloat32 : types_[tensor].dtype);
     const std::string suffix =
         tensor == forward_.outputs(parameter)[0] ? "" : fmt::format("_{}", tensor);
     OpSpec update{.name = free_name(fmt::format("{}/update{}", name, suffix)),
@@ -206,7 +213,7 @@ void GradientGraph::add_update(OpId parameter, Optimizer optimizer) {
       if (update.colocate.empty()) update.colocate = free_colocation(update.name);
     }
     for (const std::string_view state : rule.state) {
-      update.inputs.push_back(new_tensor(types_[tensor]));
+      update.inputs.push_back(new_tensor(state_type));
       add_op({.name = free_name(fmt::format("{}/{}{}", name, state, suffix)),
               .type = "buffer",
               .outputs = {update.inputs.back()},
@@ -214,9 +221,11 @@ void GradientGraph::add_update(OpId parameter, Optimizer optimizer) {
               .module = update.module,
               .colocate = update.colocate});
     }
-    const auto written = static_cast<std::int64_t>(rule.state.size()) + 1;
-    update.bytes_moved =
-        saturating_add(moved_bytes(update), saturating_multiply(written, types_[tensor].bytes));
+    // All but the gradient is written again; the weight itself is not read where it has a master.
+    const auto states = static_cast<std::int64_t>(rule.state.size());
+    const Bytes written = saturating_multiply(states, state_type.bytes);
+    update.bytes_moved = saturating_add(moved_bytes(update), written);
+    if (!narrow) update.bytes_moved = saturating_add(*update.bytes_moved, types_[tensor].bytes);
     add_op(std::move(update));
   }
 }

@@ -68,6 +68,7 @@ constexpr CostRow kCostRows[] = {
     {"", "Exp", CostRule::kPerOutput, 8},
     {"", "Expand", CostRule::kPerOutput},
     {"", "EyeLike", CostRule::kMetadata},
+    {"", "FlashAttention", CostRule::kFlashAttention},
     {"", "Flatten", CostRule::kView},
     {"", "Floor", CostRule::kPerOutput, 1},
     {"", "GRU", CostRule::kRecurrent, 3},
@@ -250,18 +251,18 @@ constexpr CostRow kCostRows[] = {
     {kMicrosoft, "TransposeMatMul", CostRule::kMatMul},
 };
 
-constexpr bool cost_before(const CostRow& a, const CostRow& b) {
+constexpr bool before_by_domain(const CostRow& a, const CostRow& b) {
   return a.domain != b.domain ? a.domain < b.domain : a.type < b.type;
 }
-static_assert(std::is_sorted(std::begin(kCostRows), std::end(kCostRows), cost_before));
+static_assert(std::is_sorted(std::begin(kCostRows), std::end(kCostRows), before_by_domain));
 
 }  // namespace
 
 const CostRow* find_cost_row(std::string_view domain, std::string_view type) {
   const CostRow wanted{domain == "ai.onnx" ? "" : domain, type, CostRule::kView};
   const auto* found =
-      std::lower_bound(std::begin(kCostRows), std::end(kCostRows), wanted, cost_before);
-  return found != std::end(kCostRows) && !cost_before(wanted, *found) ? found : nullptr;
+      std::lower_bound(std::begin(kCostRows), std::end(kCostRows), wanted, before_by_domain);
+  return found != std::end(kCostRows) && !before_by_domain(wanted, *found) ? found : nullptr;
 }
 
 }  // namespace emplace

@@ -304,6 +304,36 @@ Flops group_attention_flops(const Call& call) {
   return saturating_add(product(4, keys, call.out_elements()), scores);
 }
 
+// Pairs of a query and a key that it sees: all, or those up to its own place, counted from the end,
+// and of these the last `window`.
+std::int64_t visible_pairs(std::int64_t queries, std::int64_t keys, bool causal,
+                           std::int64_t window) {
+  if (!causal) return product(queries, keys);
+  const std::int64_t most = window > 0 ? std::min(window, keys) : keys;
+  // Of the first n queries in a square of keys.
+  const auto first = [&](std::int64_t n) {
+    const std::int64_t growing = std::min(n, most);
+    const std::int64_t triangle =
+        growing % 2 == 0 ? product(growing / 2, growing + 1) : product(growing, (growing + 1) / 2);
+    return saturating_add(triangle, product(n - growing, most));
+  };
+  return first(keys) - first(std::max<std::int64_t>(keys - queries, 0));
+}
+
+// Queries [batch, heads, length, size], keys and values [batch, key heads, keys, size].
+Flops flash_attention_flops(const Call& call) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!call.has_rank(i, 4)) return std::nullopt;
+  }
+  const auto& q = call.shape(0);
+  const auto& k = call.shape(1);
+  const std::int64_t pairs = visible_pairs(q[2], k[2], call.attributes.integer("is_causal", 0) != 0,
+                                           call.attributes.integer("window", 0));
+  const std::int64_t each =
+      saturating_add(product(2, saturating_add(q[3], call.shape(2)[3])), kSoftmax);
+  return product(q[0], q[1], pairs, each);
+}
+
 Flops count_flops(const Call& call) {
   switch (call.row.rule) {
     case CostRule::kView:
@@ -349,6 +379,8 @@ Flops count_flops(const Call& call) {
       return fused_attention_flops(call);
     case CostRule::kGroupAttention:
       return group_attention_flops(call);
+    case CostRule::kFlashAttention:
+      return flash_attention_flops(call);
     case CostRule::kBody:
       return std::nullopt;
   }

@@ -42,6 +42,7 @@ enum class CostRule {
   kAttention,       // queries, keys and values are its first inputs
   kFusedAttention,  // projects its input to those first
   kGroupAttention,  // queries, keys and values, with a cache
+  kFlashAttention,  // by heads; only pairs that a causal mask and its window leave
   kBody,            // If, Loop, Scan: costed by their bodies
 };
 

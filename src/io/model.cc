@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include "cluster/presets.h"
+#include "graph/precision.h"
 
 #include "io/file.h"
 #include "io/model_formats.h"
@@ -31,6 +32,9 @@ Model build_zoo_model(const std::string& name, const ReadOptions& options) {
   if (options.optimizer_chosen) {
     request.set("optimizer", optimizer_name(options.training_options.optimizer));
   }
+  if (options.precision != Precision::kAsGiven) {
+    request.set("dtype", std::string(dtype_name(precision_dtype(options.precision))));
+  }
   return {std::make_shared<const Graph>(zoo::build_model(request, options.training_options)),
           nullptr};
 }
@@ -44,6 +48,10 @@ Model read_model(const std::string& path_or_name, const ReadOptions& options) {
     const std::string name =
         without_model_ending(std::filesystem::path(path_or_name).filename().string());
     Model model = recognise_model(content).read(content, options, name);
+    if (options.precision != Precision::kAsGiven) {
+      model.graph = std::make_shared<const Graph>(
+          with_precision(*model.graph, precision_dtype(options.precision), options.training));
+    }
     if (options.training) {
       model.graph =
           std::make_shared<const Graph>(training_step(*model.graph, options.training_options));

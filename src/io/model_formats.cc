@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include "io/onnx_training_notes.h"
+
 namespace emplace {
 namespace {
 
@@ -51,7 +53,9 @@ Model read_profile(const std::string& content, const ReadOptions&, const std::st
 
 Model read_onnx_model(const std::string& content, const ReadOptions& options,
                       const std::string& name) {
-  return model_of(read_onnx(content, options, name));
+  Model model = model_of(read_onnx(content, options, name));
+  if (options.training) model.notes = training_notes(*model.graph);
+  return model;
 }
 
 constexpr std::array<std::string_view, 1> kJsonEndings{".json"};

@@ -74,6 +74,116 @@ RMSNormalization <axis, axes, epsilon> (X, scale) => (Y) {
   Y = Mul (narrow, scale)
 })";
 
+// Statistics in float32, as in RMSNormalization. `grouped` is the shape [n, groups, rest], `axes`
+// those that the scale lacks.
+constexpr const char* kGroupNormalization = R"(
+GroupNormalization <num_groups, grouped, axes, epsilon> (X, scale, bias) => (Y) {
+  parts = Constant <value_ints : ints = @grouped> ()
+  apart = Reshape (X, parts)
+  wide = Cast <to = 1> (apart)
+  mean = ReduceMean <axes = [2], keepdims = 1> (wide)
+  rest = Sub (wide, mean)
+  square = Mul (rest, rest)
+  variance = ReduceMean <axes = [2], keepdims = 1> (square)
+  least = Constant <value_float : float = @epsilon> ()
+  sum = Add (variance, least)
+  root = Sqrt (sum)
+  normal = Div (rest, root)
+  narrow = CastLike (normal, X)
+  shape = Shape (X)
+  whole = Reshape (narrow, shape)
+  at = Constant <value_ints : ints = @axes> ()
+  each_scale = Unsqueeze (scale, at)
+  each_bias = Unsqueeze (bias, at)
+  scaled = Mul (whole, each_scale)
+  Y = Add (scaled, each_bias)
+})";
+
+// Fused attention in single operators: queries in groups of those that share a key, [batch, key
+// heads, group, length, size].
+#define EMPLACE_ATTENTION_SCORES \
+  R"(
+  groups = Shape <start = 0, end = 2> (K)
+  rest = Shape <start = 2> (Q)
+  any = Constant <value_ints = [-1]> ()
+  apart = Concat <axis = 0> (groups, any, rest)
+  q = Reshape (Q, apart)
+  second = Constant <value_ints = [2]> ()
+  k = Unsqueeze (K, second)
+  v = Unsqueeze (V, second)
+  turned = Transpose <perm = [0, 1, 2, 4, 3]> (k)
+  raw = MatMul (q, turned)
+  size = Shape <start = 3, end = 4> (Q)
+  real_size = Cast <to = 1> (size)
+  root = Sqrt (real_size)
+  root_like = CastLike (root, Q)
+  scores = Div (raw, root_like)
+)"
+// Of the keys up to a query's own place the last `window`.
+#define EMPLACE_ATTENTION_CAUSAL \
+  R"(
+  zero = Constant <value_int = 0> ()
+  one = Constant <value_int = 1> ()
+  first_axis = Constant <value_ints = [0]> ()
+  one_list = Constant <value_ints = [1]> ()
+  query_list = Shape <start = 2, end = 3> (Q)
+  key_list = Shape <start = 2, end = 3> (K)
+  queries = Squeeze (query_list, first_axis)
+  keys = Squeeze (key_list, first_axis)
+  rows = Range (zero, queries, one)
+  ahead = Sub (keys, queries)
+  last = Add (rows, ahead)
+  last_column = Unsqueeze (last, one_list)
+  columns = Range (zero, keys, one)
+  past = LessOrEqual (columns, last_column)
+  length = Constant <value_int : int = @window> ()
+  before = Sub (last_column, length)
+  inside = Greater (columns, before)
+  visible = And (past, inside)
+  never = Constant <value_float = -65504.0> ()
+  never_like = CastLike (never, Q)
+  masked = Where (visible, scores, never_like)
+)"
+#define EMPLACE_ATTENTION_END \
+  R"(
+  y = MatMul (weights, v)
+  head = Shape <start = 0, end = 3> (Q)
+  tail = Shape <start = 3> (V)
+  back = Concat <axis = 0> (head, tail)
+  Y = Reshape (y, back)
+})"
+
+constexpr const char* kFlashAttention = R"(
+FlashAttention (Q, K, V) => (Y) {)" EMPLACE_ATTENTION_SCORES R"(
+  weights = Softmax <axis = -1> (scores))" EMPLACE_ATTENTION_END;
+
+constexpr const char* kCausalAttention = R"(
+FlashAttentionCausal <window> (Q, K, V) => (Y) {)" EMPLACE_ATTENTION_SCORES EMPLACE_ATTENTION_CAUSAL
+                                         R"(
+  weights = Softmax <axis = -1> (masked))" EMPLACE_ATTENTION_END;
+
+// A sink is one more key, which is left out again.
+constexpr const char* kSinkAttention = R"(
+FlashAttentionSinks <window> (Q, K, V, sinks) => (Y) {)" EMPLACE_ATTENTION_SCORES
+    EMPLACE_ATTENTION_CAUSAL R"(
+  key_heads = Shape <start = 1, end = 2> (K)
+  by_head = Concat <axis = 0> (one_list, key_heads, any, one_list, one_list)
+  sink = Reshape (sinks, by_head)
+  most = Shape <start = 0, end = 4> (scores)
+  column_shape = Concat <axis = 0> (most, one_list)
+  column = Expand (sink, column_shape)
+  joined = Concat <axis = -1> (masked, column)
+  all = Softmax <axis = -1> (joined)
+  last_axis = Constant <value_ints = [4]> ()
+  weights = Slice (all, first_axis, key_list, last_axis))" EMPLACE_ATTENTION_END;
+
+#undef EMPLACE_ATTENTION_SCORES
+#undef EMPLACE_ATTENTION_CAUSAL
+#undef EMPLACE_ATTENTION_END
+
+// Longer than any sequence.
+constexpr std::int64_t kNoWindow = std::int64_t{1} << 40;
+
 struct Body {
   std::string_view name;  // of the function
   std::string_view type;  // of the operator that it stands for
@@ -81,7 +191,11 @@ struct Body {
   const char* text;
 };
 
-constexpr Body kBodies[] = {{"Gelu", "Gelu", 1, kGelu},
+constexpr Body kBodies[] = {{"FlashAttention", "FlashAttention", 3, kFlashAttention},
+                            {"FlashAttentionCausal", "FlashAttention", 3, kCausalAttention},
+                            {"FlashAttentionSinks", "FlashAttention", 4, kSinkAttention},
+                            {"GroupNormalization", "GroupNormalization", 3, kGroupNormalization},
+                            {"Gelu", "Gelu", 1, kGelu},
                             {"GeluTanh", "Gelu", 1, kGeluTanh},
                             {"RMSNormalization", "RMSNormalization", 2, kRmsNormalization},
                             {"Swish", "Swish", 1, kSwish}};
@@ -142,13 +256,43 @@ void add_norm_attributes(const Attributes& attributes, std::size_t rank, NodePro
       .set_f(static_cast<float>(attributes.real("epsilon", kEpsilon)));
 }
 
+void add_group_attributes(const Attributes& attributes, std::size_t rank, NodeProto& node) {
+  expect_attributes("GroupNormalization", attributes, {"num_groups", "epsilon"});
+  const std::int64_t groups = attributes.integer("num_groups", 1);
+  add_attribute(node, "num_groups", AttributeProto::INT).set_i(groups);
+  AttributeProto& grouped = add_attribute(node, "grouped", AttributeProto::INTS);
+  for (const std::int64_t dim : {std::int64_t{0}, groups, std::int64_t{-1}}) grouped.add_ints(dim);
+  AttributeProto& axes = add_attribute(node, "axes", AttributeProto::INTS);
+  for (std::size_t i = 1; i + 1 < rank; ++i) axes.add_ints(static_cast<std::int64_t>(i));
+  constexpr double kEpsilon = 1e-5;  // the operator's own default
+  add_attribute(node, "epsilon", AttributeProto::FLOAT)
+      .set_f(static_cast<float>(attributes.real("epsilon", kEpsilon)));
+}
+
+std::string_view attention_function(const Attributes& attributes, NodeProto& node) {
+  expect_attributes("FlashAttention", attributes, {"is_causal", "window"});
+  const bool causal = attributes.integer("is_causal", 0) != 0;
+  const bool sinks = node.input_size() > 3;
+  if (sinks && !causal) fail_input("inputs: the function for sinks is causal, and this is not");
+  if (!causal) return "FlashAttention";
+  const std::int64_t window = attributes.integer("window", 0);
+  add_attribute(node, "window", AttributeProto::INT).set_i(window > 0 ? window : kNoWindow);
+  return sinks ? "FlashAttentionSinks" : "FlashAttentionCausal";
+}
+
 void restore_attributes(std::string_view function, NodeProto& node) {
   if (function == "GeluTanh") {
     add_attribute(node, "approximate", AttributeProto::STRING).set_s("tanh");
   }
+  if (function == "FlashAttentionCausal" || function == "FlashAttentionSinks") {
+    add_attribute(node, "is_causal", AttributeProto::INT).set_i(1);
+  }
   auto& attributes = *node.mutable_attribute();
-  attributes.erase(std::remove_if(attributes.begin(), attributes.end(),
-                                  [](const auto& attribute) { return attribute.name() == "axes"; }),
+  const auto for_the_body = [](const AttributeProto& attribute) {
+    return attribute.name() == "axes" || attribute.name() == "grouped" ||
+           (attribute.name() == "window" && attribute.i() == kNoWindow);
+  };
+  attributes.erase(std::remove_if(attributes.begin(), attributes.end(), for_the_body),
                    attributes.end());
 }
 
@@ -166,6 +310,10 @@ void OnnxFunctions::call(std::string_view type, const Attributes& attributes, st
     name = gelu_function(attributes);
   } else if (type == "RMSNormalization") {
     add_norm_attributes(attributes, rank, node);
+  } else if (type == "GroupNormalization") {
+    add_group_attributes(attributes, rank, node);
+  } else if (type == "FlashAttention") {
+    name = attention_function(attributes, node);
   } else {
     expect_attributes(type, attributes, {});
   }

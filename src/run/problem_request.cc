@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 
+#include "graph/precision.h"
+
 #include "placer/scheduler.h"
 
 #include "io/file.h"
@@ -55,6 +57,7 @@ Model load_model(const std::string& model, const TrainingRequest& training, Read
   }
   options.training_options.colocate_gradients = training.colocate_gradients;
   options.training_options.recompute = training.recompute;
+  if (!training.precision.empty()) options.precision = parse_precision(training.precision);
   Model read = read_model(model, options);
   if (!given.empty() && !is_training_step(*read.graph)) {
     fail_option("{} is for a training step, and '{}' is a forward pass", given, model);
@@ -73,8 +76,10 @@ Model load_model(const ProblemRequest& request) {
   return load_model(request.model, request.training, std::move(options));
 }
 
-std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
+std::shared_ptr<const Problem> load_problem(const ProblemRequest& request,
+                                            std::vector<std::string>* notes) {
   const Model read = load_model(request);
+  if (notes != nullptr) *notes = read.notes;
   if (request.cluster.empty() && read.cluster == nullptr) {
     fail_option("the cluster is missing: expected a cluster file or a preset such as 4xp100");
   }

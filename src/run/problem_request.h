@@ -14,12 +14,13 @@
 
 namespace emplace {
 
-// How a model becomes a training step.
+// How a model becomes a training step, and in which precision it computes.
 struct TrainingRequest {
   bool training = false;  // turn a forward model into its training step
   std::string optimizer = {};
   bool colocate_gradients = false;
   std::vector<std::string> recompute = {};
+  std::string precision = {};  // of a forward pass, too; empty: the model's own
 
   // The first setting that only a training step has; empty when there is none.
   std::string first_given() const;
@@ -48,8 +49,10 @@ Model load_model(const std::string& model, const TrainingRequest& training,
 
 Model load_model(const ProblemRequest& request);
 
-// Throws an Error that names the file or setting that is wrong.
-std::shared_ptr<const Problem> load_problem(const ProblemRequest& request);
+// Throws an Error that names the file or setting that is wrong. What the model's user should know
+// goes into `notes`.
+std::shared_ptr<const Problem> load_problem(const ProblemRequest& request,
+                                            std::vector<std::string>* notes = nullptr);
 
 // What its step is worth: samples and tokens where they are known (run/batch.h), FLOPs, prices.
 // Throws an Error when only some of the devices have a price.

@@ -5,6 +5,7 @@
 // embedding as its decoder unless untied) needs no pooler, that of pre-training has both.
 #include "base/error.h"
 
+#include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
 #include "zoo/models.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double kBertEpsilon = 1e-12;
 
-struct Bert : StepOptions {
+struct Bert : AttentionStep {
   Bert() {
     batch = 24;
     optimizer = "adam";
@@ -34,7 +35,7 @@ struct Bert : StepOptions {
   std::int64_t inner() const { return intermediate > 0 ? intermediate : 4 * hidden; }
 
   static OptionSchema<Bert> schema() {
-    return step_schema<Bert>()
+    return attention_schema<Bert>()
         .integer("sequence", &Bert::sequence, 1, 1 << 20, "Tokens of an example.")
         .integer("layers", &Bert::layers, 1, 10'000, "Of the encoder.")
         .integer("hidden", &Bert::hidden, 1, 1 << 20, "Width of the model.")
@@ -87,7 +88,8 @@ Value self_attention(Net& net, const Value& x, const Bert& options) {
   const Value q = split_heads(net, linear(net, "query", x, options.hidden), options.heads);
   const Value k = split_heads(net, linear(net, "key", x, options.hidden), options.heads);
   const Value v = split_heads(net, linear(net, "value", x, options.hidden), options.heads);
-  return merge_heads(net, attend(net, q, k, v, {.dropout = options.dropout}));
+  return merge_heads(net,
+                     attend(net, q, k, v, {.dropout = options.dropout, .fused = options.fused()}));
 }
 
 Value layer(Net& net, const Value& x, const Bert& options) {

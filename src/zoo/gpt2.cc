@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
 #include "zoo/models.h"
@@ -12,7 +13,7 @@
 namespace emplace::zoo {
 namespace {
 
-struct Gpt2 : StepOptions {
+struct Gpt2 : AttentionStep {
   Gpt2() {
     batch = 8;
     optimizer = "adam";
@@ -31,7 +32,7 @@ struct Gpt2 : StepOptions {
   std::int64_t inner() const { return intermediate > 0 ? intermediate : 4 * hidden; }
 
   static OptionSchema<Gpt2> schema() {
-    return step_schema<Gpt2>()
+    return attention_schema<Gpt2>()
         .integer("sequence", &Gpt2::sequence, 2, 1 << 20, "Tokens of an example.")
         .integer("layers", &Gpt2::layers, 1, 10'000, "Of the decoder.")
         .integer("hidden", &Gpt2::hidden, 1, 1 << 20, "Width of the model.")
@@ -55,13 +56,17 @@ Value tanh_gelu(Net& net, const Value& x) {
   return mul(net, half, add(net, gate, net.scalar(1)));
 }
 
-Value attention(Net& net, const Value& x, const Value& mask, const Gpt2& options) {
+Value attention(Net& net, const Value& x, const std::optional<Value>& mask, const Gpt2& options) {
   const auto scope = net.scope("attn");
   const Values parts = split_evenly(net, linear(net, "c_attn", x, 3 * options.hidden), 3, -1);
   const Value q = split_heads(net, parts[0], options.heads);
   const Value k = split_heads(net, parts[1], options.heads);
   const Value v = split_heads(net, parts[2], options.heads);
-  const Value attended = attend(net, q, k, v, {.dropout = options.dropout, .mask = &mask});
+  const Value attended = attend(net, q, k, v,
+                                {.dropout = options.dropout,
+                                 .fused = options.fused(),
+                                 .mask = mask ? &*mask : nullptr,
+                                 .causal = true});
   const Value y = linear(net, "c_proj", merge_heads(net, attended), options.hidden);
   return dropout(net, y, options.dropout);
 }
@@ -89,7 +94,7 @@ void build(Net& net, const Gpt2& options) {
   const Value ids = net.input("input_ids", {options.batch, options.sequence}, DType::kInt64);
   const Value positions = net.input("position_ids", {1, options.sequence}, DType::kInt64);
   const Value labels = net.input("labels", {options.batch, options.sequence}, DType::kInt64);
-  const Value mask = causal_mask(net, options.sequence);
+  const auto mask = mask_unless(options.fused(), net, options.sequence);
   Value words;
   Value x;
   {

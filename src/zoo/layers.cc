@@ -1,8 +1,6 @@
 #include "zoo/layers.h"
 
-#include <cmath>
-
-#include "base/error.h"
+#include "graph/precision.h"
 
 namespace emplace::zoo {
 
@@ -45,6 +43,14 @@ Value batch_norm(Net& net, std::string_view name, const Value& x, double epsilon
                       net.buffer("running_var", {channels})};
   return net.add_one("BatchNormalization", inputs, tensor_type(x.shape, x.dtype),
                      {{"epsilon", epsilon}});
+}
+
+Value group_norm(Net& net, std::string_view name, const Value& x, std::int64_t groups,
+                 double epsilon) {
+  const auto scope = net.scope(name);
+  const Values inputs{x, net.parameter("weight", {x.dim(1)}), net.parameter("bias", {x.dim(1)})};
+  return net.add_one("GroupNormalization", inputs, tensor_type(x.shape, x.dtype),
+                     {{"num_groups", groups}, {"epsilon", epsilon}});
 }
 
 Value layer_norm(Net& net, std::string_view name, const Value& x, double epsilon) {
@@ -102,83 +108,9 @@ LstmState lstm_step(Net& net, const Value& x, const LstmState& state, const Lstm
   return {.hidden = mul(net, out, tanh(net, cell)), .cell = cell};
 }
 
-Value split_heads(Net& net, const Value& x, std::int64_t heads) {
-  if (x.last() % heads != 0) {
-    fail_option("module '{}': a width of {} is not divisible by {} heads", net.module(), x.last(),
-                heads);
-  }
-  const Value apart = reshape(net, x, {x.dim(0), x.dim(1), heads, x.last() / heads});
-  return transpose(net, apart, {0, 2, 1, 3});
-}
-
-Value merge_heads(Net& net, const Value& x) {
-  const Value together = transpose(net, x, {0, 2, 1, 3});
-  return reshape(net, together, {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
-}
-
-namespace {
-
-// Each key (or value) head for as many queries as there are to it.
-Value repeat_heads(Net& net, const Value& x, std::int64_t heads) {
-  if (x.dim(1) == heads) return x;
-  if (heads % x.dim(1) != 0) {
-    fail_option("module '{}': {} heads are not a multiple of {} key heads", net.module(), heads,
-                x.dim(1));
-  }
-  const Value apart = unsqueeze(net, x, 2);
-  const Value repeated =
-      expand(net, apart, {x.dim(0), x.dim(1), heads / x.dim(1), x.dim(2), x.dim(3)});
-  return reshape(net, repeated, {x.dim(0), heads, x.dim(2), x.dim(3)});
-}
-
-}  // namespace
-
-Value attend(Net& net, const Value& q, const Value& k, const Value& v,
-             const AttentionOptions& options) {
-  const Value keys = transpose(net, repeat_heads(net, k, q.dim(1)), {0, 1, 3, 2});
-  Value scores = scale(net, matmul(net, q, keys), 1 / std::sqrt(static_cast<double>(q.last())));
-  if (options.mask != nullptr) scores = add(net, scores, *options.mask);
-  const Value weights = dropout(net, softmax(net, scores), options.dropout);
-  return matmul(net, weights, repeat_heads(net, v, q.dim(1)));
-}
-
-Value causal_mask(Net& net, std::int64_t length, std::int64_t before) {
-  return net.input("causal_mask", {1, 1, length, before + length});
-}
-
-RotaryTables rotary_tables(Net& net, std::int64_t length, std::int64_t size) {
-  const auto scope = net.scope("rotary");
-  return {.cos = net.buffer("cos", {length, size}), .sin = net.buffer("sin", {length, size})};
-}
-
-Value rotate(Net& net, const Value& x, const RotaryTables& tables) {
-  if (x.last() % 2 != 0) {
-    fail_option(
-        "module '{}': heads of {} elements cannot be rotated in pairs; expected an even size",
-        net.module(), x.last());
-  }
-  const Values halves = split_evenly(net, x, 2, -1);
-  const Value turned = concat(net, {unary(net, "Neg", halves[1]), halves[0]}, -1);
-  const Value along = mul(net, x, tables.cos);
-  return add(net, along, mul(net, turned, tables.sin));
-}
-
-Value grouped_attention(Net& net, std::string_view name, const Value& x,
-                        const GroupedAttention& options) {
-  const auto scope = net.scope(name);
-  const std::int64_t hidden = x.last();
-  if (hidden % options.heads != 0) {
-    fail_option("module '{}': a width of {} is not divisible by {} heads", net.module(), hidden,
-                options.heads);
-  }
-  const std::int64_t key_width = hidden / options.heads * options.key_heads;
-  const Value q = split_heads(net, linear(net, "q_proj", x, hidden, false), options.heads);
-  const Value k = split_heads(net, linear(net, "k_proj", x, key_width, false), options.key_heads);
-  const Value v = split_heads(net, linear(net, "v_proj", x, key_width, false), options.key_heads);
-  const Value queries = rotate(net, q, options.positions);
-  const Value keys = rotate(net, k, options.positions);
-  const Value attended = attend(net, queries, keys, v, {.mask = &options.mask});
-  return linear(net, "o_proj", merge_heads(net, attended), hidden, false);
+Value cast(Net& net, const Value& x, DType dtype) {
+  if (x.dtype == dtype) return x;
+  return net.add_one("Cast", {x}, tensor_type(x.shape, dtype), {{"to", onnx_type_number(dtype)}});
 }
 
 Value classification_loss(Net& net, const Value& logits, const Value& labels) {

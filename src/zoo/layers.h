@@ -23,6 +23,9 @@ Value conv_layer(Net& net, std::string_view name, const Value& x, std::int64_t o
 // 2k + 1 wide, padded so that a stride of one keeps the size.
 ConvShape same(std::int64_t kernel, std::int64_t stride = 1, std::int64_t groups = 1);
 
+// Of [n, channels, ...]: groups of channels, each normalised by itself.
+Value group_norm(Net& net, std::string_view name, const Value& x, std::int64_t groups,
+                 double epsilon = 1e-5);
 Value batch_norm(Net& net, std::string_view name, const Value& x, double epsilon = 1e-5);
 // Over the last dimension.
 Value layer_norm(Net& net, std::string_view name, const Value& x, double epsilon = 1e-5);
@@ -53,41 +56,8 @@ struct LstmState {
 LstmWeights lstm_weights(Net& net, std::string_view name, std::int64_t in, std::int64_t hidden);
 LstmState lstm_step(Net& net, const Value& x, const LstmState& state, const LstmWeights& weights);
 
-// softmax(q k^T / sqrt(size) + mask) v, in single ops, on [n, heads, length, size]; keys and values
-// may have fewer heads, each then serves several queries.
-struct AttentionOptions {
-  double dropout = 0;           // of the probabilities
-  const Value* mask = nullptr;  // added to the scores
-};
-Value attend(Net& net, const Value& q, const Value& k, const Value& v,
-             const AttentionOptions& options = {});
-// [n, length, heads x size] to [n, heads, length, size], and back.
-Value split_heads(Net& net, const Value& x, std::int64_t heads);
-Value merge_heads(Net& net, const Value& x);
-
-// What is added to the scores so that no position sees a later one: one input for all layers. With
-// `before` further keys ahead of the first query, which all queries see.
-Value causal_mask(Net& net, std::int64_t length, std::int64_t before = 0);
-
-// Positions as rotations of pairs of elements (Su et al. 2021), the pairs being an element of each
-// half as Llama's are. The tables are [length, size].
-struct RotaryTables {
-  Value cos;
-  Value sin;
-};
-RotaryTables rotary_tables(Net& net, std::int64_t length, std::int64_t size);
-Value rotate(Net& net, const Value& x, const RotaryTables& tables);  // [n, heads, length, size]
-
-// Self-attention of x [n, length, hidden] in which several queries share a key and a value (Ainslie
-// et al. 2023; with as many key heads as heads it is the usual one), rotated, without biases.
-struct GroupedAttention {
-  std::int64_t heads = 1;
-  std::int64_t key_heads = 1;
-  RotaryTables positions = {};
-  Value mask = {};
-};
-Value grouped_attention(Net& net, std::string_view name, const Value& x,
-                        const GroupedAttention& options);
+// A change of element type; the value itself where it has that type.
+Value cast(Net& net, const Value& x, DType dtype);
 
 // The mean cross entropy of logits [..., classes] against integer labels [...].
 Value classification_loss(Net& net, const Value& logits, const Value& labels);

@@ -1,6 +1,8 @@
 // Llama (Touvron et al. 2023; Llama 3: Dubey et al. 2024): rotary positions, RMS normalisation
 // before the residual branches, gated feed-forward layers, no biases, no dropout, and from Llama 2
-// on queries that may share keys and values.
+// on queries that may share keys and values. Mistral (Jiang et al. 2023) is the same, with
+// attention that looks back no further than a window.
+#include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
 #include "zoo/models.h"
@@ -8,8 +10,9 @@
 namespace emplace::zoo {
 namespace {
 
-struct Llama : StepOptions {
+struct Llama : AttentionStep {
   Llama() {
+    attention = "fused";
     batch = 1;
     dtype = "float16";
     optimizer = "adam";
@@ -22,9 +25,10 @@ struct Llama : StepOptions {
   std::int64_t kv_heads = 32;
   std::int64_t intermediate = 11008;
   std::int64_t vocabulary = 32000;
+  std::int64_t window = 0;
 
   static OptionSchema<Llama> schema() {
-    return step_schema<Llama>()
+    return attention_schema<Llama>()
         .integer("sequence", &Llama::sequence, 1, 1 << 24, "Tokens of an example: the context.")
         .integer("layers", &Llama::layers, 1, 10'000, "Of the decoder.")
         .integer("hidden", &Llama::hidden, 1, 1 << 20, "Width of the model.")
@@ -33,7 +37,9 @@ struct Llama : StepOptions {
                  "Of keys and values; they divide the heads.")
         .integer("intermediate", &Llama::intermediate, 1, 1 << 24,
                  "Width inside of the feed-forward layers.")
-        .integer("vocabulary", &Llama::vocabulary, 1, 1 << 24, "Distinct tokens.");
+        .integer("vocabulary", &Llama::vocabulary, 1, 1 << 24, "Distinct tokens.")
+        .integer("window", &Llama::window, 0, 1 << 24,
+                 "Tokens that attention looks back over; 0: all.");
   }
 };
 
@@ -55,7 +61,8 @@ void build(Net& net, const Llama& options) {
         .heads = options.heads,
         .key_heads = options.kv_heads,
         .positions = rotary_tables(net, options.sequence, options.hidden / options.heads),
-        .mask = causal_mask(net, options.sequence)};
+        .mask = mask_unless(options.fused(), net, options.sequence),
+        .window = options.window};
     x = embedding(net, "embed_tokens", ids, options.vocabulary, options.hidden);
     for (std::int64_t i = 0; i < options.layers; ++i) {
       const auto at = net.scope("layers", i);
@@ -92,6 +99,22 @@ std::vector<ModelInfo> llama_models() {
                     .source = "Dubey et al. 2024; Hugging Face LlamaForCausalLM, Meta-Llama-3-8B",
                     .parameters = 8'030'261'248},
                    build, {{"kv_heads", "8"}, {"intermediate", "14336"}, {"vocabulary", "128256"}}),
+      model<Llama>({.name = "llama3-70b",
+                    .summary = "Llama 3 of 70 billion parameters, eight queries to a key.",
+                    .source = "Dubey et al. 2024; Hugging Face LlamaForCausalLM, Meta-Llama-3-70B",
+                    .parameters = 70'553'706'496},
+                   build,
+                   {{"layers", "80"},
+                    {"hidden", "8192"},
+                    {"heads", "64"},
+                    {"kv_heads", "8"},
+                    {"intermediate", "28672"},
+                    {"vocabulary", "128256"}}),
+      model<Llama>({.name = "mistral-7b",
+                    .summary = "Mistral of 7 billion parameters, with a window of 4096 tokens.",
+                    .source = "Jiang et al. 2023; Hugging Face MistralForCausalLM, Mistral-7B-v0.1",
+                    .parameters = 7'241'732'096},
+                   build, {{"kv_heads", "8"}, {"intermediate", "14336"}, {"window", "4096"}}),
   };
 }
 

@@ -1,5 +1,7 @@
 #include "zoo/model.h"
 
+#include "graph/precision.h"
+
 namespace emplace::zoo {
 
 NetOptions net_options(const StepOptions& options) {
@@ -9,6 +11,8 @@ NetOptions net_options(const StepOptions& options) {
 Graph finish(Net&& net, const StepOptions& options, TrainingOptions training) {
   Graph forward = std::move(net).build();
   if (!options.training) return forward;
+  const DType dtype = *parse_dtype(options.dtype);
+  if (is_narrow(dtype)) forward = with_precision(forward, dtype, true);
   training.optimizer = parse_optimizer(options.optimizer);
   return training_step(forward, training);
 }

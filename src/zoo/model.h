@@ -36,7 +36,7 @@ OptionSchema<Options> step_schema() {
   return OptionSchema<Options>{}
       .integer("batch", &Options::batch, 1, 1 << 20, "Examples in a step.")
       .choice("dtype", &Options::dtype, {"float32", "float16", "bfloat16"},
-              "Of parameters and activations.")
+              "Of parameters and activations; training in 16 bits is mixed (docs/training.md).")
       .flag("training", &Options::training, "Forward, backward and update, or forward alone.")
       .choice("optimizer", &Options::optimizer, optimizer_names(),
               "Decides what state each parameter has.");

@@ -28,8 +28,12 @@ std::vector<ModelInfo> transformer_models();
 std::vector<ModelInfo> transformer_xl_models();
 std::vector<ModelInfo> bert_models();
 std::vector<ModelInfo> gpt2_models();
-std::vector<ModelInfo> llama_models();
+std::vector<ModelInfo> llama_models();  // with mistral
 std::vector<ModelInfo> mixture_of_experts_models();
+std::vector<ModelInfo> gpt_oss_models();
+std::vector<ModelInfo> deepseek_models();
+std::vector<ModelInfo> whisper_models();
+std::vector<ModelInfo> sdxl_models();
 std::vector<ModelInfo> t5_models();
 std::vector<ModelInfo> vit_models();
 

@@ -20,23 +20,29 @@ constexpr std::string_view kFamily = "family:";
 constexpr std::pair<std::string_view, std::string_view> kShortNames[] = {
     {"bert", "bert-base"},
     {"cifar-10", "cifar-10-cnn"},
+    {"deepseek", "deepseek-v3"},
     {"densenet", "densenet-121"},
     {"gnmt", "gnmt-4"},
     {"gpt-2", "gpt2-small"},
+    {"gpt-oss", "gpt-oss-20b"},
     {"gpt2", "gpt2-small"},
     {"inception", "inception-v3"},
     {"llama", "llama-7b"},
+    {"llama3", "llama3-8b"},
+    {"mistral", "mistral-7b"},
     {"mixtral", "mixtral-8x7b"},
     {"mixture-of-experts", "mixtral-8x7b"},
     {"moe", "mixtral-8x7b"},
     {"nasnet", "nasnet-a-mobile"},
     {"nasnet-a", "nasnet-a-mobile"},
     {"resnet", "resnet-50"},
+    {"sdxl", "sdxl-unet"},
     {"t5", "t5-small"},
     {"transformer", "transformer-base"},
     {"transformer-xl", "transformer-xl-8"},
     {"vgg", "vgg-16"},
-    {"vit", "vit-b-16"}};
+    {"vit", "vit-b-16"},
+    {"whisper", "whisper-large"}};
 
 using Group = std::vector<ModelInfo> (*)();
 
@@ -81,6 +87,8 @@ std::span<const ModelInfo> models() {
                                                      transformer_models, transformer_xl_models,
                                                      bert_models,        gpt2_models,
                                                      llama_models,       mixture_of_experts_models,
+                                                     gpt_oss_models,     deepseek_models,
+                                                     whisper_models,     sdxl_models,
                                                      t5_models,          vit_models,
                                                      dlrm_models});
   return all;

@@ -4,6 +4,7 @@
 // embeddings and the decoder of tokens.
 #include <cmath>
 
+#include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
 #include "zoo/models.h"

@@ -8,6 +8,7 @@
 // smoothing of labels is no part of the graph: the loss is the plain cross entropy.
 #include <cmath>
 
+#include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
 #include "zoo/models.h"
@@ -15,7 +16,7 @@
 namespace emplace::zoo {
 namespace {
 
-struct Transformer : StepOptions {
+struct Transformer : AttentionStep {
   Transformer() {
     batch = 64;
     optimizer = "adam";
@@ -34,7 +35,7 @@ struct Transformer : StepOptions {
   std::int64_t inner() const { return intermediate > 0 ? intermediate : 4 * hidden; }
 
   static OptionSchema<Transformer> schema() {
-    return step_schema<Transformer>()
+    return attention_schema<Transformer>()
         .integer("sequence", &Transformer::sequence, 1, 1 << 20, "Tokens of a source sentence.")
         .integer("target", &Transformer::target, 0, 1 << 20,
                  "Tokens of a target sentence; 0: as many as of the source.")
@@ -63,13 +64,15 @@ class Stack {
   }
 
   // Queries from x, keys and values from `seen`.
-  Value attention(std::string_view name, const Value& x, const Value& seen,
-                  const Value* mask = nullptr) {
+  Value attention(std::string_view name, const Value& x, const Value& seen, bool causal = false,
+                  const std::optional<Value>& mask = {}) {
     const auto scope = net_.scope(name);
     const Value q = split_heads(net_, linear(net_, "q", x, options_.hidden), options_.heads);
     const Value k = split_heads(net_, linear(net_, "k", seen, options_.hidden), options_.heads);
     const Value v = split_heads(net_, linear(net_, "v", seen, options_.hidden), options_.heads);
-    const Value attended = merge_heads(net_, attend(net_, q, k, v, {.mask = mask}));
+    const AttentionOptions how{
+        .fused = options_.fused(), .mask = mask ? &*mask : nullptr, .causal = causal};
+    const Value attended = merge_heads(net_, attend(net_, q, k, v, how));
     return after(x, linear(net_, "out", attended, options_.hidden));
   }
 
@@ -112,11 +115,11 @@ void build(Net& net, const Transformer& options) {
   Value x;
   {
     const auto scope = net.scope("decoder");
-    const Value mask = causal_mask(net, length);
+    const auto mask = mask_unless(options.fused(), net, length);
     x = stack.embed(target, table);
     for (std::int64_t i = 0; i < options.layers; ++i) {
       const auto at = net.scope("layers", i);
-      x = stack.attention("self_attention", x, x, &mask);
+      x = stack.attention("self_attention", x, x, true, mask);
       x = stack.feed_forward(stack.attention("cross_attention", x, encoded));
     }
   }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+#include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
 #include "zoo/models.h"

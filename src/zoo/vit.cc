@@ -2,6 +2,7 @@
 // class token, learned positions, layers normalised before their residual branches.
 #include "base/error.h"
 
+#include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
 #include "zoo/models.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double kVitEpsilon = 1e-6;
 
-struct VisionTransformer : StepOptions {
+struct VisionTransformer : AttentionStep {
   VisionTransformer() { optimizer = "adam"; }
 
   std::int64_t image = 224;
@@ -27,7 +28,7 @@ struct VisionTransformer : StepOptions {
 
   static OptionSchema<VisionTransformer> schema() {
     using Vit = VisionTransformer;
-    return step_schema<Vit>()
+    return attention_schema<Vit>()
         .integer("image", &Vit::image, 1, 1 << 16, "Height and width of the images.")
         .integer("patch", &Vit::patch, 1, 1 << 16, "Of a patch; it divides the image.")
         .integer("layers", &Vit::layers, 1, 10'000, "Of the encoder.")
@@ -46,7 +47,8 @@ Value attention(Net& net, const Value& x, const VisionTransformer& options) {
   const Value q = split_heads(net, parts[0], options.heads);
   const Value k = split_heads(net, parts[1], options.heads);
   const Value v = split_heads(net, parts[2], options.heads);
-  return linear(net, "out_proj", merge_heads(net, attend(net, q, k, v)), options.hidden);
+  const Value attended = attend(net, q, k, v, {.fused = options.fused()});
+  return linear(net, "out_proj", merge_heads(net, attended), options.hidden);
 }
 
 Value feed_forward(Net& net, const Value& x, const VisionTransformer& options) {

@@ -39,6 +39,34 @@ TEST_F(ExecKernels, transposed_convolutions) {
                    at::conv_transpose2d(x, w, b, 2, 1, 1)));
 }
 
+TEST_F(ExecKernels, fused_attention) {
+  const Tensor q = random({2, 4, 5, 3});
+  const Tensor k = random({2, 2, 5, 3});
+  const Tensor v = random({2, 2, 5, 6});
+  const Tensor keys = k.repeat_interleave(2, 1);
+  const Tensor never =
+      torch::full({5, 5}, -std::numeric_limits<double>::infinity(), torch::kDouble);
+  const Tensor scores = q.matmul(keys.transpose(2, 3)) / std::sqrt(3.0);
+  const auto expected = [&](const Tensor& seen) {
+    return seen.softmax(-1).matmul(v.repeat_interleave(2, 1));
+  };
+  const auto both = [&](const Tensors& inputs, const Attributes& attributes) {
+    return run_op({"FlashAttention", inputs, {real({2, 4, 5, 6}), real({2, 4, 5})}, attributes});
+  };
+  const Tensors plain = both({q, k, v}, {});
+  EXPECT_TRUE(same(plain[0], expected(scores)));
+  EXPECT_TRUE(same(plain[1], scores.logsumexp(-1)));
+  const Attributes causal{{"is_causal", std::int64_t{1}}};
+  EXPECT_TRUE(same(both({q, k, v}, causal)[0], expected(scores + never.triu(1))));
+  const Attributes window{{"is_causal", std::int64_t{1}}, {"window", std::int64_t{2}}};
+  EXPECT_TRUE(same(both({q, k, v}, window)[0], expected(scores + never.triu(1) + never.tril(-2))));
+  // A sink is a key without a value.
+  const Tensor sinks = random({4});
+  const Tensor column = sinks.reshape({1, 4, 1, 1}).expand({2, 4, 5, 1});
+  const Tensor weights = at::cat({scores, column}, -1).softmax(-1).narrow(-1, 0, 5);
+  EXPECT_TRUE(same(both({q, k, v, sinks}, {})[0], weights.matmul(v.repeat_interleave(2, 1))));
+}
+
 TEST_F(ExecKernels, max_pools) {
   const Tensor x = random({2, 3, 7, 6});
   const Attributes attributes{{"kernel_shape", Integers{3, 3}},

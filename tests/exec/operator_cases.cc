@@ -368,7 +368,22 @@ Cases attention() {
   const Operand table = real({3, 2});
   Operand positions = list({0, 1, 2, 2, 1, 0});
   positions.tensor.shape = {2, 3};
+  const Operand q = real({3, 4, 5, 6});
+  const Operand k = real({3, 2, 7, 6});
+  const Operand v = real({3, 2, 7, 3});
+  const TensorSpec heads_out = out({3, 4, 5, 3});
+  const TensorSpec sums = out({3, 4, 5});
+  const Attributes causal{{"is_causal", std::int64_t{1}}, {"scale", 0.3}};
+  const Attributes window{{"is_causal", std::int64_t{1}}, {"window", std::int64_t{3}}};
+  const Attributes random{{"is_causal", std::int64_t{1}}, {"dropout", 0.4}};
   return {
+      {"FlashAttention", {q, k, v}, {heads_out, sums}},
+      {"FlashAttention", {q, k, v}, {heads_out, sums}, causal},
+      {"FlashAttention", {q, k, v}, {heads_out, sums}, random},
+      {"FlashAttention", {q, k, v, real({4})}, {heads_out, sums}, window},
+      {"FlashAttention",
+       {real({2, 4, 3, 2}), real({2, 4, 3, 2}), real({2, 4, 3, 2})},
+       {out({2, 4, 3, 2}), out({2, 4, 3})}},
       {"Attention", {sequence, real({2, 5, 4}), real({2, 5, 4})}, {y}, onnx},
       {"Attention", {sequence, real({8, 24}), real({24})}, {y}, heads},
       {"MultiHeadAttention", {sequence, sequence, sequence}, {y}, heads},

@@ -23,6 +23,7 @@ constexpr const char* kModels[] = {
     "zoo:cifar-10-cnn:batch=6",
     "zoo:stacked-rnn:layers=2,sequence=3,hidden=12,input=8,classes=10,batch=6",
     "zoo:bert:layers=1,hidden=16,heads=4,sequence=6,batch=4,vocabulary=20",
+    "zoo:gpt2:layers=1,hidden=16,heads=4,sequence=6,batch=4,vocabulary=20,attention=fused",
 };
 
 std::shared_ptr<const Cluster> cluster_of(int devices) {

@@ -28,19 +28,6 @@ inline void expect_like_capture(const Graph& step, const std::string& capture_na
   EXPECT_NEAR(peak / static_cast<double>(capture.peak), 1, 0.15) << capture_name;
 }
 
-// Every model trains in 16 bits: no tensor is wider, but for those of modules that end in `wide`.
-inline void expect_half_precision(const Graph& step, const std::string& wide = "nothing") {
-  int updates = 0;
-  for (OpId op = 0; op < step.num_ops(); ++op) {
-    updates += step.phase(op) == Phase::kUpdate ? 1 : 0;
-    if (step.module(op).ends_with(wide)) continue;
-    for (const TensorId tensor : step.outputs(op)) {
-      EXPECT_NE(step.dtype(tensor), DType::kFloat32) << step.op_name(op);
-    }
-  }
-  EXPECT_GT(updates, 0);
-}
-
 // Ops of the forward pass that read what the op of this name writes.
 inline std::size_t forward_readers(const Graph& graph, const std::string& name) {
   const auto op = graph.find_op(name);

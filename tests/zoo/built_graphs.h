@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "base/options.h"
 
@@ -96,6 +98,33 @@ inline std::optional<std::string> other_float(const Graph& graph, DType dtype) {
     if (floating && found != dtype) return std::string(graph.op_name(graph.producer(tensor)));
   }
   return std::nullopt;
+}
+
+// Every model trains in mixed precision: all products in 16 bits, and a float32 master of every
+// weight of 16 bits.
+inline void expect_half_precision(const Graph& step) {
+  int products = 0;
+  int masters = 0;
+  for (OpId op = 0; op < step.num_ops(); ++op) {
+    const std::string_view type = step.type(op);
+    if (type.starts_with("MatMul") || type.starts_with("Gemm") || type.starts_with("Conv")) {
+      ++products;
+      for (const auto tensors : {step.inputs(op), step.outputs(op)}) {
+        for (const TensorId tensor : tensors) {
+          EXPECT_NE(step.dtype(tensor), DType::kFloat32) << step.op_name(op);
+        }
+      }
+    }
+    if (step.phase(op) != Phase::kUpdate || step.is_source(op)) continue;
+    if (step.dtype(step.inputs(op)[0]) == DType::kFloat32) continue;
+    ++masters;
+    for (const TensorId state : step.inputs(op).subspan(2)) {
+      EXPECT_EQ(step.dtype(state), DType::kFloat32) << step.op_name(op);
+    }
+    EXPECT_EQ(step.op_name(step.producer(step.inputs(op).back())).ends_with("/master"), true);
+  }
+  EXPECT_GT(products, 0);
+  EXPECT_GT(masters, 0);
 }
 
 }  // namespace emplace::zoo

@@ -59,7 +59,7 @@ TEST(Dlrm, trains_every_table_and_layer) {
 }
 
 TEST(Dlrm, takes_the_element_type_that_is_asked_for) {
-  EXPECT_EQ(other_float(dlrm({{"dtype", "float16"}}), DType::kFloat16), std::nullopt);
+  expect_half_precision(dlrm({{"dtype", "float16"}}));
 }
 
 TEST(Dlrm, says_what_an_option_may_be) {

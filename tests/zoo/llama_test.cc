@@ -16,7 +16,7 @@ TEST(Llama, has_the_published_parameters) {
 // 2 for each weight but the embedding's and each token, and the products of attention.
 TEST(Llama, has_the_flops_of_its_weights_and_of_attention) {
   const Graph forward =
-      build(llama_models(), "llama-7b", {{"training", "false"}, {"sequence", "512"}});
+      build_forward(llama_models(), "llama-7b", {{"sequence", "512"}, {"attention", "plain"}});
   const double weights = 6'738'415'616.0 - 32'000.0 * 4096;
   const double attention = 32 * 4.0 * 512 * 512 * 4096;
   EXPECT_NEAR(total_flops(forward, Phase::kForward) / (2 * weights * 512 + attention), 1, 0.01);
@@ -34,7 +34,8 @@ TEST(Llama, shared_keys_shrink_their_projections_alone) {
 }
 
 TEST(Llama, layers_share_one_mask_and_one_table_of_rotations) {
-  const Graph graph = build(llama_models(), "llama-7b", {{"training", "false"}, {"layers", "3"}});
+  const Graph graph =
+      build_forward(llama_models(), "llama-7b", {{"layers", "3"}, {"attention", "plain"}});
   EXPECT_EQ(forward_readers(graph, "model.causal_mask"), 3U);
   EXPECT_EQ(forward_readers(graph, "model.rotary.cos"), 6U);  // of queries and of keys
 }

@@ -50,7 +50,7 @@ TEST(RnnLm, hands_the_state_on_from_step_to_step) {
 
 TEST(RnnLm, takes_the_element_type_that_is_asked_for) {
   const Graph graph = rnnlm({{"dtype", "float16"}, {"sequence", "2"}});
-  EXPECT_EQ(other_float(graph, DType::kFloat16), std::nullopt);
+  expect_half_precision(graph);
 }
 
 TEST(RnnLm, says_what_an_option_may_be) {

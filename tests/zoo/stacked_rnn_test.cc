@@ -50,7 +50,7 @@ TEST(StackedRnn, unrolls_twenty_steps) {
 
 TEST(StackedRnn, takes_the_element_type_that_is_asked_for) {
   const Graph graph = stacked({{"dtype", "float16"}, {"sequence", "2"}});
-  EXPECT_EQ(other_float(graph, DType::kFloat16), std::nullopt);
+  expect_half_precision(graph);
 }
 
 TEST(StackedRnn, says_what_an_option_may_be) {

@@ -31,6 +31,12 @@ MaybeDescription fused_product(const tdl::Signature& op);
 MaybeDescription einsum(const tdl::Signature& op);
 MaybeDescription einsum_grad(const tdl::Signature& op);
 
+// ---- attention.cc
+
+// Fused attention by heads, and its gradient: examples and key heads one by one.
+MaybeDescription flash_attention(const tdl::Signature& op);
+MaybeDescription flash_attention_grad(const tdl::Signature& op);
+
 // ---- windows.cc
 
 MaybeDescription conv(const tdl::Signature& op);
@@ -55,7 +61,8 @@ MaybeDescription instance_norm(const tdl::Signature& op);
 MaybeDescription batch_norm(const tdl::Signature& op);
 // Statistics of a batch, what is normalised by them, and the gradients of both.
 MaybeDescription batch_norm_statistics(const tdl::Signature& op);
-// Every input and output whose first dimension is the batch is split there; others are whole.
+// Every input and output whose first dimension is the batch is split there; others are whole, and
+// gradients among them are sums over the examples.
 MaybeDescription by_example(const tdl::Signature& op);
 
 // ---- reductions.cc

@@ -209,8 +209,14 @@ MaybeDescription by_example(const Signature& signature) {
     value = value + op.in(i)(indices_of(shape, examples));
   }
   for (std::size_t i = 0; i < op.num_outputs(); ++i) {
-    if (op.output(i).empty() || op.output(i)[0] != batch) return std::nullopt;
-    op.out(i)(indices_of(op.output(i), true)) = value;
+    const Shape& shape = op.output(i);
+    if (shape.size() > 2 && shape[0] == batch) {
+      op.out(i)(indices_of(shape, true)) = value;
+    } else if (signature.type.ends_with("Grad")) {
+      op.out(i)(indices_of(shape, false)) = sum({b}, value);
+    } else {
+      return std::nullopt;
+    }
   }
   return std::move(op).done();
 }
