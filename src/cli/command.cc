@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
+#include "cli/messages.h"
 #include "cli/progress.h"
 #include "report/assessment_report.h"
 
@@ -39,11 +40,11 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
       .type("MODULE");
 }
 
-void ProblemArguments::add_to(Command command) {
+void ProblemArguments::add_to(Command command, bool divides_ops) {
   command
       .text("model", request.model,
-            "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
-            "zoo:NAME[:key=value,...] (see: emplace zoo list)")
+            "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; - for "
+            "standard input; or zoo:NAME[:key=value,...] (see: emplace zoo list)")
       .required()
       .type("MODEL");
   command
@@ -58,20 +59,34 @@ void ProblemArguments::add_to(Command command) {
             "Op times: measured, analytic, or auto (measured where there is a time)")
       .shown()
       .type("MODE");
-  command.flag("--fuse", request.fuse,
-               "Chains of elementwise ops are one kernel each, on one device");
+  command
+      .flag("--fuse", request.fuse, "Chains of elementwise ops are one kernel each, on one device")
+      .hidden(divides_ops);
   command.list("--dim", dims, "Value of a symbolic ONNX dimension, e.g. --dim batch=32")
       .type("NAME=N");
   command
       .texts("--pin", pins,
              "Keep these ops or modules on these devices, e.g. --pin \"encoder.*=gpu0\" or "
              "\"head=gpu0,gpu1\"; may be given several times")
-      .type("OPS=DEVICES");
+      .type("OPS=DEVICES")
+      .hidden(divides_ops);
   command
       .texts("--forbid", forbidden,
              "Keep these ops or modules off these devices, e.g. --forbid \"embed*=cpu\"; may "
              "be given several times")
-      .type("OPS=DEVICES");
+      .type("OPS=DEVICES")
+      .hidden(divides_ops);
+  command
+      .text("--modules", modules,
+            "whole: the ops of a module, with their backward passes and updates, share a device")
+      .one_of({"whole", "cut"})
+      .hidden(divides_ops);
+  command
+      .text("--granularity", granularity,
+            "What is placed as one: op, module (as --modules whole), or layer (encoder.layer.3 "
+            "with all that is in it). Default: op")
+      .one_of({"op", "module", "layer"})
+      .hidden(divides_ops);
   add_training_options(command, request.training);
 }
 
@@ -93,12 +108,18 @@ ProblemRequest ProblemArguments::make() const {
   for (const std::string& rule : forbidden) {
     made.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kForbid, rule));
   }
+  if (!granularity.empty()) made.granularity = parse_granularity(granularity);
+  if (modules == "whole" && granularity.empty()) made.granularity = Granularity::kModule;
+  if (!modules.empty() && (modules == "whole") == (made.granularity == Granularity::kOp)) {
+    fail_option("--modules {} and --granularity {}: expected one of them, or two that agree",
+                modules, granularity);
+  }
   return made;
 }
 
-void SavedPlacementArguments::add_to(Command command, bool required) {
-  Option file = command.text("placement,--placement", path, "Placement file").type("PLACEMENT");
-  if (required) file.required();
+void SavedPlacementArguments::add_to(Command command) {
+  command.text("placement", path, "Placement file").type("PLACEMENT");
+  command.text("--placement", path, "Placement file").type("PLACEMENT").hidden(true);
   command
       .text("--scheduler,--schedule", scheduler,
             "Order of ready ops: given (the file's priorities), fifo, pct, msr; default: given "
@@ -107,10 +128,18 @@ void SavedPlacementArguments::add_to(Command command, bool required) {
 }
 
 PlacementFile SavedPlacementArguments::load(const Problem& problem) const {
-  PlacementFile file = load_placement(path, problem, scheduler);
+  if (path.empty()) fail_option("the placement is missing: expected a placement file");
+  PlacementFile file = [&] {
+    try {
+      return load_placement(path, problem, scheduler);
+    } catch (const Error& error) {
+      if (!std::string_view(error.what()).ends_with(kHintAtTraining)) throw;
+      throw Error(error.kind(), std::string(error.what()) + ": give --training");
+    }
+  }();
   if (!file.graph.empty() && file.graph != problem.graph().name()) {
-    fmt::print(stderr, "warning: {} was made for graph '{}', not '{}'\n", path, file.graph,
-               problem.graph().name());
+    warn(fmt::format("{} was made for graph '{}', not '{}'", path, file.graph,
+                     problem.graph().name()));
   }
   return file;
 }
@@ -231,10 +260,25 @@ void add_json(Command command, bool& json) {
   command.flag("--json", json, "Print the result as JSON on standard output");
 }
 
-bool refuse_hopeless(const SubsetProblems& problems, bool json, Session& session) {
+WholeModules compare_with_ops(const std::shared_ptr<const Problem>& op_by_op,
+                              Granularity granularity, const Assessment& answer,
+                              const RunResult& found, const Budget& budget) {
+  const OpByOp ops(op_by_op, answer, found);
+  if (budget.cancelled != nullptr && budget.cancelled->load()) {
+    return ops.compare(granularity, nullptr);
+  }
+  const PortfolioResult result = run_portfolio(ops.problems(), ops.request(budget));
+  return ops.compare(granularity, &result);
+}
+
+bool refuse_hopeless(const SubsetProblems& problems, Granularity granularity, bool json,
+                     Session& session) {
   if (!problems.why_nothing_fits()) return false;
-  fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n",
-             problems.whole()->problem().graph().name(), *problems.why_nothing_fits());
+  const bool whole = granularity != Granularity::kOp;
+  fmt::print(stderr, "emplace: no placement of '{}' {}fits: {}{}\n",
+             problems.whole()->problem().graph().name(),
+             whole ? fmt::format("that keeps {}s whole ", granularity_name(granularity)) : "",
+             *problems.why_nothing_fits(), whole ? "; op by op one may" : "");
   if (json) fmt::print("{}", why_nothing_fits_json(*problems.why_nothing_fits()));
   session.exit_code = kExitNothingFits;
   return true;
@@ -246,7 +290,7 @@ PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest r
     const Progress progress([&] { return portfolio.status().line(); });
     return portfolio.run();
   }();
-  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : result.warnings) warn(warning);
   return result;
 }
 

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "cli/command_line.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
-#include <emplace/search.h>
+#include "run/whole_modules.h"
 
 namespace emplace::cli {
 
@@ -43,16 +45,20 @@ void add_zoo(Command& root, Session& session);
 // not for commands that only take zoo models.
 void add_training_options(Command command, TrainingRequest& request, bool with_training = true);
 
-// MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid: what nearly every command
-// starts from.
+// MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid, --modules, --granularity: what
+// nearly every command starts from.
 struct ProblemArguments {
   std::string cost = "auto";
   std::vector<std::string> dims;
   std::vector<std::string> pins;
   std::vector<std::string> forbidden;
+  std::string modules;
+  std::string granularity;
   ProblemRequest request;  // the rest
 
-  void add_to(Command command);
+  // What is for whole ops alone (pins, fusion, modules kept whole) is not offered where they are
+  // divided, and refused with a reason.
+  void add_to(Command command, bool divides_ops = false);
   // Throws an Error that names the option.
   ProblemRequest make() const;
 };
@@ -62,7 +68,7 @@ struct SavedPlacementArguments {
   std::string path;
   std::string scheduler;
 
-  void add_to(Command command, bool required = true);
+  void add_to(Command command);
   // Warns where the file was made for another graph.
   PlacementFile load(const Problem& problem) const;
 };
@@ -73,7 +79,8 @@ struct SubsetArguments {
   std::vector<std::string> starts;
 
   void add_to(Command command);
-  SubsetProblems make(const std::shared_ptr<const Problem>& problem, const Objective& objective) const;
+  SubsetProblems make(const std::shared_ptr<const Problem>& problem,
+                      const Objective& objective) const;
 };
 
 // --device, --curves; --checkpoint, --checkpoint-every, --resume.
@@ -116,8 +123,14 @@ void add_file(Command command, const std::string& names, std::string& path,
 // --json.
 void add_json(Command command, bool& json);
 
+// What keeping modules whole costs the answer, by a search op by op, with progress.
+WholeModules compare_with_ops(const std::shared_ptr<const Problem>& op_by_op,
+                              Granularity granularity, const Assessment& answer,
+                              const RunResult& found, const Budget& budget);
+
 // Says why nothing can fit and leaves the exit code, if that is proven before any search.
-bool refuse_hopeless(const SubsetProblems& problems, bool json, Session& session);
+bool refuse_hopeless(const SubsetProblems& problems, Granularity granularity, bool json,
+                     Session& session);
 // With progress.
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request);
 

@@ -2,9 +2,12 @@
 #include <fmt/core.h>
 
 #include "cli/command.h"
-#include "io/file.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "report/assessment_report.h"
 #include "report/comparison.h"
+#include "report/prose.h"
+#include "report/whole_modules.h"
 
 namespace emplace::cli {
 namespace {
@@ -25,38 +28,49 @@ struct Arguments {
 };
 
 void compare_placers(const Arguments& arguments, Session& session) {
-  const std::shared_ptr<const Problem> problem = load_problem(arguments.problem.make());
+  const ProblemRequest request = arguments.problem.make();
+  const Outputs outputs({arguments.output, arguments.trace}, arguments.json);
+  const auto [problem, op_by_op] = load_problem_and_ops(request);
   const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
-  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
-  if (refuse_hopeless(problems, false, session)) return;
+  if (refuse_hopeless(problems, request.granularity, arguments.json, session)) return;
   const bool best_orders = arguments.schedulers == "best";
   std::vector<PlacerRun> runs =
       make_runs(arguments.placers, best_orders ? "all" : arguments.schedulers, arguments.seed,
                 arguments.seeds);
   const std::size_t asked = runs.size();
+  const Budget budget = arguments.budget.make(session);
   PortfolioResult found = run_portfolio(problems, {.runs = std::move(runs),
-                                                   .budget = arguments.budget.make(session),
+                                                   .budget = budget,
                                                    .time_for = TimeFor::kEachRun,
                                                    .learning = arguments.learning.make()});
   const RunResult winner = found.best();
   const Comparison comparison = compare(problems, std::move(found), asked, best_orders);
   if (!comparison.best.fits()) session.exit_code = kExitNothingFits;
+  if (session.cancelled) note_interrupted();
   if (!arguments.output.empty()) {
-    write_file(arguments.output, placement_json(comparison.best, winner));
+    outputs.write(arguments.output, placement_json(comparison.best, winner, request.made_with()));
   }
-  if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(comparison.best));
+  if (!arguments.trace.empty()) outputs.write(arguments.trace, trace_json(comparison.best));
   if (arguments.json) {
     fmt::print("{}", to_json(comparison));
     return;
   }
-  fmt::print("{}\n{}\n{}", describe_problem(*problem), headline(comparison),
+  std::FILE* report = outputs.report();
+  fmt::print(report, "{}\n{}\n{}", describe_problem(*problem), headline(comparison),
              to_table(comparison, arguments.seeds > 1));
-  if (comparison.done < asked) {
-    fmt::print("\n{} of {} runs gave a result.\n", comparison.done, asked);
+  if (op_by_op) {
+    const WholeModules whole =
+        compare_with_ops(op_by_op, request.granularity, comparison.best, winner, budget);
+    fmt::print(report, "\n{}", wrapped("For the best: " + describe(whole) + "."));
   }
-  if (!arguments.output.empty()) fmt::print("\nwrote the best placement to {}\n", arguments.output);
-  if (!arguments.trace.empty()) {
-    fmt::print("wrote its timeline to {} (open it at ui.perfetto.dev)\n", arguments.trace);
+  if (comparison.done < asked) {
+    fmt::print(report, "\n{}{} of {} runs gave a result.\n",
+               session.cancelled ? "Interrupted: " : "", comparison.done, asked);
+  }
+  for (const std::string& path : outputs.files()) {
+    const bool trace = path == arguments.trace;
+    fmt::print(report, "\nwrote {} to {}{}\n", trace ? "its timeline" : "the best placement", path,
+               trace ? " (open it at ui.perfetto.dev)" : "");
   }
 }
 
@@ -86,10 +100,14 @@ void add_compare(Command& root, Session& session) {
   arguments->subsets.add_to(command);
   arguments->budget.add_to(command, "each placer has all of it");
   arguments->learning.add_to(command, /*several_runs=*/true);
-  add_file(command, "-o,--output", arguments->output, "Write the best placement here");
+  add_file(
+      command, "-o,--output", arguments->output,
+      "Write the best placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace, "Write the best one's timeline here");
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
+      "Ctrl-C or SIGTERM ends the comparison with the runs done so far; heuristics go first.\n"
       "Example: emplace compare model.json.gz --cluster 4xp100 --placers heft,metis,auto "
       "--schedulers all");
   command.run([arguments, &session] { compare_placers(*arguments, session); });

@@ -1,12 +1,14 @@
 // emplace place: a model and a cluster in, a placement out.
 #include <cstdio>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "base/units.h"
 
 #include "cli/command.h"
-#include "io/file.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 
@@ -30,17 +32,18 @@ struct Arguments {
 };
 
 void print_notes(const RunResult& result, const SubsetProblems& problems) {
-  for (const std::string& note : result.result.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& text : result.result.notes) note(text);
   if (!problems.starts().empty() && problems.starts().front().value < result.evaluation) {
-    fmt::print(stderr, "note: {}, which was to begin from, is better: {}\n",
-               problems.starts().front().origin, format_time(problems.starts().front().value.step));
+    note(fmt::format("{}, which was to begin from, is better: {}", problems.starts().front().origin,
+                     format_time(problems.starts().front().value.step)));
   }
 }
 
-void print_written(const Arguments& arguments) {
-  if (!arguments.output.empty()) fmt::print("\nwrote {}\n", arguments.output);
-  if (!arguments.trace.empty()) {
-    fmt::print("wrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
+void print_written(const Arguments& arguments, const Outputs& outputs) {
+  std::string blank = "\n";
+  for (const std::string& path : outputs.files()) {
+    fmt::print(outputs.report(), "{}wrote {}{}\n", std::exchange(blank, ""), path,
+               path == arguments.trace ? " (open it at ui.perfetto.dev)" : "");
   }
 }
 
@@ -63,34 +66,49 @@ Explanation explain_answer(const Assessment& answer, std::vector<RunResult> trie
   return explain(answer, quick_splits(answer.simulator, answer.objective), could_recompute);
 }
 
+std::string kept_whole(const Explanation& explanation) {
+  if (!explanation.whole_modules) return "";
+  return fmt::format(", {}s kept whole: {} parts",
+                     granularity_name(explanation.whole_modules->granularity),
+                     format_count(explanation.whole_modules->parts));
+}
+
 void place(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
-  const std::shared_ptr<const Problem> problem = load_problem(request);
+  const Outputs outputs({arguments.output, arguments.trace}, arguments.json);
+  const auto [problem, op_by_op] = load_problem_and_ops(request);
   const SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
-  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
-  if (refuse_hopeless(problems, arguments.json, session)) return;
+  if (refuse_hopeless(problems, request.granularity, arguments.json, session)) return;
+  const Budget all = arguments.budget.make(session);
+  const SharedBudget shared = op_by_op ? share_with_ops(all) : SharedBudget{all, all};
   const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
-                                                         .budget = arguments.budget.make(session),
+                                                         .budget = shared.whole,
                                                          .time_for = TimeFor::kAllRuns,
                                                          .learning = arguments.learning.make()});
   const RunResult& best = found.best();
   const Assessment answer = assess(assessor_of(problems, found), problems, best);
   print_notes(best, problems);
-  if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
+  if (session.cancelled) note_interrupted();
   if (!answer.fits()) session.exit_code = kExitNothingFits;
-  if (!arguments.output.empty()) write_file(arguments.output, placement_json(answer, best));
-  if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(answer));
-  const Explanation explanation = explain_answer(answer, found.results, request.could_recompute());
+  if (!arguments.output.empty()) {
+    outputs.write(arguments.output, placement_json(answer, best, request.made_with()));
+  }
+  if (!arguments.trace.empty()) outputs.write(arguments.trace, trace_json(answer));
+  Explanation explanation = explain_answer(answer, found.results, request.could_recompute());
+  if (op_by_op) {
+    explanation.whole_modules =
+        compare_with_ops(op_by_op, request.granularity, answer, best, shared.op_by_op);
+  }
   if (arguments.json) {
     fmt::print("{}", to_json(answer, &best, &explanation));
     return;
   }
   fmt::print(
-      "{}\nplaced by {} with {} order{}\n{}{}", describe_problem(*problem),
+      outputs.report(), "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*problem),
       best.run.placer.to_string(), best.run.scheduler,
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
-      to_text(answer), to_text(explanation, answer));
-  print_written(arguments);
+      kept_whole(explanation), to_text(answer), to_text(explanation, answer));
+  print_written(arguments, outputs);
 }
 
 }  // namespace
@@ -113,12 +131,14 @@ void add_place(Command& root, Session& session) {
   arguments->budget.add_to(command, "shared by all placers that run");
   arguments->learning.add_to(command, /*several_runs=*/false);
   add_seed(command, arguments->seed);
-  add_file(command, "-o,--output", arguments->output, "Write the placement here");
+  add_file(command, "-o,--output", arguments->output,
+           "Write the placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
-      "Ctrl-C ends a search, and the best placement found so far is the answer.\n"
+      "Ctrl-C or SIGTERM ends a search, and the best placement found so far is the answer.\n"
       "Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 --pin \"head=gpu0\" -o "
       "placement.json");
   command.run([arguments, &session] { place(*arguments, session); });

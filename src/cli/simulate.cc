@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/command.h"
+#include "cli/messages.h"
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
@@ -45,6 +46,7 @@ void add_simulate(Command& root, Session&) {
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
       "A placement that does not fit is simulated all the same; the result says so.\n"
       "Example: emplace simulate model.json.gz placement.json --cluster 4xp100 --json");

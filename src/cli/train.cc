@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 
 #include "cli/command.h"
+#include "cli/messages.h"
 #include "cli/progress.h"
 #include "io/file.h"
 
@@ -32,6 +33,7 @@ struct Arguments {
 
 void check_output(const std::string& output) {
   if (output.empty()) fail_option("--output is missing: expected a file to write");
+  if (output == "-") fail_option("--output -: policies are kept while training; expected a file");
   if (output.ends_with(".gz")) fail_option("--output {}: policies are not compressed", output);
   require_writable(output);
 }
@@ -61,6 +63,7 @@ void train(const Arguments& arguments, Session& session) {
     });
   }();
   write_file(arguments.output, result.policy);
+  if (session.cancelled) note("interrupted; this is the policy so far");
   fmt::print("{} tasks, {} placements evaluated{}\nwrote the policy to {}\n", result.tasks,
              result.evaluations, result.finished ? "" : ", stopped before the last step",
              arguments.output);
@@ -117,6 +120,7 @@ void add_train(Command& root, Session& session) {
       .type("DURATION");
   command.integer("--threads", arguments->budget.threads, 0, 1024, "0: as many as there are")
       .shown();
+  add_quiet(command);
   command.footer(
       "Example: emplace train --policy gdp --graphs family:ptb:seed=0..15 --clusters 4xp100 "
       "--memory 0.4,0.8 --steps 200 -o ptb.policy\n"

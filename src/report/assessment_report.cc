@@ -39,7 +39,7 @@ std::string device_table(const Assessment& assessment) {
   Table table({{"device"},
                {"ops", Align::kRight},
                {"busy", Align::kRight},
-               {""},
+               {"", Align::kLeft, /*spare=*/true},
                {"", Align::kRight},
                {"peak memory", Align::kRight},
                {"of", Align::kRight},
@@ -72,7 +72,7 @@ std::string channel_table(const Assessment& assessment) {
                {"transfers", Align::kRight},
                {"bytes", Align::kRight},
                {"busy", Align::kRight},
-               {""},
+               {"", Align::kLeft, /*spare=*/true},
                {"", Align::kRight}});
   const Nanoseconds whole = assessment.time();
   for (std::size_t i = 0; i < std::min(kShown, busiest.size()); ++i) {
@@ -170,7 +170,8 @@ std::string describe_problem(const Problem& problem) {
                      describe_costs(problem));
 }
 
-std::string placement_json(const Assessment& assessment, const RunResult& run) {
+std::string placement_json(const Assessment& assessment, const RunResult& run,
+                           const MadeWith& made_with) {
   PlacementFile file{
       assessment.problem().graph().name(),
       assessment.problem().cluster().name(),
@@ -179,6 +180,7 @@ std::string placement_json(const Assessment& assessment, const RunResult& run) {
       assessment.placement,
       assessment.schedule,
       PlacementFile::Predicted{assessment.timeline.step, assessment.fits(), assessment.bound.step}};
+  file.made_with = made_with;
   if (assessment.throughput) file.predicted->period = assessment.throughput->period;
   return write_placement_json(assessment.problem(), file);
 }

@@ -133,7 +133,7 @@ std::string to_table(const Comparison& comparison, bool with_seeds) {
                {"order"},
                {with_seeds ? "seed" : "", Align::kRight},
                {std::string(comparison.best.objective.quantity()), Align::kRight},
-               {""},
+               {"", Align::kLeft, /*spare=*/true},
                {"/ bound", Align::kRight},
                {"fullest memory", Align::kRight},
                {"transfers", Align::kRight},

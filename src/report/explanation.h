@@ -15,6 +15,7 @@
 
 #include "run/assessment.h"
 #include "run/single_device.h"
+#include "run/whole_modules.h"
 
 namespace emplace {
 
@@ -31,6 +32,12 @@ struct Load {
   Nanoseconds time = 0;
 };
 
+// A module whose ops or parameters are on more than one device.
+struct CutModule {
+  std::string name;
+  std::vector<DeviceId> devices;
+};
+
 struct Explanation {
   CriticalChain chain;
   std::vector<Load> loads;  // the largest first; no channels where devices pay for communication
@@ -41,6 +48,8 @@ struct Explanation {
   std::optional<SingleDevice> fastest_device;
   std::optional<SingleDevice> fitting_device;
   std::optional<Split> best_split;
+  std::vector<CutModule> cut;                                // in the order of the forward pass
+  std::optional<WholeModules> whole_modules = std::nullopt;  // where they are kept so
   bool could_recompute = false;  // a training step, of which parts could be computed twice
 };
 

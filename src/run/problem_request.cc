@@ -71,7 +71,22 @@ Model load_model(const ProblemRequest& request) {
   return load_model(request.model, request.training, std::move(options));
 }
 
+MadeWith ProblemRequest::made_with() const {
+  MadeWith made;
+  made.dims.insert(dims.begin(), dims.end());
+  made.training = training.training;
+  made.optimizer = training.optimizer;
+  made.colocate_gradients = training.colocate_gradients;
+  made.recompute = training.recompute;
+  if (granularity != Granularity::kOp) made.granularity = granularity_name(granularity);
+  return made;
+}
+
 std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
+  return load_problem_and_ops(request).problem;
+}
+
+LoadedProblem load_problem_and_ops(const ProblemRequest& request) {
   const Model read = load_model(request);
   if (request.cluster.empty() && read.cluster == nullptr) {
     fail_option("the cluster is missing: expected a cluster file or a preset such as 4xp100");
@@ -80,7 +95,12 @@ std::shared_ptr<const Problem> load_problem(const ProblemRequest& request) {
   if (!request.kinds.empty()) machines = with_kinds(*machines, request.kinds);
   const CompileOptions compiling{
       .cost = request.cost, .fuse = request.fuse, .rules = request.rules};
-  return with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
+  return with_context(request.model, [&]() -> LoadedProblem {
+    auto op_by_op = compile(read.graph, machines, compiling);
+    if (request.granularity == Granularity::kOp) return {std::move(op_by_op)};
+    const auto whole = keep_whole(read.graph, request.granularity);
+    return {compile(whole, machines, compiling), std::move(op_by_op)};
+  });
 }
 
 PlacementFile load_placement(const std::string& path, const Problem& problem,

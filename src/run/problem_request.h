@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/granularity.h>
+
 #include "io/placement_file.h"
 #include "io/readers.h"
 #include "run/subset_problems.h"
@@ -31,9 +33,12 @@ struct ProblemRequest {
   std::map<std::string, std::int64_t, std::less<>> dims = {};  // symbolic ONNX dimensions
   std::vector<DeviceRule> rules = {};
   TrainingRequest training = {};
+  Granularity granularity = Granularity::kOp;
 
   // Whether recomputation could still be asked for.
   bool could_recompute() const;
+  // What a placement file says of how its model was read.
+  MadeWith made_with() const;
 };
 
 // Throws an Error when a setting is for training steps and the model is none.
@@ -44,6 +49,13 @@ Model load_model(const ProblemRequest& request);
 
 // Throws an Error that names the file or setting that is wrong.
 std::shared_ptr<const Problem> load_problem(const ProblemRequest& request);
+
+// The same, and, where modules are kept whole, the problem op by op.
+struct LoadedProblem {
+  std::shared_ptr<const Problem> problem;
+  std::shared_ptr<const Problem> op_by_op = nullptr;
+};
+LoadedProblem load_problem_and_ops(const ProblemRequest& request);
 
 // A placement file, in the order of ops that it gives, or in that of a scheduler: given (the file's
 // priorities), fifo, pct, msr; empty: given where the file has priorities, else fifo.
