@@ -3,10 +3,10 @@
 //   build/bench/cost [--kind h200] [--curves] [GRAPH...]    default: the captured graphs
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "base/error.h"
@@ -93,15 +93,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::string kind = "h200";
   bool curves = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--kind") == 0 && i + 1 < argc) {
-      kind = argv[++i];
-    } else if (std::strcmp(argv[i], "--curves") == 0) {
-      curves = true;
-    } else {
-      files.emplace_back(argv[i]);
-    }
-  }
+  CLI::App app("How well the analytic cost model fits measured graphs.");
+  app.add_option("graphs", files, "Measured graphs; the captured ones unless given");
+  app.add_option("--kind", kind, "Of device, whose times were measured")->capture_default_str();
+  app.add_flag("--curves", curves, "Print the fitted curves too");
+  CLI11_PARSE(app, argc, argv);
   try {
     run(files.empty() ? bench::captured_graphs() : files, kind, curves);
   } catch (const Error& error) {

@@ -95,11 +95,11 @@ int main(int argc, char** argv) {
   CLI::App app("Strategy selection against the contest's best", "select");
   std::vector<std::string> files;
   Settings settings;
-  app.add_option("files", files);
-  app.add_option("--seconds", settings.seconds);
-  app.add_option("--threads", settings.threads);
-  app.add_option("--seed", settings.seed);
-  app.add_flag("--verbose", settings.verbose);
+  app.add_option("files", files, "Problems; the contest's unless given");
+  app.add_option("--seconds", settings.seconds, "For each problem")->capture_default_str();
+  app.add_option("--threads", settings.threads, "Of each run")->capture_default_str();
+  app.add_option("--seed", settings.seed, "Of all randomness")->capture_default_str();
+  app.add_flag("--verbose", settings.verbose, "Print every improvement");
   CLI11_PARSE(app, argc, argv);
   try {
     if (files.empty()) files = contest_files();

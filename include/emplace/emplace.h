@@ -11,6 +11,7 @@
 
 #include <emplace/cluster.h>
 #include <emplace/error.h>
+#include <emplace/granularity.h>
 #include <emplace/model.h>
 #include <emplace/partition.h>
 #include <emplace/place.h>

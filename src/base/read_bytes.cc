@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kChunk = std::size_t{1} << 20;
 
 struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
+  void operator()(std::FILE* file) const {
+    if (file != stdin) std::fclose(file);
+  }
 };
 using File = std::unique_ptr<std::FILE, Close>;
 
@@ -32,7 +34,7 @@ std::string read_bytes(const std::string& path) {
     fail(ErrorKind::kSystem, "{}: is a directory; expected a file", path);
   }
   errno = 0;
-  const File file(std::fopen(path.c_str(), "rb"));
+  const File file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
   if (!file) fail(ErrorKind::kSystem, "{}: cannot be opened: {}", path, error_text());
   std::string content;
   const auto size = fs::file_size(path, ignored);

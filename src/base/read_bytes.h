@@ -1,4 +1,4 @@
-// A file's bytes as they are.
+// A file's bytes as they are; of "-", standard input's.
 #pragma once
 
 #include <string>

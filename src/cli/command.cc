@@ -10,6 +10,7 @@
 #include "graph/precision.h"
 
 #include "cli/json_output.h"
+#include "cli/messages.h"
 #include "cli/progress.h"
 #include "report/assessment_report.h"
 #include "report/shortfall.h"
@@ -26,8 +27,8 @@ double seconds_of(const std::string& option, const std::string& text) {
 void add_model(Command command, std::string& model) {
   command
       .text("model", model,
-            "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; or "
-            "zoo:NAME[:key=value,...] (see: emplace zoo list)")
+            "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; - for "
+            "standard input; or zoo:NAME[:key=value,...] (see: emplace zoo list)")
       .required()
       .type("MODEL");
 }
@@ -64,7 +65,7 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
       .type("MODULE");
 }
 
-void ProblemArguments::add_to(Command command) {
+void ProblemArguments::add_to(Command command, bool divides_ops) {
   add_model(command, request.model);
   const std::string help = "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)";
   const Option cluster =
@@ -80,20 +81,34 @@ void ProblemArguments::add_to(Command command) {
             "Op times: measured, analytic, or auto (measured where there is a time)")
       .shown()
       .type("MODE");
-  command.flag("--fuse", request.fuse,
-               "Chains of elementwise ops are one kernel each, on one device");
+  command
+      .flag("--fuse", request.fuse, "Chains of elementwise ops are one kernel each, on one device")
+      .hidden(divides_ops);
   add_dims(command, dims);
   what_if.add_batch(command);
   command
       .texts("--pin", pins,
              "Keep these ops or modules on these devices, e.g. --pin \"encoder.*=gpu0\" or "
              "\"head=gpu0,gpu1\"; may be given several times")
-      .type("OPS=DEVICES");
+      .type("OPS=DEVICES")
+      .hidden(divides_ops);
   command
       .texts("--forbid", forbidden,
              "Keep these ops or modules off these devices, e.g. --forbid \"embed*=cpu\"; may "
              "be given several times")
-      .type("OPS=DEVICES");
+      .type("OPS=DEVICES")
+      .hidden(divides_ops);
+  command
+      .text("--modules", modules,
+            "whole: the ops of a module, with their backward passes and updates, share a device")
+      .one_of({"whole", "cut"})
+      .hidden(divides_ops);
+  command
+      .text("--granularity", granularity,
+            "What is placed as one: op, module (as --modules whole), or layer (encoder.layer.3 "
+            "with all that is in it). Default: op")
+      .one_of({"op", "module", "layer"})
+      .hidden(divides_ops);
   add_training_options(command, request.training);
   what_if.add_hardware(command);
 }
@@ -125,19 +140,25 @@ ProblemRequest ProblemArguments::make() const {
   for (const std::string& rule : forbidden) {
     made.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kForbid, rule));
   }
+  if (!granularity.empty()) made.granularity = parse_granularity(granularity);
+  if (modules == "whole" && granularity.empty()) made.granularity = Granularity::kModule;
+  if (!modules.empty() && (modules == "whole") == (made.granularity == Granularity::kOp)) {
+    fail_option("--modules {} and --granularity {}: expected one of them, or two that agree",
+                modules, granularity);
+  }
   return made;
 }
 
-std::shared_ptr<const Problem> load_noted_problem(const ProblemRequest& request) {
+LoadedProblem load_noted(const ProblemRequest& request) {
   std::vector<std::string> notes;
-  auto problem = load_problem(request, &notes);
-  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
-  return problem;
+  LoadedProblem loaded = load_problem_and_ops(request, &notes);
+  for (const std::string& text : notes) note(text);
+  return loaded;
 }
 
-void SavedPlacementArguments::add_to(Command command, bool required) {
-  Option file = command.text("placement,--placement", path, "Placement file").type("PLACEMENT");
-  if (required) file.required();
+void SavedPlacementArguments::add_to(Command command) {
+  command.text("placement", path, "Placement file").type("PLACEMENT");
+  command.text("--placement", path, "Placement file").type("PLACEMENT").hidden(true);
   command
       .text("--scheduler,--schedule", scheduler,
             "Order of ready ops: given (the file's priorities), fifo, pct, msr; default: given "
@@ -146,10 +167,18 @@ void SavedPlacementArguments::add_to(Command command, bool required) {
 }
 
 PlacementFile SavedPlacementArguments::load(const Problem& problem) const {
-  PlacementFile file = load_placement(path, problem, scheduler);
+  if (path.empty()) fail_option("the placement is missing: expected a placement file");
+  PlacementFile file = [&] {
+    try {
+      return load_placement(path, problem, scheduler);
+    } catch (const Error& error) {
+      if (!std::string_view(error.what()).ends_with(kHintAtTraining)) throw;
+      throw Error(error.kind(), std::string(error.what()) + ": give --training");
+    }
+  }();
   if (!file.graph.empty() && file.graph != problem.graph().name()) {
-    fmt::print(stderr, "warning: {} was made for graph '{}', not '{}'\n", path, file.graph,
-               problem.graph().name());
+    warn(fmt::format("{} was made for graph '{}', not '{}'", path, file.graph,
+                     problem.graph().name()));
   }
   return file;
 }
@@ -275,12 +304,27 @@ void add_json(Command command, bool& json) {
   command.flag("--json", json, "Print the result as JSON on standard output");
 }
 
-bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session,
-                     bool could_recompute) {
+WholeModules compare_with_ops(const std::shared_ptr<const Problem>& op_by_op,
+                              Granularity granularity, const Assessment& answer,
+                              const RunResult& found, const Budget& budget) {
+  const OpByOp ops(op_by_op, answer, found);
+  if (budget.cancelled != nullptr && budget.cancelled->load()) {
+    return ops.compare(granularity, nullptr);
+  }
+  const PortfolioResult result = run_portfolio(ops.problems(), ops.request(budget));
+  return ops.compare(granularity, &result);
+}
+
+bool refuse_hopeless(const SubsetProblems& problems, const ProblemRequest& request,
+                     const JsonHeader* json, Session& session) {
   if (!problems.why_nothing_fits()) return false;
-  fmt::print(stderr, "emplace: no placement of '{}' fits: {}\n",
-             problems.whole()->problem().graph().name(), *problems.why_nothing_fits());
-  const std::string advice = describe_hopeless(problems, could_recompute);
+  const bool whole = request.granularity != Granularity::kOp;
+  fmt::print(
+      stderr, "emplace: no placement of '{}' {}fits: {}{}\n",
+      problems.whole()->problem().graph().name(),
+      whole ? fmt::format("that keeps {}s whole ", granularity_name(request.granularity)) : "",
+      *problems.why_nothing_fits(), whole ? "; op by op one may" : "");
+  const std::string advice = describe_hopeless(problems, request.could_recompute());
   if (json != nullptr) {
     fmt::print("{}",
                with_header(*json, why_nothing_fits_json(*problems.why_nothing_fits(), advice)));
@@ -297,7 +341,7 @@ PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest r
     const Progress progress([&] { return portfolio.status().line(); });
     return portfolio.run();
   }();
-  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : result.warnings) warn(warning);
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/what_if.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
+#include "run/whole_modules.h"
 
 namespace emplace::cli {
 
@@ -48,8 +49,8 @@ void add_zoo(Command& root, Session& session);
 // --training itself is not for commands that only take zoo models.
 void add_training_options(Command command, TrainingRequest& request, bool with_training = true);
 
-// MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid: what nearly every command
-// starts from.
+// MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid, --modules, --granularity: what
+// nearly every command starts from.
 struct ProblemArguments {
   bool several_clusters = false;      // --cluster may be given more than once
   std::vector<std::string> clusters;  // where it may
@@ -58,9 +59,13 @@ struct ProblemArguments {
   std::vector<std::string> dims;
   std::vector<std::string> pins;
   std::vector<std::string> forbidden;
+  std::string modules;
+  std::string granularity;
   ProblemRequest request;  // the rest
 
-  void add_to(Command command);
+  // What is for whole ops alone (pins, fusion, modules kept whole) is not offered where they are
+  // divided, and refused with a reason.
+  void add_to(Command command, bool divides_ops = false);
   // Throws an Error that names the option.
   ProblemRequest make() const;
 };
@@ -74,14 +79,14 @@ struct ModelArguments {
 };
 
 // The problem; what the model's user should know is printed.
-std::shared_ptr<const Problem> load_noted_problem(const ProblemRequest& request);
+LoadedProblem load_noted(const ProblemRequest& request);
 
 // PLACEMENT and --scheduler.
 struct SavedPlacementArguments {
   std::string path;
   std::string scheduler;
 
-  void add_to(Command command, bool required = true);
+  void add_to(Command command);
   // Warns where the file was made for another graph.
   PlacementFile load(const Problem& problem) const;
 };
@@ -138,11 +143,15 @@ void add_file(Command command, const std::string& names, std::string& path,
 // --json.
 void add_json(Command command, bool& json);
 
+// What keeping modules whole costs the answer, by a search op by op, with progress.
+WholeModules compare_with_ops(const std::shared_ptr<const Problem>& op_by_op,
+                              Granularity granularity, const Assessment& answer,
+                              const RunResult& found, const Budget& budget);
+
 // Says why nothing can fit, and what would help, and leaves the exit code, if that is proven before
-// any search; also as JSON where there is a header for it. `could_recompute`: whether recomputing
-// activations can still be asked for.
-bool refuse_hopeless(const SubsetProblems& problems, const JsonHeader* json, Session& session,
-                     bool could_recompute = false);
+// any search; also as JSON where there is a header for it.
+bool refuse_hopeless(const SubsetProblems& problems, const ProblemRequest& request,
+                     const JsonHeader* json, Session& session);
 // With progress.
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request);
 

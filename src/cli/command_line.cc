@@ -1,8 +1,68 @@
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/options.h"
 
 namespace emplace::cli {
+namespace {
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// The command that was chosen, with the word for it: "emplace zoo export".
+std::pair<const CLI::App*, std::string> chosen(const CLI::App& root) {
+  const CLI::App* app = &root;
+  std::string words = root.get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    words += " " + app->get_name();
+  }
+  return {app, words};
+}
+
+// Of words that no option or argument takes: the parser lists them backwards.
+std::string unexpected(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  if (words.empty()) return "an argument was not expected";
+  const std::string name = words[0].substr(0, words[0].find('='));
+  return fmt::format("'{}' was not expected{}", fmt::join(words, " "),
+                     name.starts_with("--") ? suggestion(name, option_names(app)) : "");
+}
+
+std::string missing_command(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = command_names(app);
+  const std::string expected = fmt::format("expected one of: {}", fmt::join(names, ", "));
+  if (word.empty()) return "the command is missing: " + expected;
+  return fmt::format("unknown command '{}'{}; {}", word, suggestion(word, names), expected);
+}
+
+std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
+  const bool needs_command = app.get_require_subcommand_min() > 0;
+  const std::vector<std::string> words = app.remaining(true);
+  if (needs_command && app.get_subcommands().empty()) {
+    return missing_command(app, words.empty() ? "" : words[0]);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app);
+  return error.what();
+}
+
+}  // namespace
 
 Option& Option::required() {
   option_->required();
@@ -21,6 +81,11 @@ Option& Option::shown() {
 
 Option& Option::needs(const Option& other) {
   option_->needs(other.option_);
+  return *this;
+}
+
+Option& Option::hidden(bool hide) {
+  if (hide) option_->group("");
   return *this;
 }
 
@@ -106,7 +171,11 @@ std::optional<int> CommandLine::parse(int argc, char** argv, int exit_bad_input)
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? 0 : exit_bad_input;
+    if (error.get_exit_code() == 0) return app_->exit(error);
+    const auto [command, words] = chosen(*app_);
+    fmt::print(stderr, "emplace: {}\nRun {} --help for more.\n", message_of(*command, error),
+               words);
+    return exit_bad_input;
   }
   return std::nullopt;
 }

@@ -27,6 +27,8 @@ class Option {
   // The help shows the value that it has now.
   Option& shown();
   Option& needs(const Option& other);
+  // Parsed, but not in the help.
+  Option& hidden(bool hide = true);
   Option& one_of(const std::vector<std::string>& choices);
 
  private:

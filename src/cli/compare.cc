@@ -8,10 +8,13 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
-#include "io/file.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "report/assessment_report.h"
 #include "report/cluster_comparison.h"
 #include "report/comparison.h"
+#include "report/prose.h"
+#include "report/whole_modules.h"
 
 namespace emplace::cli {
 namespace {
@@ -36,7 +39,7 @@ struct Arguments {
 // The best of the placers on the request's cluster.
 ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& request,
                            const Session& session) {
-  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
+  const std::shared_ptr<const Problem> problem = load_problem(request);
   const Objective objective = arguments.objective.make();
   SubsetProblems problems = arguments.subsets.make(problem, objective);
   problems.set_terms(terms_of(request, *problem));
@@ -89,12 +92,10 @@ void compare_clusters(const Arguments& arguments, Session& session) {
 
 void compare_placers(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
-  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
+  const Outputs outputs({arguments.output, arguments.trace, arguments.csv}, arguments.json);
+  const auto [problem, op_by_op] = load_noted(request);
   SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   problems.set_terms(terms_of(request, *problem));
-  for (const std::string& path : {arguments.output, arguments.trace, arguments.csv}) {
-    require_folder(path);
-  }
   const Budget given = arguments.budget.make(session);
   const Budget budget = given.or_default();
   const JsonHeader header{.format = "emplace.comparison/1",
@@ -102,10 +103,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
                           .problem = problem.get(),
                           .objective = problems.objective(),
                           .budget = &budget};
-  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session,
-                      request.could_recompute())) {
-    return;
-  }
+  if (refuse_hopeless(problems, request, arguments.json ? &header : nullptr, session)) return;
   const bool best_orders = arguments.schedulers == "best";
   std::vector<PlacerRun> runs =
       make_runs(arguments.placers.empty() ? "all" : arguments.placers,
@@ -118,29 +116,41 @@ void compare_placers(const Arguments& arguments, Session& session) {
   const RunResult winner = found.best();
   const Comparison comparison = compare(problems, std::move(found), asked, best_orders);
   if (!comparison.best.fits()) session.exit_code = kExitNothingFits;
+  if (session.cancelled) note_interrupted();
   if (!arguments.output.empty()) {
-    write_file(arguments.output, placement_json(comparison.best, winner));
+    outputs.write(arguments.output, placement_json(comparison.best, winner, request.made_with()));
   }
-  if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(comparison.best));
-  if (!arguments.csv.empty()) {
-    write_file(arguments.csv, to_csv(comparison, header_columns(header)));
-  }
+  outputs.write(arguments.trace, arguments.trace.empty() ? "" : trace_json(comparison.best));
+  outputs.write(arguments.csv,
+                arguments.csv.empty() ? "" : to_csv(comparison, header_columns(header)));
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(comparison)));
     return;
   }
-  fmt::print("{}\n{}\n", describe_problem(*problem), headline(comparison));
-  if (arguments.seeds > 1) fmt::print("{}", summary_table(comparison));
-  if (arguments.seeds == 1) fmt::print("{}", to_table(comparison, false));
-  if (arguments.seeds > 1 && arguments.each_seed) fmt::print("\n{}", to_table(comparison, true));
+  std::FILE* report = outputs.report();
+  fmt::print(report, "{}\n{}\n", describe_problem(*problem), headline(comparison));
+  if (arguments.seeds > 1) fmt::print(report, "{}", summary_table(comparison));
+  if (arguments.seeds == 1) fmt::print(report, "{}", to_table(comparison, false));
+  if (arguments.seeds > 1 && arguments.each_seed) {
+    fmt::print(report, "\n{}", to_table(comparison, true));
+  }
+  if (op_by_op) {
+    const WholeModules whole =
+        compare_with_ops(op_by_op, request.granularity, comparison.best, winner, given);
+    fmt::print(report, "\n{}", wrapped("For the best: " + describe(whole) + "."));
+  }
   if (comparison.done < asked) {
-    fmt::print("\n{} of {} runs gave a result.\n", comparison.done, asked);
+    fmt::print(report, "\n{}{} of {} runs gave a result.\n",
+               session.cancelled ? "Interrupted: " : "", comparison.done, asked);
   }
-  if (!arguments.output.empty()) fmt::print("\nwrote the best placement to {}\n", arguments.output);
-  if (!arguments.trace.empty()) {
-    fmt::print("wrote its timeline to {} (open it at ui.perfetto.dev)\n", arguments.trace);
+  for (const std::string& path : outputs.files()) {
+    const bool trace = path == arguments.trace;
+    const char* what = trace                   ? "its timeline"
+                       : path == arguments.csv ? "a row for each run"
+                                               : "the best placement";
+    fmt::print(report, "\nwrote {} to {}{}\n", what, path,
+               trace ? " (open it at ui.perfetto.dev)" : "");
   }
-  if (!arguments.csv.empty()) fmt::print("wrote a row for each run to {}\n", arguments.csv);
 }
 
 }  // namespace
@@ -173,11 +183,15 @@ void add_compare(Command& root, Session& session) {
   arguments->subsets.add_to(command);
   arguments->budget.add_to(command, "each placer has all of it");
   arguments->learning.add_to(command, /*several_runs=*/true);
-  add_file(command, "-o,--output", arguments->output, "Write the best placement here");
+  add_file(
+      command, "-o,--output", arguments->output,
+      "Write the best placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace, "Write the best one's timeline here");
   add_file(command, "--csv", arguments->csv, "Write a row for each run here, as CSV");
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
+      "Ctrl-C or SIGTERM ends the comparison with the runs done so far; heuristics go first.\n"
       "Example: emplace compare model.json.gz --cluster 4xp100 --placers heft,metis,auto "
       "--schedulers all\n"
       "Example: emplace compare zoo:bert-large -c 4xa100-nvlink -c 8xl4 --price a100=2.5,l4=0.7");

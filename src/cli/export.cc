@@ -74,7 +74,7 @@ void add_export(Command& root, Session&) {
   Command command =
       root.command("export", "Write a placement or its model in a form that other programs take");
   arguments->problem.add_to(command);
-  arguments->saved.add_to(command, /*required=*/false);
+  arguments->saved.add_to(command);
   command.text("-f,--format", arguments->format, format_help()).required().type("FORMAT");
   add_file(command, "-o,--output", arguments->output, "File to write; standard output if absent");
   command.flag("--json", arguments->json, "Print what was written as JSON on standard output");

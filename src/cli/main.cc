@@ -3,11 +3,14 @@
 #include <exception>
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
 #include "cli/blas.h"
 #include "cli/command.h"
+#include "report/text_width.h"
 
 namespace {
 
@@ -15,10 +18,17 @@ using namespace emplace;
 
 cli::Session session;
 
-// A second Ctrl-C ends the program as usual.
+// What schedulers send is as good as Ctrl-C. A second one ends the program as usual.
 void on_interrupt(int signal) {
   session.cancelled.store(true);
   std::signal(signal, SIG_DFL);
+}
+
+// What is piped is as wide as usual.
+void follow_terminal() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return;
+  if (size.ws_col > 0) emplace::set_text_width(size.ws_col);
 }
 
 int report(const char* message) {
@@ -30,6 +40,7 @@ int report(const char* message) {
 
 int main(int argc, char** argv) {
   cli::prepare_blas();
+  follow_terminal();
   cli::CommandLine line("emplace", "Decides where every operation of a neural network should run.",
                         "emplace " EMPLACE_VERSION);
   cli::Command& root = line.root();
@@ -50,7 +61,7 @@ int main(int argc, char** argv) {
   cli::add_train(root, session);
 #endif
   cli::add_list(root, session);
-  std::signal(SIGINT, on_interrupt);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_interrupt);
   try {
     if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
   } catch (const std::bad_alloc&) {

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+
 #include "tensor/methods/all.h"
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
-#include "io/file.h"
 #include "io/graph_json_writer.h"
 #include "io/trace_json.h"
 #include "report/partition_report.h"
@@ -33,15 +36,15 @@ std::string simulated_trace(const PlanOutcome& outcome) {
                           simulator.run(outcome.placement, {}));
 }
 
-void write(const Arguments& arguments, const PartitionAnswer& answer) {
-  if (!arguments.output.empty()) write_file(arguments.output, plan_json(answer));
+void write(const Arguments& arguments, const Outputs& outputs, const PartitionAnswer& answer) {
+  if (!arguments.output.empty()) outputs.write(arguments.output, plan_json(answer));
   if (!arguments.graph.empty()) {
-    write_file(arguments.graph, write_graph_json(answer.outcome.problem->graph()));
+    outputs.write(arguments.graph, write_graph_json(answer.outcome.problem->graph()));
   }
   if (!arguments.placement.empty()) {
-    write_file(arguments.placement, divided_placement_json(answer));
+    outputs.write(arguments.placement, divided_placement_json(answer));
   }
-  if (!arguments.trace.empty()) write_file(arguments.trace, simulated_trace(answer.outcome));
+  if (!arguments.trace.empty()) outputs.write(arguments.trace, simulated_trace(answer.outcome));
 }
 
 PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem,
@@ -60,17 +63,20 @@ PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem
 
 void partition_model(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
-  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
-  const StepTerms terms = terms_of(request, *problem);
-  const auto paths = {arguments.output, arguments.graph, arguments.placement, arguments.trace};
-  for (const std::string& path : paths) require_folder(path);
+  if (request.granularity != Granularity::kOp) {
+    fail_option("modules are kept whole by placements; a partition gives every device a part");
+  }
+  const Outputs outputs({arguments.output, arguments.graph, arguments.placement, arguments.trace},
+                        arguments.json);
+  const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
+  const StepTerms terms = terms_of(request, *problem);
   PartitionAnswer answer = find_with_progress(problem, options);
   answer.terms = terms;
-  write(arguments, answer);
+  write(arguments, outputs, answer);
   if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
-  if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
+  if (session.cancelled) note_interrupted();
   if (arguments.json) {
     options.budget = options.budget.or_default(kPartitionSeconds);
     fmt::print("{}", with_header({.format = "emplace.partition-answer/1",
@@ -80,11 +86,10 @@ void partition_model(const Arguments& arguments, Session& session) {
                                  to_json(answer)));
     return;
   }
-  fmt::print("{}", to_text(answer));
-  for (const std::string& path : paths) {
-    if (!path.empty()) fmt::print("\nwrote {}", path);
-  }
-  fmt::print("\n");
+  std::FILE* report = outputs.report();
+  fmt::print(report, "{}", to_text(answer));
+  for (const std::string& path : outputs.files()) fmt::print(report, "\nwrote {}", path);
+  fmt::print(report, "\n");
 }
 
 }  // namespace
@@ -93,7 +98,7 @@ void add_partition(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   Command command =
       root.command("partition", "Divide every tensor and operator of a model among the devices");
-  arguments->problem.add_to(command);
+  arguments->problem.add_to(command, /*divides_ops=*/true);
   std::vector<std::string> methods;
   for (const MethodInfo* method : all_partition_methods().list()) methods.push_back(method->key);
   command
@@ -114,14 +119,18 @@ void add_partition(Command& root, Session& session) {
            "Write the timeline here, for Perfetto or chrome://tracing");
   command
       .text("--time", arguments->budget.time,
-            fmt::format("Stop searching after this long, e.g. 30s or 5m. Default: {:.0f}s",
-                        kPartitionSeconds))
+            fmt::format(
+                "How long to search, e.g. 30s or 5m; reading the model and comparing with other "
+                "ways to run it come on top. Default: {:.0f}s",
+                kPartitionSeconds))
       .type("DURATION");
   add_seed(command, arguments->options.seed);
-  add_file(command, "-o,--output", arguments->output, "Write the plan here");
+  add_file(command, "-o,--output", arguments->output,
+           "Write the plan here; - for standard output, and the report to standard error");
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
-      "Ctrl-C ends the search, and the best found so far is the answer.\n"
+      "Ctrl-C or SIGTERM ends the search, and the best found so far is the answer.\n"
       "Example: emplace partition zoo:stacked-rnn --cluster 8xv100-nvlink -o plan.json");
   command.run([arguments, &session] { partition_model(*arguments, session); });
 }

@@ -1,5 +1,6 @@
 // emplace place: a model and a cluster in, a placement out.
 #include <cstdio>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -7,8 +8,9 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
-#include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 
@@ -45,17 +47,18 @@ Budget share_of(Budget budget) {
 }
 
 void print_notes(const RunResult& result, const SubsetProblems& problems) {
-  for (const std::string& note : result.result.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& text : result.result.notes) note(text);
   if (!problems.starts().empty() && problems.starts().front().value < result.evaluation) {
-    fmt::print(stderr, "note: {}, which was to begin from, is better: {}\n",
-               problems.starts().front().origin, format_time(problems.starts().front().value.step));
+    note(fmt::format("{}, which was to begin from, is better: {}", problems.starts().front().origin,
+                     format_time(problems.starts().front().value.step)));
   }
 }
 
-void print_written(const Arguments& arguments) {
-  if (!arguments.output.empty()) fmt::print("\nwrote {}\n", arguments.output);
-  if (!arguments.trace.empty()) {
-    fmt::print("wrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
+void print_written(const Arguments& arguments, const Outputs& outputs) {
+  std::string blank = "\n";
+  for (const std::string& path : outputs.files()) {
+    fmt::print(outputs.report(), "{}wrote {}{}\n", std::exchange(blank, ""), path,
+               path == arguments.trace ? " (open it at ui.perfetto.dev)" : "");
   }
 }
 
@@ -114,9 +117,16 @@ Explanation explain_answer(const Assessment& answer, const SubsetProblems& probl
                  could_recompute);
 }
 
+std::string kept_whole(const Explanation& explanation) {
+  if (!explanation.whole_modules) return "";
+  return fmt::format(", {}s kept whole: {} parts",
+                     granularity_name(explanation.whole_modules->granularity),
+                     format_count(explanation.whole_modules->parts));
+}
+
 void place(const Arguments& arguments, Session& session) {
   ProblemRequest request = arguments.problem.make();
-  for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
+  const Outputs outputs({arguments.output, arguments.trace}, arguments.json);
   std::optional<BatchSearch> batches;
   std::vector<Solution> starts;
   if (const auto range = arguments.problem.what_if.range()) {
@@ -127,7 +137,7 @@ void place(const Arguments& arguments, Session& session) {
     }
     request.batch = fitting != nullptr ? fitting->batch : range->low;
   }
-  const std::shared_ptr<const Problem> problem = load_noted_problem(request);
+  const auto [problem, op_by_op] = load_noted(request);
   SubsetProblems problems =
       arguments.subsets.make(problem, arguments.objective.make(), std::move(starts));
   problems.set_terms(terms_of(request, *problem));
@@ -138,39 +148,44 @@ void place(const Arguments& arguments, Session& session) {
                           .problem = problem.get(),
                           .objective = problems.objective(),
                           .budget = &budget};
-  if (refuse_hopeless(problems, arguments.json ? &header : nullptr, session,
-                      request.could_recompute())) {
-    return;
-  }
+  if (refuse_hopeless(problems, request, arguments.json ? &header : nullptr, session)) return;
+  const SharedBudget shared = op_by_op ? share_with_ops(given) : SharedBudget{given, given};
   const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
-                                                         .budget = given,
+                                                         .budget = shared.whole,
                                                          .time_for = TimeFor::kAllRuns,
                                                          .learning = arguments.learning.make()});
   const double searched = budget.elapsed_seconds();
   const RunResult& best = found.best();
   const Assessment answer = assess(assessor_of(problems, found), problems, best);
   print_notes(best, problems);
-  if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
+  if (session.cancelled) note_interrupted();
   if (!answer.fits()) session.exit_code = kExitNothingFits;
-  if (!arguments.output.empty()) write_file(arguments.output, placement_json(answer, best));
-  if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(answer));
+  if (!arguments.output.empty()) {
+    outputs.write(arguments.output, placement_json(answer, best, request.made_with()));
+  }
+  if (!arguments.trace.empty()) outputs.write(arguments.trace, trace_json(answer));
   Explanation explanation =
       explain_answer(answer, problems, found.results, request.could_recompute());
+  if (op_by_op) {
+    explanation.whole_modules =
+        compare_with_ops(op_by_op, request.granularity, answer, best, shared.op_by_op);
+  }
   explanation.batches = std::move(batches);
-  look_further(arguments, problem, answer, searched, session, explanation);
+  look_further(arguments, op_by_op ? op_by_op : problem, answer, searched, session, explanation);
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(answer, &best, &explanation)));
     return;
   }
   fmt::print(
-      "{}\nplaced by {} with {} order{}\n{}{}", describe_problem(*problem),
+      outputs.report(), "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*problem),
       best.run.placer.to_string(), best.run.scheduler,
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
-      to_text(answer), to_text(explanation, answer));
+      kept_whole(explanation), to_text(answer), to_text(explanation, answer));
   if (answer.leaves_cpus_out) {
-    fmt::print("\nCPUs take ops only where memory is short; --use-cpu lets them take any.\n");
+    fmt::print(outputs.report(),
+               "\nCPUs take ops only where memory is short; --use-cpu lets them take any.\n");
   }
-  print_written(arguments);
+  print_written(arguments, outputs);
 }
 
 }  // namespace
@@ -197,12 +212,14 @@ void add_place(Command& root, Session& session) {
                "of the time for each");
   arguments->learning.add_to(command, /*several_runs=*/false);
   add_seed(command, arguments->seed);
-  add_file(command, "-o,--output", arguments->output, "Write the placement here");
+  add_file(command, "-o,--output", arguments->output,
+           "Write the placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
-      "Ctrl-C ends a search, and the best placement found so far is the answer.\n"
+      "Ctrl-C or SIGTERM ends a search, and the best placement found so far is the answer.\n"
       "Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 --pin \"head=gpu0\" -o "
       "placement.json");
   command.run([arguments, &session] { place(*arguments, session); });

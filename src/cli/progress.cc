@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/messages.h"
+
 namespace emplace::cli {
 namespace {
 
@@ -19,9 +21,12 @@ std::size_t terminal_width() {
 }  // namespace
 
 Progress::Progress(std::function<std::string()> line)
-    : line_(std::move(line)), terminal_(isatty(STDERR_FILENO) != 0), thread_([this] { tick(); }) {}
+    : line_(std::move(line)), terminal_(isatty(STDERR_FILENO) != 0) {
+  if (!quiet()) thread_ = std::thread([this] { tick(); });
+}
 
 Progress::~Progress() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     done_ = true;

@@ -1,6 +1,6 @@
 // Progress of long work on standard error, from a thread of its own: on a terminal one line that is
 // overwritten several times a second; elsewhere plain lines, one every few seconds. Nothing for
-// what is done within half a second.
+// what is done within half a second, nor when asked to be quiet.
 #pragma once
 
 #include <condition_variable>

@@ -8,8 +8,9 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
-#include "io/file.h"
 #include "io/iopddl.h"
 #include "report/selection_report.h"
 #include "selection/solve.h"
@@ -28,7 +29,7 @@ struct Arguments {
 };
 
 void select_strategies(const Arguments& arguments, Session& session) {
-  require_folder(arguments.output);
+  const Outputs outputs({arguments.output}, arguments.json);
   const SelectionProblem problem = read_iopddl(arguments.problem);
   const Budget budget = arguments.budget.make(session).or_default(kDefaultSeconds);
   std::mutex mutex;
@@ -47,10 +48,10 @@ void select_strategies(const Arguments& arguments, Session& session) {
     seconds = budget.elapsed_seconds();
     return found;
   }();
-  if (session.cancelled) fmt::print(stderr, "note: interrupted; this is the best so far\n");
+  if (session.cancelled) note_interrupted();
   if (!result.feasible) session.exit_code = kExitNothingFits;
   const bool write = result.feasible && !arguments.output.empty();
-  if (write) write_file(arguments.output, write_strategies_json(result));
+  if (write) outputs.write(arguments.output, write_strategies_json(result));
   if (arguments.json) {
     fmt::print("{}",
                with_header(
@@ -58,8 +59,8 @@ void select_strategies(const Arguments& arguments, Session& session) {
                    to_json(problem, result, seconds, arguments.seed)));
     return;
   }
-  fmt::print("{}", to_text(problem, result));
-  if (write) fmt::print("\nwrote {}\n", arguments.output);
+  fmt::print(outputs.report(), "{}", to_text(problem, result));
+  if (write && !outputs.files().empty()) fmt::print("\nwrote {}\n", arguments.output);
 }
 
 }  // namespace
@@ -83,10 +84,12 @@ void add_select(Command& root, Session& session) {
                "How many threads to use. Default: all")
       .type("N");
   add_seed(command, arguments->seed);
-  add_file(command, "-o,--output", arguments->output, "Write the strategies here");
+  add_file(command, "-o,--output", arguments->output,
+           "Write the strategies here; - for standard output, and the report to standard error");
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
-      "Ctrl-C ends the search, and the best found so far is the answer.\n"
+      "Ctrl-C or SIGTERM ends the search, and the best found so far is the answer.\n"
       "Example: emplace select problem.json.gz --time 60s -o strategies.json");
   command.run([arguments, &session] { select_strategies(*arguments, session); });
 }

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
 #include "cli/simulate_many.h"
 #include "io/file.h"
 #include "report/assessment_report.h"
@@ -32,11 +33,14 @@ void simulate(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   const bool many = is_many(arguments.saved.path);
   if (many && !arguments.trace.empty()) fail_option("--trace is of one placement");
+  if (request.model == "-" && arguments.saved.path == "-") {
+    fail_option("standard input is one thing: expected a file for the model or the placements");
+  }
   const bool as_placeto = arguments.rules == "placeto";
   if (as_placeto && (many || !arguments.trace.empty())) {
     fail_option("--rules placeto is of one placement, and has no timeline");
   }
-  const auto problem = load_noted_problem(request);
+  const auto problem = load_noted(request).problem;
   if (!arguments.told.empty()) {
     write_file(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
   }
@@ -94,6 +98,7 @@ void add_simulate(Command& root, Session& session) {
             "(docs/simulator.md)")
       .one_of({"own", "placeto"});
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
       "A placement that does not fit is simulated all the same; the result says so.\n"
       "PLACEMENT may be many: a folder of files, a file of JSON lines (.jsonl), or - for lines on\n"

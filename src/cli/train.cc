@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
 #include "cli/progress.h"
 #include "io/file.h"
 
@@ -56,6 +57,7 @@ std::string to_json(const TrainResult& result, const Arguments& arguments, doubl
 
 void check_output(const std::string& output) {
   if (output.empty()) fail_option("--output is missing: expected a file to write");
+  if (output == "-") fail_option("--output -: policies are kept while training; expected a file");
   if (output.ends_with(".gz")) fail_option("--output {}: policies are not compressed", output);
   require_writable(output);
 }
@@ -95,7 +97,8 @@ void train(const Arguments& arguments, Session& session) {
     });
   }();
   write_file(arguments.output, result.policy);
-  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : result.warnings) warn(warning);
+  if (session.cancelled) note("interrupted; this is the policy so far");
   if (arguments.json) {
     fmt::print("{}", with_header({.format = "emplace.training/1", .budget = &options.budget},
                                  to_json(result, arguments, options.budget.elapsed_seconds())));
@@ -189,6 +192,7 @@ void add_train(Command& root, Session& session) {
       .type("N");
   add_files(command, arguments->learning);
   add_json(command, arguments->json);
+  add_quiet(command);
   command.footer(
       "Progress, curves and results tell the step times of sampled placements in multiples of "
       "those\n"

@@ -7,8 +7,10 @@
 #include "base/options.h"
 #include "base/text.h"
 
-#include "cluster/device_pattern.h"
+#include "graph/layers.h"
 #include "graph/modules.h"
+
+#include "cluster/device_pattern.h"
 
 namespace emplace {
 namespace {
@@ -34,6 +36,28 @@ bool matches_module(const std::string& pattern, std::string_view module) {
   }
 }
 
+// What a person may have meant by a name that is no module's: the nearest of modules and what is
+// around them, and the layers, of which there are few.
+std::string known_modules(const Modules& modules, const std::string& name) {
+  if (!modules.named) return "; its ops name no modules";
+  std::vector<std::string> around;
+  for (const std::string& module : modules.names) {
+    for (std::size_t end = module.find('.'); end != std::string::npos;
+         end = module.find('.', end + 1)) {
+      around.push_back(module.substr(0, end));
+    }
+    around.push_back(module);
+  }
+  constexpr std::size_t kShown = 10;
+  std::vector<std::string> shown;
+  for (std::string& layer : layers_of_modules(modules)) {
+    if (layer.empty() || std::find(shown.begin(), shown.end(), layer) != shown.end()) continue;
+    shown.push_back(shown.size() < kShown ? std::move(layer) : "...");
+    if (shown.size() > kShown) break;
+  }
+  return fmt::format("{}; there are {}", suggestion(name, around), fmt::join(shown, ", "));
+}
+
 std::vector<bool> matching_ops(const Graph& graph, const Modules& modules, const DeviceRule& rule) {
   std::vector<bool> module_matches(modules.size());
   for (std::uint32_t module = 0; module < modules.size(); ++module) {
@@ -49,7 +73,7 @@ std::vector<bool> matching_ops(const Graph& graph, const Modules& modules, const
   }
   if (!any) {
     fail_option("{}: no op and no module of the model is called '{}'{}", rule.to_string(), rule.ops,
-                suggestion(rule.ops, modules.names));
+                known_modules(modules, rule.ops));
   }
   return matching;
 }

@@ -41,8 +41,7 @@ bool is_elementwise(std::string_view type, const OpWork& work) {
 bool may_share_a_kernel(const Graph& graph, OpId a, OpId b) {
   const auto devices_a = graph.allowed_devices(a);
   const auto devices_b = graph.allowed_devices(b);
-  return graph.phase(a) == graph.phase(b) && graph.colocate_id(a) == kEmptyString &&
-         graph.colocate_id(b) == kEmptyString &&
+  return graph.phase(a) == graph.phase(b) && graph.colocate_id(a) == graph.colocate_id(b) &&
          std::equal(devices_a.begin(), devices_a.end(), devices_b.begin(), devices_b.end());
 }
 

@@ -18,8 +18,8 @@ namespace emplace {
 
 class Fusion {
  public:
-  // Ops are fused only where the same devices are allowed to both and neither has a colocation of
-  // its own, so that fusing takes no placement away.
+  // Ops are fused only where the same devices are allowed to both and neither has a colocation that
+  // the other has not, so that fusing takes no placement away.
   Fusion(const Graph& graph, WorkReader& reader);
 
   // The last op of the chain that the op is of; the op itself where it is of none.

@@ -100,27 +100,36 @@ class ModuleFinder {
   Modules find() && {
     label_parameters();
     label_by_name_and_parameter();
-    const bool nothing_named =
-        std::all_of(label_.begin(), label_.end(), [](std::uint32_t l) { return l == kNone; });
-    if (nothing_named) label_each_forward_op();
+    const bool named =
+        std::any_of(label_.begin(), label_.end(), [](std::uint32_t l) { return l != kNone; });
+    if (!named) label_each_forward_op();
     label_forward_from_producers();
     label_from_consumers(Phase::kForward);
     label_what_serves_one_update();
     label_backward_from_producers();
     label_from_consumers(Phase::kBackward);
     label_from_consumers(Phase::kUpdate);
-    return number();
+    Modules modules = number();
+    modules.named = named;
+    return modules;
   }
 
  private:
   void label_parameters() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      if (!holds_weights(graph_, op)) continue;
+      if (!holds_weights(graph_, op) || is_part_of_update(op)) continue;
       const std::string name = graph_.module_id(op) != kEmptyString
                                    ? dotted(graph_.module(op), true)
                                    : module_of_parameter_name(graph_.op_name(op));
       if (!name.empty()) label_[op] = pool_.intern(name);
     }
+  }
+
+  // "fc.weight/update" and the state beside it are of the module of "fc.weight", whose name is no
+  // path.
+  bool is_part_of_update(OpId op) const {
+    return graph_.phase(op) == Phase::kUpdate && graph_.module_id(op) == kEmptyString &&
+           graph_.op_name(op).find('/') != std::string_view::npos;
   }
 
   // The module that the text names; every name in the pool when this is first called is a
@@ -149,7 +158,8 @@ class ModuleFinder {
       if (holds_weights(graph_, op)) continue;
       if (graph_.module_id(op) != kEmptyString) {
         label_[op] = label_of_path(graph_.module(op));
-      } else if (const auto at = graph_.op_name(op).rfind('/'); at != std::string_view::npos) {
+      } else if (const auto at = graph_.op_name(op).rfind('/');
+                 at != std::string_view::npos && !is_part_of_update(op)) {
         label_[op] = label_of_path(graph_.op_name(op).substr(0, at));
       }
       if (label_[op] == kNone) label_[op] = label_of_weights_read(op);

@@ -14,6 +14,7 @@ namespace emplace {
 struct Modules {
   std::vector<std::uint32_t> of_op;
   std::vector<std::string> names;  // by module, in the order in which the forward pass meets them
+  bool named = true;  // false: nothing names one, and every forward op is one of its own
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(names.size()); }
 };

@@ -1,4 +1,4 @@
-// Whole files, in and out. Reading ungzips by content; writing goes to a temporary name first, so
+// Whole files, in and out; "-" is read from standard input. Reading ungzips by content; writing goes to a temporary name first, so
 // that a reader never sees half a file.
 #pragma once
 

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include "cluster/presets.h"
 #include "graph/precision.h"
@@ -39,14 +40,34 @@ Model build_zoo_model(const std::string& name, const ReadOptions& options) {
           nullptr};
 }
 
+// Throws an Error that says which model of the zoo may have been meant by what is no file's name.
+void require_no_zoo_model(const std::string& path) {
+  if (std::filesystem::exists(path) || path.find('/') != std::string::npos) return;
+  if (has_model_ending(path)) return;
+  std::vector<std::string> names;
+  std::vector<std::string> full_names;
+  for (const zoo::ModelInfo& model : zoo::models()) {
+    names.push_back(model.name);
+    full_names.push_back("zoo:" + model.name);
+  }
+  const std::string bare = path.substr(0, path.find(':'));
+  if (suggestion(bare, names).empty()) return;
+  fail(ErrorKind::kSystem, "{}: there is no such file{}", path,
+       suggestion("zoo:" + bare, full_names));
+}
+
 }  // namespace
 
 Model read_model(const std::string& path_or_name, const ReadOptions& options) {
   if (zoo::is_zoo_name(path_or_name)) return build_zoo_model(path_or_name, options);
+  const bool standard_input = path_or_name == "-";
+  if (!standard_input) require_no_zoo_model(path_or_name);
   const std::string content = read_file(path_or_name);
-  return with_context(path_or_name, [&] {
+  return with_context(standard_input ? "standard input" : path_or_name, [&] {
     const std::string name =
-        without_model_ending(std::filesystem::path(path_or_name).filename().string());
+        standard_input
+            ? "model"
+            : without_model_ending(std::filesystem::path(path_or_name).filename().string());
     Model model = recognise_model(content).read(content, options, name);
     if (options.precision != Precision::kAsGiven) {
       model.graph = std::make_shared<const Graph>(

@@ -2,12 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/placement.h"
 
 namespace emplace {
+
+// How the model was read that a placement is of, beside its file: what differs from the defaults.
+struct MadeWith {
+  std::map<std::string, std::int64_t> dims = {};
+  bool training = false;  // a forward model was turned into its training step
+  std::string optimizer = {};
+  bool colocate_gradients = false;
+  std::vector<std::string> recompute = {};
+  std::string granularity = {};  // what was kept whole: module, layer
+
+  bool operator==(const MadeWith&) const = default;
+  bool empty() const { return *this == MadeWith{}; }
+};
 
 struct PlacementFile {
   std::string graph;
@@ -25,7 +41,12 @@ struct PlacementFile {
     int in_flight = 0;                                 // steps, where the stream was simulated
   };
   std::optional<Predicted> predicted;
+  MadeWith made_with = {};
 };
+
+// What the Error says of a training step's placement where the model is a forward pass.
+inline constexpr std::string_view kHintAtTraining =
+    "; the placement has ops of a training step, and the model is a forward pass";
 
 // Throws an Error that names the op when the file names an unknown op or device, leaves an op out,
 // or breaks the rules of check_placement.

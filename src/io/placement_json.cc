@@ -37,6 +37,8 @@ class PlacementReader {
         file_.placer = json_string(field.value(), "placer");
       } else if (key == "seed") {
         file_.seed = json_unsigned(field.value(), "seed");
+      } else if (key == "made_with") {
+        read_made_with(json_object(field.value(), "made_with"));
       } else if (key == "assignment") {
         assigned = true;
         read_assignment(field.value());
@@ -57,8 +59,46 @@ class PlacementReader {
  private:
   OpId find_op(std::string_view name, std::string_view field) const {
     const auto op = problem_.graph().find_op(name);
-    if (!op) fail_input("{}: graph '{}' has no op '{}'", field, problem_.graph().name(), name);
+    if (!op) {
+      fail_input("{}: graph '{}' has no op '{}'{}", field, problem_.graph().name(), name,
+                 hint(name));
+    }
     return *op;
+  }
+
+  void read_made_with(simdjson::ondemand::object object) {
+    MadeWith& made = file_.made_with;
+    for (auto field : object) {
+      const std::string key(std::string_view(field.unescaped_key()));
+      const std::string where = "made_with." + key;
+      if (key == "dims") {
+        for (auto dim : json_object(field.value(), where)) {
+          const std::string name(std::string_view(dim.unescaped_key()));
+          made.dims[name] = json_integer(dim.value(), where + "." + name);
+        }
+      } else if (key == "training") {
+        made.training = json_flag(field.value(), where);
+      } else if (key == "optimizer") {
+        made.optimizer = json_string(field.value(), where);
+      } else if (key == "colocate_gradients") {
+        made.colocate_gradients = json_flag(field.value(), where);
+      } else if (key == "recompute") {
+        made.recompute = json_strings(field.value(), where);
+      } else if (key == "granularity") {
+        made.granularity = json_string(field.value(), where);
+      }
+    }
+  }
+
+  // Names that a training step gives to its gradients and updates.
+  std::string_view hint(std::string_view name) const {
+    const Graph& graph = problem_.graph();
+    const bool of_training = name.find("/grad") != std::string_view::npos ||
+                             name.find("/update") != std::string_view::npos;
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.phase(op) != Phase::kForward) return "";
+    }
+    return of_training ? kHintAtTraining : "";
   }
 
   DeviceId find_device(OpId op, std::string_view name) const {
@@ -153,6 +193,21 @@ class PlacementReader {
 
 }  // namespace
 
+namespace {
+
+nlohmann::ordered_json made_with_json(const MadeWith& made) {
+  nlohmann::ordered_json json;
+  if (!made.dims.empty()) json["dims"] = made.dims;
+  if (made.training) json["training"] = true;
+  if (!made.optimizer.empty()) json["optimizer"] = made.optimizer;
+  if (made.colocate_gradients) json["colocate_gradients"] = true;
+  if (!made.recompute.empty()) json["recompute"] = made.recompute;
+  if (!made.granularity.empty()) json["granularity"] = made.granularity;
+  return json;
+}
+
+}  // namespace
+
 PlacementFile read_placement_json(const std::string& text, const Problem& problem) {
   JsonText json(text);
   return reading_json([&] { return PlacementReader(problem).read(json.document()); });
@@ -165,6 +220,7 @@ std::string write_placement_json(const Problem& problem, const PlacementFile& fi
   json["cluster"] = file.cluster;
   json["placer"] = file.placer;
   json["seed"] = file.seed;
+  if (!file.made_with.empty()) json["made_with"] = made_with_json(file.made_with);
   if (file.predicted) {
     json["predicted"] = {{"step_ns", file.predicted->step},
                          {"fits", file.predicted->fits},

@@ -43,7 +43,7 @@ std::string device_table(const Assessment& assessment) {
   Table table({{"device"},
                {"timed ops", Align::kRight},
                {"busy", Align::kRight},
-               {""},
+               {"", Align::kLeft, /*spare=*/true},
                {"", Align::kRight},
                {"peak memory", Align::kRight},
                {"of", Align::kRight},
@@ -76,7 +76,7 @@ std::string channel_table(const Assessment& assessment) {
                {"transfers", Align::kRight},
                {"bytes", Align::kRight},
                {"busy", Align::kRight},
-               {""},
+               {"", Align::kLeft, /*spare=*/true},
                {"", Align::kRight}});
   const Nanoseconds whole = assessment.time();
   for (std::size_t i = 0; i < std::min(kShown, busiest.size()); ++i) {
@@ -201,7 +201,8 @@ std::string describe_problem(const Problem& problem) {
                      count_of(problem.num_devices(), "device"), describe_costs(problem));
 }
 
-std::string placement_json(const Assessment& assessment, const RunResult& run) {
+std::string placement_json(const Assessment& assessment, const RunResult& run,
+                           const MadeWith& made_with) {
   PlacementFile file{
       assessment.problem().graph().name(),
       assessment.problem().cluster().name(),
@@ -210,6 +211,7 @@ std::string placement_json(const Assessment& assessment, const RunResult& run) {
       assessment.placement,
       assessment.schedule,
       PlacementFile::Predicted{assessment.timeline.step, assessment.fits(), assessment.bound.step}};
+  file.made_with = made_with;
   if (assessment.throughput) {
     file.predicted->period = assessment.throughput->period;
     file.predicted->in_flight = assessment.throughput->in_flight;

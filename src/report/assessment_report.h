@@ -5,6 +5,7 @@
 
 #include "placer/run.h"
 
+#include "io/placement_file.h"
 #include "run/assessment.h"
 
 namespace emplace {
@@ -28,7 +29,8 @@ std::string to_text(const Assessment& assessment);
 std::string describe_problem(const Problem& problem);
 
 // emplace.placement/1, and the timeline for Perfetto.
-std::string placement_json(const Assessment& assessment, const RunResult& run);
+std::string placement_json(const Assessment& assessment, const RunResult& run,
+                           const MadeWith& made_with = {});
 std::string trace_json(const Assessment& assessment);
 
 }  // namespace emplace

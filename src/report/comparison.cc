@@ -123,7 +123,7 @@ std::string to_table(const Comparison& comparison, bool with_seeds) {
                {"order"},
                {with_seeds ? "seed" : "", Align::kRight},
                {std::string(comparison.best.objective.quantity()), Align::kRight},
-               {""},
+               {"", Align::kLeft, /*spare=*/true},
                {"/ bound", Align::kRight},
                {comparison.best.rates.samples_per_second ? "samples/s" : "", Align::kRight},
                {comparison.best.rates.utilisation ? "MFU" : "", Align::kRight},

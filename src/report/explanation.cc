@@ -36,6 +36,25 @@ std::vector<Load> find_loads(const Assessment& assessment) {
   return loads;
 }
 
+// Of modules with a name: ops that take time or hold memory on several devices.
+std::vector<CutModule> find_cut_modules(const Assessment& assessment, const Modules& modules) {
+  const Problem& problem = assessment.problem();
+  std::vector<CutModule> all(modules.size());
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    const DeviceId device = assessment.placement[op];
+    if (problem.duration(op, device) == 0 && problem.resident_bytes(op) == 0) continue;
+    std::vector<DeviceId>& devices = all[modules.of_op[op]].devices;
+    const auto place = std::lower_bound(devices.begin(), devices.end(), device);
+    if (place == devices.end() || *place != device) devices.insert(place, device);
+  }
+  std::vector<CutModule> cut;
+  for (std::uint32_t module = 0; module < modules.size(); ++module) {
+    if (modules.names[module].empty() || all[module].devices.size() < 2) continue;
+    cut.push_back({modules.names[module], std::move(all[module].devices)});
+  }
+  return cut;
+}
+
 }  // namespace
 
 Explanation explain(const Assessment& assessment, const std::vector<RunResult>& tried,
@@ -45,6 +64,7 @@ Explanation explain(const Assessment& assessment, const std::vector<RunResult>& 
   result.chain = critical_chain(assessment.problem(), assessment.placement, assessment.timeline);
   result.loads = find_loads(assessment);
   result.modules = infer_modules(graph);
+  result.cut = find_cut_modules(assessment, result.modules);
   result.contents = device_contents(assessment.problem(), assessment.placement, result.modules);
   result.used = used_devices(assessment.problem(), assessment.placement);
   Evaluator evaluator(assessment.simulator, assessment.objective);

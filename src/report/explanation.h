@@ -18,6 +18,7 @@
 #include "run/partition.h"
 #include "run/sensitivity.h"
 #include "run/single_device.h"
+#include "run/whole_modules.h"
 
 namespace emplace {
 
@@ -34,6 +35,12 @@ struct Load {
   Nanoseconds time = 0;
 };
 
+// A module whose ops or parameters are on more than one device.
+struct CutModule {
+  std::string name;
+  std::vector<DeviceId> devices;
+};
+
 struct Explanation {
   CriticalChain chain;
   std::vector<Load> loads;  // the largest first; no channels where devices pay for communication
@@ -44,6 +51,8 @@ struct Explanation {
   std::optional<SingleDevice> fastest_device;
   std::optional<SingleDevice> fitting_device;
   std::optional<Split> best_split;
+  std::vector<CutModule> cut;                                // in the order of the forward pass
+  std::optional<WholeModules> whole_modules = std::nullopt;  // where they are kept so
   bool could_recompute = false;  // a training step, of which parts could be computed twice
   // What else was looked at, where it was (report/alternatives.h).
   std::optional<WayToRun> in_parts;  // tensors divided among the devices

@@ -4,6 +4,7 @@
 
 #include "report/alternatives.h"
 #include "report/explanation.h"
+#include "report/whole_modules.h"
 
 namespace emplace {
 namespace {
@@ -116,6 +117,15 @@ Json to_json(const Explanation& explanation, const Assessment& assessment) {
                              {"load_ns", load.time}});
   }
   json["contents"] = contents_to_json(explanation, cluster);
+  json["cut_modules"] = Json::array();
+  for (const CutModule& cut : explanation.cut) {
+    Json devices = Json::array();
+    for (const DeviceId id : cut.devices) devices.push_back(cluster.device(id).name);
+    json["cut_modules"].push_back({{"module", cut.name}, {"devices", std::move(devices)}});
+  }
+  if (explanation.whole_modules) {
+    json["whole_modules"] = to_json(*explanation.whole_modules, time);
+  }
   const auto one_device = [&](const std::optional<SingleDevice>& one) -> Json {
     if (!one) return nullptr;
     return {{"device", cluster.device(one->device).name},

@@ -11,6 +11,7 @@
 #include "report/prose.h"
 #include "report/shortfall.h"
 #include "report/stream_report.h"
+#include "report/whole_modules.h"
 
 namespace emplace {
 namespace {
@@ -22,11 +23,12 @@ std::string percent_of_step(Nanoseconds part, Nanoseconds whole) {
       "{:.0f} %", whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// What of `last` differs from `first`: "11" after "layer.0", where only a number does.
-std::string_view distinct_end(std::string_view first, std::string_view last) {
+// "layer.0-11" where only a number differs, else "conv1 .. fc".
+std::string from_to(std::string_view first, std::string_view last) {
   const std::size_t digits = last.find_last_not_of("0123456789") + 1;
-  const bool numbered = digits > 0 && digits < last.size();
-  return numbered && first.substr(0, digits) == last.substr(0, digits) ? last.substr(digits) : last;
+  const bool counts = digits < last.size() && first.substr(0, digits) == last.substr(0, digits);
+  return counts ? fmt::format("{}-{}", first, last.substr(digits))
+                : fmt::format("{} .. {}", first, last);
 }
 
 class Writer {
@@ -52,6 +54,11 @@ class Writer {
     write_full_devices();
     begin("What is where");
     write_contents();
+    write_cut_modules();
+    if (explanation_.whole_modules) {
+      begin("Against op by op");
+      line("{}", describe(*explanation_.whole_modules));
+    }
     begin("Against one device");
     write_one_device();
     return std::move(text_) + describe_alternatives(explanation_, assessment_);
@@ -240,9 +247,25 @@ class Writer {
     }
   }
 
+  void write_cut_modules() {
+    constexpr std::size_t kShown = 4;
+    const std::vector<CutModule>& cut = explanation_.cut;
+    if (explanation_.used.size() < 2 || !explanation_.modules.named) return;
+    if (cut.empty()) return line("every module is on one device");
+    std::vector<std::string> said;
+    for (std::size_t i = 0; i < std::min(kShown, cut.size()); ++i) {
+      std::vector<std::string> devices;
+      for (const DeviceId id : cut[i].devices) devices.push_back(device(id));
+      said.push_back(fmt::format("{} ({})", cut[i].name, fmt::join(devices, ", ")));
+    }
+    if (cut.size() > kShown) said.push_back(fmt::format("{} more", cut.size() - kShown));
+    line("cut between devices: {} of {} modules: {}", cut.size(), explanation_.modules.size(),
+         join_words(said));
+  }
+
   // The ones with most of the device's work, in the order of the model.
   std::string modules(const DeviceContents& held) const {
-    constexpr std::size_t kShown = 5;
+    constexpr std::size_t kShown = 8;
     constexpr double kWorthNaming = 0.02;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < held.modules.size(); ++i) {
@@ -269,9 +292,10 @@ class Writer {
 
   static std::string range(const HeldModules& held) {
     std::string text = held.first.empty() ? "ops of no module" : held.first;
-    if (held.count > 1) text += fmt::format(" .. {}", distinct_end(held.first, held.last));
-    if (!held.whole()) text += fmt::format(" ({:.0f} % of it)", 100 * held.share);
-    return text;
+    if (held.count > 1) text = from_to(held.first, held.last);
+    if (held.whole()) return text;
+    return fmt::format("{} ({:.0f} % of {})", text, 100 * held.share,
+                       held.count > 1 ? "them" : "it");
   }
 
   // ---- one device

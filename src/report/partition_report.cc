@@ -110,11 +110,10 @@ std::string verdict(const PartitionAnswer& answer) {
 
 std::string to_text(const PartitionAnswer& answer) {
   std::string text = describe_problem(*answer.whole);
-  text +=
-      fmt::format("\ndivided by {} among {} workers ({}), in {} kinds of ops and {} of tensors\n",
-                  answer.method, answer.workers().count(),
-                  fmt::join(answer.workers().factors(), " x "), answer.input->classes.num_ops,
-                  answer.input->classes.num_tensors);
+  text += fmt::format(
+      "\ndivided by {} among {} workers ({}), in {} kinds of ops and {} of tensors\n",
+      answer.method, answer.workers().count(), fmt::join(answer.workers().factors(), " x "),
+      answer.input->classes.num_ops, answer.input->classes.num_tensors);
   text += table_of_ways(answer) + "\n" + table_of_devices(answer) + "\n" + wrapped(verdict(answer));
   if (answer.undivided.empty()) return text;
   return text + wrapped(fmt::format(

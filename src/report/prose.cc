@@ -1,9 +1,13 @@
 #include "report/prose.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/split.h"
 #include "base/units.h"
+
+#include "report/text_width.h"
 
 namespace emplace {
 namespace {
@@ -35,13 +39,14 @@ std::string unwrapped(const std::string& lines) {
 }
 
 std::string wrapped(const std::string& text) {
-  constexpr std::size_t kWidth = 110;
+  // Longer lines are hard to read, however wide the terminal is.
+  const std::size_t width = std::min(text_width(), kUsualWidth);
   std::string result;
   std::string line = " ";
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= text.size(); ++at) {
     if (at < text.size() && !breakable(text, at)) continue;
-    if (line.size() + at - begin > kWidth && line.find_first_not_of(' ') != std::string::npos) {
+    if (line.size() + at - begin > width && line.find_first_not_of(' ') != std::string::npos) {
       result += line + "\n";
       line = "  ";
       if (begin < at && text[begin] != ' ') line += " ";

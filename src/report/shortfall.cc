@@ -53,7 +53,9 @@ std::vector<Solution> quick_tries(const SubsetProblems& problems) {
   Evaluator evaluator(problems.whole(), problems.objective());
   if (const auto one = try_single_devices(evaluator).fastest) {
     const Problem& problem = problems.whole()->problem();
-    tries.push_back({Placement(problem.num_ops(), one->device), {}, one->value,
+    tries.push_back({Placement(problem.num_ops(), one->device),
+                     {},
+                     one->value,
                      fmt::format("everything on {}", problem.cluster().device(one->device).name)});
   }
   return tries;

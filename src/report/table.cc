@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
+
+#include "report/text_width.h"
 
 namespace emplace {
 namespace {
@@ -23,18 +26,30 @@ std::string repeat(std::string_view piece, std::size_t times) {
 
 }  // namespace
 
-std::string Table::to_string() const {
+// By column; 0 for one that is left out.
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
+  std::size_t total = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t width = display_width(columns_[i].title);
     for (const auto& row : rows_) width = std::max(width, display_width(row[i]));
     widths.push_back(width);
+    total += width + 2;
   }
+  for (std::size_t i = columns_.size(); i-- > 0 && total > text_width() + 1;) {
+    if (columns_[i].spare) total -= std::exchange(widths[i], 0) + 2;
+  }
+  return widths;
+}
+
+std::string Table::to_string() const {
+  const std::vector<std::size_t> widths = this->widths();
   std::string text;
   const auto add_row = [&](auto cell_of) {
     std::string line = " ";
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::string& cell = cell_of(i);
+      if (columns_[i].spare && widths[i] == 0) continue;
       const std::string padding(widths[i] - display_width(cell), ' ');
       line += columns_[i].align == Align::kRight ? padding + cell : cell + padding;
       line += "  ";
@@ -44,7 +59,9 @@ std::string Table::to_string() const {
   };
   add_row([&](std::size_t i) -> const std::string& { return columns_[i].title; });
   std::size_t total = 0;
-  for (const std::size_t width : widths) total += width + 2;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (!columns_[i].spare || widths[i] > 0) total += widths[i] + 2;
+  }
   text += " " + repeat("\u2500", total - 2) + "\n";
   for (const auto& row : rows_) {
     add_row([&](std::size_t i) -> const std::string& { return row[i]; });

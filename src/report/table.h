@@ -1,4 +1,5 @@
-// Text tables for people: columns as wide as they need, numbers to the right.
+// Text tables for people: columns as wide as they need, numbers to the right; wider than texts are,
+// they lose what they can spare.
 #pragma once
 
 #include <string>
@@ -12,6 +13,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
+    bool spare = false;  // as pictures of numbers are
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -20,6 +22,8 @@ class Table {
   std::string to_string() const;
 
  private:
+  std::vector<std::size_t> widths() const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -1,9 +1,10 @@
-// Devices fall into classes of which any member may stand for any other: same speed, memory, gap and
-// rules, and swapping the two maps every link and channel onto its like. A set is then how many it
-// takes of each class, so that 4 of 64 equal devices are one set, not 635,376. All such counts are
-// enumerated while they are few; `complete` says that they were, so that bounds of the sets bound
-// everything. Otherwise a heuristic takes those that could be fastest, the one with most memory and
-// the one with the fastest links. Comparing two devices takes time quadratic in their number.
+// Devices fall into classes of which any member may stand for any other: same speed, memory, gap
+// and rules, and swapping the two maps every link and channel onto its like. A set is then how many
+// it takes of each class, so that 4 of 64 equal devices are one set, not 635,376. All such counts
+// are enumerated while they are few; `complete` says that they were, so that bounds of the sets
+// bound everything. Otherwise a heuristic takes those that could be fastest, the one with most
+// memory and the one with the fastest links. Comparing two devices takes time quadratic in their
+// number.
 #include "run/device_subsets.h"
 
 #include <algorithm>

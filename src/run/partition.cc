@@ -89,13 +89,13 @@ class PartitionFinder {
     find_alternatives();
     tell("searching for a partition");
     answer_.method = spec.to_string();
-    answer_.plan = run(*method);
+    answer_.plan = run(*method, time_left());
     answer_.outcome = outcome_of(answer_.plan);
     answer_.chosen = way_of(answer_.method, answer_.outcome);
     tell("comparing");
     for (const MethodInfo* other : all_partition_methods().list()) {
       if (other->key == "search" || other->key == spec.key || cancelled()) continue;
-      const Plan plan = run(*all_partition_methods().make({other->key, {}}));
+      const Plan plan = run(*all_partition_methods().make({other->key, {}}), time_left());
       answer_.others.push_back(way_of(other->key, outcome_of(plan)));
     }
     answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
@@ -111,7 +111,7 @@ class PartitionFinder {
       // A method that has begun is not stopped.
       const double limit = options_.budget.seconds.value_or(kPartitionSeconds) / 2;
       if (cancelled() || options_.budget.elapsed_seconds() > limit) break;
-      const Plan plan = run(*all_partition_methods().make({key, {}}));
+      const Plan plan = run(*all_partition_methods().make({key, {}}), options_.budget);
       const WayToRun way = way_of(key, outcome_of(plan));
       if (!best || std::pair(!way.fits, way.step) < std::pair(!best->fits, best->step)) best = way;
     }
@@ -133,9 +133,15 @@ class PartitionFinder {
     return false;
   }
 
-  Plan run(PartitionMethod& method) const {
+  Plan run(PartitionMethod& method, const Budget& budget) const {
     PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
-    return method.find(context, options_.budget.restarted(), Rng(options_.seed));
+    return method.find(context, budget.restarted(), Rng(options_.seed));
+  }
+  // What the search for a placement of whole ops left.
+  Budget time_left() const {
+    Budget left = options_.budget.or_default(kPartitionSeconds);
+    if (left.seconds) left.seconds = std::max(0.0, *left.seconds - placing_seconds_);
+    return left;
   }
   PlanOutcome outcome_of(const Plan& plan) const {
     return evaluate_plan(*answer_.input, plan, cluster_, answer_.devices(), mode_);
@@ -165,6 +171,7 @@ class PartitionFinder {
                                         : simulator);
     const RunResult placed =
         run_placer(all_placers(), placing, {.placer = MethodSpec::parse("auto")}, budget);
+    placing_seconds_ = placed.seconds;
     answer_.placed =
         simulate_whole(*simulator, "placement (auto)",
                        leave_cpus_out ? to_whole(placed.result.placement, accelerators->devices)
@@ -177,6 +184,7 @@ class PartitionFinder {
   CostMode mode_;
   std::shared_ptr<const Cluster> cluster_;
   std::shared_ptr<const Problem> divided_;  // the operators that are divided, still whole
+  double placing_seconds_ = 0;
   PartitionAnswer answer_;
 };
 

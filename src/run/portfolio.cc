@@ -7,6 +7,7 @@
 #include "run/portfolio.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -66,7 +67,8 @@ class Portfolio::Runner {
         runs_(request_.runs),
         objective_(problems.objective()),
         budget_(request_.budget.or_default()),
-        status_(runs_.size(), problems.list().size() == 1, problems.bound().step) {
+        status_(runs_.size(), problems.list().size() == 1, problems.bound().step,
+                request_.time_for == TimeFor::kEachRun) {
     check_learning(request_.learning, runs_, problems.list().size());
     files_ = open_learning_files(request_.learning, runs_, request_.time_for == TimeFor::kEachRun);
   }
@@ -74,13 +76,15 @@ class Portfolio::Runner {
   RunStatus& status() { return status_; }
 
   PortfolioResult run() {
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
+    for (const std::size_t i : order_of_runs()) {
+      ++position_;
       const bool time_is_up =
           request_.time_for == TimeFor::kAllRuns && request_.budget.seconds && time_left() <= 0;
-      if (!results_.empty() && (time_is_up || cancelled())) break;
+      if (!results_.empty() && (time_is_up || (cancelled() && !takes_no_time(i)))) break;
       if (runs_[i].placer == failed_) continue;
       try {
         results_.push_back(run_one(i));
+        index_of_result_.push_back(i);
         status_.note(results_.back().evaluation);
         status_.raise(results_.back().bound.step);
       } catch (const Error& error) {
@@ -96,11 +100,39 @@ class Portfolio::Runner {
       }
     }
     if (results_.empty()) fail_input("{}", fmt::join(failures_, "; "));
-    std::stable_sort(results_.begin(), results_.end(), better);
-    return {std::move(results_), std::move(failures_)};
+    return {sorted_results(), std::move(failures_)};
   }
 
  private:
+  // Of runs that are compared: whoever stops the others has these.
+  bool takes_no_time(std::size_t index) const {
+    constexpr OpId kFewOps = 200'000;
+    return request_.time_for == TimeFor::kEachRun &&
+           problems_.whole()->problem().num_ops() <= kFewOps &&
+           all_placers().info(runs_[index].placer.key).family == "heuristic";
+  }
+
+  std::vector<std::size_t> order_of_runs() const {
+    std::vector<std::size_t> order(runs_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::size_t i) { return takes_no_time(i); });
+    return order;
+  }
+
+  // By value, then by the order in which they were asked for.
+  std::vector<RunResult> sorted_results() {
+    std::vector<std::size_t> order(results_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      if (better(results_[a], results_[b])) return true;
+      return !better(results_[b], results_[a]) && index_of_result_[a] < index_of_result_[b];
+    });
+    std::vector<RunResult> sorted;
+    for (const std::size_t i : order) sorted.push_back(std::move(results_[i]));
+    return sorted;
+  }
+
   double time_left() const {
     return budget_.seconds ? *budget_.seconds - budget_.elapsed_seconds() : 1;
   }
@@ -152,7 +184,7 @@ class Portfolio::Runner {
     PlaceContext context(problem.simulator, objective_, problem.starts);
     context.incumbent().raise(problem.bound);
     const Budget own = share(index, problems_.list().size() - problem_index);
-    status_.begin(index + 1, runs_[index], context, own);
+    status_.begin(position_, runs_[index], context, own);
     const struct End {
       RunStatus& status;
       ~End() { status.end(); }
@@ -205,6 +237,8 @@ class Portfolio::Runner {
   RunStatus status_;
   std::vector<std::unique_ptr<LearningFiles>> files_;  // by run
   std::vector<RunResult> results_;
+  std::vector<std::size_t> index_of_result_;
+  std::size_t position_ = 0;  // of the run that is under way, from 1
   MethodSpec failed_;
   std::vector<std::string> failures_;
 };

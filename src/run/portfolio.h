@@ -54,7 +54,8 @@ class Portfolio {
   ~Portfolio();
 
   RunStatus& status();
-  // Stops early, with what is done so far, when cancelled, or when the time of all runs is up.
+  // Stops early, with what is done so far, when cancelled, or when the time of all runs is up. Where
+  // each has the time, heuristics go first, and are run all the same.
   // Throws an Error when no run gives a result.
   PortfolioResult run();
 

@@ -76,8 +76,23 @@ Model load_model(const ProblemRequest& request) {
   return load_model(request.model, request.training, std::move(options));
 }
 
+MadeWith ProblemRequest::made_with() const {
+  MadeWith made;
+  made.dims.insert(dims.begin(), dims.end());
+  made.training = training.training;
+  made.optimizer = training.optimizer;
+  made.colocate_gradients = training.colocate_gradients;
+  made.recompute = training.recompute;
+  if (granularity != Granularity::kOp) made.granularity = granularity_name(granularity);
+  return made;
+}
+
 std::shared_ptr<const Problem> load_problem(const ProblemRequest& request,
                                             std::vector<std::string>* notes) {
+  return load_problem_and_ops(request, notes).problem;
+}
+
+LoadedProblem load_problem_and_ops(const ProblemRequest& request, std::vector<std::string>* notes) {
   const Model read = load_model(request);
   if (notes != nullptr) *notes = read.notes;
   if (request.cluster.empty() && read.cluster == nullptr) {
@@ -90,15 +105,19 @@ std::shared_ptr<const Problem> load_problem(const ProblemRequest& request,
   }
   const CompileOptions compiling{
       .cost = request.cost, .fuse = request.fuse, .rules = request.rules};
-  auto problem =
+  auto op_by_op =
       with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
-  if (request.scale.changes_estimates() && problem->cost_origin(kAnalyticCosts).ops == 0) {
+  if (request.scale.changes_estimates() && op_by_op->cost_origin(kAnalyticCosts).ops == 0) {
     fail_option(
         "{}: the times of all ops are measured, so this changes nothing; scale speed, or "
         "have times estimated",
         request.scale.to_string());
   }
-  return problem;
+  if (request.granularity == Granularity::kOp) return {std::move(op_by_op)};
+  return with_context(request.model, [&]() -> LoadedProblem {
+    const auto whole = keep_whole(read.graph, request.granularity);
+    return {compile(whole, machines, compiling), std::move(op_by_op)};
+  });
 }
 
 StepTerms terms_of(const ProblemRequest& request, const Problem& problem) {

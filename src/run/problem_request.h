@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/granularity.h>
+
 #include "io/placement_file.h"
 #include "io/readers.h"
 #include "run/cluster_scale.h"
@@ -38,9 +40,12 @@ struct ProblemRequest {
   std::optional<std::int64_t> batch = std::nullopt;  // samples of a step, where it can be set
   ClusterScale scale = {};                           // of the cluster: what if
   Prices prices = {};
+  Granularity granularity = Granularity::kOp;
 
   // Whether recomputation could still be asked for.
   bool could_recompute() const;
+  // What a placement file says of how its model was read.
+  MadeWith made_with() const;
 };
 
 // Throws an Error when a setting is for training steps and the model is none.
@@ -57,6 +62,14 @@ std::shared_ptr<const Problem> load_problem(const ProblemRequest& request,
 // What its step is worth: samples and tokens where they are known (run/batch.h), FLOPs, prices.
 // Throws an Error when only some of the devices have a price.
 StepTerms terms_of(const ProblemRequest& request, const Problem& problem);
+
+// The same, and, where modules are kept whole, the problem op by op.
+struct LoadedProblem {
+  std::shared_ptr<const Problem> problem;
+  std::shared_ptr<const Problem> op_by_op = nullptr;
+};
+LoadedProblem load_problem_and_ops(const ProblemRequest& request,
+                                   std::vector<std::string>* notes = nullptr);
 
 // A placement file, in the order of ops that it gives, or in that of a scheduler: given (the file's
 // priorities), fifo, pct, msr; empty: given where the file has priorities, else fifo.

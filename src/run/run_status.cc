@@ -23,12 +23,14 @@ std::string describe_run(const Evaluation& value) {
 
 }  // namespace
 
-RunStatus::RunStatus(std::size_t runs, bool only_problem, Nanoseconds bound)
-    : runs_(runs), only_problem_(only_problem), bound_(bound) {}
+RunStatus::RunStatus(std::size_t runs, bool only_problem, Nanoseconds bound, bool each_for_itself)
+    : runs_(runs), only_problem_(only_problem), each_for_itself_(each_for_itself), bound_(bound) {}
 
 void RunStatus::begin(std::size_t number, const PlacerRun& run, const PlaceContext& context,
                       const Budget& budget) {
   const std::lock_guard lock(mutex_);
+  if (each_for_itself_ && number != number_) best_.reset();
+  number_ = number;
   title_ = runs_ > 1 ? fmt::format("[{}/{}] {}", number, runs_, label(run)) : label(run);
   context_ = &context;
   budget_ = budget.or_default();
@@ -46,7 +48,12 @@ void RunStatus::end() {
 
 void RunStatus::note(const Evaluation& value) {
   const std::lock_guard lock(mutex_);
+  note_here(value);
+}
+
+void RunStatus::note_here(const Evaluation& value) {
   best_ = best_ ? std::min(*best_, value) : value;
+  best_of_all_ = best_of_all_ ? std::min(*best_of_all_, value) : value;
 }
 
 void RunStatus::raise(Nanoseconds bound) {
@@ -77,13 +84,16 @@ std::string RunStatus::line() {
     const double above = static_cast<double>(best_->step) / static_cast<double>(bound) - 1;
     text += fmt::format("   bound {}   gap {:.1f} %", format_time(bound), 100 * above);
   }
+  if (best_of_all_ && best_of_all_->fits() && (!best_ || *best_of_all_ < *best_)) {
+    text += "   best of all " + format_time(best_of_all_->step);
+  }
   if (context_ != nullptr && context_->evaluations() > 0) text += pace();
   return text;
 }
 
 void RunStatus::note(const Incumbent& incumbent) {
   const auto value = incumbent.value();
-  if (value) best_ = best_ ? std::min(*best_, *value) : *value;
+  if (value) note_here(*value);
 }
 
 std::string RunStatus::learning() const {

@@ -14,7 +14,8 @@ namespace emplace {
 
 class RunStatus {
  public:
-  RunStatus(std::size_t runs, bool only_problem, Nanoseconds bound);
+  // `each_for_itself`: whether what counts is each run's best, not the best of all.
+  RunStatus(std::size_t runs, bool only_problem, Nanoseconds bound, bool each_for_itself = false);
 
   void begin(std::size_t number, const PlacerRun& run, const PlaceContext& context,
              const Budget& budget);
@@ -31,16 +32,20 @@ class RunStatus {
 
  private:
   void note(const Incumbent& incumbent);
+  void note_here(const Evaluation& value);
   std::string learning() const;
   std::string pace() const;
 
   std::size_t runs_;
   bool only_problem_;
+  bool each_for_itself_;
+  std::size_t number_ = 0;
   std::mutex mutex_;
   std::string title_;
   const PlaceContext* context_ = nullptr;
   Budget budget_;
-  std::optional<Evaluation> best_;
+  std::optional<Evaluation> best_;  // of the run, or of all
+  std::optional<Evaluation> best_of_all_;
   Nanoseconds bound_ = 0;
   std::optional<TrainingPoint> last_point_;
   // What the pace is counted from: the first round's end, since a resumed run has evaluations that

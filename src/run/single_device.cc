@@ -56,7 +56,8 @@ SingleDevices try_single_devices(Evaluator& evaluator, const std::vector<DeviceI
     if (memory <= largest) continue;
     largest = memory;
     std::vector<Bytes> peaks;
-    const Evaluation value = evaluator.evaluate_exactly(Placement(problem.num_ops(), id), {}, &peaks);
+    const Evaluation value =
+        evaluator.evaluate_exactly(Placement(problem.num_ops(), id), {}, &peaks);
     const SingleDevice one{id, value, peaks[id], memory};
     if (!result.fastest) result.fastest = one;
     if (value.fits()) {

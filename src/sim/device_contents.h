@@ -1,4 +1,4 @@
-// What each device holds, in the words of the model: its modules, whole or in part.
+// What each device holds, in the words of the model: its layers, whole or in part.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace emplace {
 
-// A module with all that is in it, or neighbours that are each here as a whole.
+// A layer with all that is in it, or neighbours of which each is here as a whole, or each in part.
 struct HeldModules {
   std::string first;
   std::string last;         // the same for a single module
@@ -23,6 +23,7 @@ struct HeldModules {
 
   bool whole() const { return share >= kWhole; }
   static constexpr double kWhole = 0.95;
+  static constexpr double kNearlyWhole = 0.94;  // its work is, but not what it keeps
 };
 
 struct DeviceContents {
@@ -31,9 +32,7 @@ struct DeviceContents {
   double work = 0;                   // of all ops' mean durations, 0..1
 };
 
-// By device. A module is taken apart where its parts say more: where it is at least a quarter of
-// what the device has, and half of that or more are whole parts or there are few. Names are those
-// of graph/modules.h and what is around them.
+// By device. Layers are those of graph/layers.h.
 std::vector<DeviceContents> device_contents(const Problem& problem, const Placement& placement,
                                             const Modules& modules);
 

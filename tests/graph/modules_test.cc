@@ -83,6 +83,20 @@ TEST(Modules, update_is_of_its_parameter) {
   EXPECT_EQ(module_of(*graph, "update_w2"), "net.fc2");
 }
 
+TEST(Modules, update_named_after_its_parameter_and_its_state_are_of_the_parameter_s_module) {
+  TimedGraph graph;
+  const TensorId w = graph.parameter("fc.weight");
+  const TensorId out = graph.op("/fc/MatMul", 1, {w});
+  const TensorId gradient = graph.backward("/fc/MatMul/grad", 1, {out});
+  const TensorId state =
+      graph.add({.name = "fc.weight/m", .type = "buffer", .phase = Phase::kUpdate}, 0);
+  graph.update("fc.weight/update", 1, {w, gradient, state});
+  const auto built = graph.build();
+  EXPECT_EQ(module_of(*built, "fc.weight/update"), "fc");
+  EXPECT_EQ(module_of(*built, "fc.weight/m"), "fc");
+  EXPECT_TRUE(infer_modules(*built).named);
+}
+
 TEST(Modules, are_listed_in_forward_order_and_not_in_the_order_of_parameters) {
   TimedGraph graph;
   const TensorId late = graph.parameter("late.weight");

@@ -126,14 +126,14 @@ TEST(Portfolio, fails_when_no_placer_copes) {
               AllOf(HasSubstr("device 7"), HasSubstr("device 8")));
 }
 
-TEST(Portfolio, cancelled_before_it_begins_has_the_answer_of_the_first_run) {
+TEST(Portfolio, cancelled_before_it_begins_has_the_answer_of_the_first_run_or_the_quickest) {
   const SubsetProblems problems(fork_on(gpu_cluster(2)), {});
   const std::atomic<bool> cancelled{true};
   Budget budget;
   budget.cancelled = &cancelled;
   for (const TimeFor time_for : {TimeFor::kAllRuns, TimeFor::kEachRun}) {
     const PortfolioResult result = run(problems, "anneal,heft,metis", budget, time_for);
-    ASSERT_THAT(placers_of(result), ElementsAre("anneal"));
+    ASSERT_THAT(placers_of(result), ElementsAre(time_for == TimeFor::kAllRuns ? "anneal" : "heft"));
     EXPECT_EQ(error_text([&] {
                 check_placement(problems.whole()->problem(), result.best().result.placement);
               }),
@@ -200,6 +200,27 @@ TEST(Portfolio, status_is_a_line_of_what_is_done) {
   portfolio.run();
   EXPECT_THAT(portfolio.status().line(), AllOf(HasSubstr("[2/2] expert"), HasSubstr("111.0 us"),
                                                HasSubstr("bound 110.0 us"), HasSubstr("gap 0.9")));
+}
+
+TEST(Portfolio, status_of_runs_that_are_compared_is_of_the_run_under_way) {
+  const SubsetProblems problems(fork_on(gpu_cluster(2)), {});
+  Portfolio portfolio(problems,
+                      {.runs = make_runs("expert,single", "own"), .time_for = TimeFor::kEachRun});
+  portfolio.run();
+  EXPECT_THAT(portfolio.status().line(),
+              AllOf(HasSubstr("[2/2] single   best 210.0 us"), HasSubstr("best of all 111.0 us")));
+}
+
+TEST(Portfolio, what_takes_no_time_is_there_when_a_comparison_is_stopped) {
+  const SubsetProblems problems(fork_on(gpu_cluster(2)), {});
+  std::atomic<bool> cancelled = true;
+  Budget budget;
+  budget.cancelled = &cancelled;
+  const PortfolioResult compared =
+      run(problems, "auto,single,expert", budget, TimeFor::kEachRun, "own");
+  std::vector<PlacerRun> runs;
+  for (const RunResult& one : compared.results) runs.push_back(one.run);
+  EXPECT_THAT(names(runs), ElementsAre("expert own 1", "single own 1"));
 }
 
 TEST(KeepBestOrders, keeps_one_of_each_placer_and_seed) {

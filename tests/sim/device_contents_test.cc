@@ -67,10 +67,10 @@ TEST(DeviceContents, a_gap_in_the_numbers_ends_a_range) {
   EXPECT_THAT(said(held[1].modules), ElementsAre("l.2"));
 }
 
-TEST(DeviceContents, a_whole_module_is_named_once) {
-  const auto held = contents({{"enc.0", 0}, {"enc.1", 0}, {"enc", 0}, {"dec.0", 1}, {"dec.1", 1}});
-  EXPECT_THAT(said(held[0].modules), ElementsAre("enc"));
-  EXPECT_THAT(said(held[1].modules), ElementsAre("dec"));
+TEST(DeviceContents, modules_of_a_layer_are_said_by_its_name) {
+  const auto held = contents({{"embed.word", 0}, {"embed.norm", 0}, {"head.a", 1}, {"head.b", 1}});
+  EXPECT_THAT(said(held[0].modules), ElementsAre("embed"));
+  EXPECT_THAT(said(held[1].modules), ElementsAre("head"));
 }
 
 TEST(DeviceContents, parts_of_a_module_have_shares) {
@@ -79,27 +79,26 @@ TEST(DeviceContents, parts_of_a_module_have_shares) {
   EXPECT_THAT(said(held[1].modules), ElementsAre("l.0 25 %", "l.1 .. l.2"));
 }
 
-TEST(DeviceContents, what_is_scattered_is_not_taken_apart) {
+TEST(DeviceContents, layers_in_part_are_a_range_of_their_own) {
   std::vector<ModuleOp> ops;
   for (int i = 0; i < 40; ++i) {
     ops.push_back({"net.layer." + std::to_string(i / 4), static_cast<DeviceId>(i % 2)});
   }
+  for (int i = 10; i < 12; ++i) ops.push_back({"net.layer." + std::to_string(i), 0});
   const auto held = contents(ops);
-  EXPECT_THAT(said(held[0].modules), ElementsAre("net.layer 50 %"));
-  EXPECT_THAT(said(held[1].modules), ElementsAre("net.layer 50 %"));
-}
-
-TEST(DeviceContents, little_things_are_not_taken_apart) {
-  const auto held =
-      contents({{"big", 0, 100}, {"l.a", 0, 10}, {"l.b", 1, 10}, {"m.a", 1, 10}, {"m.b", 0, 2}});
-  EXPECT_THAT(said(held[0].modules), ElementsAre("big", "l 50 %", "m 17 %"));
-  EXPECT_THAT(said(held[1].modules), ElementsAre("l.b", "m.a"));
+  EXPECT_THAT(said(held[0].modules),
+              ElementsAre("net.layer.0 .. net.layer.9 50 %", "net.layer.10 .. net.layer.11"));
+  EXPECT_THAT(said(held[1].modules), ElementsAre("net.layer.0 .. net.layer.9 50 %"));
+  EXPECT_EQ(held[1].modules[0].count, 10U);
 }
 
 TEST(DeviceContents, many_neighbours_are_a_range_few_are_a_list) {
   std::vector<ModuleOp> ops;
-  for (const std::string name : {"a", "b", "c", "d", "e", "f"}) ops.push_back({name, 0});
-  EXPECT_THAT(said(contents(ops)[0].modules), ElementsAre("a .. f"));
+  for (char name = 'a'; name <= 'i'; ++name) ops.push_back({std::string(1, name), 0});
+  EXPECT_THAT(said(contents(ops)[0].modules), ElementsAre("a .. i"));
+  ops[4].device = 1;
+  ops.push_back({"j", 0});
+  EXPECT_THAT(said(contents(ops)[0].modules), ElementsAre("a .. d", "f .. j"));
   ops.resize(3);
   EXPECT_THAT(said(contents(ops)[0].modules), ElementsAre("a", "b", "c"));
 }
