@@ -1,6 +1,7 @@
 #include "io/onnx_functions.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
 #include <onnx/defs/parser.h>
@@ -101,8 +102,7 @@ GroupNormalization <num_groups, grouped, axes, epsilon> (X, scale, bias) => (Y) 
 
 // Fused attention in single operators: queries in groups of those that share a key, [batch, key
 // heads, group, length, size].
-#define EMPLACE_ATTENTION_SCORES \
-  R"(
+constexpr const char* kScores = R"(
   groups = Shape <start = 0, end = 2> (K)
   rest = Shape <start = 2> (Q)
   any = Constant <value_ints = [-1]> ()
@@ -118,10 +118,9 @@ GroupNormalization <num_groups, grouped, axes, epsilon> (X, scale, bias) => (Y) 
   root = Sqrt (real_size)
   root_like = CastLike (root, Q)
   scores = Div (raw, root_like)
-)"
+)";
 // Of the keys up to a query's own place the last `window`.
-#define EMPLACE_ATTENTION_CAUSAL \
-  R"(
+constexpr const char* kCausalMask = R"(
   zero = Constant <value_int = 0> ()
   one = Constant <value_int = 1> ()
   first_axis = Constant <value_ints = [0]> ()
@@ -143,29 +142,23 @@ GroupNormalization <num_groups, grouped, axes, epsilon> (X, scale, bias) => (Y) 
   never = Constant <value_float = -65504.0> ()
   never_like = CastLike (never, Q)
   masked = Where (visible, scores, never_like)
-)"
-#define EMPLACE_ATTENTION_END \
-  R"(
+)";
+constexpr const char* kAttended = R"(
   y = MatMul (weights, v)
   head = Shape <start = 0, end = 3> (Q)
   tail = Shape <start = 3> (V)
   back = Concat <axis = 0> (head, tail)
   Y = Reshape (y, back)
-})"
+})";
 
-constexpr const char* kFlashAttention = R"(
-FlashAttention (Q, K, V) => (Y) {)" EMPLACE_ATTENTION_SCORES R"(
-  weights = Softmax <axis = -1> (scores))" EMPLACE_ATTENTION_END;
-
-constexpr const char* kCausalAttention = R"(
-FlashAttentionCausal <window> (Q, K, V) => (Y) {)" EMPLACE_ATTENTION_SCORES EMPLACE_ATTENTION_CAUSAL
-                                         R"(
-  weights = Softmax <axis = -1> (masked))" EMPLACE_ATTENTION_END;
-
+constexpr const char* kSoftmaxOfScores = R"(
+  weights = Softmax <axis = -1> (scores)
+)";
+constexpr const char* kSoftmaxOfMasked = R"(
+  weights = Softmax <axis = -1> (masked)
+)";
 // A sink is one more key, which is left out again.
-constexpr const char* kSinkAttention = R"(
-FlashAttentionSinks <window> (Q, K, V, sinks) => (Y) {)" EMPLACE_ATTENTION_SCORES
-    EMPLACE_ATTENTION_CAUSAL R"(
+constexpr const char* kSinkColumn = R"(
   key_heads = Shape <start = 1, end = 2> (K)
   by_head = Concat <axis = 0> (one_list, key_heads, any, one_list, one_list)
   sink = Reshape (sinks, by_head)
@@ -175,11 +168,12 @@ FlashAttentionSinks <window> (Q, K, V, sinks) => (Y) {)" EMPLACE_ATTENTION_SCORE
   joined = Concat <axis = -1> (masked, column)
   all = Softmax <axis = -1> (joined)
   last_axis = Constant <value_ints = [4]> ()
-  weights = Slice (all, first_axis, key_list, last_axis))" EMPLACE_ATTENTION_END;
+  weights = Slice (all, first_axis, key_list, last_axis)
+)";
 
-#undef EMPLACE_ATTENTION_SCORES
-#undef EMPLACE_ATTENTION_CAUSAL
-#undef EMPLACE_ATTENTION_END
+constexpr const char* kFullAttention = "FlashAttention (Q, K, V) => (Y) {";
+constexpr const char* kCausalAttention = "FlashAttentionCausal <window> (Q, K, V) => (Y) {";
+constexpr const char* kSinkAttention = "FlashAttentionSinks <window> (Q, K, V, sinks) => (Y) {";
 
 // Longer than any sequence.
 constexpr std::int64_t kNoWindow = std::int64_t{1} << 40;
@@ -188,17 +182,24 @@ struct Body {
   std::string_view name;  // of the function
   std::string_view type;  // of the operator that it stands for
   int inputs;
-  const char* text;
+  std::array<const char*, 5> parts;  // of its text
 };
 
-constexpr Body kBodies[] = {{"FlashAttention", "FlashAttention", 3, kFlashAttention},
-                            {"FlashAttentionCausal", "FlashAttention", 3, kCausalAttention},
-                            {"FlashAttentionSinks", "FlashAttention", 4, kSinkAttention},
-                            {"GroupNormalization", "GroupNormalization", 3, kGroupNormalization},
-                            {"Gelu", "Gelu", 1, kGelu},
-                            {"GeluTanh", "Gelu", 1, kGeluTanh},
-                            {"RMSNormalization", "RMSNormalization", 2, kRmsNormalization},
-                            {"Swish", "Swish", 1, kSwish}};
+constexpr Body kBodies[] = {
+    {"FlashAttention", "FlashAttention", 3, {kFullAttention, kScores, kSoftmaxOfScores, kAttended}},
+    {"FlashAttentionCausal",
+     "FlashAttention",
+     3,
+     {kCausalAttention, kScores, kCausalMask, kSoftmaxOfMasked, kAttended}},
+    {"FlashAttentionSinks",
+     "FlashAttention",
+     4,
+     {kSinkAttention, kScores, kCausalMask, kSinkColumn, kAttended}},
+    {"Gelu", "Gelu", 1, {kGelu}},
+    {"GeluTanh", "Gelu", 1, {kGeluTanh}},
+    {"GroupNormalization", "GroupNormalization", 3, {kGroupNormalization}},
+    {"RMSNormalization", "RMSNormalization", 2, {kRmsNormalization}},
+    {"Swish", "Swish", 1, {kSwish}}};
 
 const Body* find_body(std::string_view name) {
   for (const Body& body : kBodies) {
@@ -207,9 +208,10 @@ const Body* find_body(std::string_view name) {
   return nullptr;
 }
 
-onnx::FunctionProto parse_function(const Body& body) {
-  const std::string text = fmt::format(R"(<domain: "{}", opset_import: ["" : {}]>{})",
-                                       kFunctionDomain, kWrittenOpset, body.text);
+onnx::FunctionProto parse(const Body& body) {
+  std::string text =
+      fmt::format(R"(<domain: "{}", opset_import: ["" : {}]>)", kFunctionDomain, kWrittenOpset);
+  for (const char* part : body.parts) text += part != nullptr ? part : "";
   onnx::FunctionProto function;
   const auto status = onnx::OnnxParser::Parse(function, text.c_str());
   EMPLACE_CHECK(status.IsOK());
