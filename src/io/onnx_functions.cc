@@ -208,7 +208,7 @@ const Body* find_body(std::string_view name) {
   return nullptr;
 }
 
-onnx::FunctionProto parse(const Body& body) {
+onnx::FunctionProto parse_function(const Body& body) {
   std::string text =
       fmt::format(R"(<domain: "{}", opset_import: ["" : {}]>)", kFunctionDomain, kWrittenOpset);
   for (const char* part : body.parts) text += part != nullptr ? part : "";
