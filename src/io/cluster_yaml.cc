@@ -15,7 +15,7 @@
 namespace emplace {
 namespace {
 
-constexpr const char* kFormat = "emplace.cluster/1";
+constexpr const char* kClusterFormat = "emplace.cluster/1";
 
 // "gpu" and a count of two: gpu0, gpu1. Without a count, the name itself.
 std::vector<std::string> numbered_names(const std::string& stem, YamlFields& fields) {
@@ -140,9 +140,9 @@ void read_network(YamlFields& cluster, const std::vector<std::string>& machines,
 
 ClusterSpec read_spec(const YAML::Node& root, const std::string& name) {
   YamlFields fields(root, "cluster");
-  const std::string format = fields.required_text("format", kFormat);
-  if (format != kFormat) {
-    fields.fail_field(root["format"], "format", "'{}': expected {}", format, kFormat);
+  const std::string format = fields.required_text("format", kClusterFormat);
+  if (format != kClusterFormat) {
+    fields.fail_field(root["format"], "format", "'{}': expected {}", format, kClusterFormat);
   }
   ClusterSpec spec;
   spec.name = fields.text("name").value_or(name);
@@ -171,7 +171,7 @@ Cluster read_cluster_yaml(const std::string& text, const std::string& name) {
   } catch (const YAML::Exception& error) {
     fail_input("line {}: is not YAML: {}", error.mark.line + 1, error.msg);
   }
-  if (documents.empty()) fail_input("the file is empty; expected an {} document", kFormat);
+  if (documents.empty()) fail_input("the file is empty; expected an {} document", kClusterFormat);
   if (documents.size() > 1) {
     fail_input("line {}: expected one document, found {}", line_of(documents[1]), documents.size());
   }

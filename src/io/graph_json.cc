@@ -20,7 +20,7 @@
 namespace emplace {
 namespace {
 
-constexpr std::string_view kFormat = "emplace.graph/1";
+constexpr std::string_view kGraphFormat = "emplace.graph/1";
 constexpr std::string_view kForOtherPrograms = "x-";  // fields that begin so are skipped
 
 std::vector<TensorId> tensor_ids(JsonValue value, std::string_view field) {
@@ -240,8 +240,8 @@ class GraphReader {
       unknown = read_fields();
     }
     expect_end(document_);
-    if (format_ != kFormat)
-      fail_input("format: expected \"{}\" instead of \"{}\"", kFormat, format_);
+    if (format_ != kGraphFormat)
+      fail_input("format: expected \"{}\" instead of \"{}\"", kGraphFormat, format_);
     if (unknown) with_context("top level", [&] { fail_unknown(*unknown, kFields); });
     if (!seen_tensors_) fail_input("tensors: is missing");
     if (!seen_ops_) fail_input("ops: is missing");

@@ -20,7 +20,7 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
-constexpr const char* kFormat = "emplace.strategies/1";
+constexpr const char* kStrategiesFormat = "emplace.strategies/1";
 
 // A list of lists of numbers, as it stands in the file.
 struct Lists {
@@ -206,7 +206,7 @@ SelectionProblem read_iopddl(const std::string& path) {
 std::string write_strategies_json(const SelectionResult& result) {
   return fmt::format(
       "{{\"format\": \"{}\", \"cost\": {}, \"lower_bound\": {},\n \"strategies\": [{}]}}\n",
-      kFormat, result.cost, result.lower_bound, fmt::join(result.strategies, ", "));
+      kStrategiesFormat, result.cost, result.lower_bound, fmt::join(result.strategies, ", "));
 }
 
 }  // namespace emplace
