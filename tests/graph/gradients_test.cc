@@ -115,6 +115,8 @@ void add_arithmetic(Models& models) {
   for (const char* type : {"Attention", "MultiHeadAttention", "GroupQueryAttention"}) {
     models[type] = {{sequence, sequence, sequence}, {sequence}};
   }
+  const TensorSpec heads = real({2, 3, 5, 8});
+  models["FlashAttention"] = {{heads, heads, heads}, {heads, real({2, 3, 5})}};
 }
 
 void add_layout(Models& models) {
