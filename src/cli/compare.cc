@@ -35,8 +35,9 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
                            const Session& session) {
   const std::shared_ptr<const Problem> problem = load_problem(request);
   const Objective objective = arguments.objective.make();
+  const StepTerms terms = terms_of(request, *problem);
   SubsetProblems problems = arguments.subsets.make(problem, objective);
-  problems.set_terms(terms_of(request, *problem));
+  problems.set_terms(terms);
   if (problems.why_nothing_fits()) {
     return make_hopeless_row(problem->cluster(), *problems.why_nothing_fits());
   }
@@ -51,7 +52,7 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
   if (objective == Objective(StepTime{}) && problems.most_devices() == 0) {
     in_parts = quick_partition(problem, arguments.budget.make(session).or_default());
   }
-  return make_row(answer, found.best(), in_parts, problems.terms());
+  return make_row(answer, found.best(), in_parts, terms);
 }
 
 void compare_clusters(const Arguments& arguments, Session& session) {
@@ -81,7 +82,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
   SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
   problems.set_terms(terms_of(request, *problem));
   for (const std::string& path : {arguments.output, arguments.trace}) require_folder(path);
-  if (refuse_hopeless(problems, false, session, request.could_recompute())) return;
+  if (refuse_hopeless(problems, arguments.json, session, request.could_recompute())) return;
   const bool best_orders = arguments.schedulers == "best";
   std::vector<PlacerRun> runs =
       make_runs(arguments.placers.empty() ? "all" : arguments.placers,

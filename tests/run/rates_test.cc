@@ -28,6 +28,8 @@ TEST(Rates, are_work_over_time_and_over_the_peak_of_the_devices_used) {
   EXPECT_DOUBLE_EQ(*rates.flops_per_second, 5e11);
   EXPECT_DOUBLE_EQ(*rates.utilisation, 0.25) << "of 2 TFLOP/s";
   EXPECT_FALSE(rates.cost_per_step);
+  EXPECT_DOUBLE_EQ(*rates_of(terms, scaled(cluster, {.speed = 2}), {0, 1}, 1'000'000).utilisation,
+                   0.25);
   const Rates unknown = rates_of({}, cluster, {0}, 1000);
   EXPECT_FALSE(unknown.samples_per_second || unknown.tokens_per_second || unknown.utilisation);
 }
