@@ -41,8 +41,9 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
                            const Session& session) {
   const std::shared_ptr<const Problem> problem = load_problem(request);
   const Objective objective = arguments.objective.make();
+  const StepTerms terms = terms_of(request, *problem);
   SubsetProblems problems = arguments.subsets.make(problem, objective);
-  problems.set_terms(terms_of(request, *problem));
+  problems.set_terms(terms);
   if (problems.why_nothing_fits()) {
     return make_hopeless_row(problem->cluster(), *problems.why_nothing_fits());
   }
@@ -57,7 +58,7 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
   if (objective == Objective(StepTime{}) && problems.most_devices() == 0) {
     in_parts = quick_partition(problem, arguments.budget.make(session).or_default());
   }
-  return make_row(answer, found.best(), in_parts, problems.terms());
+  return make_row(answer, found.best(), in_parts, terms);
 }
 
 void compare_clusters(const Arguments& arguments, Session& session) {

@@ -25,7 +25,8 @@ bool is_integer(DType dtype) {
 double peak_of(const Cluster& cluster, const std::vector<DeviceId>& devices, DType dtype) {
   double sum = 0;
   for (const DeviceId id : devices) {
-    sum += peak_flops(cluster.kind_of(id), dtype, OpClass::kMatMul);
+    sum += peak_flops(cluster.kind_of(id), dtype, OpClass::kMatMul) /
+           cluster.device(id).slowdown.to_double();
   }
   return sum;
 }

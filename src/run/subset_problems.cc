@@ -30,8 +30,7 @@ SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
                                std::vector<Solution> starts, CpuUse cpus)
     : whole_(std::make_shared<const Simulator>(problem)),
       objective_(objective),
-      most_devices_(most_devices),
-      terms_{.work = work_of(problem->graph())} {
+      most_devices_(most_devices) {
   problem->cluster().require_linked();
   value_starts(std::move(starts));
   std::optional<WithoutCpus> accelerators;
@@ -86,8 +85,9 @@ LowerBound SubsetProblems::bound() const {
 
 void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, const DeviceSet& usable,
                            DeviceId count) {
-  DeviceSubsets chosen = with_context(fmt::format("at most {} devices", count),
-                                      [&] { return device_subsets(*problem, count); });
+  const std::string devices_text = fmt::format("{} device{}", count, count == 1 ? "" : "s");
+  DeviceSubsets chosen =
+      with_context("at most " + devices_text, [&] { return device_subsets(*problem, count); });
   complete_ = chosen.complete;
   if (!starts_.empty()) {
     const Placement best = *to_subset(starts_.front().placement, usable);
@@ -102,7 +102,7 @@ void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, const 
     const auto own = compile_on(problem, own_devices);
     const auto reason = why_hopeless(*own, objective_);
     if (reason && !why_nothing_fits_) {
-      why_nothing_fits_ = fmt::format("on {} devices: {}", count, *reason);
+      why_nothing_fits_ = fmt::format("on {}: {}", devices_text, *reason);
     }
     auto& list = reason ? hopeless : subsets_;
     list.push_back(subset_of(own, devices));

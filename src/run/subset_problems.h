@@ -49,8 +49,8 @@ class SubsetProblems {
   bool complete() const { return complete_; }
   // Such a bound, known before any search; 0: none.
   LowerBound bound() const;
-  // What a step is worth; what the graph says of it, unless set.
-  const StepTerms& terms() const { return terms_; }
+  // What a step is worth, where that was said.
+  const std::optional<StepTerms>& terms() const { return terms_; }
   void set_terms(StepTerms terms) { terms_ = std::move(terms); }
   // Why nothing fits, where that is proven before any search.
   const std::optional<std::string>& why_nothing_fits() const { return why_nothing_fits_; }
@@ -71,7 +71,7 @@ class SubsetProblems {
   std::vector<SubsetProblem> subsets_;
   bool complete_ = true;
   bool leaves_cpus_out_ = false;
-  StepTerms terms_;
+  std::optional<StepTerms> terms_;
   std::optional<std::string> why_nothing_fits_;
 };
 

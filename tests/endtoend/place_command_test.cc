@@ -160,7 +160,7 @@ TEST_F(PlaceCommand, cpus_take_ops_only_when_asked_or_needed) {
 
 TEST_F(PlaceCommand, device_caps_that_cannot_be_kept_are_refused) {
   expect_refused("--devices 1 --pin left=d0 --pin right=d1",
-                 {"at most 1 devices", "may run every op"});
+                 {"at most 1 device", "may run every op"});
   EXPECT_EQ(run("place fork.json -c four.yaml --devices 0").exit_code, 2);
   EXPECT_EQ(run("place fork.json -c four.yaml --devices many").exit_code, 2);
 }
@@ -178,7 +178,7 @@ TEST_F(PlaceCommand, says_that_nothing_fits_on_so_few_devices) {
   EXPECT_EQ(run("place heavy.json -c small.yaml --devices 2").exit_code, 0);
   const CommandResult one = run("place heavy.json -c small.yaml --devices 1");
   EXPECT_EQ(one.exit_code, 1);
-  EXPECT_THAT(one.err, HasSubstr("on 1 devices"));
+  EXPECT_THAT(one.err, HasSubstr("on 1 device: "));
 }
 
 TEST_F(PlaceCommand, a_start_is_checked_before_it_is_used) {

@@ -5,6 +5,7 @@
 
 #include "run/batch.h"
 #include "run/cluster_scale.h"
+#include "support/command.h"
 #include "support/error_text.h"
 #include "support/fork.h"
 
@@ -27,6 +28,8 @@ TEST(Rates, are_work_over_time_and_over_the_peak_of_the_devices_used) {
   EXPECT_DOUBLE_EQ(*rates.flops_per_second, 5e11);
   EXPECT_DOUBLE_EQ(*rates.utilisation, 0.25) << "of 2 TFLOP/s";
   EXPECT_FALSE(rates.cost_per_step);
+  EXPECT_DOUBLE_EQ(*rates_of(terms, scaled(cluster, {.speed = 2}), {0, 1}, 1'000'000).utilisation,
+                   0.25);
   const Rates unknown = rates_of({}, cluster, {0}, 1000);
   EXPECT_FALSE(unknown.samples_per_second || unknown.tokens_per_second || unknown.utilisation);
 }
@@ -73,8 +76,8 @@ TEST(StepWork, has_the_samples_and_tokens_that_are_known) {
   EXPECT_EQ(of(bert).tokens, 48);
   EXPECT_EQ(of(bert, 5).samples, 5);
   EXPECT_EQ(of(bert, 5).tokens, 80);
-  EXPECT_EQ(of("zoo:alexnet").samples, 128);
-  EXPECT_EQ(of("zoo:alexnet").tokens, 0);
+  EXPECT_EQ(of("zoo:alexnet:batch=9").samples, 9);
+  EXPECT_EQ(of("zoo:alexnet:batch=9").tokens, 0);
   EXPECT_EQ(of(bert + ",dtype=float16").dtype, DType::kFloat16);
 }
 
@@ -138,13 +141,17 @@ TEST(ClusterScale, is_refused_where_it_is_none) {
 }
 
 TEST(ClusterScale, of_compute_says_that_measured_times_do_not_change) {
-  ProblemRequest request{.model = EMPLACE_SOURCE_DIR "/examples/gnmt4-b256.json.gz",
-                         .cluster = "2xh200",
-                         .cost = CostMode::kMeasured};
+  const testing::TemporaryFolder folder;
+  ProblemRequest request{
+      .model = folder.write("one.json", R"({"format": "emplace.graph/1", "name": "one",
+        "tensors": [{"bytes": 4}], "ops": [{"name": "a", "type": "mm", "inputs": [],
+        "outputs": [0], "time_us": {"p100": 100}}]})"),
+      .cluster = "2xp100"};
   request.scale.compute = 2;
-  EXPECT_THAT(error_text([&] { load_problem(request); }), HasSubstr("are measured"));
+  EXPECT_THAT(error_text([&] { load_problem(request); }),
+              AllOf(HasSubstr("compute x2"), HasSubstr("are measured")));
   request.scale = {.speed = 2};
-  EXPECT_EQ(error_text([&] { load_problem(request); }), "");
+  EXPECT_EQ(load_problem(request)->duration(0, 0), 50'000);
 }
 
 }  // namespace
