@@ -277,7 +277,7 @@ TEST_F(PlaceCommand, streams_a_model_that_fits_one_device) {
 // What does not fit all at once may be repeated.
 TEST_F(PlaceCommand, streams_a_model_that_fits_no_device_alone) {
   const std::string arguments =
-      "place zoo:gpt2-small:layers=4,batch=8 -c 4xp100:memory=3GiB --evaluations 2000 --json";
+      "place zoo:gpt2-small:layers=4,batch=8 -c 4xp100@3GiB --evaluations 2000 --json";
   const CommandResult step = run(arguments);
   const CommandResult stream = run(arguments + " --objective throughput");
   ASSERT_EQ(step.exit_code, 0) << step.err;

