@@ -113,6 +113,7 @@ TEST_F(ExecTest, says_what_it_expected_of_a_program_that_ends_early) {
               AllOf(HasSubstr("sh -c 'exit 3'"), HasSubstr("ended with exit code 3"),
                     HasSubstr("{\"place\": [0, 1, ...]}")));
   EXPECT_THAT(refusal("sh -c 'kill -SEGV $$'"), HasSubstr("was ended by signal 11"));
+  EXPECT_THAT(refusal("sh -c 'sleep 600 & exit 5'"), HasSubstr("ended with exit code 5"));
 }
 
 TEST_F(ExecTest, says_what_it_expected_of_garbage) {

@@ -172,6 +172,11 @@ void LineProcess::write_some() {
   sent_ = 0;
 }
 
+bool LineProcess::ready_to_read() const {
+  pollfd waiting{from_, POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
 bool LineProcess::read_some() {
   char buffer[1 << 16];
   const ssize_t count = read(from_, buffer, sizeof buffer);
@@ -195,7 +200,15 @@ LineProcess::Got LineProcess::receive(std::string& line, const std::function<boo
     if (received_.size() > kLongestLine) return Got::kTooLong;
     if (give_up()) return Got::kNothing;
     pollfd waiting[2] = {{from_, POLLIN, 0}, {unsent_.empty() ? -1 : to_, POLLOUT, 0}};
-    if (poll(waiting, 2, kPollMilliseconds) <= 0) continue;
+    const int ready = poll(waiting, 2, kPollMilliseconds);
+    if (ready == 0 && wait_until_ended(0)) {
+      // What it has started may hold its output open.
+      while (ready_to_read()) {
+        if (!read_some()) break;
+      }
+      ended_ = true;
+    }
+    if (ready <= 0) continue;
     if (waiting[1].revents != 0) write_some();
     if (waiting[0].revents != 0) ended_ = !read_some();
   }

@@ -44,6 +44,7 @@ class LineProcess {
   void start(const std::vector<std::string>& words, int its_input, int its_output);
   bool take_line(std::string& line);
   void write_some();
+  bool ready_to_read() const;
   // Whether there may be more.
   bool read_some();
   bool wait_until_ended(double seconds);
