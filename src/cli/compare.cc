@@ -56,8 +56,9 @@ void compare_placers(const Arguments& arguments, Session& session) {
     return;
   }
   std::FILE* report = outputs.report();
-  fmt::print(report, "{}\n{}\n{}", describe_problem(*problem), headline(comparison),
-             to_table(comparison, arguments.seeds > 1));
+  fmt::print(report, "{}",
+             fitted(fmt::format("{}\n{}\n{}", describe_problem(*problem), headline(comparison),
+                                to_table(comparison, arguments.seeds > 1))));
   if (op_by_op) {
     const WholeModules whole =
         compare_with_ops(op_by_op, request.granularity, comparison.best, winner, budget);

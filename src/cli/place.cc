@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
+#include "report/prose.h"
 
 namespace emplace::cli {
 namespace {
@@ -103,11 +104,12 @@ void place(const Arguments& arguments, Session& session) {
     fmt::print("{}", to_json(answer, &best, &explanation));
     return;
   }
-  fmt::print(
-      outputs.report(), "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*problem),
+  const std::string text = fmt::format(
+      "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*problem),
       best.run.placer.to_string(), best.run.scheduler,
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
       kept_whole(explanation), to_text(answer), to_text(explanation, answer));
+  fmt::print(outputs.report(), "{}", fitted(text));
   print_written(arguments, outputs);
 }
 

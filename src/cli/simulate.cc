@@ -6,6 +6,7 @@
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
+#include "report/prose.h"
 
 namespace emplace::cli {
 namespace {
@@ -30,8 +31,8 @@ void simulate(const Arguments& arguments) {
   if (arguments.json) {
     fmt::print("{}", to_json(assessment, nullptr, &explanation));
   } else {
-    fmt::print("{}\n{}{}", describe_problem(*problem), to_text(assessment),
-               to_text(explanation, assessment));
+    fmt::print("{}", fitted(fmt::format("{}\n{}{}", describe_problem(*problem), to_text(assessment),
+                                        to_text(explanation, assessment))));
   }
 }
 
