@@ -5,8 +5,35 @@
 
 #include "base/options.h"
 
+#include "report/text_width.h"
+
 namespace emplace::cli {
 namespace {
+
+// Descriptions broken into lines, beside the names.
+class WrappingFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    constexpr std::size_t kNames = 28;
+    std::string text = "  " + make_option_name(option, is_positional) + make_option_opts(option);
+    const std::string description = make_option_desc(option);
+    if (description.empty()) return text + "\n";
+    const std::string indent(kNames + 2, ' ');
+    text += text.size() < kNames + 1 ? indent.substr(text.size()) : "\n" + indent;
+    const std::size_t width = std::min(text_width(), kUsualWidth) - indent.size();
+    std::size_t column = 0;
+    for (const std::string& word : CLI::detail::split(description, ' ')) {
+      if (column > 0) {
+        const bool full = column + 1 + word.size() > width;
+        text += full ? "\n" + indent : " ";
+        column = full ? 0 : column + 1;
+      }
+      text += word;
+      column += word.size();
+    }
+    return text + "\n";
+  }
+};
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -161,6 +188,7 @@ void Command::run(std::function<void()> action) {
 CommandLine::CommandLine(const std::string& name, const std::string& summary,
                          const std::string& version)
     : app_(std::make_unique<CLI::App>(summary, name)), root_(app_.get()) {
+  app_->formatter(std::make_shared<WrappingFormatter>());
   app_->require_subcommand(1);
   app_->set_version_flag("--version", version);
 }

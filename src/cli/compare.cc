@@ -129,12 +129,10 @@ void compare_placers(const Arguments& arguments, Session& session) {
     return;
   }
   std::FILE* report = outputs.report();
-  fmt::print(report, "{}\n{}\n", describe_problem(*problem), headline(comparison));
-  if (arguments.seeds > 1) fmt::print(report, "{}", summary_table(comparison));
-  if (arguments.seeds == 1) fmt::print(report, "{}", to_table(comparison, false));
-  if (arguments.seeds > 1 && arguments.each_seed) {
-    fmt::print(report, "\n{}", to_table(comparison, true));
-  }
+  std::string text = fmt::format("{}\n{}\n", describe_problem(*problem), headline(comparison));
+  text += arguments.seeds > 1 ? summary_table(comparison) : to_table(comparison, false);
+  if (arguments.seeds > 1 && arguments.each_seed) text += "\n" + to_table(comparison, true);
+  fmt::print(report, "{}", fitted(text));
   if (op_by_op) {
     const WholeModules whole =
         compare_with_ops(op_by_op, request.granularity, comparison.best, winner, given);

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
+#include "report/prose.h"
 
 namespace emplace::cli {
 namespace {
@@ -176,11 +177,12 @@ void place(const Arguments& arguments, Session& session) {
     fmt::print("{}", with_header(header, to_json(answer, &best, &explanation)));
     return;
   }
-  fmt::print(
-      outputs.report(), "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*problem),
+  const std::string text = fmt::format(
+      "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*problem),
       best.run.placer.to_string(), best.run.scheduler,
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
       kept_whole(explanation), to_text(answer), to_text(explanation, answer));
+  fmt::print(outputs.report(), "{}", fitted(text));
   if (answer.leaves_cpus_out) {
     fmt::print(outputs.report(),
                "\nCPUs take ops only where memory is short; --use-cpu lets them take any.\n");

@@ -14,6 +14,7 @@
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 #include "report/placeto_report.h"
+#include "report/prose.h"
 
 namespace emplace::cli {
 namespace {
@@ -70,8 +71,8 @@ void simulate(const Arguments& arguments, Session& session) {
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(assessment, nullptr, &explanation)));
   } else {
-    fmt::print("{}\n{}{}", describe_problem(*problem), to_text(assessment),
-               to_text(explanation, assessment));
+    fmt::print("{}", fitted(fmt::format("{}\n{}{}", describe_problem(*problem), to_text(assessment),
+                                        to_text(explanation, assessment))));
   }
 }
 

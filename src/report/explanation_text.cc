@@ -266,11 +266,11 @@ class Writer {
   // The ones with most of the device's work, in the order of the model.
   std::string modules(const DeviceContents& held) const {
     constexpr std::size_t kShown = 8;
-    constexpr double kWorthNaming = 0.02;
+    constexpr double kWorthNaming = 0.05;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < held.modules.size(); ++i) {
       const HeldModules& own = held.modules[i];
-      if (own.whole() || std::min(own.work, own.share) >= kWorthNaming) order.push_back(i);
+      if (own.whole() || own.share >= kWorthNaming) order.push_back(i);
     }
     // Bits of everything: then all of them, of which the largest are shown.
     if (order.empty()) {

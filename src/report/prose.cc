@@ -61,4 +61,17 @@ std::string search_time(double seconds) {
   return seconds < 0.1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
 }
 
+std::string fitted(const std::string& report) {
+  std::string result;
+  for (std::size_t begin = 0; begin < report.size();) {
+    const std::size_t end = std::min(report.find('\n', begin), report.size());
+    const std::string line = report.substr(begin, end - begin);
+    const bool prose = line.size() > text_width() && line.find("  ") == std::string::npos;
+    // Wrapped text is indented by one.
+    result += prose ? wrapped(line).substr(1) : line + "\n";
+    begin = end + 1;
+  }
+  return result;
+}
+
 }  // namespace emplace

@@ -21,4 +21,8 @@ std::string unwrapped(const std::string& lines);
 // How long a search took: "12 ms", "3.20 s".
 std::string search_time(double seconds);
 
+// A report with its long lines broken; those of tables, which have more than spaces between words,
+// stay as they are.
+std::string fitted(const std::string& report);
+
 }  // namespace emplace

@@ -179,6 +179,15 @@ TEST(Fusion, takes_no_placement_away) {
   EXPECT_EQ(chain.time("d"), 80'000);
 }
 
+TEST(Fusion, of_ops_that_share_a_colocation_takes_none_away_either) {
+  Chain chain;
+  const OpSpec shard{.name = "", .type = "", .colocate = "shard"};
+  const TensorId a = chain.add("a", "relu", {chain.x()}, shard);
+  chain.add("b", "tanh", {a}, shard);
+  EXPECT_EQ(chain.time("a"), 0);
+  EXPECT_EQ(chain.time("b"), 80'000);
+}
+
 TEST(Fusion, a_chain_keeps_views_and_parameters_in_place) {
   GraphBuilder builder("view");
   const TensorSpec vector{.shape = {kElements}, .dtype = DType::kFloat32};

@@ -6,6 +6,7 @@
 
 #include "report/assessment_report.h"
 #include "report/shortfall.h"
+#include "report/whole_modules.h"
 #include "support/fork.h"
 
 namespace emplace {
@@ -73,6 +74,43 @@ TEST(Explanation, as_text_names_what_limits_what_is_where_and_one_device) {
   EXPECT_THAT(text, HasSubstr("not used: gpu2"));
   EXPECT_THAT(text, HasSubstr("gpu0 alone would take 210.0 us, 1.89 times as long"));
   EXPECT_THAT(text, Not(HasSubstr("What is short")));
+}
+
+TEST(Explanation, names_the_modules_that_are_cut) {
+  const Assessment cut = assess_fork({0, 1, 1, 1});
+  const Explanation explanation = explain(cut);
+  ASSERT_EQ(explanation.cut.size(), 1U);
+  EXPECT_EQ(explanation.cut[0].name, "left") << "its weight is not with its op";
+  EXPECT_THAT(explanation.cut[0].devices, ElementsAre(0, 1));
+  EXPECT_THAT(to_text(explanation, cut),
+              HasSubstr("cut between devices: 1 of 3 modules: left (gpu0, gpu1)"));
+  EXPECT_EQ(Json(to_json(explanation, cut))["cut_modules"],
+            (Json{{{"module", "left"}, {"devices", {"gpu0", "gpu1"}}}}));
+  const Assessment apart = assess_fork(kApart);
+  EXPECT_THAT(to_text(explain(apart), apart), HasSubstr("every module is on one device"));
+}
+
+TEST(WholeModules, say_what_was_found_and_what_is_certain) {
+  WholeModules whole{.whole = {104'000'000, 0},
+                     .op_by_op = Evaluation{100'000'000, 0},
+                     .placer = "auto",
+                     .seconds = 3,
+                     .bound = {80'000'000, "a proof"}};
+  EXPECT_EQ(
+      describe(whole),
+      "keeping modules whole costs 4.0 % against 100.0 ms op by op, which auto found in 3.0 s; "
+      "no placement op by op beats 80.00 ms, so it costs at most 30 %");
+  whole.op_by_op = whole.whole;
+  EXPECT_THAT(describe(whole), HasSubstr("costs nothing that was seen"));
+  whole.op_by_op.reset();
+  EXPECT_THAT(describe(whole),
+              AllOf(HasSubstr("was not compared"), HasSubstr("costs at most 30 %")));
+  whole.bound.step = whole.whole.step;
+  EXPECT_THAT(describe(whole), HasSubstr("costs nothing: no placement op by op is faster"));
+  whole.whole.overflow = 1;
+  whole.op_by_op = Evaluation{100'000'000, 0};
+  EXPECT_THAT(describe(whole), HasSubstr("op by op it fits and takes 100.0 ms"));
+  EXPECT_FALSE(whole.cost());
 }
 
 TEST(Explanation, as_text_says_that_splitting_would_pay) {

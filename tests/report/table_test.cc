@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "report/prose.h"
+#include "report/text_width.h"
 
 namespace emplace {
 namespace {
@@ -66,6 +67,32 @@ TEST(Wrapped, indents_and_breaks_long_lines_between_words) {
 TEST(Wrapped, keeps_a_number_with_its_unit) {
   const std::string text = wrapped(std::string(104, 'x') + " takes 12 ms");
   EXPECT_NE(text.find("12 ms"), std::string::npos) << text;
+}
+
+TEST(Table, leaves_out_what_it_can_spare_where_it_is_too_wide) {
+  Table table(
+      {{"name"}, {"", Table::Align::kLeft, /*spare=*/true}, {"time", Table::Align::kRight}});
+  table.add({"a", std::string(40, '#'), "1 ms"});
+  EXPECT_NE(table.to_string().find("##"), std::string::npos);
+  set_text_width(40);
+  EXPECT_EQ(table.to_string().find("##"), std::string::npos);
+  EXPECT_NE(table.to_string().find("1 ms"), std::string::npos);
+  set_text_width(kUsualWidth);
+}
+
+TEST(Prose, lines_are_no_longer_than_texts_are_wide) {
+  const std::string sentence = "nothing in this sentence of many words keeps it from being broken";
+  EXPECT_EQ(wrapped(sentence), " " + sentence + "\n");
+  set_text_width(40);
+  for (const std::string& text : {wrapped(sentence), fitted(sentence + "\n")}) {
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+      end = text.find('\n', begin);
+      EXPECT_LE(end - begin, 40U) << text;
+    }
+  }
+  const std::string row = " a    " + std::string(60, '#') + "\n";
+  EXPECT_EQ(fitted(row), row);
+  set_text_width(kUsualWidth);
 }
 
 }  // namespace
