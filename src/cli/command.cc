@@ -198,14 +198,14 @@ void SubsetArguments::add_to(Command command) {
 }
 
 SubsetProblems SubsetArguments::make(const std::shared_ptr<const Problem>& problem,
-                                     const Objective& objective, std::vector<Solution> more) const {
+                                     const Objective& objective, std::vector<Solution> more,
+                                     CpuUse unasked) const {
   std::vector<Solution> solutions = std::move(more);
   for (const std::string& path : starts) {
     PlacementFile file = SavedPlacementArguments{.path = path, .scheduler = {}}.load(*problem);
     solutions.push_back({std::move(file.placement), std::move(file.schedule), {}, path});
   }
-  return {problem, objective, devices, std::move(solutions),
-          use_cpu ? CpuUse::kAlways : CpuUse::kIfNeeded};
+  return {problem, objective, devices, std::move(solutions), use_cpu ? CpuUse::kAlways : unasked};
 }
 
 void LearningArguments::add_to(Command command, bool several_runs) {

@@ -98,9 +98,9 @@ struct SubsetArguments {
   std::vector<std::string> starts;
 
   void add_to(Command command);
-  // `more`: other answers to begin from.
+  // `more`: other answers to begin from; `unasked`: of CPUs, without --use-cpu.
   SubsetProblems make(const std::shared_ptr<const Problem>& problem, const Objective& objective,
-                      std::vector<Solution> more = {}) const;
+                      std::vector<Solution> more = {}, CpuUse unasked = CpuUse::kIfNeeded) const;
 };
 
 // --device, --curves; --checkpoint, --checkpoint-every, --resume.

@@ -83,8 +83,10 @@ BatchSearch search_batches(const Arguments& arguments, ProblemRequest request,
     now = batch;
     if (session.cancelled) return {batch, false, "interrupted"};
     request.batch = batch;
-    return probe_batch(
-        batch, arguments.subsets.make(load_problem(request), arguments.objective.make()), budget);
+    return probe_batch(batch,
+                       arguments.subsets.make(load_problem(request), arguments.objective.make(), {},
+                                              CpuUse::kNever),
+                       budget);
   });
 }
 

@@ -54,7 +54,13 @@ BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const
   if (problems.why_nothing_fits()) return {batch, false, "proven: " + *problems.why_nothing_fits()};
   const Problem& problem = problems.whole()->problem();
   Evaluator evaluator(problems.whole(), problems.objective());
-  if (const auto one = try_single_devices(evaluator).fitting) {
+  DeviceSet usable;
+  for (const SubsetProblem& subset : problems.list()) {
+    usable.insert(usable.end(), subset.devices.begin(), subset.devices.end());
+  }
+  std::sort(usable.begin(), usable.end());
+  usable.erase(std::unique(usable.begin(), usable.end()), usable.end());
+  if (const auto one = try_single_devices(evaluator, usable).fitting) {
     return {batch, true, fmt::format("on {} alone", problem.cluster().device(one->device).name),
             Placement(problem.num_ops(), one->device)};
   }
@@ -63,8 +69,11 @@ BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const
                       found.result.placement, found.result.schedule};
   };
   if (problems.most_devices() == 0) {
-    for (const RunResult& split : quick_splits(problems.whole(), problems.objective())) {
-      if (split.evaluation.fits()) return fits_by(split);
+    const SubsetProblem& first = problems.list().front();
+    for (RunResult split : quick_splits(first.simulator, problems.objective())) {
+      if (!split.evaluation.fits()) continue;
+      split.result.placement = to_whole(split.result.placement, first.devices);
+      return fits_by(split);
     }
   }
   const PortfolioResult found =

@@ -19,6 +19,7 @@ namespace emplace {
 enum class CpuUse {
   kIfNeeded,  // where ops must be on one, or nothing fits without
   kAlways,
+  kNever,  // but where ops must be on one
 };
 
 struct WithoutCpus {

@@ -34,7 +34,12 @@ SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
   problem->cluster().require_linked();
   value_starts(std::move(starts));
   std::optional<WithoutCpus> accelerators;
-  if (cpus == CpuUse::kIfNeeded) accelerators = without_cpus(problem, objective, starts_);
+  if (cpus != CpuUse::kAlways) accelerators = without_cpus(problem, objective, starts_);
+  if (accelerators && cpus == CpuUse::kNever) {
+    leaves_cpus_out_ = true;
+    add(accelerators->problem, accelerators->devices, static_cast<std::size_t>(most_devices));
+    return;
+  }
   if (accelerators && why_hopeless(*accelerators->problem, objective_)) accelerators.reset();
   const auto most = static_cast<std::size_t>(most_devices);
   if (accelerators && (accelerators->fits || most == 0)) {

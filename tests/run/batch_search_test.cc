@@ -77,6 +77,17 @@ TEST(BatchProbe, fits_on_one_device_or_split_or_not_at_all) {
   EXPECT_THAT(none.how, HasSubstr("proven: "));
 }
 
+// A CPU's memory is no reason for a larger batch, unless it is to take part.
+TEST(BatchProbe, does_without_cpus_that_were_not_asked_for) {
+  ProblemRequest request{.model = "zoo:alexnet", .cluster = "1xp100@3GiB+cpu"};
+  request.batch = 4096;
+  const auto problem = load_problem(request);
+  Budget budget;
+  budget.evaluations = 50;
+  EXPECT_TRUE(probe_batch(4096, SubsetProblems(problem, {}, 0, {}, CpuUse::kAlways), budget).fits);
+  EXPECT_FALSE(probe_batch(4096, SubsetProblems(problem, {}, 0, {}, CpuUse::kNever), budget).fits);
+}
+
 // What a model needs, the search finds: one more does not fit.
 TEST(BatchProbe, finds_the_largest_batch_of_a_model) {
   ProblemRequest request{.model = "zoo:alexnet", .cluster = "1xp100@3GiB"};
