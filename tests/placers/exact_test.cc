@@ -351,14 +351,14 @@ TEST(Ip, finds_and_proves_least_periods_of_random_streams) {
 TEST(Ip, has_valid_bounds_however_early_it_is_stopped) {
   for (const Objective& objective : {stream(Overlap::kNone), stream(Overlap::kFull), Objective{}}) {
     Tally tally;
-    for (std::uint64_t i = 0; i < 200; ++i) {
+    for (std::uint64_t i = 0; i < 80; ++i) {
       Rng rng = Rng(92).split(i);
       const auto problem = random_problem(rng, {.max_ops = 9, .max_devices = 3});
       ASSERT_NO_FATAL_FAILURE(
           compare(problem, objective, static_cast<std::int64_t>(rng.below(30)), tally))
           << i;
     }
-    EXPECT_GT(tally.compared, 100);
+    EXPECT_GT(tally.compared, 40);
   }
 }
 
