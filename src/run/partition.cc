@@ -108,9 +108,9 @@ class PartitionFinder {
     if (!any_described()) return std::nullopt;
     std::optional<WayToRun> best;
     for (const char* key : {"data-parallel", "tofu"}) {
-      // A method that has begun is not stopped.
+      // A method that has begun is not stopped, and the first is the quickest.
       const double limit = options_.budget.seconds.value_or(kPartitionSeconds) / 2;
-      if (cancelled() || options_.budget.elapsed_seconds() > limit) break;
+      if (cancelled() || (best && options_.budget.elapsed_seconds() > limit)) break;
       const Plan plan = run(*all_partition_methods().make({key, {}}), options_.budget);
       const WayToRun way = way_of(key, outcome_of(plan));
       if (!best || std::pair(!way.fits, way.step) < std::pair(!best->fits, best->step)) best = way;
