@@ -12,13 +12,13 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-Operand real(Shape shape) {
+Operand real_operand(Shape shape) {
   return {.tensor = {.shape = std::move(shape), .dtype = DType::kFloat32}};
 }
 Operand ids(Shape shape) {
   return {.tensor = {.shape = std::move(shape), .dtype = DType::kInt64}, .source = "input"};
 }
-Operand truth(Shape shape) {
+Operand truth_operand(Shape shape) {
   return {.tensor = {.shape = std::move(shape), .dtype = DType::kBool}, .source = "input"};
 }
 Operand list(const Integers& values) {
@@ -41,7 +41,7 @@ TensorSpec out(Shape shape, DType dtype = DType::kFloat32) {
 }
 
 Cases elementwise() {
-  const Operand x = real({2, 6});
+  const Operand x = real_operand({2, 6});
   const TensorSpec y = out({2, 6});
   const SeededNumbers positive{.low = 0.5, .high = 2};
   Cases cases;
@@ -65,12 +65,13 @@ Cases elementwise() {
                            "Mean", "BiasAdd", "BiasGelu", "BiasSoftmax", "FastGelu"}) {
     const std::string name(type);
     const bool keep_positive = name == "Div" || name == "Pow" || name == "Mod";
-    cases.push_back({type, {x, real({6})}, {y}, {}, keep_positive ? positive : SeededNumbers{}});
+    cases.push_back(
+        {type, {x, real_operand({6})}, {y}, {}, keep_positive ? positive : SeededNumbers{}});
   }
-  cases.push_back({"Mod", {x, real({6})}, {y}, {{"fmod", std::int64_t{1}}}, positive});
+  cases.push_back({"Mod", {x, real_operand({6})}, {y}, {{"fmod", std::int64_t{1}}}, positive});
   cases.push_back({"Gelu", {x}, {y}, {{"approximate", "tanh"}}});
   cases.push_back({"Clip", {x, limit(-0.5), limit(0.5)}, {y}});
-  cases.push_back({"Where", {truth({2, 1}), x, real({6})}, {y}});
+  cases.push_back({"Where", {truth_operand({2, 1}), x, real_operand({6})}, {y}});
   cases.push_back({"Dropout", {x, limit(0.3)}, {y, out({2, 6}, DType::kBool)}});
   cases.push_back({"Dropout", {x}, {y}});
   cases.push_back({"Softmax", {x}, {y}, {{"axis", std::int64_t{0}}}});
@@ -79,7 +80,7 @@ Cases elementwise() {
 }
 
 Cases reductions() {
-  const Operand x = real({2, 3, 4});
+  const Operand x = real_operand({2, 3, 4});
   const SeededNumbers positive{.low = 0.5, .high = 2};
   Cases cases;
   for (const char* type :
@@ -105,32 +106,40 @@ Cases products() {
   const Attributes trans_both{{"transA", std::int64_t{1}}, {"transB", std::int64_t{1}}};
   const Attributes gemm{{"transA", std::int64_t{1}}, {"alpha", 0.5}, {"beta", 2.0}};
   Cases cases{
-      {"MatMul", {real({2, 3}), real({3, 4})}, {out({2, 4})}},
-      {"MatMul", {real({2, 5, 3}), real({3, 4})}, {out({2, 5, 4})}},
-      {"MatMul", {real({2, 5, 3}), real({1, 3, 4})}, {out({2, 5, 4})}},
-      {"MatMul", {real({5, 3}), real({2, 3, 4})}, {out({2, 5, 4})}},
-      {"MatMul", {real({3}), real({2, 3, 4})}, {out({2, 4})}},
-      {"MatMul", {real({2, 5, 3}), real({3})}, {out({2, 5})}},
-      {"MatMul", {real({3}), real({3})}, {out({})}},
-      {"Gemm", {real({2, 3}), real({3, 4}), real({4})}, {out({2, 4})}},
-      {"Gemm", {real({3, 2}), real({3, 4}), real({2, 1})}, {out({2, 4})}, gemm},
-      {"Gemm", {real({3, 2}), real({4, 3})}, {out({2, 4})}, trans_both},
-      {"Einsum", {real({2, 3}), real({3, 4})}, {out({2, 4})}, {{"equation", "ij,jk->ik"}}},
-      {"Einsum", {real({2, 3})}, {out({3, 2})}, {{"equation", "ij->ji"}}},
+      {"MatMul", {real_operand({2, 3}), real_operand({3, 4})}, {out({2, 4})}},
+      {"MatMul", {real_operand({2, 5, 3}), real_operand({3, 4})}, {out({2, 5, 4})}},
+      {"MatMul", {real_operand({2, 5, 3}), real_operand({1, 3, 4})}, {out({2, 5, 4})}},
+      {"MatMul", {real_operand({5, 3}), real_operand({2, 3, 4})}, {out({2, 5, 4})}},
+      {"MatMul", {real_operand({3}), real_operand({2, 3, 4})}, {out({2, 4})}},
+      {"MatMul", {real_operand({2, 5, 3}), real_operand({3})}, {out({2, 5})}},
+      {"MatMul", {real_operand({3}), real_operand({3})}, {out({})}},
+      {"Gemm", {real_operand({2, 3}), real_operand({3, 4}), real_operand({4})}, {out({2, 4})}},
+      {"Gemm",
+       {real_operand({3, 2}), real_operand({3, 4}), real_operand({2, 1})},
+       {out({2, 4})},
+       gemm},
+      {"Gemm", {real_operand({3, 2}), real_operand({4, 3})}, {out({2, 4})}, trans_both},
       {"Einsum",
-       {real({2, 5, 3}), real({2, 4, 3}), real({4})},
+       {real_operand({2, 3}), real_operand({3, 4})},
+       {out({2, 4})},
+       {{"equation", "ij,jk->ik"}}},
+      {"Einsum", {real_operand({2, 3})}, {out({3, 2})}, {{"equation", "ij->ji"}}},
+      {"Einsum",
+       {real_operand({2, 5, 3}), real_operand({2, 4, 3}), real_operand({4})},
        {out({2, 5, 4})},
        {{"equation", "bqd, bkd, k -> bqk"}}},
   };
   for (const char* type : {"FusedMatMul", "TransposeMatMul"}) {
-    cases.push_back({type, {real({2, 5, 3}), real({4, 3})}, {out({2, 5, 4})}, trans_b});
-    cases.push_back({type, {real({2, 3, 5}), real({2, 4, 3})}, {out({2, 5, 4})}, trans_both});
+    cases.push_back(
+        {type, {real_operand({2, 5, 3}), real_operand({4, 3})}, {out({2, 5, 4})}, trans_b});
+    cases.push_back(
+        {type, {real_operand({2, 3, 5}), real_operand({2, 4, 3})}, {out({2, 5, 4})}, trans_both});
   }
   return cases;
 }
 
 Cases convolutions() {
-  const Operand image = real({2, 4, 7, 6});
+  const Operand image = real_operand({2, 4, 7, 6});
   const Attributes uneven{{"kernel_shape", Integers{3, 2}},
                           {"pads", Integers{1, 0, 2, 1}},
                           {"strides", Integers{2, 1}},
@@ -143,23 +152,35 @@ Cases convolutions() {
                            {"pads", Integers{1, 0, 0, 1}},
                            {"output_padding", Integers{1, 0}}};
   return {
-      {"Conv", {image, real({3, 4, 3, 3}), real({3})}, {out({2, 3, 5, 4})}},
-      {"Conv", {image, real({6, 2, 3, 2}), real({6})}, {out({2, 6, 4, 5})}, uneven},
-      {"Conv", {image, real({3, 4, 2, 3})}, {out({2, 3, 4, 3})}, same},
-      {"Conv", {image, real({3, 4, 2, 3})}, {out({2, 3, 4, 3})}, lower},
-      {"Conv", {image, real({3, 4, 3, 3})}, {out({2, 3, 4, 2})}, crop},
-      {"Conv", {image, real({3, 4, 1, 1})}, {out({2, 3, 4, 3})}, {{"strides", Integers{2, 2}}}},
-      {"Conv", {real({2, 3, 2}), real({4, 3, 1})}, {out({2, 4, 1})}, {{"strides", Integers{2}}}},
-      {"Conv", {real({2, 3, 9}), real({4, 3, 3}), real({4})}, {out({2, 4, 7})}},
-      {"Conv", {real({1, 2, 4, 4, 4}), real({3, 2, 2, 2, 2})}, {out({1, 3, 3, 3, 3})}},
-      {"ConvTranspose", {image, real({4, 3, 2, 2}), real({3})}, {out({2, 3, 8, 7})}},
-      {"ConvTranspose", {image, real({4, 3, 3, 3})}, {out({2, 3, 15, 12})}, strided},
-      {"ConvTranspose", {real({2, 3, 5}), real({3, 2, 3})}, {out({2, 2, 7})}},
+      {"Conv", {image, real_operand({3, 4, 3, 3}), real_operand({3})}, {out({2, 3, 5, 4})}},
+      {"Conv", {image, real_operand({6, 2, 3, 2}), real_operand({6})}, {out({2, 6, 4, 5})}, uneven},
+      {"Conv", {image, real_operand({3, 4, 2, 3})}, {out({2, 3, 4, 3})}, same},
+      {"Conv", {image, real_operand({3, 4, 2, 3})}, {out({2, 3, 4, 3})}, lower},
+      {"Conv", {image, real_operand({3, 4, 3, 3})}, {out({2, 3, 4, 2})}, crop},
+      {"Conv",
+       {image, real_operand({3, 4, 1, 1})},
+       {out({2, 3, 4, 3})},
+       {{"strides", Integers{2, 2}}}},
+      {"Conv",
+       {real_operand({2, 3, 2}), real_operand({4, 3, 1})},
+       {out({2, 4, 1})},
+       {{"strides", Integers{2}}}},
+      {"Conv",
+       {real_operand({2, 3, 9}), real_operand({4, 3, 3}), real_operand({4})},
+       {out({2, 4, 7})}},
+      {"Conv",
+       {real_operand({1, 2, 4, 4, 4}), real_operand({3, 2, 2, 2, 2})},
+       {out({1, 3, 3, 3, 3})}},
+      {"ConvTranspose",
+       {image, real_operand({4, 3, 2, 2}), real_operand({3})},
+       {out({2, 3, 8, 7})}},
+      {"ConvTranspose", {image, real_operand({4, 3, 3, 3})}, {out({2, 3, 15, 12})}, strided},
+      {"ConvTranspose", {real_operand({2, 3, 5}), real_operand({3, 2, 3})}, {out({2, 2, 7})}},
   };
 }
 
 Cases pools() {
-  const Operand image = real({2, 3, 7, 6});
+  const Operand image = real_operand({2, 3, 7, 6});
   const Attributes plain{{"kernel_shape", Integers{3, 2}}, {"strides", Integers{2, 2}}};
   Attributes padded = plain;
   padded.set("pads", Integers{1, 0, 1, 1});
@@ -178,7 +199,7 @@ Cases pools() {
     cases.push_back({type, {image}, {out({2, 3, 4, 3})}, padded});
     cases.push_back({type, {image}, {out({2, 3, 4, 3})}, ceiling});
     cases.push_back({type, {image}, {out({2, 3, 2, 3})}, dilated});
-    cases.push_back({type, {real({2, 3, 7})}, {out({2, 3, 5})}, line});
+    cases.push_back({type, {real_operand({2, 3, 7})}, {out({2, 3, 5})}, line});
   }
   cases.push_back({"AveragePool", {image}, {out({2, 3, 4, 3})}, counted});
   const TensorSpec numbers = out({2, 3, 4, 3}, DType::kInt64);
@@ -195,12 +216,12 @@ Cases pools() {
 }
 
 Cases norms() {
-  const Operand image = real({3, 4, 3, 2});
+  const Operand image = real_operand({3, 4, 3, 2});
   const TensorSpec same = out({3, 4, 3, 2});
-  const Operand sequence = real({2, 5, 8});
+  const Operand sequence = real_operand({2, 5, 8});
   const TensorSpec y = out({2, 5, 8});
   const TensorSpec by_row = out({2, 5, 1});
-  const Operand c = real({4});
+  const Operand c = real_operand({4});
   const Attributes groups{{"num_groups", std::int64_t{2}}};
   const Attributes axis{{"axis", std::int64_t{1}}};
   const Attributes four{{"size", std::int64_t{4}}, {"alpha", 0.5}};
@@ -208,17 +229,18 @@ Cases norms() {
       {"BatchNormalization", {image, c, c, c, c}, {same}},
       {"InstanceNormalization", {image, c, c}, {same}},
       {"GroupNormalization", {image, c, c}, {same}, groups},
-      {"GroupNormalization", {image, real({2}), real({2})}, {same}, groups},
-      {"LayerNormalization", {sequence, real({8}), real({8})}, {y, by_row, by_row}},
-      {"LayerNormalization", {sequence, real({5, 8})}, {y}, axis},
+      {"GroupNormalization", {image, real_operand({2}), real_operand({2})}, {same}, groups},
+      {"LayerNormalization", {sequence, real_operand({8}), real_operand({8})}, {y, by_row, by_row}},
+      {"LayerNormalization", {sequence, real_operand({5, 8})}, {y}, axis},
       {"BatchNormalization",
-       {real({2, 6}), real({6}), real({6}), real({6}), real({6})},
+       {real_operand({2, 6}), real_operand({6}), real_operand({6}), real_operand({6}),
+        real_operand({6})},
        {out({2, 6})}},
-      {"RMSNormalization", {sequence, real({8})}, {y}},
-      {"SimplifiedLayerNormalization", {sequence, real({8})}, {y, by_row}},
-      {"SkipLayerNormalization", {sequence, sequence, real({8}), real({8})}, {y}},
-      {"SkipLayerNormalization", {sequence, sequence, real({8})}, {y, y}},
-      {"SkipSimplifiedLayerNormalization", {sequence, sequence, real({8})}, {y}},
+      {"RMSNormalization", {sequence, real_operand({8})}, {y}},
+      {"SimplifiedLayerNormalization", {sequence, real_operand({8})}, {y, by_row}},
+      {"SkipLayerNormalization", {sequence, sequence, real_operand({8}), real_operand({8})}, {y}},
+      {"SkipLayerNormalization", {sequence, sequence, real_operand({8})}, {y, y}},
+      {"SkipSimplifiedLayerNormalization", {sequence, sequence, real_operand({8})}, {y}},
       {"LRN", {image}, {same}, four},
       {"LRN", {image}, {same}, {{"size", std::int64_t{3}}}},
       {"LpNormalization", {sequence}, {y}, {{"p", std::int64_t{1}}}},
@@ -227,22 +249,22 @@ Cases norms() {
 }
 
 Cases layout() {
-  const Operand x = real({2, 6});
-  const Operand image = real({2, 8, 4, 4});
+  const Operand x = real_operand({2, 6});
+  const Operand image = real_operand({2, 8, 4, 4});
   const TensorSpec y = out({2, 6});
   const Attributes crd{{"blocksize", std::int64_t{2}}, {"mode", "CRD"}};
   const Attributes block{{"blocksize", std::int64_t{2}}};
   const Attributes along{{"axis", std::int64_t{1}}};
   return {
       {"Reshape", {x, list({12})}, {out({12})}},
-      {"Reshape", {real({8, 3}), list({4, 6})}, {out({4, 6})}},
+      {"Reshape", {real_operand({8, 3}), list({4, 6})}, {out({4, 6})}},
       {"Flatten", {image}, {out({2, 128})}},
-      {"Squeeze", {real({2, 1, 6}), list({1})}, {y}},
+      {"Squeeze", {real_operand({2, 1, 6}), list({1})}, {y}},
       {"Unsqueeze", {x, list({1})}, {out({2, 1, 6})}},
-      {"Expand", {real({2, 1}), list({3, 2, 6})}, {out({3, 2, 6})}},
-      {"Transpose", {real({2, 3, 4})}, {out({3, 4, 2})}, {{"perm", Integers{1, 2, 0}}}},
-      {"Transpose", {real({2, 3, 4})}, {out({4, 3, 2})}},
-      {"Concat", {x, real({2, 3})}, {out({2, 9})}, {{"axis", std::int64_t{-1}}}},
+      {"Expand", {real_operand({2, 1}), list({3, 2, 6})}, {out({3, 2, 6})}},
+      {"Transpose", {real_operand({2, 3, 4})}, {out({3, 4, 2})}, {{"perm", Integers{1, 2, 0}}}},
+      {"Transpose", {real_operand({2, 3, 4})}, {out({4, 3, 2})}},
+      {"Concat", {x, real_operand({2, 3})}, {out({2, 9})}, {{"axis", std::int64_t{-1}}}},
       {"Split", {x, list({1, 5})}, {out({2, 1}), out({2, 5})}, along},
       {"Slice", {x, list({1}), list({9}), list({1}), list({2})}, {out({2, 3})}},
       {"Slice", {x, list({-1}), list({-7}), list({1}), list({-2})}, {out({2, 3})}},
@@ -253,20 +275,20 @@ Cases layout() {
       {"Pad", {x, list({0, 2, 0, 3})}, {out({2, 11})}, {{"mode", "reflect"}}},
       {"Pad", {x, list({1, 2, 0, 3})}, {out({3, 11})}, {{"mode", "edge"}}},
       {"Tile", {x, list({2, 1})}, {out({4, 6})}},
-      {"Trilu", {real({2, 4, 4}), number(1)}, {out({2, 4, 4})}},
-      {"Trilu", {real({4, 4}), number(0)}, {out({4, 4})}, {{"upper", std::int64_t{0}}}},
-      {"ReverseSequence", {real({3, 2, 4}), list({3, 2})}, {out({3, 2, 4})}},
+      {"Trilu", {real_operand({2, 4, 4}), number(1)}, {out({2, 4, 4})}},
+      {"Trilu", {real_operand({4, 4}), number(0)}, {out({4, 4})}, {{"upper", std::int64_t{0}}}},
+      {"ReverseSequence", {real_operand({3, 2, 4}), list({3, 2})}, {out({3, 2, 4})}},
       {"DepthToSpace", {image}, {out({2, 2, 8, 8})}, block},
       {"DepthToSpace", {image}, {out({2, 2, 8, 8})}, crd},
       {"SpaceToDepth", {image}, {out({2, 32, 2, 2})}, block},
-      {"Resize", {real({2, 3, 4, 4})}, {out({2, 3, 8, 6})}},
-      {"Resize", {real({2, 3, 4, 4})}, {out({2, 3, 8, 3})}, {{"mode", "linear"}}},
-      {"Upsample", {real({2, 3, 4, 4})}, {out({2, 3, 8, 8})}},
+      {"Resize", {real_operand({2, 3, 4, 4})}, {out({2, 3, 8, 6})}},
+      {"Resize", {real_operand({2, 3, 4, 4})}, {out({2, 3, 8, 3})}, {{"mode", "linear"}}},
+      {"Upsample", {real_operand({2, 3, 4, 4})}, {out({2, 3, 8, 8})}},
   };
 }
 
 Cases indexing() {
-  const Operand x = real({4, 6});
+  const Operand x = real_operand({4, 6});
   const TensorSpec y = out({4, 6});
   const Attributes along{{"axis", std::int64_t{1}}};
   const Attributes add{{"reduction", "add"}};
@@ -275,20 +297,23 @@ Cases indexing() {
   return {
       {"Gather", {x, ids({2, 3})}, {out({2, 3, 6})}},
       {"Gather", {x, ids({3})}, {out({4, 3})}, along},
-      {"Gather", {real({6, 4}), list({-1, 2, -6, 0})}, {out({4, 4})}},
-      {"Gather", {real({3, 6}), rows}, {out({5, 6})}, piece},
+      {"Gather", {real_operand({6, 4}), list({-1, 2, -6, 0})}, {out({4, 4})}},
+      {"Gather", {real_operand({3, 6}), rows}, {out({5, 6})}, piece},
       {"GatherElements", {x, ids({4, 2})}, {out({4, 2})}, along},
       {"GatherND", {x, ids({5, 1})}, {out({5, 6})}},
       {"GatherND",
-       {real({2, 4, 3}), ids({2, 1})},
+       {real_operand({2, 4, 3}), ids({2, 1})},
        {out({2, 3})},
        {{"batch_dims", std::int64_t{1}}}},
-      {"Scatter", {x, ids({1, 6}), real({1, 6})}, {y}},
-      {"ScatterElements", {x, ids({1, 6}), real({1, 6})}, {y}},
-      {"ScatterElements", {x, ids({4, 2}), real({4, 2})}, {y}, add},
-      {"ScatterND", {x, ids({1, 1}), real({1, 6})}, {y}},
-      {"ScatterND", {x, ids({3, 2}), real({3})}, {y}, add},
-      {"ScatterND", {real({3, 6}), ids({1, 1}), real({1, 6})}, {out({3, 6})}, piece},
+      {"Scatter", {x, ids({1, 6}), real_operand({1, 6})}, {y}},
+      {"ScatterElements", {x, ids({1, 6}), real_operand({1, 6})}, {y}},
+      {"ScatterElements", {x, ids({4, 2}), real_operand({4, 2})}, {y}, add},
+      {"ScatterND", {x, ids({1, 1}), real_operand({1, 6})}, {y}},
+      {"ScatterND", {x, ids({3, 2}), real_operand({3})}, {y}, add},
+      {"ScatterND",
+       {real_operand({3, 6}), ids({1, 1}), real_operand({1, 6})},
+       {out({3, 6})},
+       piece},
       {"Compress",
        {x,
         {.tensor = out({4}, DType::kBool),
@@ -300,15 +325,15 @@ Cases indexing() {
 }
 
 Cases losses() {
-  const Operand scores = real({5, 4});
-  const Operand pixels = real({2, 4, 3});
+  const Operand scores = real_operand({5, 4});
+  const Operand pixels = real_operand({2, 4, 3});
   const TensorSpec logarithms = out({5, 4});
   Cases cases;
   for (const char* type : {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}) {
     const Operand weights{.tensor = out({4}), .source = "buffer"};
     cases.push_back({type, {scores, ids({5})}, {out({})}});
     const Operand like_labels{.tensor = out({6}), .source = "buffer"};
-    cases.push_back({type, {real({6, 6}), ids({6}), like_labels}, {out({})}});
+    cases.push_back({type, {real_operand({6, 6}), ids({6}), like_labels}, {out({})}});
     cases.push_back({type, {scores, ids({5})}, {out({})}, {{"mean_count", std::int64_t{7}}}});
     cases.push_back({type, {scores, ids({5})}, {out({5})}, {{"reduction", "none"}}});
     cases.push_back({type, {pixels, ids({2, 3})}, {out({})}, {{"reduction", "sum"}}});
@@ -320,8 +345,8 @@ Cases losses() {
 }
 
 Cases recurrent() {
-  const Operand x = real({3, 2, 5});
-  const Operand state = real({1, 2, 4});
+  const Operand x = real_operand({3, 2, 5});
+  const Operand state = real_operand({1, 2, 4});
   const TensorSpec y = out({3, 1, 2, 4});
   const TensorSpec last = out({1, 2, 4});
   const Attributes both{{"direction", "bidirectional"}};
@@ -331,46 +356,49 @@ Cases recurrent() {
   const std::map<std::string, std::int64_t> gates{{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}};
   for (const auto& [type, count] : gates) {
     const std::int64_t rows = count * 4;
-    const Operand w = real({1, rows, 5});
-    const Operand r = real({1, rows, 4});
-    const Operand b = real({1, 2 * rows});
+    const Operand w = real_operand({1, rows, 5});
+    const Operand r = real_operand({1, rows, 4});
+    const Operand b = real_operand({1, 2 * rows});
     cases.push_back({type, {x, w, r}, {y}});
     cases.push_back({type, {x, w, r, b}, {y, last}, reverse});
     cases.push_back({type, {x, w, r, b, list({3, 1}), state}, {y, last}, reverse});
     cases.push_back({type,
-                     {real({2, 3, 5}), w, r, real({2, 1, 4})},
+                     {real_operand({2, 3, 5}), w, r, real_operand({2, 1, 4})},
                      {out({2, 3, 1, 4}), out({2, 1, 4})},
                      batch_first});
-    cases.push_back({type,
-                     {x, real({2, rows, 5}), real({2, rows, 4}), real({2, 2 * rows})},
-                     {out({3, 2, 2, 4}), out({2, 2, 4})},
-                     both});
+    cases.push_back(
+        {type,
+         {x, real_operand({2, rows, 5}), real_operand({2, rows, 4}), real_operand({2, 2 * rows})},
+         {out({3, 2, 2, 4}), out({2, 2, 4})},
+         both});
   }
-  const Operand w = real({1, 16, 5});
-  const Operand r = real({1, 16, 4});
-  cases.push_back({"LSTM", {x, w, r, real({1, 32}), state, state, real({1, 12})}, {y, last, last}});
+  const Operand w = real_operand({1, 16, 5});
+  const Operand r = real_operand({1, 16, 4});
+  cases.push_back({"LSTM",
+                   {x, w, r, real_operand({1, 32}), state, state, real_operand({1, 12})},
+                   {y, last, last}});
   cases.push_back({"LSTM", {x, w, r}, {last, last}});
   cases.push_back({"GRU",
-                   {x, real({1, 12, 5}), real({1, 12, 4}), real({1, 24})},
+                   {x, real_operand({1, 12, 5}), real_operand({1, 12, 4}), real_operand({1, 24})},
                    {y},
                    {{"linear_before_reset", std::int64_t{1}}}});
   return cases;
 }
 
 Cases attention() {
-  const Operand sequence = real({2, 3, 8});
+  const Operand sequence = real_operand({2, 3, 8});
   const TensorSpec y = out({2, 3, 8});
   const Attributes heads{{"num_heads", std::int64_t{2}}};
   const Attributes onnx{{"q_num_heads", std::int64_t{2}},
                         {"kv_num_heads", std::int64_t{1}},
                         {"is_causal", std::int64_t{1}}};
   const Attributes grouped{{"num_heads", std::int64_t{4}}, {"kv_num_heads", std::int64_t{2}}};
-  const Operand table = real({3, 2});
+  const Operand table = real_operand({3, 2});
   Operand positions = list({0, 1, 2, 2, 1, 0});
   positions.tensor.shape = {2, 3};
-  const Operand q = real({3, 4, 5, 6});
-  const Operand k = real({3, 2, 7, 6});
-  const Operand v = real({3, 2, 7, 3});
+  const Operand q = real_operand({3, 4, 5, 6});
+  const Operand k = real_operand({3, 2, 7, 6});
+  const Operand v = real_operand({3, 2, 7, 3});
   const TensorSpec heads_out = out({3, 4, 5, 3});
   const TensorSpec sums = out({3, 4, 5});
   const Attributes causal{{"is_causal", std::int64_t{1}}, {"scale", 0.3}};
@@ -380,55 +408,66 @@ Cases attention() {
       {"FlashAttention", {q, k, v}, {heads_out, sums}},
       {"FlashAttention", {q, k, v}, {heads_out, sums}, causal},
       {"FlashAttention", {q, k, v}, {heads_out, sums}, random},
-      {"FlashAttention", {q, k, v, real({4})}, {heads_out, sums}, window},
+      {"FlashAttention", {q, k, v, real_operand({4})}, {heads_out, sums}, window},
       {"FlashAttention",
-       {real({2, 4, 3, 2}), real({2, 4, 3, 2}), real({2, 4, 3, 2})},
+       {real_operand({2, 4, 3, 2}), real_operand({2, 4, 3, 2}), real_operand({2, 4, 3, 2})},
        {out({2, 4, 3, 2}), out({2, 4, 3})}},
-      {"Attention", {sequence, real({2, 5, 4}), real({2, 5, 4})}, {y}, onnx},
-      {"Attention", {sequence, real({8, 24}), real({24})}, {y}, heads},
+      {"Attention", {sequence, real_operand({2, 5, 4}), real_operand({2, 5, 4})}, {y}, onnx},
+      {"Attention", {sequence, real_operand({8, 24}), real_operand({24})}, {y}, heads},
       {"MultiHeadAttention", {sequence, sequence, sequence}, {y}, heads},
-      {"GroupQueryAttention", {sequence, real({2, 3, 4}), real({2, 3, 4})}, {y}, grouped},
-      {"RotaryEmbedding", {real({2, 2, 3, 4}), table, table, positions}, {out({2, 2, 3, 4})}},
+      {"GroupQueryAttention",
+       {sequence, real_operand({2, 3, 4}), real_operand({2, 3, 4})},
+       {y},
+       grouped},
       {"RotaryEmbedding",
-       {real({2, 3, 8}), positions, table, table},
+       {real_operand({2, 2, 3, 4}), table, table, positions},
+       {out({2, 2, 3, 4})}},
+      {"RotaryEmbedding",
+       {real_operand({2, 3, 8}), positions, table, table},
        {out({2, 3, 8})},
        {{"interleaved", std::int64_t{1}}}},
   };
 }
 
 Cases repeated() {
-  const Operand x = real({3, 3});
+  const Operand x = real_operand({3, 3});
   const TensorSpec y = out({3, 3});
   const SeededNumbers positive{.low = 0.5, .high = 2};
   const Attributes heads{{"num_heads", std::int64_t{2}}};
   Cases cases{
       {"Concat", {x}, {out({6, 3})}, {{"axis", std::int64_t{0}}}, {}, 1},
       {"Einsum", {x}, {y}, {{"equation", "ij,jk->ik"}}, {}, 1},
-      {"MultiHeadAttention", {real({2, 3, 8})}, {out({2, 3, 8})}, heads, {}, 2},
-      {"Where", {truth({3, 3}), x, x}, {y}},
+      {"MultiHeadAttention", {real_operand({2, 3, 8})}, {out({2, 3, 8})}, heads, {}, 2},
+      {"Where", {truth_operand({3, 3}), x, x}, {y}},
   };
   for (const char* type :
        {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean", "MatMul", "Gemm"}) {
     cases.push_back({type, {x}, {y}, {}, positive, 1});
   }
-  cases.push_back({"Sum", {x, real({3})}, {y}, {}, {}, 1});
+  cases.push_back({"Sum", {x, real_operand({3})}, {y}, {}, {}, 1});
   return cases;
 }
 
 Cases fused() {
-  const Operand x = real({2, 6});
-  const Operand image = real({2, 4, 5, 5});
+  const Operand x = real_operand({2, 6});
+  const Operand image = real_operand({2, 4, 5, 5});
   const Attributes relu{{"activation", "Relu"}};
   const Attributes leaky{{"activation", "LeakyRelu"}, {"activation_alpha", 0.3}};
   const TensorSpec mask = out({2, 6}, DType::kBool);
   return {
-      {"FusedConv", {image, real({3, 4, 3, 3}), real({3})}, {out({2, 3, 3, 3})}, relu},
-      {"FusedConv", {image, real({3, 4, 3, 3}), real({2, 3, 3, 3})}, {out({2, 3, 3, 3})}, relu},
-      {"FusedGemm", {x, real({6, 3}), real({3})}, {out({2, 3})}, leaky},
-      {"FusedMatMulActivation", {x, real({6, 3})}, {out({2, 3})}, relu},
-      {"BiasDropout", {x, real({6}), x, limit(0.3)}, {out({2, 6}), mask}},
-      {"BiasDropout", {x, real({6}), limit(0.3)}, {out({2, 6}), mask}},
-      {"GridSample", {image, real({2, 3, 3, 2})}, {out({2, 4, 3, 3})}},
+      {"FusedConv",
+       {image, real_operand({3, 4, 3, 3}), real_operand({3})},
+       {out({2, 3, 3, 3})},
+       relu},
+      {"FusedConv",
+       {image, real_operand({3, 4, 3, 3}), real_operand({2, 3, 3, 3})},
+       {out({2, 3, 3, 3})},
+       relu},
+      {"FusedGemm", {x, real_operand({6, 3}), real_operand({3})}, {out({2, 3})}, leaky},
+      {"FusedMatMulActivation", {x, real_operand({6, 3})}, {out({2, 3})}, relu},
+      {"BiasDropout", {x, real_operand({6}), x, limit(0.3)}, {out({2, 6}), mask}},
+      {"BiasDropout", {x, real_operand({6}), limit(0.3)}, {out({2, 6}), mask}},
+      {"GridSample", {image, real_operand({2, 3, 3, 2})}, {out({2, 4, 3, 3})}},
   };
 }
 
@@ -490,14 +529,14 @@ const Cases& forward_cases() {
     const TensorSpec yes = out({2, 6}, DType::kBool);
     const TensorSpec y = out({2, 6});
     const TensorSpec whole = out({2, 6}, DType::kInt64);
-    const Operand x = real({2, 6});
+    const Operand x = real_operand({2, 6});
     const Operand n = ids({2, 6});
     Cases cases;
     for (const char* type : {"And", "Or", "Xor"}) {
-      cases.push_back({type, {truth({2, 6}), truth({6})}, {yes}});
+      cases.push_back({type, {truth_operand({2, 6}), truth_operand({6})}, {yes}});
     }
     for (const char* type : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) {
-      cases.push_back({type, {x, real({6})}, {yes}});
+      cases.push_back({type, {x, real_operand({6})}, {yes}});
     }
     for (const char* type : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) {
       cases.push_back({type, {n, ids({6})}, {whole}});
@@ -506,7 +545,7 @@ const Cases& forward_cases() {
       cases.push_back({type, {x}, {y}});
     }
     for (const char* type : {"IsInf", "IsNaN"}) cases.push_back({type, {x}, {yes}});
-    cases.push_back({"Not", {truth({2, 6})}, {yes}});
+    cases.push_back({"Not", {truth_operand({2, 6})}, {yes}});
     cases.push_back({"BitwiseNot", {n}, {whole}});
     for (const char* type : {"ArgMax", "ArgMin"}) {
       cases.push_back({type, {x}, {out({2, 1}, DType::kInt64)}, {{"axis", std::int64_t{1}}}});

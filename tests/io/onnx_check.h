@@ -35,8 +35,11 @@ inline std::string onnx_complaint(const std::string& bytes) {
   for (const std::string& location : locations) folder.write(location, "");
   try {
     onnx::checker::check_model(folder.write("model.onnx", bytes));
+    // Data of a function's Shape nodes go by names that all of its calls share, which ONNX 1.12
+    // takes for a mistake.
+    const bool has_functions = model.functions_size() > 0;
     onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(true, 1, true));
+                                       onnx::ShapeInferenceOptions(true, 1, !has_functions));
   } catch (const std::exception& error) {
     return error.what();
   }
