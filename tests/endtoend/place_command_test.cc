@@ -274,19 +274,6 @@ TEST_F(PlaceCommand, streams_a_model_that_fits_one_device) {
   EXPECT_LT(json["devices"][0]["peak_bytes"], 3'000'000'000);
 }
 
-// What does not fit all at once may be repeated.
-TEST_F(PlaceCommand, streams_a_model_that_fits_no_device_alone) {
-  const std::string arguments =
-      "place zoo:gpt2-small:layers=4,batch=8 -c 4xp100@3GiB --evaluations 2000 --json";
-  const CommandResult step = run(arguments);
-  const CommandResult stream = run(arguments + " --objective throughput");
-  ASSERT_EQ(step.exit_code, 0) << step.err;
-  ASSERT_EQ(stream.exit_code, 0) << stream.err;
-  const Json json = Json::parse(stream.out);
-  EXPECT_LE(json["period_ns"], Json::parse(step.out)["step_ns"]);
-  EXPECT_EQ(json["stream"]["updates_behind"], json["stream"]["in_flight"].get<int>() - 1);
-}
-
 TEST_F(PlaceCommand, says_what_would_make_it_fit) {
   std::string small = kFour;
   small.replace(small.find("memory: 1GiB"), 12, "memory: 2500");
