@@ -25,7 +25,8 @@ std::string by_the_bound(const WholeModules& modules) {
 
 // "keeping modules whole costs 4.0 % against 123.4 ms op by op, which auto found in 3.3 s".
 std::string by_the_search(const WholeModules& modules) {
-  const std::string search = fmt::format("{} found in {:.1f} s", modules.placer, modules.seconds);
+  std::string search = modules.placer + " found";
+  if (modules.seconds >= 0.05) search += fmt::format(" in {:.1f} s", modules.seconds);
   if (!modules.whole.fits()) {
     return modules.op_by_op->fits()
                ? fmt::format("{} does not fit; op by op it fits and takes {}, which {}",
@@ -36,8 +37,8 @@ std::string by_the_search(const WholeModules& modules) {
     return fmt::format("{} costs {} against {} op by op, which {}", what(modules),
                        percent_above(*modules.cost()), format_time(modules.op_by_op->step), search);
   }
-  return fmt::format("{} costs nothing that was seen: {} op by op was no faster", what(modules),
-                     fmt::format("what {}", search));
+  return fmt::format("{} costs nothing that was seen: what {} op by op was no faster",
+                     what(modules), search);
 }
 
 }  // namespace

