@@ -128,7 +128,7 @@ std::string to_table(const Comparison& comparison, bool with_seeds) {
                {comparison.best.rates.samples_per_second ? "samples/s" : "", Align::kRight},
                {comparison.best.rates.utilisation ? "MFU" : "", Align::kRight},
                {comparison.best.rates.cost_per_step ? "cost a step" : "", Align::kRight},
-               {"fullest memory", Align::kRight},
+               {"memory", Align::kRight},
                {"transfers", Align::kRight},
                {"sent", Align::kRight},
                {"search", Align::kRight}});

@@ -7,6 +7,7 @@
 #include "run/portfolio.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -80,7 +81,7 @@ class Portfolio::Runner {
       ++position_;
       const bool time_is_up =
           request_.time_for == TimeFor::kAllRuns && request_.budget.seconds && time_left() <= 0;
-      if (!results_.empty() && (time_is_up || (cancelled() && !takes_no_time(i)))) break;
+      if (!results_.empty() && (time_is_up || gives_up_on(i))) break;
       if (runs_[i].placer == failed_) continue;
       try {
         results_.push_back(run_one(i));
@@ -104,7 +105,14 @@ class Portfolio::Runner {
   }
 
  private:
-  // Of runs that are compared: whoever stops the others has these.
+  // When interrupted. Whoever stops a comparison has the heuristics all the same, those of a
+  // second.
+  bool gives_up_on(std::size_t index) {
+    if (!cancelled()) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!cancelled_at_) cancelled_at_ = now;
+    return !takes_no_time(index) || now - *cancelled_at_ > std::chrono::seconds(1);
+  }
   bool takes_no_time(std::size_t index) const {
     constexpr OpId kFewOps = 200'000;
     return request_.time_for == TimeFor::kEachRun &&
@@ -239,6 +247,7 @@ class Portfolio::Runner {
   std::vector<RunResult> results_;
   std::vector<std::size_t> index_of_result_;
   std::size_t position_ = 0;  // of the run that is under way, from 1
+  std::optional<std::chrono::steady_clock::time_point> cancelled_at_;
   MethodSpec failed_;
   std::vector<std::string> failures_;
 };

@@ -34,7 +34,7 @@ class Manners : public ::testing::Test {
 
   // Sent a signal after a few seconds, a command ends long before its time is up.
   CommandResult interrupted(const std::string& arguments, const std::string& signal) const {
-    return folder_.shell("timeout -s " + signal + " 3 " EMPLACE_BINARY " " + arguments +
+    return folder_.shell("timeout --foreground -s " + signal + " 3 " EMPLACE_BINARY " " + arguments +
                          "; code=$?; [ $code = 124 ] && code=0; exit $code");
   }
 

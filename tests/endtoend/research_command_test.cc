@@ -69,7 +69,7 @@ TEST_F(ResearchCommand, every_object_says_what_it_is_and_where_it_comes_from) {
       {"list", "emplace.methods/1"},
       {"list heft", "emplace.method/1"},
       {"cluster list", "emplace.kinds/1"},
-      {"zoo show alexnet", "emplace.model/1"},
+      {"info zoo:alexnet", "emplace.info/1"},
       {"export model.json p.json -c pair.yaml -f trace -o t.json", "emplace.export/1"}};
   for (const auto& [command, format] : commands) {
     const Json json = json_of(command);
@@ -231,7 +231,7 @@ sys.stdin.readline()
 time.sleep(600)
 )");
   const CommandResult result =
-      folder_.shell("timeout --preserve-status -s INT 3 " EMPLACE_BINARY
+      folder_.shell("timeout --foreground --preserve-status -s INT 3 " EMPLACE_BINARY
                     " place model.json -c pair.yaml --evaluations 9 -o best.json -p "
                     "\"exec(command=/usr/bin/python3 endless.py,grace=0.5)\"");
   EXPECT_EQ(result.exit_code, 0) << result.err;

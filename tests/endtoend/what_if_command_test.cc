@@ -96,7 +96,7 @@ TEST_F(WhatIf, compares_clusters_with_their_costs) {
   const std::string text = run(arguments).out;
   EXPECT_THAT(text, AllOf(HasSubstr("fastest: "), HasSubstr("cheapest: "),
                           HasSubstr("a million samples"), HasSubstr("2xl4")));
-  const Json rows = json(arguments);
+  const Json rows = json(arguments)["clusters"];
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0]["cluster"], "1xa100");
   EXPECT_DOUBLE_EQ(rows[0]["rates"]["cost_per_hour"], 2.5);

