@@ -67,7 +67,7 @@ TEST(ComparisonHeadline, says_the_winner_the_bound_and_the_gains) {
 TEST(ComparisonHeadline, compares_with_the_best_heuristic_unless_that_wins) {
   const auto problem = fork_on(gpu_cluster(2));
   EXPECT_THAT(headline(compare_on(problem, "hash,auto")),
-              AllOf(StartsWith("Best: auto"), HasSubstr("(hash, ")));
+              AllOf(StartsWith("Best: auto"), HasSubstr("(hash,")));
   EXPECT_THAT(headline(compare_on(problem, "heft")), Not(HasSubstr("heuristic")));
 }
 
