@@ -17,8 +17,8 @@ class Cluster;
 // "2x(4xa100-nvlink)@25GB/s" (docs/clusters.md).
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset);
 
-// A rule of the cluster file. `from` and `to` are devices, kinds, or patterns of them such as "gpu*",
-// several with commas between them; later rules win.
+// A rule of the cluster file. `from` and `to` are devices, kinds, or patterns of them such as
+// "gpu*", several with commas between them; later rules win.
 struct LinkRule {
   std::string from = "*";
   std::string to = "*";
