@@ -13,11 +13,12 @@ namespace emplace {
 
 class Cluster;
 
-// A file, or a preset's name: "4xp100", "8xv100-nvlink", "2xa100+cpu", "4xp100@12GiB"
-// (docs/clusters.md).
+// A file, or a preset's name: "4xp100", "8xv100-nvlink", "2xa100+cpu", "4xp100@12GiB",
+// "2x(4xa100-nvlink)@25GB/s" (docs/clusters.md).
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset);
 
-// A rule of the cluster file. `from` and `to` are a device name, a kind, or "*"; later rules win.
+// A rule of the cluster file. `from` and `to` are devices, kinds, or patterns of them such as
+// "gpu*", several with commas between them; later rules win.
 struct LinkRule {
   std::string from = "*";
   std::string to = "*";
