@@ -97,7 +97,8 @@ TEST_F(WholeModulesCommand, compare_and_every_placer_keep_modules_whole) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json rows = Json::parse(result.out)["runs"];
   EXPECT_GT(rows.size(), 10U);
-  for (const Json& row : rows) EXPECT_EQ(row["transfers"], 0) << row["placer"];
+  // Between the two modules there is one tensor.
+  for (const Json& row : rows) EXPECT_LE(row["transfers"], 1) << row["placer"];
   EXPECT_THAT(run("compare fork.json -c two.yaml --modules whole --placers heft,auto "
                   "--evaluations 100")
                   .out,
