@@ -15,8 +15,7 @@ namespace emplace {
 std::optional<Bytes> parse_bytes(std::string_view text);
 
 // "12GB/s", "100Gb/s": bytes per second. Units of parse_bytes, or Kb, Mb, Gb, Tb for bits, and
-// always
-// "/s" (or "ps"): a bare number could mean anything.
+// always "/s" (or "ps"): a bare number could mean anything.
 std::optional<std::int64_t> parse_bandwidth(std::string_view text);
 
 // "90s", "5m", "1.5h", "500ms": a duration; a bare number is in seconds.
