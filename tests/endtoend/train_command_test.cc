@@ -108,7 +108,9 @@ TEST_F(TrainCommand, a_resumed_training_writes_what_an_uninterrupted_one_does) {
     const Json first =
         Json::parse(done(arguments + files + "--evaluations " + std::to_string(evaluations - 1)));
     EXPECT_EQ(first["finished"], false);
-    EXPECT_EQ(first["steps"], 3);
+    // A step of practice is begun only where the budget surely holds it.
+    EXPECT_GE(first["steps"], 2);
+    EXPECT_LT(first["steps"], 4);
     EXPECT_FALSE(folder_.read(whole) == folder_.read(policy + ".part"));
     expect_refused(arguments + files, "exists");
     const Json second = Json::parse(done(arguments + files + "--resume"));
