@@ -65,6 +65,9 @@ void compare_clusters(const Arguments& arguments, Session& session) {
   if (!arguments.output.empty() || !arguments.trace.empty()) {
     fail_option("with several clusters there is no one placement to write");
   }
+  if (!arguments.csv.empty() || arguments.each_seed) {
+    fail_option("with several clusters there is a row for each: --csv and --each-seed are of one");
+  }
   ProblemRequest request = arguments.problem.make();
   for (const std::string& cluster : arguments.problem.clusters) {
     request.prices.require_complete(*read_cluster(cluster));
@@ -76,7 +79,9 @@ void compare_clusters(const Arguments& arguments, Session& session) {
     rows.push_back(best_on_cluster(arguments, request, session));
     rows.back().cluster = cluster;
   }
-  const bool any = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.fits; });
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const ClusterRow& row) {
+    return row.fits || (row.in_parts && row.in_parts->fits);
+  });
   if (!any) session.exit_code = kExitNothingFits;
   const Objective objective = arguments.objective.make();
   if (!arguments.json) {

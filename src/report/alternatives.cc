@@ -57,7 +57,7 @@ std::string describe_batches(const BatchSearch& batches) {
   }
   return fmt::format(
       "\nBatches that were tried: {}\n{}",
-      batches.largest ? format_count(*batches.largest) + " is the largest that fits" : "none fits",
+      batches.largest ? format_count(*batches.largest) + " is the largest found to fit" : "none fits",
       table.to_string());
 }
 

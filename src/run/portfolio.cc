@@ -296,7 +296,16 @@ void keep_best_orders(std::vector<RunResult>& results) {
 }
 
 Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result) {
-  const LowerBound proven = result.proven_bound();
+  // Where some runs needed a CPU, what others proved without one does not hold for them.
+  const Problem& problem = problems.whole()->problem();
+  const auto on_cpu = [&](const RunResult& run) {
+    const DeviceSet used = used_devices(problem, run.result.placement);
+    return std::any_of(used.begin(), used.end(),
+                       [&](DeviceId device) { return problem.cluster().is_cpu(device); });
+  };
+  const bool mixed = problems.leaves_cpus_out() &&
+                     std::any_of(result.results.begin(), result.results.end(), on_cpu);
+  const LowerBound proven = mixed ? LowerBound() : result.proven_bound();
   const LowerBound known = problems.bound();
   return {problems.whole(), problems.objective(), proven.step > known.step ? proven : known,
           problems.terms()};

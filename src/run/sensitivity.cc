@@ -47,7 +47,8 @@ Sensitivities sensitivities(const Assessment& answer, const Budget& each) {
   Sensitivities result{here.evaluate(answer.placement, answer.schedule), {}};
   for (const Change& change : changes_of(answer.problem())) {
     const SubsetProblems problems(changed(answer, change), answer.objective, answer.most_devices,
-                                  {{answer.placement, answer.schedule, {}, "the answer"}});
+                                  {{answer.placement, answer.schedule, {}, "the answer"}},
+                                  answer.leaves_cpus_out ? CpuUse::kNever : CpuUse::kAlways);
     Sensitivity found{change.resource, change.factor, problems.starts().front().value};
     if (!problems.why_nothing_fits()) {
       const PortfolioResult searched =

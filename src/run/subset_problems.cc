@@ -45,7 +45,13 @@ SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
   if (accelerators && (accelerators->fits || most == 0)) {
     leaves_cpus_out_ = true;
     add(accelerators->problem, accelerators->devices, most);
-    if (accelerators->fits) return;
+    if (accelerators->fits && !why_nothing_fits_) return;
+    if (most > 0) {  // so few of them do not hold it
+      subsets_.clear();
+      why_nothing_fits_.reset();
+      leaves_cpus_out_ = false;
+      complete_ = true;
+    }
   }
   DeviceSet all;
   for (DeviceId device = 0; device < problem->num_devices(); ++device) all.push_back(device);

@@ -69,7 +69,8 @@ OpByOp::OpByOp(const std::shared_ptr<const Problem>& problem, const Assessment& 
                const RunResult& found)
     : answer_(answer),
       found_(found),
-      problems_(problem, answer.objective, answer.most_devices, starts_of(answer, *problem)) {}
+      problems_(problem, answer.objective, answer.most_devices, starts_of(answer, *problem),
+                answer.leaves_cpus_out ? CpuUse::kNever : CpuUse::kAlways) {}
 
 PortfolioRequest OpByOp::request(const Budget& budget) const {
   PortfolioRequest request{.runs = {{.placer = {"auto", {}}, .seed = found_.run.seed}},

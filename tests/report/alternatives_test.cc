@@ -78,7 +78,7 @@ TEST(Alternatives, list_batches_and_other_hardware) {
   explanation.sensitivities =
       Sensitivities{{111'000, 0}, {{"speed", 2, {56'000, 0}}, {"memory", 2, {111'000, 0}}}};
   const std::string text = to_text(explanation, answer);
-  EXPECT_THAT(text, HasSubstr("Batches that were tried: 6 is the largest that fits"));
+  EXPECT_THAT(text, HasSubstr("Batches that were tried: 6 is the largest found to fit"));
   EXPECT_THAT(text, HasSubstr("proven: too much"));
   EXPECT_THAT(text, HasSubstr("What other hardware would bring, against 111.0 us"));
   EXPECT_THAT(text, HasSubstr("1.98 times as fast"));
