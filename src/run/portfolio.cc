@@ -295,14 +295,20 @@ void keep_best_orders(std::vector<RunResult>& results) {
   });
 }
 
+namespace {
+
+bool has_ops_on_cpus(const SubsetProblems& problems, const RunResult& run) {
+  const Problem& problem = problems.whole()->problem();
+  const DeviceSet used = used_devices(problem, run.result.placement);
+  return std::any_of(used.begin(), used.end(),
+                     [&](DeviceId device) { return problem.cluster().is_cpu(device); });
+}
+
+}  // namespace
+
 Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result) {
   // Where some runs needed a CPU, what others proved without one does not hold for them.
-  const Problem& problem = problems.whole()->problem();
-  const auto on_cpu = [&](const RunResult& run) {
-    const DeviceSet used = used_devices(problem, run.result.placement);
-    return std::any_of(used.begin(), used.end(),
-                       [&](DeviceId device) { return problem.cluster().is_cpu(device); });
-  };
+  const auto on_cpu = [&](const RunResult& run) { return has_ops_on_cpus(problems, run); };
   const bool mixed = problems.leaves_cpus_out() &&
                      std::any_of(result.results.begin(), result.results.end(), on_cpu);
   const LowerBound proven = mixed ? LowerBound() : result.proven_bound();
@@ -315,7 +321,7 @@ Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
                   const RunResult& result) {
   Assessment assessment = assessor.assess(result.result.placement, result.result.schedule);
   assessment.most_devices = problems.most_devices();
-  assessment.leaves_cpus_out = problems.leaves_cpus_out() && !uses_cpu(assessment);
+  assessment.leaves_cpus_out = problems.leaves_cpus_out() && !has_ops_on_cpus(problems, result);
   return assessment;
 }
 

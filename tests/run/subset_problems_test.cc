@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/portfolio.h"
+#include "run/problem_request.h"
 #include "support/error_text.h"
 #include "support/fork.h"
 #include "support/with_cpu.h"
@@ -147,6 +149,32 @@ TEST(SubsetProblems, keep_cpus_for_the_last_where_nobody_knows) {
   EXPECT_FALSE(problems.list()[0].last_resort);
   EXPECT_THAT(problems.list()[1].devices, ElementsAre(0, 1, 2));
   EXPECT_TRUE(problems.list()[1].last_resort);
+}
+
+// The accelerators together hold it, one does not: then a CPU may.
+TEST(SubsetProblems, of_few_devices_have_the_cpu_where_no_accelerator_holds_it) {
+  const auto problem =
+      load_problem({.model = "zoo:alexnet:batch=4", .cluster = "2xp100@435MiB+cpu"});
+  const SubsetProblems one(problem, {}, 1, {}, CpuUse::kIfNeeded);
+  EXPECT_FALSE(one.why_nothing_fits());
+  const SubsetProblems never(problem, {}, 1, {}, CpuUse::kNever);
+  EXPECT_TRUE(never.why_nothing_fits());
+}
+
+// What is proven without CPUs does not hold for a run that needs one.
+TEST(SubsetProblems, that_leave_cpus_out_bound_what_is_on_them_too) {
+  const auto problem =
+      load_problem({.model = "zoo:alexnet:batch=4", .cluster = "2xp100@435MiB+cpu"});
+  const SubsetProblems problems(problem, {}, 0, {}, CpuUse::kIfNeeded);
+  Budget budget;
+  budget.evaluations = 200;
+  const PortfolioResult found =
+      Portfolio(problems, {.runs = make_runs("single,auto", "own"), .budget = budget}).run();
+  const Assessor assessor = assessor_of(problems, found);
+  for (const RunResult& run : found.results) {
+    const Assessment answer = assess(assessor, problems, run);
+    EXPECT_LE(answer.bound.step, answer.time()) << run.run.placer.to_string();
+  }
 }
 
 }  // namespace
