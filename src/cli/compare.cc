@@ -48,11 +48,13 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
     return make_hopeless_row(problem->cluster(), *problems.why_nothing_fits());
   }
   const std::string placers = arguments.placers.empty() ? "auto" : arguments.placers;
-  const PortfolioResult found =
-      run_portfolio(problems, {.runs = make_runs(placers, "own", arguments.seed, arguments.seeds),
-                               .budget = arguments.budget.make(session),
-                               .time_for = TimeFor::kEachRun,
-                               .learning = arguments.learning.make()});
+  const bool best_orders = arguments.schedulers == "best";
+  const PortfolioResult found = run_portfolio(
+      problems, {.runs = make_runs(placers, best_orders ? "all" : arguments.schedulers,
+                                   arguments.seed, arguments.seeds),
+                 .budget = arguments.budget.make(session),
+                 .time_for = TimeFor::kEachRun,
+                 .learning = arguments.learning.make()});
   const Assessment answer = assess(assessor_of(problems, found), problems, found.best());
   std::optional<WayToRun> in_parts;
   if (objective == Objective(StepTime{}) && problems.most_devices() == 0) {

@@ -83,10 +83,11 @@ BatchSearch search_batches(const Arguments& arguments, ProblemRequest request,
     now = batch;
     if (session.cancelled) return {batch, false, "interrupted"};
     request.batch = batch;
-    return probe_batch(batch,
-                       arguments.subsets.make(load_problem(request), arguments.objective.make(), {},
-                                              CpuUse::kNever),
-                       budget);
+    return probe_batch(
+        batch,
+        arguments.subsets.make(load_problem(request), arguments.objective.make(), {},
+                               CpuUse::kNever),
+        budget, arguments.placer == kDefaultPlacer ? std::vector<PlacerRun>{} : runs_of(arguments));
   });
 }
 

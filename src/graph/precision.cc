@@ -165,19 +165,28 @@ class Caster {
     return read ? DType::kFloat32 : dtype_;
   }
 
-  // Numbers like a dropout's ratio or a factor do not make what they meet wider.
+  // Numbers like a dropout's ratio or a factor, and single numbers that are computed, do not make
+  // what they meet wider.
   bool is_number(TensorId tensor) const {
-    return forward_.is_source(forward_.producer(tensor)) &&
-           count_elements(forward_.shape(tensor)) == 1;
+    const bool given = forward_.is_source(forward_.producer(tensor));
+    return count_elements(forward_.shape(tensor)) == 1 &&
+           (given || (forward_.shape(tensor).empty() &&
+                      forward_.bytes(tensor) * 8 == dtype_bits(forward_.dtype(tensor))));
   }
 
+  // Of single numbers alone, where there is nothing else.
   DType widest_input(OpId op) const {
     DType widest = DType::kUnknown;
+    DType of_numbers = DType::kUnknown;
     for (const TensorId tensor : forward_.inputs(op)) {
-      if (can_change(forward_.dtype(tensor)) && !is_number(tensor)) {
+      if (!can_change(forward_.dtype(tensor))) continue;
+      if (!is_number(tensor)) {
         widest = wider(widest, types_[tensor]);
+      } else if (!forward_.is_source(forward_.producer(tensor))) {
+        of_numbers = wider(of_numbers, types_[tensor]);
       }
     }
+    if (widest == DType::kUnknown) widest = of_numbers;
     return widest == DType::kUnknown ? dtype_ : widest;
   }
 

@@ -26,17 +26,16 @@ bool helps(const WayToRun& parts, const Assessment& assessment) {
   return !assessment.fits() || as_fast(assessment.time(), parts.step) >= kClearly;
 }
 
-std::string describe_parts(const WayToRun& parts, const Assessment& assessment) {
+std::string describe_parts(const WayToRun& parts, const Assessment& assessment, Nanoseconds bound) {
   const std::string time = format_time(parts.step);
   const std::string text =
       !assessment.fits()
           ? fmt::format("in parts it fits: dividing tensors by {} takes {}", parts.name, time)
-      : parts.step < assessment.bound.step
+      : parts.step < bound
           ? fmt::format(
                 "no placement of whole ops can beat {}; dividing tensors by {} takes {}, "
                 "{:.2f} times as fast as this",
-                format_time(assessment.bound.step), parts.name, time,
-                as_fast(assessment.time(), parts.step))
+                format_time(bound), parts.name, time, as_fast(assessment.time(), parts.step))
           : fmt::format("dividing tensors by {} takes {}, {:.2f} times as fast as this", parts.name,
                         time, as_fast(assessment.time(), parts.step));
   return "\nAgainst dividing tensors\n" +
@@ -55,10 +54,11 @@ std::string describe_batches(const BatchSearch& batches) {
   for (const BatchProbe& probe : batches.tried) {
     table.add({format_count(probe.batch), probe.fits ? "yes" : "no", in_short(probe)});
   }
-  return fmt::format(
-      "\nBatches that were tried: {}\n{}",
-      batches.largest ? format_count(*batches.largest) + " is the largest found to fit" : "none fits",
-      table.to_string());
+  return fmt::format("\nBatches that were tried: {}\n{}",
+                     batches.largest
+                         ? format_count(*batches.largest) + " is the largest found to fit"
+                         : "none fits",
+                     table.to_string());
 }
 
 // What a change brings, in words.
@@ -85,7 +85,10 @@ std::string describe_sensitivities(const Sensitivities& all, const Objective& ob
 std::string describe_alternatives(const Explanation& explanation, const Assessment& assessment) {
   std::string text;
   if (explanation.in_parts && helps(*explanation.in_parts, assessment)) {
-    text += describe_parts(*explanation.in_parts, assessment);
+    // Of placements that may cut modules, too.
+    const Nanoseconds bound =
+        explanation.whole_modules ? explanation.whole_modules->bound.step : assessment.bound.step;
+    text += describe_parts(*explanation.in_parts, assessment, bound);
   }
   if (explanation.batches) text += describe_batches(*explanation.batches);
   if (explanation.sensitivities) {

@@ -28,31 +28,38 @@ struct Best {
   const Rates* rates = nullptr;
   std::string how;
 };
-std::optional<Best> best_of(const ClusterRow& row) {
-  if (parts_are_better(row)) {
-    return Best{row.in_parts->step, &row.rates_in_parts,
-                "tensors divided by " + row.in_parts->name};
+// Those that fit; the faster one, which may not be the cheaper one, first.
+std::vector<Best> ways_of(const ClusterRow& row) {
+  std::vector<Best> ways;
+  if (row.fits) ways.push_back({row.time, &row.rates, "placed by " + row.placer});
+  if (row.in_parts && row.in_parts->fits) {
+    ways.push_back(
+        {row.in_parts->step, &row.rates_in_parts, "tensors divided by " + row.in_parts->name});
   }
-  if (!row.fits) return std::nullopt;
-  return Best{row.time, &row.rates, "placed by " + row.placer};
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const Best& a, const Best& b) { return a.time < b.time; });
+  return ways;
+}
+std::optional<Best> best_of(const ClusterRow& row) {
+  const std::vector<Best> ways = ways_of(row);
+  return ways.empty() ? std::nullopt : std::optional(ways.front());
 }
 
 // Which of the clusters has the least of something, as a sentence; nothing where none has it.
 template <class Value, class Format>
 std::string least(const std::vector<ClusterRow>& rows, const char* title, Value value,
                   Format format) {
-  const ClusterRow* found = nullptr;
-  double least = 0;
+  std::optional<double> least;
+  std::string where;
   for (const ClusterRow& row : rows) {
-    const auto best = best_of(row);
-    const std::optional<double> own = best ? value(*best) : std::nullopt;
-    if (!own || (found != nullptr && *own >= least)) continue;
-    found = &row;
-    least = *own;
+    for (const Best& way : ways_of(row)) {
+      const std::optional<double> own = value(way);
+      if (!own || (least && *own >= *least)) continue;
+      least = own;
+      where = fmt::format("{}, {}, {}", row.cluster, format(*own), way.how);
+    }
   }
-  if (found == nullptr) return {};
-  return wrapped(
-      fmt::format("{}: {}, {}, {}", title, found->cluster, format(least), best_of(*found)->how));
+  return least ? wrapped(fmt::format("{}: {}", title, where)) : std::string();
 }
 
 std::string memory_cell_of(const ClusterRow& row) {

@@ -67,9 +67,9 @@ std::string explain_stream(const Assessment& assessment) {
     }
   } else if (stream.memory_limited) {
     text +=
-        wrapped(fmt::format("but there is no memory for {} steps in flight: with more, it could "
+        wrapped(fmt::format("but memory has no room for more steps in flight: with more, it could "
                             "fall to {} at best",
-                            stream.in_flight + 1, format_time(stream.load)));
+                            format_time(stream.load)));
   } else {
     text +=
         wrapped(fmt::format("but it also waits for what others compute and send: {} a step, "

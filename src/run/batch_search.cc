@@ -50,7 +50,8 @@ const BatchProbe* BatchSearch::best() const {
   return nullptr;
 }
 
-BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const Budget& budget) {
+BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const Budget& budget,
+                       std::vector<PlacerRun> runs) {
   if (problems.why_nothing_fits()) return {batch, false, "proven: " + *problems.why_nothing_fits()};
   const Problem& problem = problems.whole()->problem();
   Evaluator evaluator(problems.whole(), problems.objective());
@@ -60,7 +61,9 @@ BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const
   }
   std::sort(usable.begin(), usable.end());
   usable.erase(std::unique(usable.begin(), usable.end()), usable.end());
-  if (const auto one = try_single_devices(evaluator, usable).fitting) {
+  const bool any_placer = runs.empty();
+  const auto one = any_placer ? try_single_devices(evaluator, usable).fitting : std::nullopt;
+  if (one) {
     return {batch, true, fmt::format("on {} alone", problem.cluster().device(one->device).name),
             Placement(problem.num_ops(), one->device)};
   }
@@ -68,7 +71,7 @@ BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const
     return BatchProbe{batch, true, "placed by " + found.run.placer.to_string(),
                       found.result.placement, found.result.schedule};
   };
-  if (problems.most_devices() == 0) {
+  if (any_placer && problems.most_devices() == 0) {
     const SubsetProblem& first = problems.list().front();
     for (RunResult split : quick_splits(first.simulator, problems.objective())) {
       if (!split.evaluation.fits()) continue;
@@ -77,7 +80,9 @@ BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const
     }
   }
   const PortfolioResult found =
-      Portfolio(problems, {.runs = make_runs("auto", "own"), .budget = budget.restarted()}).run();
+      Portfolio(problems, {.runs = any_placer ? make_runs("auto", "own") : std::move(runs),
+                           .budget = budget.restarted()})
+          .run();
   if (found.best().evaluation.fits()) return fits_by(found.best());
   return {batch, false, "no placement that fits was found"};
 }

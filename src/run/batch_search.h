@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "placer/run.h"
+
 #include "run/subset_problems.h"
 
 namespace emplace {
@@ -45,6 +47,7 @@ BatchSearch find_largest_batch(const BatchRange& range,
                                const std::function<BatchProbe(std::int64_t batch)>& probe);
 
 // Whether a placement fits: one device, quick splits, and then `auto` under the budget.
-BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const Budget& budget);
+BatchProbe probe_batch(std::int64_t batch, const SubsetProblems& problems, const Budget& budget,
+                       std::vector<PlacerRun> runs = {});
 
 }  // namespace emplace

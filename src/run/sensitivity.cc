@@ -1,6 +1,7 @@
 #include "run/sensitivity.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "run/cluster_scale.h"
 #include "run/portfolio.h"
@@ -40,24 +41,41 @@ std::shared_ptr<const Problem> changed(const Assessment& answer, const Change& c
                  answer.problem().compile_options());
 }
 
+// What the best of the placements takes there.
+Evaluation best_of(const std::vector<Solution>& placements,
+                   const std::shared_ptr<const Simulator>& simulator, const Objective& objective) {
+  Evaluator evaluator(simulator, objective);
+  std::optional<Evaluation> best;
+  for (const Solution& solution : placements) {
+    const Evaluation value = evaluator.evaluate_exactly(solution.placement, solution.schedule);
+    if (!best || value < *best) best = value;
+  }
+  return *best;
+}
+
 }  // namespace
 
+// Every placement that is found is tried on the hardware as it is and on each that is changed, so
+// that no change is slower than what is known without it.
 Sensitivities sensitivities(const Assessment& answer, const Budget& each) {
-  Evaluator here(answer.simulator, answer.objective);
-  Sensitivities result{here.evaluate(answer.placement, answer.schedule), {}};
+  std::vector<Solution> known{{answer.placement, answer.schedule, {}, "the answer"}};
+  Sensitivities result;
+  std::vector<std::shared_ptr<const Simulator>> simulators;
   for (const Change& change : changes_of(answer.problem())) {
     const SubsetProblems problems(changed(answer, change), answer.objective, answer.most_devices,
-                                  {{answer.placement, answer.schedule, {}, "the answer"}},
+                                  {known.front()},
                                   answer.leaves_cpus_out ? CpuUse::kNever : CpuUse::kAlways);
-    Sensitivity found{change.resource, change.factor, problems.starts().front().value};
-    if (!problems.why_nothing_fits()) {
-      const PortfolioResult searched =
-          Portfolio(problems, {.runs = make_runs("auto", "own"), .budget = each.restarted()}).run();
-      const RunResult& best = searched.best();
-      found.value = std::min(found.value, best.evaluation);
-      result.now = std::min(result.now, here.evaluate(best.result.placement, best.result.schedule));
-    }
-    result.list.push_back(found);
+    result.list.push_back({change.resource, change.factor, {}});
+    simulators.push_back(problems.whole());
+    if (problems.why_nothing_fits()) continue;
+    const PortfolioResult searched =
+        Portfolio(problems, {.runs = make_runs("auto", "own"), .budget = each.restarted()}).run();
+    const RunResult& best = searched.best();
+    known.push_back({best.result.placement, best.result.schedule, {}, change.resource});
+  }
+  result.now = best_of(known, answer.simulator, answer.objective);
+  for (std::size_t i = 0; i < result.list.size(); ++i) {
+    result.list[i].value = best_of(known, simulators[i], answer.objective);
   }
   std::stable_sort(result.list.begin(), result.list.end(),
                    [](const auto& a, const auto& b) { return a.value < b.value; });
