@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 
+#include "graph/update_order.h"
+
 namespace emplace {
 namespace {
 
@@ -150,6 +152,7 @@ Graph GraphBuilder::build() && {
   link_after();
   check_order();
   link_consumers();
+  order_updates();
   return std::move(graph_);
 }
 
@@ -161,9 +164,20 @@ void GraphBuilder::link_after() {
     }
     after_pairs_.emplace_back(later.op, *needs);
   }
+  lay_out_after();
+}
+
+void GraphBuilder::lay_out_after() {
   std::sort(after_pairs_.begin(), after_pairs_.end());
   after_pairs_.erase(std::unique(after_pairs_.begin(), after_pairs_.end()), after_pairs_.end());
   graph_.after_ = Csr<OpId>::from_pairs(num_ops(), after_pairs_);
+}
+
+void GraphBuilder::order_updates() {
+  const auto pairs = updates_after_readers(graph_);
+  if (pairs.empty()) return;
+  after_pairs_.insert(after_pairs_.end(), pairs.begin(), pairs.end());
+  lay_out_after();
 }
 
 void GraphBuilder::check_order() const {

@@ -1,5 +1,6 @@
 // Builds a Graph from code. Ops must be added in topological order; `build` checks the whole and
-// throws an Error that names the op and the field.
+// throws an Error that names the op and the field. Updates get an `after` for every op that reads
+// their parameter (graph/update_order.h).
 //
 //   GraphBuilder builder("two-layers");
 //   const TensorId x = builder.add_tensor({.shape = {32, 64}, .dtype = DType::kFloat32});
@@ -76,6 +77,8 @@ class GraphBuilder {
   void check_order() const;
   [[noreturn]] void report_order(OpId op, OpId needs) const;
   void link_after();
+  void lay_out_after();
+  void order_updates();
   void link_consumers();
 
   Graph graph_;
