@@ -27,6 +27,7 @@ struct LinkRule {
   Nanoseconds hold = 0;
   std::string channel = "pair";  // pair, out, in, or a name
   bool multicast = false;
+  bool throttled = false;  // executed steps are slowed down to this bandwidth and latency
 };
 
 struct DeviceDescription {

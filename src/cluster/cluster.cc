@@ -8,6 +8,7 @@
 
 #include "cluster/device_kinds.h"
 #include "cluster/device_pattern.h"
+#include "cluster/runs_on.h"
 
 namespace emplace {
 namespace {
@@ -87,6 +88,9 @@ void Cluster::check_devices() const {
     if (device.slowdown.mantissa <= 0) {
       fail_input("device '{}': slowdown: expected more than 0", device.name);
     }
+    if (!device.runs_on.empty()) {
+      with_context(fmt::format("device '{}'", device.name), [&] { parse_runs_on(device.runs_on); });
+    }
   }
 }
 
@@ -127,7 +131,8 @@ void Cluster::expand_links() {
       const auto [entry, added] = channels.try_emplace(name, num_channels());
       if (added) channel_names_.push_back(name);
       links_[static_cast<std::size_t>(from) * num_devices() + to] = {
-          entry->second, rule->bandwidth, rule->latency, rule->hold, rule->multicast};
+          entry->second, rule->bandwidth, rule->latency,
+          rule->hold,    rule->multicast, rule->throttled};
     }
   }
 }

@@ -42,6 +42,9 @@ struct Device {
   Nanoseconds gap = 0;
   Decimal slowdown{1, 0};
   bool free_communication = false;
+  // Where it is when steps are executed: "cores 0-3" or "cuda:0" (cluster/runs_on.h). Empty:
+  // nowhere, it is only simulated.
+  std::string runs_on = {};
 };
 
 struct ClusterSpec {
@@ -58,6 +61,7 @@ struct Link {
   Nanoseconds latency = 0;
   Nanoseconds hold = 0;
   bool multicast = false;
+  bool throttled = false;
 };
 
 // How long `bytes` take on the link; throws an Error when it does not fit in 63 bits.

@@ -16,12 +16,14 @@ namespace {
 
 bool same(const Device& a, const Device& b) {
   return a.name == b.name && a.kind == b.kind && a.memory == b.memory && a.gap == b.gap &&
-         a.slowdown == b.slowdown && a.free_communication == b.free_communication;
+         a.slowdown == b.slowdown && a.free_communication == b.free_communication &&
+         a.runs_on == b.runs_on;
 }
 
 bool same(const LinkRule& a, const LinkRule& b) {
   return a.from == b.from && a.to == b.to && a.bandwidth == b.bandwidth && a.latency == b.latency &&
-         a.hold == b.hold && a.channel == b.channel && a.multicast == b.multicast;
+         a.hold == b.hold && a.channel == b.channel && a.multicast == b.multicast &&
+         a.throttled == b.throttled;
 }
 
 template <class T>

@@ -44,6 +44,7 @@ void read_device(const YAML::Node& node, const std::vector<DeviceKind>& kinds,
   device.gap = fields.microseconds("gap_us").value_or(0);
   device.slowdown = fields.decimal("slowdown").value_or(Decimal{1, 0});
   device.free_communication = fields.flag("free_communication").value_or(false);
+  device.runs_on = fields.text("runs_on").value_or("");
   const std::vector<std::string> names = numbered_names(device.name, fields);
   fields.refuse_others();
   for (const std::string& name : names) {
@@ -69,6 +70,7 @@ LinkRule read_link(const YAML::Node& node, const std::string& what, const LinkRu
   rule.hold = fields.microseconds("hold_us").value_or(usual.hold);
   rule.channel = fields.text("channel").value_or(usual.channel);
   rule.multicast = fields.flag("multicast").value_or(usual.multicast);
+  rule.throttled = fields.flag("throttled").value_or(usual.throttled);
   fields.refuse_others();
   return rule;
 }

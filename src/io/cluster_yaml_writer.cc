@@ -170,6 +170,7 @@ std::string device_text(const Device& device) {
     text += fmt::format(", slowdown: {}", decimal_text(device.slowdown));
   }
   if (device.free_communication) text += ", free_communication: true";
+  if (!device.runs_on.empty()) text += fmt::format(", runs_on: {}", quoted(device.runs_on));
   return text + "}\n";
 }
 
@@ -180,6 +181,7 @@ std::string link_text(const LinkRule& rule) {
   if (rule.hold != 0) text += fmt::format(", hold_us: {}", microseconds_text(rule.hold));
   text += fmt::format(", channel: {}", quoted(rule.channel));
   if (rule.multicast) text += ", multicast: true";
+  if (rule.throttled) text += ", throttled: true";
   return text + "}\n";
 }
 
@@ -231,7 +233,8 @@ std::string write_cluster_yaml(const ClusterSpec& spec) {
   if (!view.devices.empty()) {
     text +=
         "\n# Also: gap_us, slowdown (8: every op takes 8 times as long), free_communication,\n"
-        "# and count and start, for many alike.\n";
+        "# runs_on (cores 0-3, cuda:0: where steps are executed), and count and start, for many "
+        "alike.\n";
     text += list_text("", "devices", view.devices, device_text);
   }
   if (view.links.empty()) return text;
