@@ -1,8 +1,8 @@
-# libemplace_torch: src/learn, the room that sees libtorch, behind one precompiled header. libemplace
-# loads it when something learns for the first time (src/learn/backend_loader.cc).
-file(GLOB_RECURSE learn_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/learn/*.cc)
-list(FILTER learn_sources EXCLUDE REGEX "/backend_loader\\.cc$")
-add_library(emplace_torch SHARED ${learn_sources})
+# libemplace_torch: src/learn and src/exec, the rooms that see libtorch, behind one precompiled header. libemplace
+# loads it when something learns or runs for the first time (src/base/loaded_library.h).
+file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/learn/*.cc ${PROJECT_SOURCE_DIR}/src/exec/*.cc)
+list(FILTER torch_sources EXCLUDE REGEX "/backend_loader\\.cc$")
+add_library(emplace_torch SHARED ${torch_sources})
 # libtorch may bring headers of another fmt, which its include path puts first: nothing of fmt is linked here.
 target_include_directories(emplace_torch PRIVATE src)
 target_link_libraries(emplace_torch PUBLIC emplace PRIVATE ${TORCH_LIBRARIES} ${CMAKE_DL_LIBS}
@@ -14,12 +14,3 @@ emplace_together(emplace_torch)
 set_target_properties(emplace_torch PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
                       INSTALL_RPATH $ORIGIN DEFINE_SYMBOL "")
 include(cmake/policies.cmake)
-
-# The operators' kernels, which so far only tests run.
-file(GLOB exec_sources CONFIGURE_DEPENDS src/exec/*.cc)
-add_library(emplace_exec OBJECT EXCLUDE_FROM_ALL ${exec_sources})
-target_include_directories(emplace_exec PRIVATE src include)
-target_link_libraries(emplace_exec PRIVATE ${TORCH_LIBRARIES} fmt::fmt-header-only emplace_warnings)
-target_compile_options(emplace_exec PRIVATE -fno-semantic-interposition $<$<CONFIG:Release>:-O3>)
-target_precompile_headers(emplace_exec REUSE_FROM emplace_torch)
-emplace_together(emplace_exec)

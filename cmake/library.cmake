@@ -64,7 +64,7 @@ if(EMPLACE_LEARN)
   list(APPEND light_sources ${learned_sources})
 endif()
 # Loads what needs libtorch, or says that it is not there.
-list(APPEND light_sources src/learn/backend_loader.cc)
+list(APPEND light_sources src/learn/backend_loader.cc src/exec/backend_loader.cc)
 
 add_library(emplace_fast OBJECT ${fast_sources})
 target_compile_options(emplace_fast PRIVATE $<$<CONFIG:Release>:-O3>)

@@ -1,0 +1,50 @@
+// An op made ready to be executed many times: its kernel chosen, its attributes resolved.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/ids.h"
+
+#include "graph/graph.h"
+
+#include "exec/kernel.h"
+
+namespace emplace::exec {
+
+// What ops are compiled for.
+struct OpTarget {
+  torch::Device device = torch::kCPU;
+  torch::ScalarType real = torch::kFloat;    // of floating tensors
+  torch::ScalarType narrow = torch::kFloat;  // of those that the graph has in 16 bits or less
+  bool training = false;                     // the graph has backward ops
+  std::uint64_t seed = 0;                    // of dropout
+};
+
+// Of a tensor of the graph; integers of all widths are int64, as libtorch's kernels want them.
+torch::ScalarType scalar_type(DType dtype, const OpTarget& target);
+
+// One execution.
+struct OpStep {
+  std::span<const Tensor> inputs;
+  std::span<Tensor> outputs;  // to be filled
+  std::int64_t step = 0;      // dropout draws other numbers in each
+  Tensors* keep =
+      nullptr;  // what a gradient can use beside the graph's tensors; nullptr: not wanted
+  const Tensors* kept =
+      nullptr;  // of a gradient: what its forward op kept; nullptr: nothing is here
+};
+
+struct CompiledOp {
+  std::function<void(OpStep&)> run;
+  bool native = true;  // no: a gradient that runs its forward op again, or one not made for speed
+};
+
+// Throws an Error that names the op when there is no kernel for it.
+CompiledOp compile_op(const Graph& graph, OpId op, const OpTarget& target);
+
+// The forward op whose by-products this gradient op can use; kNoOp: none.
+OpId keeper_of(const Graph& graph, OpId op);
+
+}  // namespace emplace::exec

@@ -1,0 +1,133 @@
+// Executing steps: a graph under a placement on real devices, as data that needs no libtorch. What
+// implements it is in libemplace_torch, which is loaded when something runs for the first time.
+//
+//   const auto runtime = exec::backend("emplace run").start(cluster, {});
+//   const auto program = runtime->load(graph, placement, {});
+//   const exec::StepRecord record = program->step();
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+
+#include "sim/placement.h"
+
+namespace emplace::exec {
+
+// From the beginning of the step.
+struct Interval {
+  Nanoseconds start = 0;
+  Nanoseconds end = 0;
+
+  Nanoseconds length() const { return end - start; }
+};
+
+// A tensor that one device sends to another.
+struct Transfer {
+  TensorId tensor = 0;
+  DeviceId from = 0;
+  DeviceId to = 0;
+};
+
+// Why a step did not come to its end.
+struct Failure {
+  enum class Kind { kOp, kMemory, kCancelled };
+
+  Kind kind = Kind::kOp;
+  std::string text;  // "op 'conv1' on device 'cpu0': ..."
+};
+
+struct StepRecord {
+  Nanoseconds step = 0;
+  std::optional<Failure> failure =
+      std::nullopt;                           // all threads have stopped; the program cannot go on
+  std::optional<double> loss = std::nullopt;  // the sum, if there are several
+  std::vector<Interval> ops = {};             // by op; of sources and views, nothing
+  std::vector<Interval> transfers = {};       // as in Program::transfers
+};
+
+struct MemoryRecord {
+  Bytes peak = 0;    // the most that was alive at once, what lies there for ever included
+  Bytes cached = 0;  // what was held beyond that, to be used again
+};
+
+// A graph with its parameters on the devices. Its steps follow each other and change the
+// parameters.
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  virtual StepRecord step() = 0;
+
+  virtual const std::vector<Transfer>& transfers() const = 0;
+  virtual std::vector<MemoryRecord> memory() const = 0;  // by device, since it was loaded
+  // Gradients that run their forward op again, and the like: their times are not what they should
+  // be. By op type.
+  virtual std::vector<std::string> slow_types() const = 0;
+};
+
+// The order in which a device takes its ops.
+struct ProgramOrder {
+  std::vector<std::uint32_t>
+      rank;  // by op: the least first among the ready; empty: as they get ready
+  std::vector<std::vector<OpId>> sequence = {};  // by device: exactly so; empty: by rank
+};
+
+struct ProgramOptions {
+  ProgramOrder order = {};
+  std::uint64_t seed = 0;
+  bool wide = false;  // float64 in place of float32
+};
+
+// The devices' and links' threads, as long as it lives. One program steps at a time.
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  // Throws an Error that names the first op without a kernel, or without shapes.
+  virtual std::unique_ptr<Program> load(std::shared_ptr<const Graph> graph,
+                                        const Placement& placement,
+                                        const ProgramOptions& options) = 0;
+  // How long a tensor of that many bytes takes that no cache holds, as a step would send it.
+  virtual Nanoseconds send(DeviceId from, DeviceId to, Bytes bytes) = 0;
+  // Why times may mislead: more threads than cores, a BLAS that all devices share.
+  virtual std::vector<std::string> warnings() const = 0;
+};
+
+struct RuntimeOptions {
+  const std::atomic<bool>* cancelled = nullptr;  // looked at between ops
+  bool limit_memory = false;                     // devices have no more than the cluster says
+};
+
+// A GPU of this machine.
+struct Gpu {
+  int index = 0;
+  std::string name;
+  Bytes memory = 0;
+  std::vector<int> peers;  // which it can send to directly
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Throws an Error that names the device that has no `runs_on`, or none that is here.
+  virtual std::unique_ptr<Runtime> start(std::shared_ptr<const Cluster> cluster,
+                                         const RuntimeOptions& options) const = 0;
+  virtual std::vector<Gpu> gpus() const = 0;
+};
+
+// Loads the library with the first call. Throws an Error that says who needs it, "emplace run",
+// when that fails.
+const Backend& backend(const std::string& needed_by);
+
+}  // namespace emplace::exec
