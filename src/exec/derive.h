@@ -7,6 +7,9 @@
 
 namespace emplace::exec {
 
+// Whether the type is a gradient that follows from running its operator.
+bool can_be_derived(std::string_view type);
+
 // Which of the forward op's outputs a gradient op reads gradients of: its first inputs.
 Integers arrived_gradients(const Call& gradient);
 

@@ -20,14 +20,16 @@ namespace rules = gradient_rules;
 Call forward_of(const GradientRow& row, const Call& gradient, const Integers& arrived) {
   Call call{.type = std::string(row.type),
             .attributes = gradient.attributes,
-            .training = gradient.training};
+            .training = gradient.training,
+            .floating = gradient.floating,
+            .stream = gradient.stream};
   const bool ends_in_output = row.outputs == positions::kFirst || row.outputs == positions::kSecond;
   const std::size_t end = gradient.inputs.size() - (ends_in_output ? 1 : 0);
   std::size_t next = arrived.size();
   for (std::size_t i = 0;; ++i) {
     const bool kept = positions::contain(row.inputs, i);
     if (i > 0 && (!kept || next >= end)) break;
-    call.inputs.push_back(kept ? gradient.in(next++) : zeros(gradient.shape()));
+    call.inputs.push_back(kept ? gradient.in(next++) : gradient.zeros(gradient.shape()));
   }
   for (std::size_t i = 0; i < arrived.size(); ++i) {
     const auto at = static_cast<std::size_t>(arrived[i]);
@@ -63,7 +65,7 @@ Tensors differentiate(const GradientRow& row, const Kernel& kernel, const Call& 
       call.inputs[at] = call.inputs[at].expand(gradient.in(0).sizes());
       return gradients_of(kernel, call, {at}, gradient.inputs, arrived);
     }
-    while (call.inputs.size() <= at) call.inputs.push_back(zeros(gradient.shape(i)));
+    while (call.inputs.size() <= at) call.inputs.push_back(gradient.zeros(gradient.shape(i)));
   }
   return gradients_of(kernel, call, {targets.begin(), targets.end()}, gradient.inputs, arrived);
 }
@@ -74,6 +76,13 @@ bool is_derived(GradientRule rule) {
 }
 
 }  // namespace
+
+bool can_be_derived(std::string_view type) {
+  constexpr std::string_view kSuffix = "Grad";
+  if (!type.ends_with(kSuffix)) return false;
+  const GradientRow* row = find_gradient_row(type.substr(0, type.size() - kSuffix.size()));
+  return row != nullptr && is_derived(row->rule);
+}
 
 Integers arrived_gradients(const Call& gradient) {
   return gradient.given("arrived") ? gradient.integers("arrived") : Integers{0};

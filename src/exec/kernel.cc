@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 
+#include "exec/derive.h"
+#include "exec/native.h"
+
 namespace emplace::exec {
 
 const Tensor& Call::in(std::size_t i) const {
@@ -34,13 +37,14 @@ Kernel single(Function function) {
   return [function = std::move(function)](const Call& call) { return Tensors{function(call)}; };
 }
 
-const KernelTable& kernel_table() {
+namespace {
+
+const KernelTable& direct_kernels() {
   static const KernelTable table = [] {
     KernelTable made;
     add_elementwise(made);
     add_reductions(made);
     add_products(made);
-    add_convolutions(made);
     add_pools(made);
     add_norms(made);
     add_layout(made);
@@ -51,21 +55,38 @@ const KernelTable& kernel_table() {
     add_attention(made);
     add_parts(made);
     add_training(made);
+    for (const auto& [type, compiler] : compiler_table()) {
+      if (!can_be_derived(type)) made.try_emplace(type, kernel_of(compiler));
+    }
     add_fused(made);
+    return made;
+  }();
+  return table;
+}
+
+}  // namespace
+
+const KernelTable& kernel_table() {
+  static const KernelTable table = [] {
+    KernelTable made = direct_kernels();
     add_derived_gradients(made);
     return made;
   }();
   return table;
 }
 
+bool is_derived_gradient(std::string_view type) {
+  return !direct_kernels().contains(type) && kernel_table().contains(type);
+}
+
 Integers integers_of(const Tensor& tensor) {
-  const Tensor flat = tensor.detach().to(torch::kLong).contiguous().flatten();
+  const Tensor flat = tensor.detach().to(torch::kCPU, torch::kLong).contiguous().flatten();
   const auto* data = flat.data_ptr<std::int64_t>();
   return {data, data + flat.numel()};
 }
 
-Tensor zeros(const Shape& shape) {
-  return torch::zeros(shape, torch::kDouble);
+Shape shape_of(const Tensor& x) {
+  return {x.sizes().begin(), x.sizes().end()};
 }
 
 std::int64_t from_front(std::int64_t axis, std::int64_t rank) {

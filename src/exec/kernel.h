@@ -19,14 +19,24 @@ using torch::Tensor;
 using Tensors = std::vector<Tensor>;
 using Integers = std::vector<std::int64_t>;
 
+// The random numbers of an op (random.h).
+struct Stream {
+  std::uint64_t key = 0;  // of the seed and the op
+  std::int64_t step = 0;
+  Tensor clock = {};  // on a GPU, if defined: the step and one as a float32 number there
+};
+
 // One op to be computed.
 struct Call {
   std::string type;
   Attributes attributes = {};
   Tensors inputs = {};
   std::vector<TensorType> outputs = {};
-  bool training = false;  // the graph has backward ops
+  bool training = false;                           // the graph has backward ops
+  torch::TensorOptions floating = torch::kDouble;  // of floating tensors that it makes
+  Stream stream = {};
 
+  Tensor zeros(const Shape& size) const { return torch::zeros(size, floating); }
   bool has(std::size_t i) const { return i < inputs.size(); }
   // Throws an Error when the op has fewer inputs.
   const Tensor& in(std::size_t i) const;
@@ -58,21 +68,18 @@ using Function = std::function<Tensor(const Call&)>;
 Kernel single(Function function);
 
 const KernelTable& kernel_table();
+// Whether the type's kernel differentiates another by running it again.
+bool is_derived_gradient(std::string_view type);
 
 // Contents of a tensor of integers.
 Integers integers_of(const Tensor& tensor);
-Tensor zeros(const Shape& shape);
 std::int64_t from_front(std::int64_t axis, std::int64_t rank);
 // All axes of a tensor of that rank but these.
 Integers all_axes_but(std::int64_t rank, std::initializer_list<std::int64_t> left_out);
 // [C] as [1, C, 1, ...].
 Tensor per_channel(const Tensor& values, std::int64_t rank);
 
-// Which elements of the shape are kept: chance, but always the same for an element of the whole
-// tensor, of which the op's may be a piece.
-Tensor dropout_mask(const Call& call, const Shape& shape, double ratio);
-// Without those elements, and scaled up by as much.
-Tensor masked(const Tensor& x, const Tensor& mask, double ratio);
+Shape shape_of(const Tensor& x);
 // The share of elements that a Dropout or BiasDropout drops.
 double dropout_ratio(const Call& call);
 
@@ -80,7 +87,6 @@ double dropout_ratio(const Call& call);
 void add_elementwise(KernelTable& table);
 void add_reductions(KernelTable& table);
 void add_products(KernelTable& table);
-void add_convolutions(KernelTable& table);
 void add_pools(KernelTable& table);
 void add_norms(KernelTable& table);
 void add_layout(KernelTable& table);

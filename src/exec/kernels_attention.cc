@@ -1,9 +1,9 @@
-// Attention in one op, in its simple form: no past, no padding masks by length.
+// Attention in one op, in its simple form: no past, no padding masks by length. FlashAttention is
+// in native_attention.cc.
 #include <cmath>
 
 #include "base/error.h"
 
-#include "exec/derive.h"
 #include "exec/kernel.h"
 
 namespace emplace::exec {
@@ -40,7 +40,8 @@ Tensor attend(const Tensor& q, Tensor k, Tensor v, const Options& options) {
   }
   if (options.causal) {
     const Tensor later =
-        torch::ones({q.size(2), k.size(2)}, torch::kBool).triu(k.size(2) - q.size(2) + 1);
+        torch::ones({q.size(2), k.size(2)}, q.options().dtype(torch::kBool).requires_grad(false))
+            .triu(k.size(2) - q.size(2) + 1);
     scores = scores.masked_fill(later, never);
   }
   return scores.softmax(-1).matmul(v);
@@ -95,52 +96,6 @@ Tensor group_query_attention(const Call& call) {
                             {.scale = call.real("scale", 0), .causal = true});
 }
 
-// Which keys each query sees.
-Tensor visible(const Call& call, std::int64_t queries, std::int64_t keys) {
-  const Tensor all = torch::ones({queries, keys}, torch::kBool);
-  if (call.integer("is_causal", 0) == 0) return all;
-  const std::int64_t ahead = keys - queries;
-  const std::int64_t window = call.integer("window", 0);
-  const Tensor past = all.tril(ahead);
-  return window > 0 ? past.triu(ahead - window + 1) : past;
-}
-
-// Q, K, V by heads, perhaps sinks: a score for each head that takes its share of every softmax and
-// adds nothing. Y, and the logarithm of the sum that each softmax divides by.
-Tensors flash_attention(const Call& call) {
-  const Tensor& q = call.in(0);
-  const Tensor k = call.in(1).repeat_interleave(q.size(1) / call.in(1).size(1), 1);
-  const Tensor v = call.in(2).repeat_interleave(q.size(1) / call.in(2).size(1), 1);
-  const double scale = call.real("scale", 1 / std::sqrt(static_cast<double>(q.size(-1))));
-  const Tensor scores = (q.matmul(k.transpose(-2, -1)) * scale)
-                            .masked_fill(visible(call, q.size(2), k.size(2)).logical_not(),
-                                         -std::numeric_limits<double>::infinity());
-  Tensor all = scores;
-  if (call.has(3)) {
-    const Tensor sinks = call.in(3).reshape({1, -1, 1, 1});
-    all = at::cat({scores, sinks.expand({q.size(0), q.size(1), q.size(2), 1})}, -1);
-  }
-  const Tensor sums = all.logsumexp(-1);
-  Tensor weights = (scores - sums.unsqueeze(-1)).exp();
-  if (const double ratio = call.real("dropout", 0); ratio > 0) {
-    const Shape shape(weights.sizes().begin(), weights.sizes().end());
-    weights = masked(weights, dropout_mask(call, shape, ratio), ratio);
-  }
-  return {weights.matmul(v), sums};
-}
-
-// Reads the gradient, the inputs, Y, and the sums where the op kept them.
-Tensors flash_attention_gradient(const Call& call) {
-  Call forward{.type = "FlashAttention", .attributes = call.attributes, .training = call.training};
-  const std::ptrdiff_t kept = call.inputs.back().dim() == 3 ? 2 : 1;
-  forward.inputs.assign(call.inputs.begin() + 1, call.inputs.end() - kept);
-  std::vector<std::size_t> targets;
-  for (const std::int64_t i : call.integers("wanted"))
-    targets.push_back(static_cast<std::size_t>(i));
-  for (std::size_t i = 0; targets.size() < call.outputs.size(); ++i) targets.push_back(i);
-  return gradients_of(flash_attention, std::move(forward), targets, {call.in(0)}, {0});
-}
-
 struct RotaryInputs {
   Tensor cos, sin;  // [batch, length, half] or broadcast to that
 };
@@ -151,7 +106,8 @@ RotaryInputs rotary_inputs(const Call& call, std::int64_t length) {
   RotaryInputs result{call.in(tables), call.in(tables + 1)};
   if (tables == 1 && !call.has(3)) return result;
   Tensor positions = tables == 1 ? call.in(3) : call.in(1);
-  if (positions.dim() < 2) positions = positions.reshape({1, 1}) + torch::arange(length);
+  if (positions.dim() < 2)
+    positions = positions.reshape({1, 1}) + torch::arange(length, positions.options());
   for (Tensor* table : {&result.cos, &result.sin}) {
     const Tensor rows = table->index_select(0, positions.flatten());
     *table = rows.reshape({positions.size(0), positions.size(1), table->size(1)});
@@ -190,8 +146,6 @@ void add_attention(KernelTable& table) {
   table["Attention"] = single(attention);
   table["MultiHeadAttention"] = single(multi_head_attention);
   table["GroupQueryAttention"] = single(group_query_attention);
-  table["FlashAttention"] = flash_attention;
-  table["FlashAttentionGrad"] = flash_attention_gradient;
   table["RotaryEmbedding"] = single(rotary_embedding);
 }
 

@@ -72,13 +72,16 @@ void add_plain(KernelTable& table) {
   }
 }
 
-Tensor gelu(const Tensor& x, bool by_tanh) {
-  if (!by_tanh) return 0.5 * x * (1 + (x * std::numbers::sqrt2 / 2).erf());
-  return 0.5 * x * (1 + (std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x.pow(3))).tanh());
+const char* gelu_kind(bool by_tanh) {
+  return by_tanh ? "tanh" : "none";
+}
+
+bool gelu_by_tanh(const Call& call) {
+  return call.attributes.text("approximate") == "tanh";
 }
 
 void add_activations(KernelTable& table) {
-  add_unary(table, "HardSwish", [](const Tensor& x) { return x * (x / 6 + 0.5).clamp(0, 1); });
+  add_unary(table, "HardSwish", [](const Tensor& x) { return at::hardswish(x); });
   add_unary(table, "Mish", [](const Tensor& x) { return x * at::softplus(x).tanh(); });
   add_unary(table, "Relu", [](const Tensor& x) { return x.relu(); });
   add_unary(table, "Sigmoid", [](const Tensor& x) { return x.sigmoid(); });
@@ -88,9 +91,8 @@ void add_activations(KernelTable& table) {
       single([](const Call& call) { return at::celu(call.in(0), call.real("alpha", 1)); });
   table["Elu"] =
       single([](const Call& call) { return at::elu(call.in(0), call.real("alpha", 1)); });
-  table["Gelu"] = single([](const Call& call) {
-    return gelu(call.in(0), call.attributes.text("approximate") == "tanh");
-  });
+  table["Gelu"] =
+      single([](const Call& call) { return at::gelu(call.in(0), gelu_kind(gelu_by_tanh(call))); });
   table["HardSigmoid"] = single([](const Call& call) {
     return (call.in(0) * call.real("alpha", 0.2) + call.real("beta", 0.5)).clamp(0, 1);
   });
@@ -109,14 +111,15 @@ void add_activations(KernelTable& table) {
     const double bias = call.real("bias", 0);
     return at::where(x < -limit, x + bias, at::where(x > limit, x - bias, torch::zeros_like(x)));
   });
-  table["Swish"] = single(
-      [](const Call& call) { return call.in(0) * (call.in(0) * call.real("alpha", 1)).sigmoid(); });
-  table["ThresholdedRelu"] = single([](const Call& call) {
-    return call.in(0) * (call.in(0) > call.real("alpha", 1)).to(torch::kDouble);
+  table["Swish"] = single([](const Call& call) {
+    const double alpha = call.real("alpha", 1);
+    return alpha == 1 ? at::silu(call.in(0)) : call.in(0) * (call.in(0) * alpha).sigmoid();
   });
+  table["ThresholdedRelu"] =
+      single([](const Call& call) { return call.in(0) * (call.in(0) > call.real("alpha", 1)); });
   for (const char* type : {"BiasGelu", "FastGelu"}) {
     table[type] = single([by_tanh = std::string_view(type) == "FastGelu"](const Call& call) {
-      return gelu(call.has(1) ? call.in(0) + call.in(1) : call.in(0), by_tanh);
+      return at::gelu(call.has(1) ? call.in(0) + call.in(1) : call.in(0), gelu_kind(by_tanh));
     });
   }
 }
@@ -139,12 +142,21 @@ Tensor divide(const Tensor& a, const Tensor& b) {
   return a.is_floating_point() ? a / b : at::div(a, b, "trunc");
 }
 
+// An exponent that is known is a number on the CPU.
+Tensor power(const Call& call) {
+  const Tensor& exponent = call.right();
+  if (exponent.dim() == 0 && exponent.is_cpu() && !exponent.requires_grad()) {
+    return call.left().pow(exponent.item<double>());
+  }
+  return call.left().pow(exponent.to(call.left().dtype()));
+}
+
 void add_arithmetic(KernelTable& table) {
   add_binary(table, "Add", [](const Tensor& a, const Tensor& b) { return a + b; });
   add_binary(table, "BiasAdd", [](const Tensor& a, const Tensor& b) { return a + b; });
   add_binary(table, "Div", divide);
   add_binary(table, "Mul", [](const Tensor& a, const Tensor& b) { return a * b; });
-  add_binary(table, "Pow", [](const Tensor& a, const Tensor& b) { return a.pow(b.to(a.dtype())); });
+  table["Pow"] = single(power);
   add_binary(table, "Sub", [](const Tensor& a, const Tensor& b) { return a - b; });
   add_binary(table, "PRelu",
              [](const Tensor& a, const Tensor& b) { return at::where(a < 0, a * b, a); });
@@ -181,12 +193,57 @@ void add_gradients_of_results(KernelTable& table) {
   add_binary(table, "ReciprocalGrad",
              [](const Tensor& dy, const Tensor& y) { return -dy * y * y; });
   add_binary(table, "ReluGrad",
-             [](const Tensor& dy, const Tensor& y) { return dy * (y > 0).to(torch::kDouble); });
+             [](const Tensor& dy, const Tensor& y) { return at::threshold_backward(dy, y, 0); });
   add_binary(table, "SigmoidGrad",
-             [](const Tensor& dy, const Tensor& y) { return dy * y * (1 - y); });
+             [](const Tensor& dy, const Tensor& y) { return at::sigmoid_backward(dy, y); });
   add_binary(table, "SqrtGrad", [](const Tensor& dy, const Tensor& y) { return dy / (2 * y); });
   add_binary(table, "TanGrad", [](const Tensor& dy, const Tensor& y) { return dy * (1 + y * y); });
-  add_binary(table, "TanhGrad", [](const Tensor& dy, const Tensor& y) { return dy * (1 - y * y); });
+  add_binary(table, "TanhGrad",
+             [](const Tensor& dy, const Tensor& y) { return at::tanh_backward(dy, y); });
+}
+
+// From (dy, x).
+void add_gradients_of_operands(KernelTable& table) {
+  add_binary(table, "AbsGrad", [](const Tensor& dy, const Tensor& x) { return dy * x.sign(); });
+  add_binary(table, "CosGrad", [](const Tensor& dy, const Tensor& x) { return -dy * x.sin(); });
+  add_binary(table, "ErfGrad", [](const Tensor& dy, const Tensor& x) {
+    return dy * (-x * x).exp() * (2 / std::sqrt(std::numbers::pi));
+  });
+  add_binary(table, "HardSwishGrad",
+             [](const Tensor& dy, const Tensor& x) { return at::hardswish_backward(dy, x); });
+  add_binary(table, "LogGrad", [](const Tensor& dy, const Tensor& x) { return dy / x; });
+  add_binary(table, "SinGrad", [](const Tensor& dy, const Tensor& x) { return dy * x.cos(); });
+  add_binary(table, "SoftplusGrad",
+             [](const Tensor& dy, const Tensor& x) { return at::softplus_backward(dy, x, 1, 20); });
+  table["GeluGrad"] = single([](const Call& call) {
+    return at::gelu_backward(call.in(0), call.in(1), gelu_kind(gelu_by_tanh(call)));
+  });
+  table["LeakyReluGrad"] = single([](const Call& call) {
+    return at::leaky_relu_backward(call.in(0), call.in(1), call.real("alpha", 0.01), false);
+  });
+  // x sigmoid(alpha x), whose alpha differs by what the op calls itself.
+  for (const auto& [type, usual] :
+       {std::pair("SwishGrad", 1.0), std::pair("QuickGeluGrad", 1.702)}) {
+    table[type] = single([usual = usual](const Call& call) {
+      const double alpha = call.real("alpha", usual);
+      const Tensor& x = call.in(1);
+      if (alpha == 1) return at::silu_backward(call.in(0), x);
+      const Tensor gate = (x * alpha).sigmoid();
+      return call.in(0) * gate * (1 + x * alpha * (1 - gate));
+    });
+  }
+}
+
+// dy, base, exponent: of one or the other. Nothing comes of powers of zero.
+Tensor power_gradient(const Call& call) {
+  const Tensor& base = call.in(1);
+  const Tensor exponent = call.in(call.has(2) ? 2 : 1).to(base.dtype());
+  if (call.integer("input", 0) == 0) {
+    const Tensor slope = exponent * base.pow(exponent - 1);
+    return call.in(0) * slope.masked_fill(exponent == 0, 0);
+  }
+  const Tensor slope = base.pow(exponent) * base.log();
+  return call.in(0) * slope.masked_fill((base == 0).logical_and(exponent >= 0), 0);
 }
 
 void add_gradients_of_arithmetic(KernelTable& table) {
@@ -202,6 +259,7 @@ void add_gradients_of_arithmetic(KernelTable& table) {
     if (!call.given("count")) fail_input("attributes: 'count', how many operands, is missing");
     return call.in(0) / static_cast<double>(call.integer("count", 1));
   });
+  table["PowGrad"] = single(power_gradient);
   // dy, condition.
   table["WhereGrad"] = single([](const Call& call) {
     const Tensor nothing = torch::zeros_like(call.in(0));
@@ -219,6 +277,7 @@ void add_elementwise(KernelTable& table) {
   add_arithmetic(table);
   add_comparisons(table);
   add_gradients_of_results(table);
+  add_gradients_of_operands(table);
   add_gradients_of_arithmetic(table);
 }
 

@@ -14,7 +14,7 @@ Tensor activated(const KernelTable& table, const Call& call, const Tensor& x) {
   if (found == table.end()) {
     fail(ErrorKind::kUnsupported, "attributes: there is no kernel for activation '{}'", activation);
   }
-  Call apply{.type = found->first, .inputs = {x}};
+  Call apply{.type = found->first, .inputs = {x}, .floating = call.floating};
   if (call.given("activation_alpha")) {
     apply.attributes.set("alpha", call.real("activation_alpha", 0));
   } else if (const auto* value = call.attributes.find("activation_params")) {

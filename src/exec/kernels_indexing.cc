@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 
-#include "exec/derive.h"
 #include "exec/kernel.h"
 
 namespace emplace::exec {
@@ -30,13 +29,6 @@ Tensor with_spare(const Call& call, const Tensor& x, std::int64_t axis) {
   return at::cat({x, torch::zeros(row, x.options())}, axis);
 }
 
-Tensor gather(const Call& call) {
-  const Tensor& table = call.in(0);
-  const std::int64_t axis = call.axis(table.dim(), 0);
-  const Tensor rows = local_indices(call, call.in(1), table.size(axis)).flatten();
-  return with_spare(call, table, axis).index_select(axis, rows).reshape(call.shape());
-}
-
 Tensor gather_elements(const Call& call) {
   const Tensor& x = call.in(0);
   const std::int64_t axis = call.axis(x.dim(), 0);
@@ -52,7 +44,7 @@ struct Blocks {
 Blocks blocks_of(const Call& call, const Tensor& data, const Tensor& indices) {
   const std::int64_t depth = indices.size(-1);
   const Tensor tuples = indices.reshape({-1, depth});
-  Tensor numbers = torch::zeros({tuples.size(0)}, torch::kLong);
+  Tensor numbers = torch::zeros({tuples.size(0)}, tuples.options());
   for (std::int64_t i = 0; i < depth; ++i) {
     const Tensor column = tuples.select(1, i);
     const std::int64_t extent = data.size(i);
@@ -73,7 +65,7 @@ Tensor with_batches(const Tensor& indices, std::int64_t batch_dims) {
     shape[static_cast<std::size_t>(dim)] = indices.size(dim);
     Shape whole(indices.sizes().begin(), indices.sizes().end());
     whole.back() = 1;
-    const Tensor numbers = torch::arange(indices.size(dim), torch::kLong).reshape(shape);
+    const Tensor numbers = torch::arange(indices.size(dim), indices.options()).reshape(shape);
     result = at::cat({numbers.expand(whole), result}, -1);
   }
   return result;
@@ -134,28 +126,47 @@ Tensor scatter_elements(const Call& call) {
   return result.narrow(axis, 0, data.size(axis));
 }
 
-// From dy and the indices, of the data (0) or of the updates (2). The op is linear in both.
-Kernel scatter_gradient(Tensor (*scatter)(const Call&), std::size_t target) {
-  return [scatter, target](const Call& gradient) {
-    const Tensor& dy = gradient.in(0);
-    const Tensor& indices = gradient.in(1);
-    Shape updates(indices.sizes().begin(), indices.sizes().end());
-    if (scatter == scatter_nd) {
-      updates.pop_back();
-      updates.insert(updates.end(), dy.sizes().begin() + indices.size(-1), dy.sizes().end());
-    }
-    const Call call{.type = gradient.type,
-                    .attributes = gradient.attributes,
-                    .inputs = {torch::zeros_like(dy), indices, zeros(updates)},
-                    .outputs = gradient.outputs};
-    return gradients_of(single(scatter), call, {target}, gradient.inputs, {0});
-  };
+// From dy and the indices.
+Tensor gather_elements_gradient(const Call& call) {
+  const Tensor& dy = call.in(0);
+  const std::int64_t axis = call.axis(dy.dim(), 0);
+  const std::int64_t extent = call.shape().at(static_cast<std::size_t>(axis));
+  Shape shape = call.shape();
+  if (call.given("row_offset")) ++shape[static_cast<std::size_t>(axis)];
+  return torch::zeros(shape, dy.options())
+      .scatter_add_(axis, local_indices(call, call.in(1), extent), dy)
+      .narrow(axis, 0, extent);
 }
 
-void add_scatter(KernelTable& table, const std::string& type, Tensor (*scatter)(const Call&)) {
-  table[type] = single(scatter);
-  table[type + "InputGrad"] = scatter_gradient(scatter, 0);
-  table[type + "UpdatesGrad"] = scatter_gradient(scatter, 2);
+// From dy and the indices, of the data: nothing of what was written over.
+Tensor scatter_elements_data_gradient(const Call& call) {
+  const Tensor& dy = call.in(0);
+  const std::int64_t axis = call.axis(dy.dim(), 0);
+  const Tensor indices = local_indices(call, call.in(1), dy.size(axis));
+  return with_spare(call, dy, axis).scatter(axis, indices, 0).narrow(axis, 0, dy.size(axis));
+}
+
+// And of what was written.
+Tensor scatter_elements_updates_gradient(const Call& call) {
+  const Tensor& dy = call.in(0);
+  const std::int64_t axis = call.axis(dy.dim(), 0);
+  return with_spare(call, dy, axis).gather(axis, local_indices(call, call.in(1), dy.size(axis)));
+}
+
+Tensor scatter_nd_data_gradient(const Call& call) {
+  const Tensor& dy = call.in(0);
+  const Blocks blocks = blocks_of(call, dy, call.in(1));
+  const Tensor rows = with_spare(call, dy, 0).reshape({-1, blocks.size});
+  return rows.index_fill(0, blocks.numbers, 0)
+      .narrow(0, 0, dy.numel() / std::max<std::int64_t>(blocks.size, 1))
+      .reshape(dy.sizes());
+}
+
+Tensor scatter_nd_updates_gradient(const Call& call) {
+  const Tensor& dy = call.in(0);
+  const Blocks blocks = blocks_of(call, dy, call.in(1));
+  const Tensor rows = with_spare(call, dy, 0).reshape({-1, blocks.size});
+  return rows.index_select(0, blocks.numbers).reshape(call.shape());
 }
 
 // Of equal elements the first come first, as ONNX has it.
@@ -170,7 +181,8 @@ Tensors top_k(const Call& call) {
 // From dy and the indices.
 Tensor top_k_gradient(const Call& call) {
   const auto axis = call.axis(call.in(0).dim(), -1);
-  return zeros(call.shape()).scatter_add(axis, call.in(1), call.in(0));
+  return torch::zeros(call.shape(), call.in(0).options())
+      .scatter_add_(axis, call.in(1), call.in(0));
 }
 
 // Inputs: indices, depth, the values of cold and hot.
@@ -181,7 +193,7 @@ Tensor one_hot(const Call& call) {
   const std::int64_t depth = call.shape().at(static_cast<std::size_t>(axis));
   Shape along(static_cast<std::size_t>(rank), 1);
   along[static_cast<std::size_t>(axis)] = depth;
-  const Tensor numbers = torch::arange(depth, torch::kLong).reshape(along);
+  const Tensor numbers = torch::arange(depth, indices.options().dtype(torch::kLong)).reshape(along);
   const Tensor wanted = indices.to(torch::kLong).unsqueeze(axis);
   const Tensor hot = numbers == at::where(wanted < 0, wanted + depth, wanted);
   return at::where(hot, call.in(2)[1], call.in(2)[0]);
@@ -196,12 +208,17 @@ Tensor compress(const Call& call) {
 }  // namespace
 
 void add_indexing(KernelTable& table) {
-  table["Gather"] = single(gather);
   table["GatherElements"] = single(gather_elements);
+  table["GatherElementsGrad"] = single(gather_elements_gradient);
   table["GatherND"] = single(gather_nd);
-  add_scatter(table, "Scatter", scatter_elements);
-  add_scatter(table, "ScatterElements", scatter_elements);
-  add_scatter(table, "ScatterND", scatter_nd);
+  for (const std::string type : {"Scatter", "ScatterElements"}) {
+    table[type] = single(scatter_elements);
+    table[type + "InputGrad"] = single(scatter_elements_data_gradient);
+    table[type + "UpdatesGrad"] = single(scatter_elements_updates_gradient);
+  }
+  table["ScatterND"] = single(scatter_nd);
+  table["ScatterNDInputGrad"] = single(scatter_nd_data_gradient);
+  table["ScatterNDUpdatesGrad"] = single(scatter_nd_updates_gradient);
   table["TopK"] = top_k;
   table["TopKGrad"] = single(top_k_gradient);
   table["OneHot"] = single(one_hot);

@@ -50,7 +50,7 @@ Tensor split_gradient(const Call& call) {
   const Integers arrived = call.integers("arrived");
   const Integers sizes = call.integers("split");
   const std::int64_t even = call.in(0).size(axis);
-  Tensor result = zeros(call.shape());
+  Tensor result = torch::zeros(call.shape(), call.in(0).options());
   for (std::size_t i = 0; i < arrived.size(); ++i) {
     std::int64_t begin = 0;
     for (std::int64_t before = 0; before < arrived[i]; ++before) {
@@ -67,7 +67,7 @@ struct Range {
   std::int64_t axis, start, end, step;
 };
 
-std::vector<Range> ranges_of(const Call& call) {
+std::vector<Range> ranges_of(const Call& call, std::int64_t rank) {
   const bool by_attributes = call.given("starts");
   const auto numbers = [&](std::string_view name, std::size_t input) {
     return by_attributes || !call.has(input) ? call.integers(name) : integers_of(call.in(input));
@@ -79,14 +79,14 @@ std::vector<Range> ranges_of(const Call& call) {
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::int64_t axis = axes.empty() ? static_cast<std::int64_t>(i) : axes.at(i);
-    ranges.push_back({from_front(axis, call.in(0).dim()), starts[i], ends.at(i),
-                      steps.empty() ? 1 : steps.at(i)});
+    ranges.push_back(
+        {from_front(axis, rank), starts[i], ends.at(i), steps.empty() ? 1 : steps.at(i)});
   }
   return ranges;
 }
 
-// Backwards: libtorch cuts forwards alone.
-Tensor cut_backwards(const Tensor& x, const Range& range) {
+// Backwards: libtorch cuts forwards alone. Which elements are taken.
+Tensor taken_backwards(const Tensor& x, const Range& range) {
   const std::int64_t extent = x.size(range.axis);
   const auto place = [&](std::int64_t at) {
     return std::clamp<std::int64_t>(at < 0 ? at + extent : at, -1, extent - 1);
@@ -94,15 +94,44 @@ Tensor cut_backwards(const Tensor& x, const Range& range) {
   Integers taken;
   const std::int64_t end = range.end < -extent ? -1 : place(range.end);
   for (std::int64_t at = place(range.start); at > end; at += range.step) taken.push_back(at);
-  return x.index_select(range.axis, torch::tensor(taken, torch::kLong));
+  return torch::tensor(taken, torch::kLong).to(x.device());
 }
 
 Tensor slice(const Call& call) {
   Tensor result = call.in(0);
-  for (const Range& range : ranges_of(call)) {
-    result = range.step < 0 ? cut_backwards(result, range)
+  for (const Range& range : ranges_of(call, result.dim())) {
+    result = range.step < 0 ? result.index_select(range.axis, taken_backwards(result, range))
                             : result.slice(range.axis, range.start, range.end, range.step);
   }
+  return result;
+}
+
+// From dy: zeros around it.
+Tensor slice_gradient(const Call& call) {
+  const Tensor& dy = call.in(0);
+  const Tensor result = torch::zeros(call.shape(), dy.options());
+  Tensor place = result;
+  const std::vector<Range> ranges = ranges_of(call, result.dim());
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const Range& range = ranges[i];
+    if (range.step < 0) {
+      // What follows is cut out of a copy, which then goes back in the other order.
+      const Tensor taken = taken_backwards(place, range);
+      Tensor part = torch::zeros_like(place.index_select(range.axis, taken));
+      Tensor rest = part;
+      for (std::size_t j = i + 1; j < ranges.size(); ++j) {
+        if (ranges[j].step < 0) {
+          fail(ErrorKind::kUnsupported, "there is no kernel for two axes that are cut backwards");
+        }
+        rest = rest.slice(ranges[j].axis, ranges[j].start, ranges[j].end, ranges[j].step);
+      }
+      rest.copy_(dy);
+      place.index_copy_(range.axis, taken, part);
+      return result;
+    }
+    place = place.slice(range.axis, range.start, range.end, range.step);
+  }
+  place.copy_(dy);
   return result;
 }
 
@@ -167,7 +196,37 @@ Tensor pad(const Call& call) {
     for (std::int64_t at = -padding.begin[i]; at < x.size(axis) + padding.end[i]; ++at) {
       taken.push_back(mirrored(at, x.size(axis), mode));
     }
-    result = result.index_select(axis, torch::tensor(taken, torch::kLong));
+    result = result.index_select(axis, torch::tensor(taken, torch::kLong).to(x.device()));
+  }
+  return result;
+}
+
+// From dy, of zeros around x: they are cut off. Of other modes, elements that stood for several get
+// the sum.
+Tensor pad_gradient(const Call& call) {
+  const std::size_t rank = call.shape().size();
+  const Padding padding = padding_of(call, rank);
+  const std::string_view mode = call.attributes.text("mode", "constant");
+  Tensor result = call.in(0);
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (padding.begin[i] == 0 && padding.end[i] == 0) continue;
+    const auto axis = static_cast<std::int64_t>(i);
+    const std::int64_t extent = call.shape()[i];
+    Integers pads(2 * (rank - i), 0);
+    pads[pads.size() - 2] = -padding.begin[i];
+    pads[pads.size() - 1] = -padding.end[i];
+    if (mode == "constant") {
+      result = at::constant_pad_nd(result, pads, 0);
+      continue;
+    }
+    Integers taken;
+    for (std::int64_t at = -padding.begin[i]; at < extent + padding.end[i]; ++at) {
+      taken.push_back(mirrored(at, extent, mode));
+    }
+    Shape shape = shape_of(result);
+    shape[i] = extent;
+    result = torch::zeros(shape, result.options())
+                 .index_add_(axis, torch::tensor(taken, torch::kLong).to(result.device()), result);
   }
   return result;
 }
@@ -244,7 +303,9 @@ void add_layout(KernelTable& table) {
   table["Split"] = split;
   table["SplitGrad"] = single(split_gradient);
   table["Slice"] = single(slice);
+  table["SliceGrad"] = single(slice_gradient);
   table["Pad"] = single(pad);
+  table["PadGrad"] = single(pad_gradient);
   table["Tile"] = single(tile);
   table["Trilu"] = single(triangle);
   table["ReverseSequence"] = single(reverse_sequence);

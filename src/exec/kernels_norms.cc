@@ -1,4 +1,7 @@
-// Normalisations. Gradients are derived (derived_gradients.cc).
+// Normalisations that native_norms.cc leaves. Gradients are derived (derived_gradients.cc).
+#include <algorithm>
+#include <cstdlib>
+
 #include "base/error.h"
 
 #include "exec/kernel.h"
@@ -23,24 +26,6 @@ Tensor normalised(const Tensor& x, const Statistics& statistics, double epsilon)
 Tensor scaled_by_channel(const Tensor& x, const Call& call) {
   Tensor y = x * per_channel(call.in(1), x.dim());
   return call.has(2) ? y + per_channel(call.in(2), x.dim()) : y;
-}
-
-// With running statistics as outputs where the op has them.
-Tensors batch_norm(const Call& call) {
-  const Tensor& x = call.in(0);
-  const double epsilon = call.real("epsilon", 1e-5);
-  if (!call.training && call.integer("training_mode", 0) == 0) {
-    const Statistics running{per_channel(call.in(3), x.dim()), per_channel(call.in(4), x.dim())};
-    return {scaled_by_channel(normalised(x, running, epsilon), call)};
-  }
-  const Statistics batch = statistics_of(x, all_axes_but(x.dim(), {1}));
-  Tensors results{scaled_by_channel(normalised(x, batch, epsilon), call)};
-  if (call.outputs.size() > 1) {
-    const double momentum = call.real("momentum", 0.9);
-    results.push_back(call.in(3) * momentum + batch.mean.flatten() * (1 - momentum));
-    results.push_back(call.in(4) * momentum + batch.variance.flatten() * (1 - momentum));
-  }
-  return results;
 }
 
 Integers axes_from(const Tensor& x, std::int64_t first) {
@@ -107,16 +92,40 @@ Tensor group_norm(const Call& call) {
   return scaled_by_channel(y, scale);
 }
 
+// Of each channel and those before and behind it.
+Tensor neighbours_sum(const Tensor& x, std::int64_t before, std::int64_t behind) {
+  Tensor sums = x.clone();
+  for (std::int64_t i = -before; i <= behind; ++i) {
+    const std::int64_t count = x.size(1) - std::abs(i);
+    if (i == 0 || count <= 0) continue;
+    const std::int64_t from = std::max<std::int64_t>(i, 0);
+    sums.narrow(1, from - i, count).add_(x.narrow(1, from, count));
+  }
+  return sums;
+}
+
+// What an element is divided by, to the power of beta.
+Tensor local_response(const Call& call, const Tensor& x) {
+  const std::int64_t size = call.integer("size", 1);
+  const Tensor sums = neighbours_sum(x * x, (size - 1) / 2, size / 2);
+  return call.real("bias", 1) + (call.real("alpha", 1e-4) / static_cast<double>(size)) * sums;
+}
+
 // Across neighbouring channels.
 Tensor local_response_norm(const Call& call) {
-  const Tensor& x = call.in(0);
+  return call.in(0) * local_response(call, call.in(0)).pow(-call.real("beta", 0.75));
+}
+
+// From dy, X and Y. A channel is among those behind the ones that are before it.
+Tensor local_response_gradient(const Call& call) {
+  const Tensor& dy = call.in(0);
+  const Tensor& x = call.in(1);
   const std::int64_t size = call.integer("size", 1);
-  Integers pads(static_cast<std::size_t>(2 * (x.dim() - 2)), 0);
-  pads.push_back((size - 1) / 2);
-  pads.push_back(size / 2);
-  const Tensor sums = at::constant_pad_nd(x * x, pads, 0).unfold(1, size, 1).sum(-1);
-  const double share = call.real("alpha", 1e-4) / static_cast<double>(size);
-  return x / (call.real("bias", 1) + share * sums).pow(call.real("beta", 0.75));
+  const double beta = call.real("beta", 0.75);
+  const double factor = 2 * beta * call.real("alpha", 1e-4) / static_cast<double>(size);
+  const Tensor base = local_response(call, x);
+  const Tensor inner = neighbours_sum(dy * call.in(2) / base, size / 2, (size - 1) / 2);
+  return dy * base.pow(-beta) - factor * x * inner;
 }
 
 Tensor lp_norm(const Call& call) {
@@ -137,10 +146,7 @@ Tensor mean_variance_norm(const Call& call) {
 }  // namespace
 
 void add_norms(KernelTable& table) {
-  table["BatchNormalization"] = batch_norm;
   table["LayerNormalization"] = layer_norm;
-  table["RMSNormalization"] = rms_norm;
-  table["SimplifiedLayerNormalization"] = rms_norm;
   table["SkipLayerNormalization"] = [](const Call& call) { return skip_norm(call, false); };
   table["SkipSimplifiedLayerNormalization"] = [](const Call& call) {
     return skip_norm(call, true);
@@ -148,6 +154,7 @@ void add_norms(KernelTable& table) {
   table["InstanceNormalization"] = single(instance_norm);
   table["GroupNormalization"] = single(group_norm);
   table["LRN"] = single(local_response_norm);
+  table["LRNGrad"] = single(local_response_gradient);
   table["LpNormalization"] = single(lp_norm);
   table["MeanVarianceNormalization"] = single(mean_variance_norm);
 }

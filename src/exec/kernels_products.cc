@@ -1,4 +1,4 @@
-// Matrix products and sums of products.
+// Sums of products by formula. Matrix products are in native_products.cc.
 #include <algorithm>
 
 #include "base/error.h"
@@ -8,33 +8,6 @@
 
 namespace emplace::exec {
 namespace {
-
-Tensor transposed(const Tensor& x, bool whether) {
-  return whether && x.dim() >= 2 ? x.transpose(-2, -1) : x;
-}
-
-Tensor scaled(const Tensor& x, double factor) {
-  return factor == 1 ? x : x * factor;
-}
-
-Tensor product(const Call& call) {
-  const Tensor a = transposed(call.left(), call.integer("transA", 0) != 0);
-  const Tensor b = transposed(call.right(), call.integer("transB", 0) != 0);
-  return scaled(a.matmul(b), call.real("alpha", 1));
-}
-
-Tensor gemm(const Call& call) {
-  const Tensor sum = product(call);
-  return call.has(2) ? sum + scaled(call.in(2), call.real("beta", 1)) : sum;
-}
-
-// From dy [..., n] and A [..., k]: the rows of all batches make one product, of B's shape.
-Tensor weight_gradient(const Call& call) {
-  const Tensor dy = call.in(0).reshape({-1, call.in(0).size(-1)});
-  const Tensor a = call.in(1).reshape({-1, call.in(1).size(-1)});
-  const bool trans_b = call.integer("transB", 0) != 0;
-  return scaled(trans_b ? dy.t().matmul(a) : a.t().matmul(dy), call.real("alpha", 1));
-}
 
 std::string equation_of(const Call& call) {
   std::string equation(call.attributes.text("equation"));
@@ -68,18 +41,13 @@ Tensors einsum_gradient(const Call& gradient) {
     fail_input("reads {} operands beside its own, expected {}", call.inputs.size(), count - 1);
   }
   call.inputs.insert(call.inputs.begin() + static_cast<std::ptrdiff_t>(target),
-                     zeros(gradient.shape()));
+                     gradient.zeros(gradient.shape()));
   return gradients_of(single(einsum), call, {target}, gradient.inputs, {0});
 }
 
 }  // namespace
 
 void add_products(KernelTable& table) {
-  for (const char* type : {"MatMul", "FusedMatMul", "TransposeMatMul"}) {
-    table[type] = single(product);
-  }
-  table["Gemm"] = single(gemm);
-  table["MatMulWeightGrad"] = single(weight_gradient);
   table["Einsum"] = single(einsum);
   table["EinsumGrad"] = einsum_gradient;
 }

@@ -59,11 +59,13 @@ Layer layer_of(const Call& call) {
 
 Weights weights_of(const Layer& layer, std::int64_t direction) {
   Weights weights{.w = layer.w[direction].t(), .r = layer.r[direction].t()};
-  const Tensor bias = layer.bias.defined() ? layer.bias[direction] : zeros({2 * layer.r.size(1)});
+  const Tensor bias = layer.bias.defined() ? layer.bias[direction]
+                                           : torch::zeros({2 * layer.r.size(1)}, layer.x.options());
   weights.input_bias = bias.narrow(0, 0, layer.r.size(1));
   weights.state_bias = bias.narrow(0, layer.r.size(1), layer.r.size(1));
-  weights.peepholes =
-      layer.peepholes.defined() ? layer.peepholes[direction] : zeros({3 * layer.size()});
+  weights.peepholes = layer.peepholes.defined()
+                          ? layer.peepholes[direction]
+                          : torch::zeros({3 * layer.size()}, layer.x.options());
   return weights;
 }
 
@@ -116,7 +118,8 @@ struct Direction {
 Direction run_direction(const Call& call, Step step, const Layer& layer, std::int64_t direction,
                         bool backwards) {
   const Weights weights = weights_of(layer, direction);
-  const Tensor nothing = zeros({layer.x.size(1), layer.size()});
+  const Tensor nothing =
+      torch::zeros({layer.x.size(1), layer.size()}, layer.x.options().requires_grad(false));
   State state{layer.hidden.defined() ? layer.hidden[direction] : nothing,
               layer.cell.defined() ? layer.cell[direction] : nothing};
   const std::int64_t steps = layer.x.size(0);
@@ -167,7 +170,7 @@ Kernel layer_kernel(Step step) {
       if (shape.size() < 4) {
         results.push_back(all.at(next_state++));
       } else {
-        results.push_back(i == 0 ? all[0] : zeros(shape));
+        results.push_back(i == 0 ? all[0] : call.zeros(shape));
       }
     }
     return results;

@@ -1,17 +1,23 @@
 // Sums, means, extremes along axes, and softmax.
+#include <algorithm>
+
 #include "exec/kernel.h"
 
 namespace emplace::exec {
 namespace {
 
 // From the attribute or the second input; none: all, unless the op says that none means none.
-Integers axes_of(const Call& call, const Tensor& x, std::size_t input) {
+Integers axes_of(const Call& call, std::int64_t rank, std::size_t input) {
   Integers axes = call.numbers("axes", input);
   if (axes.empty() && call.integer("noop_with_empty_axes", 0) == 0) {
-    return all_axes_but(x.dim(), {});
+    return all_axes_but(rank, {});
   }
-  for (std::int64_t& axis : axes) axis = from_front(axis, x.dim());
+  for (std::int64_t& axis : axes) axis = from_front(axis, rank);
   return axes;
+}
+
+Integers axes_of(const Call& call, const Tensor& x, std::size_t input) {
+  return axes_of(call, x.dim(), input);
 }
 
 using Reduction = Tensor (*)(const Tensor& x, const Integers& axes);  // keeps the axes
@@ -32,8 +38,23 @@ Tensor mean(const Call& call) {
   if (axes.empty()) return x;
   std::int64_t count = 1;
   for (const std::int64_t axis : axes) count *= x.size(axis);
-  const auto divisor = static_cast<double>(call.integer("mean_count", count));
-  return (x.sum(axes, true) / divisor).reshape(call.shape());
+  const std::int64_t divisor = call.integer("mean_count", count);
+  if (divisor == count) return x.mean(axes, true).reshape(call.shape());
+  return (x.sum(axes, true) / static_cast<double>(divisor)).reshape(call.shape());
+}
+
+// From dy, perhaps the axes: every element of what was summed up gets it.
+Tensor sum_gradient(const Call& call) {
+  const auto rank = static_cast<std::int64_t>(call.shape().size());
+  Shape kept = call.shape();
+  for (const std::int64_t axis : axes_of(call, rank, 1)) kept[static_cast<std::size_t>(axis)] = 1;
+  return call.in(0).reshape(kept).expand(call.shape());
+}
+
+Tensor mean_gradient(const Call& call) {
+  const std::int64_t own = std::max<std::int64_t>(call.in(0).numel(), 1);
+  const std::int64_t count = call.integer("mean_count", count_elements(call.shape()) / own);
+  return sum_gradient(call) / static_cast<double>(count);
 }
 
 Tensor reduced_product(const Tensor& x, const Integers& axes) {
@@ -48,7 +69,7 @@ Tensor extreme_gradient(const Call& call) {
   const Integers axes = axes_of(call, x, call.inputs.size() > 3 ? 2 : call.inputs.size());
   Shape kept(x.sizes().begin(), x.sizes().end());
   for (const std::int64_t axis : axes) kept[static_cast<std::size_t>(axis)] = 1;
-  const Tensor hits = (x == call.inputs.back().reshape(kept)).to(torch::kDouble);
+  const Tensor hits = (x == call.inputs.back().reshape(kept)).to(x.dtype());
   const Tensor count = axes.empty() ? hits : hits.sum(axes, true);
   return call.in(0).reshape(kept) * hits / count.clamp_min(1);
 }
@@ -63,14 +84,12 @@ Tensor log_softmax(const Call& call) {
 
 Tensor softmax_gradient(const Call& call) {
   const Tensor& y = call.in(1);
-  const std::int64_t axis = call.axis(y.dim(), -1);
-  const Tensor product = call.in(0) * y;
-  return product - y * product.sum(axis, true);
+  return at::_softmax_backward_data(call.in(0), y, call.axis(y.dim(), -1), y.scalar_type());
 }
 
 Tensor log_softmax_gradient(const Call& call) {
-  const std::int64_t axis = call.axis(call.in(1).dim(), -1);
-  return call.in(0) - call.in(1).exp() * call.in(0).sum(axis, true);
+  const Tensor& y = call.in(1);
+  return at::_log_softmax_backward_data(call.in(0), y, call.axis(y.dim(), -1), y.scalar_type());
 }
 
 // The scores and a bias that broadcasts to them.
@@ -141,6 +160,8 @@ void add_reductions(KernelTable& table) {
   add_reduction(table, "ReduceSumSquare",
                 [](const Tensor& x, const Integers& axes) { return (x * x).sum(axes, true); });
   table["ReduceMean"] = single(mean);
+  table["ReduceMeanGrad"] = single(mean_gradient);
+  table["ReduceSumGrad"] = single(sum_gradient);
   table["ReduceMaxGrad"] = single(extreme_gradient);
   table["ReduceMinGrad"] = single(extreme_gradient);
   table["Softmax"] = single(softmax);

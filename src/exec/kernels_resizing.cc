@@ -40,7 +40,7 @@ Tensor resize_nearest(const Tensor& x, std::int64_t axis, std::int64_t to, const
   for (std::int64_t at = 0; at < to; ++at) {
     taken.push_back(nearest(rule, place_in_input(rule, at, from, to), from));
   }
-  return x.index_select(axis, torch::tensor(taken, torch::kLong));
+  return x.index_select(axis, torch::tensor(taken, torch::kLong).to(x.device()));
 }
 
 Tensor resize_linear(const Tensor& x, std::int64_t axis, std::int64_t to, const Rule& rule) {
@@ -57,9 +57,9 @@ Tensor resize_linear(const Tensor& x, std::int64_t axis, std::int64_t to, const 
   }
   Shape along(static_cast<std::size_t>(x.dim()), 1);
   along[static_cast<std::size_t>(axis)] = to;
-  const Tensor weight = torch::tensor(share, torch::kDouble).reshape(along);
-  return x.index_select(axis, torch::tensor(low, torch::kLong)) * (1 - weight) +
-         x.index_select(axis, torch::tensor(high, torch::kLong)) * weight;
+  const Tensor weight = torch::tensor(share, torch::kDouble).to(x.options()).reshape(along);
+  return x.index_select(axis, torch::tensor(low, torch::kLong).to(x.device())) * (1 - weight) +
+         x.index_select(axis, torch::tensor(high, torch::kLong).to(x.device())) * weight;
 }
 
 Tensor resize(const Call& call, const Rule& rule) {

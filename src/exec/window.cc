@@ -14,7 +14,67 @@ Integers or_ones(Integers given, std::size_t dims) {
   return given;
 }
 
+// How many windows libtorch finds with the same padding at both ends.
+std::int64_t windows_in(const Window& window, std::size_t i, std::int64_t extent, bool ceil) {
+  const std::int64_t pad = window.begin[i];
+  const std::int64_t room = extent + 2 * pad - window.dilations[i] * (window.kernel[i] - 1) - 1;
+  if (room < 0) return 0;
+  const std::int64_t stride = window.strides[i];
+  std::int64_t count = (room + (ceil ? stride - 1 : 0)) / stride + 1;
+  if (ceil && (count - 1) * stride >= extent + pad) --count;
+  return count;
+}
+
+bool frame_fits(const Window& window, const Shape& input, const Shape& output, bool ceil) {
+  for (std::size_t i = 0; i < window.dims(); ++i) {
+    if (window.begin[i] < 0 || windows_in(window, i, input[i + 2], ceil) != output[i + 2]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
+
+Frame frame_of(Window window, const Shape& input, const Shape& output, Rounding rounding) {
+  Frame frame{.window = std::move(window), .padding = {}};
+  const Window& own = frame.window;
+  // Pools take no padding beyond half a kernel.
+  bool small = true;
+  for (std::size_t i = 0; i < own.dims(); ++i) small = small && 2 * own.begin[i] <= own.kernel[i];
+  const bool pool = rounding == Rounding::kEither;
+  if ((small || !pool) && frame_fits(own, input, output, false)) {
+    frame.padding = own.begin;
+  } else if (small && pool && frame_fits(own, input, output, true)) {
+    frame.padding = own.begin;
+    frame.ceil = true;
+  } else {
+    frame.padding.assign(own.dims(), 0);
+    frame.pads_first = true;
+  }
+  return frame;
+}
+
+Shape Frame::padded(const Shape& input) const {
+  Shape shape = input;
+  for (std::size_t i = 0; pads_first && i < window.dims(); ++i) {
+    shape[i + 2] += window.begin[i] + window.end[i];
+  }
+  return shape;
+}
+
+Tensor Frame::pad(const Tensor& x, double value) const {
+  return pads_first ? pad_spatial(x, window.begin, window.end, value) : x;
+}
+
+Tensor Frame::unpad(const Tensor& gradient) const {
+  if (!pads_first) return gradient;
+  Integers begin = window.begin;
+  Integers end = window.end;
+  for (std::int64_t& amount : begin) amount = -amount;
+  for (std::int64_t& amount : end) amount = -amount;
+  return pad_spatial(gradient, begin, end, 0);
+}
 
 Window window_of(const Call& call, const Integers& kernel, const Shape& input,
                  const Shape& output) {

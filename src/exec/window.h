@@ -20,6 +20,23 @@ struct Window {
 // are rounded up, or where a piece was cut out of a larger input.
 Window window_of(const Call& call, const Integers& kernel, const Shape& input, const Shape& output);
 
+// How libtorch is given a window, which pads alike at both ends: with its padding, or with the
+// input padded first.
+struct Frame {
+  Window window;
+  Integers padding;
+  bool ceil = false;  // of pools: extents are rounded up
+  bool pads_first = false;
+
+  Shape padded(const Shape& input) const;
+  // What is put around it, and taken away again from its gradient.
+  Tensor pad(const Tensor& x, double value) const;
+  Tensor unpad(const Tensor& gradient) const;
+};
+
+enum class Rounding { kDown, kEither };
+Frame frame_of(Window window, const Shape& input, const Shape& output, Rounding rounding);
+
 // x with its spatial dimensions padded (or cut).
 Tensor pad_spatial(const Tensor& x, const Integers& begin, const Integers& end, double value);
 

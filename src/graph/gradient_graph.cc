@@ -18,6 +18,7 @@
 
 #include "graph/copy.h"
 #include "graph/precision.h"
+#include "graph/random_ops.h"
 
 namespace emplace {
 namespace {
@@ -288,6 +289,7 @@ void GradientGraph::add_copy(OpId op, OpId original, TensorId first_new,
   spec.name = free_name(fmt::format("{}/recompute", forward_.op_name(original)));
   spec.phase = Phase::kBackward;
   spec.persistent_bytes = 0;  // there already
+  draw_as_original(spec.attributes, spec.type, forward_.op_name(original));
   if (!colocation_.empty() && !colocation_[original].empty()) {
     spec.colocate = colocation_[original];
   }

@@ -28,6 +28,7 @@
 
 #include "graph/copy.h"
 #include "graph/graph_builder.h"
+#include "graph/random_ops.h"
 #include "graph/tensor_type.h"
 
 #include "tensor/movement.h"
@@ -342,6 +343,7 @@ class Lowering {
       OpSpec spec = spec_of_op(graph_, op_);
       spec.name = piece_name(op_, worker);
       spec.attributes = piece.attributes;
+      draw_as_original(spec.attributes, spec.type, graph_.op_name(op_));
       if (descriptions_[op_] != nullptr) scale(spec, share_of(*descriptions_[op_], piece.box));
       for (const OpId before : graph_.after(op_)) spec.after.push_back(piece_name(before, worker));
       for (std::size_t i = 0; i < inputs.size(); ++i) {

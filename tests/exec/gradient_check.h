@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 
 #include "interpreter/interpreter.h"
-#include "interpreter/sources.h"
+#include "exec/sources.h"
 
 namespace emplace::exec {
 

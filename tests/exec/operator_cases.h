@@ -7,7 +7,7 @@
 
 #include "graph/graph_builder.h"
 
-#include "interpreter/sources.h"
+#include "exec/sources.h"
 
 namespace emplace::exec {
 

@@ -10,7 +10,7 @@
 #include "tensor/topology.h"
 
 #include "exec/partition_check.h"
-#include "interpreter/sources.h"
+#include "exec/sources.h"
 #include "io/readers.h"
 
 namespace emplace {

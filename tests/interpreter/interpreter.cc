@@ -1,6 +1,5 @@
 #include "interpreter/interpreter.h"
 
-#include <algorithm>
 #include <exception>
 
 #include "base/error.h"
@@ -10,114 +9,75 @@
 namespace emplace::exec {
 namespace {
 
-torch::ScalarType scalar_type(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return torch::kBool;
-    case DType::kFloat8:
-    case DType::kFloat16:
-    case DType::kBFloat16:
-    case DType::kFloat32:
-    case DType::kFloat64:
-      return torch::kDouble;
-    case DType::kUnknown:
-    case DType::kComplex64:
-    case DType::kComplex128:
-    case DType::kString:
-      fail_input("a tensor is of type '{}', expected a number", dtype_name(dtype));
-    default:
-      return torch::kLong;
-  }
-}
-
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, const SourceValue& sources)
-      : graph_(graph), sources_(sources), values_(graph.num_tensors()) {
-    for (OpId op = 0; op < graph.num_ops() && !training_; ++op) {
-      training_ = graph.phase(op) == Phase::kBackward;
+  Interpreter(const Graph& graph, const SourceValue& sources, const InterpretOptions& options)
+      : graph_(graph),
+        sources_(sources),
+        options_(options),
+        values_(graph.num_tensors()),
+        kept_(graph.num_ops()) {
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      options_.target.training |= graph.phase(op) == Phase::kBackward;
     }
   }
 
   Tensors run() && {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      with_context(fmt::format("op '{}': operator '{}'", graph_.op_name(op), graph_.type(op)), [&] {
-        try {
-          run_op(op);
-        } catch (const c10::Error& error) {
-          fail_input("libtorch cannot compute it: {}", error.what_without_backtrace());
-        }
-      });
+      const bool update = graph_.phase(op) == Phase::kUpdate;
+      if (graph_.is_source(op)) {
+        take(op);
+      } else if (!update) {
+        // What gradients compute is not differentiated again.
+        const torch::AutoGradMode enabled(graph_.phase(op) == Phase::kForward);
+        run_op(op);
+      }
+    }
+    for (OpId op = 0; op < graph_.num_ops() && options_.updates; ++op) {
+      const torch::NoGradGuard constant;
+      if (graph_.phase(op) == Phase::kUpdate && !graph_.is_source(op)) run_op(op);
     }
     return std::move(values_);
   }
 
  private:
+  void take(OpId op) {
+    with_context(fmt::format("op '{}'", graph_.op_name(op)), [&] {
+      const auto outputs = graph_.outputs(op);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const torch::ScalarType type = scalar_type(graph_.dtype(outputs[i]), options_.target);
+        values_[outputs[i]] = sources_(graph_, op, i).to(type);
+      }
+    });
+  }
+
   void run_op(OpId op) {
-    const auto outputs = graph_.outputs(op);
-    if (graph_.is_source(op)) {
-      for (std::size_t i = 0; i < outputs.size(); ++i) keep(outputs[i], sources_(graph_, op, i));
-      return;
+    const CompiledOp compiled = compile_op(graph_, op, options_.target);
+    Tensors inputs;
+    for (const TensorId tensor : graph_.inputs(op)) inputs.push_back(values_[tensor]);
+    const auto tensors = graph_.outputs(op);
+    Tensors outputs(tensors.size());
+    OpStep step{.inputs = inputs, .outputs = outputs, .step = options_.step};
+    if (options_.keep) {
+      const OpId keeper = keeper_of(graph_, op);
+      step.keep = &kept_[op];
+      if (keeper != kNoOp) step.kept = &kept_[keeper];
     }
-    const auto found = kernel_table().find(graph_.type(op));
-    if (found == kernel_table().end()) {
-      fail(ErrorKind::kUnsupported, "there is no kernel for this operator");
-    }
-    const Tensors results = found->second(call_of(op));
-    if (results.size() < outputs.size()) {
-      fail_input("has {} outputs, expected at most {}", outputs.size(), results.size());
-    }
-    for (std::size_t i = 0; i < outputs.size(); ++i) keep(outputs[i], results[i]);
-  }
-
-  Call call_of(OpId op) const {
-    Call call{.type = std::string(graph_.type(op)),
-              .attributes = graph_.attributes(op),
-              .training = training_};
-    for (const TensorId tensor : graph_.inputs(op)) call.inputs.push_back(values_[tensor]);
-    for (const TensorId tensor : graph_.outputs(op)) {
-      const auto shape = graph_.shape(tensor);
-      call.outputs.push_back(
-          {{shape.begin(), shape.end()}, graph_.dtype(tensor), graph_.bytes(tensor)});
-    }
-    if ((call.type == "DropoutGrad" || call.type == "BiasDropoutGrad") && !call.given("ratio")) {
-      call.attributes.set("ratio", ratio_behind(graph_.inputs(op).back()));
-    }
-    return call;
-  }
-
-  // The gradient of a dropout reads its mask alone. How much was dropped is known where the mask
-  // was made, perhaps behind ops that cut it or put it together.
-  double ratio_behind(TensorId mask) const {
-    OpId op = graph_.producer(mask);
-    while (graph_.type(op) != "Dropout" && graph_.type(op) != "BiasDropout") {
-      if (graph_.inputs(op).empty()) fail_input("its mask does not come from a Dropout");
-      op = graph_.producer(graph_.inputs(op)[0]);
-    }
-    return dropout_ratio(call_of(op));
-  }
-
-  void keep(TensorId tensor, const Tensor& value) {
-    const auto shape = graph_.shape(tensor);
-    if (!value.defined() || !std::ranges::equal(value.sizes(), shape)) {
-      fail_input("made a tensor of [{}], expected [{}]",
-                 value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", ")) : "nothing",
-                 fmt::join(shape, ", "));
-    }
-    const torch::ScalarType type = scalar_type(graph_.dtype(tensor));
-    values_[tensor] = value.scalar_type() == type ? value : value.to(type);
+    compiled.run(step);
+    for (std::size_t i = 0; i < tensors.size(); ++i) values_[tensors[i]] = outputs[i];
   }
 
   const Graph& graph_;
   const SourceValue& sources_;
-  bool training_ = false;
+  InterpretOptions options_;
   Tensors values_;
+  std::vector<Tensors> kept_;
 };
 
 }  // namespace
 
-Tensors interpret(const Graph& graph, const SourceValue& sources) {
-  return Interpreter(graph, sources).run();
+Tensors interpret(const Graph& graph, const SourceValue& sources, const InterpretOptions& options) {
+  return Interpreter(graph, sources, options).run();
 }
 
 bool has_kernel(std::string_view type) {

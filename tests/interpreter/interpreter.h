@@ -9,24 +9,28 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
 
-#include "exec/torch.h"
+#include "exec/sources.h"
 
 namespace emplace::exec {
 
-// The tensor of an op that is a parameter, buffer, input or constant.
-using SourceValue = std::function<torch::Tensor(const Graph&, OpId op, std::size_t output)>;
+struct InterpretOptions {
+  OpTarget target = {.real = torch::kDouble, .narrow = torch::kDouble};
+  std::int64_t step = 0;
+  bool keep = true;      // by-products of forward ops, for their gradients
+  bool updates = false;  // parameters change at the end
+};
 
 // Every tensor of the graph. BatchNormalization uses the statistics of the batch where the graph
-// has backward ops, else the running ones. Differentiable where sources require gradients. Throws
-// an Error that names the op when there is no kernel for it, or its tensors do not fit its
-// operator.
-std::vector<torch::Tensor> interpret(const Graph& graph, const SourceValue& sources);
+// has backward ops, else the running ones. Forward ops are differentiable where sources require
+// gradients. Throws an Error that names the op when there is no kernel for it, or its tensors do
+// not fit its operator.
+std::vector<torch::Tensor> interpret(const Graph& graph, const SourceValue& sources,
+                                     const InterpretOptions& options = {});
 
 bool has_kernel(std::string_view type);
 std::vector<std::string_view> kernel_types();  // sorted

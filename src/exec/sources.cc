@@ -1,4 +1,4 @@
-#include "interpreter/sources.h"
+#include "exec/sources.h"
 
 #include <algorithm>
 #include <limits>
@@ -56,9 +56,19 @@ bool is_integer(DType dtype) {
   }
 }
 
+std::uint64_t hash_of(std::string_view text, std::uint64_t seed) {
+  std::uint64_t hash = 0xCBF29CE484222325U ^ seed;  // FNV-1a
+  for (const char letter : text) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
+  }
+  return hash;
+}
+
+}  // namespace
+
 // The least of all uses, also of what is made from it without computing. Of the pieces of a table,
 // the last counts: limits are those of the graph that was split.
-std::int64_t limit_of(const Graph& graph, TensorId first) {
+std::int64_t limit_of_numbers(const Graph& graph, TensorId first) {
   std::int64_t limit = kNoLimit;
   std::int64_t last_piece = 0;
   std::set<TensorId> seen{first};
@@ -82,18 +92,9 @@ std::int64_t limit_of(const Graph& graph, TensorId first) {
   return limit == kNoLimit ? 2 : limit;
 }
 
-std::uint64_t hash_of(std::string_view text, std::uint64_t seed) {
-  std::uint64_t hash = 0xCBF29CE484222325U ^ seed;  // FNV-1a
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
-  }
-  return hash;
-}
-
-}  // namespace
-
 Tensor constant_value(const Graph& graph, OpId op) {
-  const AttributeValue* value = graph.attributes(op).find("value");
+  const Attributes& attributes = graph.attributes(op);
+  const AttributeValue* value = attributes.find("value");
   if (value == nullptr) fail_input("attributes: 'value', a constant's contents, is missing");
   const auto shape = graph.shape(graph.outputs(op)[0]);
   const Shape wanted(shape.begin(), shape.end());
@@ -101,13 +102,25 @@ Tensor constant_value(const Graph& graph, OpId op) {
     return torch::full(wanted, *integer, torch::kLong);
   if (const auto* real = std::get_if<double>(value))
     return torch::full(wanted, *real, torch::kDouble);
+  Tensor all;
   if (const auto* reals = std::get_if<std::vector<double>>(value)) {
-    return torch::tensor(*reals, torch::kDouble).reshape(wanted);
+    all = torch::tensor(*reals, torch::kDouble);
+  } else if (const auto* integers = std::get_if<Integers>(value)) {
+    all = torch::tensor(*integers, torch::kLong);
+  } else {
+    fail_input("attributes: 'value' is no number");
   }
-  if (const auto* integers = std::get_if<Integers>(value)) {
-    return torch::tensor(*integers, torch::kLong).reshape(wanted);
+  // A part of a constant has the contents of the whole.
+  const auto whole = attributes.integers("region_shape");
+  if (whole.size() != wanted.size() || all.numel() != count_elements(whole)) {
+    return all.reshape(wanted);
   }
-  fail_input("attributes: 'value' is no number");
+  Tensor part = all.reshape(Shape(whole.begin(), whole.end()));
+  const auto begin = attributes.integers("region_begin");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    part = part.narrow(static_cast<std::int64_t>(i), begin[i], wanted[i]);
+  }
+  return part.contiguous();
 }
 
 SourceValue seeded_sources(SeededNumbers numbers) {
@@ -120,7 +133,7 @@ SourceValue seeded_sources(SeededNumbers numbers) {
     const bool buffer = graph.role(op) == OpRole::kBuffer;
     const double low = buffer ? 0.5 : numbers.low;
     const double high = buffer ? 1.5 : numbers.high;
-    const auto limit = floating ? 1 : static_cast<std::uint64_t>(limit_of(graph, tensor));
+    const auto limit = floating ? 1 : static_cast<std::uint64_t>(limit_of_numbers(graph, tensor));
     Tensor result = torch::empty(Shape(shape.begin(), shape.end()), torch::kDouble);
     auto* data = result.data_ptr<double>();
     for (std::int64_t i = 0; i < result.numel(); ++i) {

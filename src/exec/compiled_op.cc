@@ -1,0 +1,300 @@
+#include "exec/compiled_op.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+
+#include "graph/random_ops.h"
+
+#include "exec/native.h"
+#include "exec/random.h"
+#include "exec/sources.h"
+
+namespace emplace::exec {
+namespace {
+
+// What only moves elements, so that what is true of each is true of the input's.
+bool moves_alone(const Graph& graph, OpId op) {
+  static const std::set<std::string_view> kMovers{"PartSlice", "PartJoin", "Cast",   "Concat",
+                                                  "Slice",     "Gather",   "Expand", "Transpose"};
+  return graph.is_view(op) || kMovers.contains(graph.type(op));
+}
+
+// The first op behind the tensor, beyond those that cut it or put it together, of this type; kNoOp:
+// none.
+OpId producer_behind(const Graph& graph, TensorId tensor, std::string_view type) {
+  OpId op = graph.producer(tensor);
+  while (graph.type(op) != type) {
+    if (!graph.type(op).starts_with("Part") && !graph.is_view(op)) return kNoOp;
+    if (graph.inputs(op).empty()) return kNoOp;
+    op = graph.producer(graph.inputs(op)[0]);
+  }
+  return op;
+}
+
+// Numbers of rows that are given to the model do not count from the end.
+bool counts_up(const Graph& graph, TensorId tensor) {
+  OpId op = graph.producer(tensor);
+  while (!graph.is_source(op)) {
+    if (!moves_alone(graph, op) || graph.inputs(op).empty()) return false;
+    op = graph.producer(graph.inputs(op)[0]);
+  }
+  return graph.role(op) == OpRole::kInput;
+}
+
+// Under which name the op draws random numbers: a copy or a piece under that of the original, a
+// gradient under that of its forward op.
+std::string_view drawing_name(const Graph& graph, OpId op) {
+  const std::string_view given = graph.attributes(op).text(kDrawnAs);
+  if (!given.empty()) return given;
+  constexpr std::string_view kSuffix = "Grad";
+  const std::string_view type = graph.type(op);
+  if (!type.ends_with(kSuffix)) return graph.op_name(op);
+  const std::string_view forward = type.substr(0, type.size() - kSuffix.size());
+  const auto inputs = graph.inputs(op);
+  for (std::size_t i = inputs.size(); i-- > 0;) {
+    const OpId found = producer_behind(graph, inputs[i], forward);
+    if (found != kNoOp) return drawing_name(graph, found);
+  }
+  return graph.op_name(op);
+}
+
+double ratio_of(const Graph& graph, OpId op) {
+  Call call{.type = {}, .attributes = graph.attributes(op)};
+  for (const TensorId input : graph.inputs(op)) {
+    const OpId source = producer_behind(graph, input, "constant");
+    call.inputs.push_back(source == kNoOp ? Tensor() : constant_value(graph, source));
+  }
+  return dropout_ratio(call);
+}
+
+// The gradient of a dropout reads its mask alone. How much was dropped is known where the mask was
+// made, perhaps behind ops that cut it or put it together.
+double ratio_behind(const Graph& graph, TensorId mask) {
+  for (const char* type : {"Dropout", "BiasDropout"}) {
+    const OpId found = producer_behind(graph, mask, type);
+    if (found != kNoOp) return ratio_of(graph, found);
+  }
+  fail_input("its mask does not come from a Dropout");
+}
+
+TensorType type_of(const Graph& graph, TensorId tensor) {
+  const auto shape = graph.shape(tensor);
+  return {{shape.begin(), shape.end()}, graph.dtype(tensor), graph.bytes(tensor)};
+}
+
+Site site_of(const Graph& graph, OpId op, const OpTarget& target) {
+  Site site;
+  Call& call = site.call;
+  call.type = graph.type(op);
+  call.attributes = graph.attributes(op);
+  call.training = target.training;
+  call.stream.key = stream_key(target.seed, drawing_name(graph, op));
+  for (const TensorId tensor : graph.inputs(op)) {
+    site.inputs.push_back(type_of(graph, tensor));
+    const OpId producer = graph.producer(tensor);
+    const bool known = graph.role(producer) == OpRole::kConstant &&
+                       graph.attributes(producer).find("value") != nullptr;
+    call.inputs.push_back(known ? constant_value(graph, producer) : Tensor());
+    site.counts_up.push_back(static_cast<std::uint8_t>(counts_up(graph, tensor)));
+  }
+  torch::ScalarType floating = target.real;
+  for (const TensorId tensor : graph.outputs(op)) {
+    call.outputs.push_back(type_of(graph, tensor));
+    const torch::ScalarType type = scalar_type(graph.dtype(tensor), target);
+    if (call.outputs.size() == 1 && at::isFloatingType(type)) floating = type;
+  }
+  call.floating = torch::TensorOptions(floating).device(target.device);
+  const bool by_mask = call.type == "DropoutGrad" || call.type == "BiasDropoutGrad";
+  if (by_mask && !call.given("ratio")) {
+    call.attributes.set("ratio", ratio_behind(graph, graph.inputs(op).back()));
+  }
+  return site;
+}
+
+// Numbers that say where and how, which kernels look at on the CPU.
+std::vector<std::uint8_t> host_inputs(const Site& site) {
+  static const std::set<std::string_view> kTypes{
+      "Slice",       "SliceGrad", "Pad",  "PadGrad",     "CumSum", "CumSumGrad",     "CumProd",
+      "CumProdGrad", "Trilu",     "Clip", "ClipGrad",    "Split",  "Tile",           "TileGrad",
+      "Pow",         "Dropout",   "TopK", "BiasDropout", "Resize", "ReverseSequence"};
+  const bool some = kTypes.contains(site.call.type) || site.call.type.starts_with("Reduce");
+  std::vector<std::uint8_t> result(site.size(), 0);
+  for (std::size_t i = 1; some && i < site.size(); ++i) {
+    const bool data = site.is_floating(i) && !site.in(i).empty();
+    result[i] = static_cast<std::uint8_t>(site.known(i) && !data);
+  }
+  return result;
+}
+
+Run run_of(const Kernel& kernel, const Site& site) {
+  return [kernel, call = site.call, known = site.call.inputs,
+          host = host_inputs(site)](OpStep& step) mutable {
+    call.inputs.assign(step.inputs.begin(), step.inputs.end());
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      if (host[i] != 0) call.inputs[i] = known[i];
+    }
+    call.stream.step = step.step;
+    call.stream.clock = step.clock;
+    Tensors results;
+    try {
+      results = kernel(call);
+    } catch (...) {
+      call.inputs.clear();
+      throw;
+    }
+    call.inputs.clear();
+    if (results.size() < step.outputs.size()) {
+      fail_input("has {} outputs, expected at most {}", step.outputs.size(), results.size());
+    }
+    std::move(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(step.outputs.size()),
+              step.outputs.begin());
+  };
+}
+
+// Every result as the graph says it is: of its shape and type and, unless the op shows another
+// tensor, in memory of its own.
+class Finished {
+ public:
+  Finished(const Graph& graph, OpId op, const OpTarget& target, Run run)
+      : where_(fmt::format("op '{}': operator '{}'", graph.op_name(op), graph.type(op))),
+        view_(graph.is_view(op)),
+        run_(std::move(run)) {
+    for (const TensorId tensor : graph.outputs(op)) {
+      const auto shape = graph.shape(tensor);
+      outputs_.push_back({{shape.begin(), shape.end()}, scalar_type(graph.dtype(tensor), target)});
+    }
+  }
+
+  void operator()(OpStep& step) const {
+    try {
+      run_(step);
+      for (std::size_t i = 0; i < outputs_.size(); ++i) finish(step, i);
+    } catch (const Error& error) {
+      throw error.in(where_);
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const c10::Error& error) {
+      throw Error(ErrorKind::kInput, fmt::format("{}: libtorch cannot compute it: {}", where_,
+                                                 error.what_without_backtrace()));
+    }
+  }
+
+ private:
+  struct Output {
+    Shape shape;
+    torch::ScalarType type;
+  };
+
+  void finish(OpStep& step, std::size_t i) const {
+    Tensor& value = step.outputs[i];
+    const Output& wanted = outputs_[i];
+    if (!value.defined() || value.sizes() != at::IntArrayRef(wanted.shape)) {
+      fail_input("made a tensor of [{}], expected [{}]",
+                 value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", ")) : "nothing",
+                 fmt::join(wanted.shape, ", "));
+    }
+    if (value.scalar_type() != wanted.type) {
+      value = value.to(wanted.type);
+    }
+    if (view_) return;
+    if (!value.is_contiguous()) {
+      value = value.contiguous();
+    } else if (std::any_of(step.inputs.begin(), step.inputs.end(),
+                           [&](const Tensor& input) { return value.is_alias_of(input); })) {
+      value = value.clone();
+    }
+  }
+
+  std::string where_;
+  bool view_;
+  std::vector<Output> outputs_;
+  Run run_;
+};
+
+// Gradients that run their forward op again, and layers that run step by step.
+bool is_slow(std::string_view type) {
+  static const std::set<std::string_view> kSteps{"GRU", "LSTM", "RNN", "EinsumGrad"};
+  return kSteps.contains(type) || is_derived_gradient(type);
+}
+
+}  // namespace
+
+torch::ScalarType scalar_type(DType dtype, const OpTarget& target) {
+  switch (dtype) {
+    case DType::kBool:
+      return torch::kBool;
+    case DType::kFloat8:
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return target.narrow;
+    case DType::kFloat32:
+    case DType::kFloat64:
+      return target.real;
+    case DType::kUnknown:
+    case DType::kComplex64:
+    case DType::kComplex128:
+    case DType::kString:
+      fail_input("a tensor is of type '{}', expected a number", dtype_name(dtype));
+    default:
+      return torch::kLong;
+  }
+}
+
+CompiledOp compile_op(const Graph& graph, OpId op, const OpTarget& target) {
+  return with_context(fmt::format("op '{}': operator '{}'", graph.op_name(op), graph.type(op)),
+                      [&] {
+                        const auto kernel = kernel_table().find(graph.type(op));
+                        if (kernel == kernel_table().end()) {
+                          fail(ErrorKind::kUnsupported, "there is no kernel for this operator");
+                        }
+                        const Site site = site_of(graph, op, target);
+                        CompiledOp compiled;
+                        Run run;
+                        const auto compiler = compiler_table().find(graph.type(op));
+                        if (compiler != compiler_table().end()) run = compiler->second(site);
+                        if (!run) {
+                          run = run_of(kernel->second, site);
+                          compiled.native = !is_slow(graph.type(op));
+                        }
+                        compiled.run = Finished(graph, op, target, std::move(run));
+                        return compiled;
+                      });
+}
+
+OpId keeper_of(const Graph& graph, OpId op) {
+  static const std::set<std::string_view> kKeepers{
+      "BatchNormalization", "GroupNormalization", "InstanceNormalization",
+      "LayerNormalization", "RMSNormalization",   "SimplifiedLayerNormalization"};
+  constexpr std::string_view kSuffix = "Grad";
+  std::string_view type = graph.type(op);
+  if (!type.ends_with(kSuffix)) return kNoOp;
+  type.remove_suffix(kSuffix.size());
+  const auto inputs = graph.inputs(op);
+  if (type == "MaxPool" && inputs.size() == 3) {
+    const OpId forward = graph.producer(inputs[2]);
+    const bool same = graph.type(forward) == type && graph.inputs(forward)[0] == inputs[1];
+    return same ? forward : kNoOp;
+  }
+  if (!kKeepers.contains(type) || inputs.size() < 3) return kNoOp;
+  const auto alike = [&](OpId forward) {
+    for (const char* name : {"axis", "epsilon", "groups", "num_groups"}) {
+      const AttributeValue* own = graph.attributes(forward).find(name);
+      const AttributeValue* other = graph.attributes(op).find(name);
+      if ((own == nullptr) != (other == nullptr) || (own != nullptr && *own != *other))
+        return false;
+    }
+    return true;
+  };
+  for (const OpId forward : graph.consumers(inputs[1])) {
+    const auto read = graph.inputs(forward);
+    if (graph.type(forward) == type && read.size() > 1 && read[0] == inputs[1] &&
+        read[1] == inputs[2] && alike(forward)) {
+      return forward;
+    }
+  }
+  return kNoOp;
+}
+
+}  // namespace emplace::exec

@@ -1,0 +1,94 @@
+// Rows of tables by number, and their gradients.
+//
+// A piece of a table that begins at row `row_offset` of the whole takes the whole's numbers. Rows
+// that lie elsewhere read as zeros, and nothing is written to them: a number beyond the last row
+// stands for them.
+#include "exec/native.h"
+
+namespace emplace::exec {
+namespace {
+
+// How numbers as they are given become rows.
+struct Rows {
+  std::int64_t extent = 0;
+  bool piece = false;
+  std::int64_t offset = 0;
+  std::int64_t total = 0;  // of the whole, from whose end numbers below zero count
+  bool counts_up = false;
+
+  Tensor local(const Tensor& numbers) const {
+    const std::int64_t end = piece ? total : extent;
+    const Tensor counted =
+        counts_up || end == 0 ? numbers : at::where(numbers < 0, numbers + end, numbers);
+    if (!piece) return counted;
+    const Tensor rows = counted - offset;
+    return rows.masked_fill((rows < 0).logical_or_(rows >= extent), extent);
+  }
+};
+
+Rows rows_of_table(const Site& site, std::int64_t extent) {
+  return {.extent = extent,
+          .piece = site.call.given("row_offset"),
+          .offset = site.call.integer("row_offset", 0),
+          .total = site.call.integer("row_total", 0),
+          .counts_up = site.counts_up.size() > 1 && site.counts_up[1] != 0};
+}
+
+std::int64_t axis_of_table(const Site& site, const Shape& table) {
+  return site.call.axis(static_cast<std::int64_t>(table.size()), 0);
+}
+
+Run compile_gather(const Site& site) {
+  const std::int64_t axis = axis_of_table(site, site.in(0));
+  const Rows rows = rows_of_table(site, site.in(0)[static_cast<std::size_t>(axis)]);
+  return [axis, rows, shape = site.out()](OpStep& step) {
+    Tensor table = step.inputs[0];
+    if (rows.piece) {
+      Shape row = shape_of(table);
+      row[static_cast<std::size_t>(axis)] = 1;
+      table = at::cat({table, torch::zeros(row, table.options())}, axis);
+    }
+    const Tensor numbers = rows.local(step.inputs[1]);
+    step.outputs[0] = table.index_select(axis, numbers.flatten()).view(shape);
+  };
+}
+
+// Of dy [before, numbers, after] along the axis.
+Run compile_gather_along(const Site& site, std::int64_t axis, const Rows& rows) {
+  Shape along(site.in(0).begin(), site.in(0).begin() + axis);
+  along.push_back(count_elements(site.in(1)));
+  along.insert(along.end(), site.out().begin() + axis + 1, site.out().end());
+  Shape table = site.out();
+  if (rows.piece) ++table[static_cast<std::size_t>(axis)];
+  return [axis, rows, along, table](OpStep& step) {
+    const Tensor& dy = step.inputs[0];
+    const Tensor sums =
+        torch::zeros(table, dy.options())
+            .index_add_(axis, rows.local(step.inputs[1]).flatten(), dy.reshape(along));
+    step.outputs[0] = rows.piece ? sums.narrow(axis, 0, rows.extent) : sums;
+  };
+}
+
+// From dy and the numbers.
+Run compile_gather_grad(const Site& site) {
+  const std::int64_t axis = axis_of_table(site, site.out());
+  const Rows rows = rows_of_table(site, site.out()[static_cast<std::size_t>(axis)]);
+  const std::int64_t width =
+      axis == 0 ? count_elements(site.out()) / std::max<std::int64_t>(rows.extent, 1) : 0;
+  if (axis != 0 || width == 0) return compile_gather_along(site, axis, rows);
+  return [rows, width, shape = site.out()](OpStep& step) {
+    const Tensor dy = step.inputs[0].reshape({-1, width});
+    const Tensor numbers = rows.local(step.inputs[1]).flatten();
+    step.outputs[0] =
+        at::embedding_dense_backward(dy, numbers, rows.extent, rows.extent, false).view(shape);
+  };
+}
+
+}  // namespace
+
+void add_native_indexing(CompilerTable& table) {
+  table["Gather"] = compile_gather;
+  table["GatherGrad"] = compile_gather_grad;
+}
+
+}  // namespace emplace::exec

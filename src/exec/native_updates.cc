@@ -1,0 +1,239 @@
+// Steps of optimizers. They write into the weight and its state, which are inputs: the weight, its
+// gradient, the state, and of a weight of few bits its float32 master, which is then what changes.
+//
+// On CPUs one pass over memory does everything; on GPUs libtorch's fused kernels do, where there
+// are.
+#include <cmath>
+
+#include <torch/version.h>
+
+#include "base/error.h"
+
+#include "exec/native.h"
+#include "exec/ranges.h"
+
+namespace emplace::exec {
+namespace {
+
+struct Momentum {
+  double rate, decay;
+};
+
+// With the step's corrections of the moments' beginning at zero.
+struct Adam {
+  double rate, first, second, epsilon;
+};
+
+template <class Real>
+inline void momentum_loop(Real* weight, const Real* gradient, Real* sum, Real rate, Real decay,
+                          std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    sum[i] = decay * sum[i] + gradient[i];
+    weight[i] -= rate * sum[i];
+  }
+}
+
+template <class Real>
+inline void adam_loop(Real* weight, const Real* gradient, Real* mean, Real* square, Real rate,
+                      Real first, Real second, Real root, Real epsilon, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Real g = gradient[i];
+    mean[i] += (g - mean[i]) * (1 - first);
+    square[i] = second * square[i] + (1 - second) * g * g;
+    weight[i] -= rate * mean[i] / (std::sqrt(square[i]) * root + epsilon);
+  }
+}
+
+EMPLACE_CLONES void momentum_run(float* weight, const float* gradient, float* sum, float rate,
+                                 float decay, std::int64_t count) {
+  momentum_loop(weight, gradient, sum, rate, decay, count);
+}
+EMPLACE_CLONES void momentum_run(double* weight, const double* gradient, double* sum, double rate,
+                                 double decay, std::int64_t count) {
+  momentum_loop(weight, gradient, sum, rate, decay, count);
+}
+EMPLACE_CLONES void adam_run(float* weight, const float* gradient, float* mean, float* square,
+                             float rate, float first, float second, float root, float epsilon,
+                             std::int64_t count) {
+  adam_loop(weight, gradient, mean, square, rate, first, second, root, epsilon, count);
+}
+EMPLACE_CLONES void adam_run(double* weight, const double* gradient, double* mean, double* square,
+                             double rate, double first, double second, double root, double epsilon,
+                             std::int64_t count) {
+  adam_loop(weight, gradient, mean, square, rate, first, second, root, epsilon, count);
+}
+
+// The tensors of one update.
+struct Operands {
+  Tensor weight;  // what changes
+  Tensor gradient;
+  Tensors state;
+  Tensor rounded = {};  // what is made of it
+};
+
+// States come before the master.
+Operands operands_of(const OpStep& step, std::size_t states, bool master) {
+  Operands result{.weight = step.inputs[master ? 2 + states : 0],
+                  .gradient = step.inputs[1],
+                  .state = {step.inputs.begin() + 2,
+                            step.inputs.begin() + 2 + static_cast<std::ptrdiff_t>(states)}};
+  if (result.gradient.scalar_type() != result.weight.scalar_type()) {
+    result.gradient = result.gradient.to(result.weight.scalar_type());
+  }
+  if (master) result.rounded = step.inputs[0];
+  return result;
+}
+
+bool in_one_pass(const Operands& operands) {
+  const auto type = operands.weight.scalar_type();
+  bool plain = operands.weight.is_cpu() && (type == torch::kFloat || type == torch::kDouble);
+  const auto fits = [&](const Tensor& x) { return x.is_contiguous() && x.scalar_type() == type; };
+  plain = plain && fits(operands.weight);
+  for (const Tensor& state : operands.state) plain = plain && fits(state);
+  return plain;
+}
+
+template <class Body>
+void with_real(torch::ScalarType type, const Body& body) {
+  if (type == torch::kFloat) {
+    body(float{});
+  } else {
+    body(double{});
+  }
+}
+
+void momentum_on_cpu(Operands& at, const Momentum& rule) {
+  const Tensor gradient = at.gradient.contiguous();
+  with_real(at.weight.scalar_type(), [&](auto kind) {
+    using Real = decltype(kind);
+    auto* weight = at.weight.data_ptr<Real>();
+    auto* sum = at.state[0].data_ptr<Real>();
+    const auto* g = gradient.data_ptr<Real>();
+    for_ranges(at.weight, [&](std::int64_t begin, std::int64_t end) {
+      momentum_run(weight + begin, g + begin, sum + begin, static_cast<Real>(rule.rate),
+                   static_cast<Real>(rule.decay), end - begin);
+    });
+  });
+}
+
+void adam_on_cpu(Operands& at, const Adam& rule, std::int64_t number) {
+  const Tensor gradient = at.gradient.contiguous();
+  const auto times = static_cast<double>(number);
+  const double rate = rule.rate / (1 - std::pow(rule.first, times));
+  const double root = 1 / std::sqrt(1 - std::pow(rule.second, times));
+  with_real(at.weight.scalar_type(), [&](auto kind) {
+    using Real = decltype(kind);
+    auto* weight = at.weight.data_ptr<Real>();
+    auto* mean = at.state[0].data_ptr<Real>();
+    auto* square = at.state[1].data_ptr<Real>();
+    const auto* g = gradient.data_ptr<Real>();
+    for_ranges(at.weight, [&](std::int64_t begin, std::int64_t end) {
+      adam_run(weight + begin, g + begin, mean + begin, square + begin, static_cast<Real>(rate),
+               static_cast<Real>(rule.first), static_cast<Real>(rule.second),
+               static_cast<Real>(root), static_cast<Real>(rule.epsilon), end - begin);
+    });
+  });
+}
+
+void momentum_elsewhere(Operands& at, const Momentum& rule) {
+#if TORCH_VERSION_MAJOR >= 2
+  if (at.weight.is_cuda()) {
+    Tensors weight{at.weight};
+    Tensors gradient{at.gradient.contiguous()};
+    Tensors sum{at.state[0]};
+    at::_fused_sgd_(weight, gradient, sum, 0.0, rule.decay, rule.rate, 0.0, false, false, false);
+    return;
+  }
+#endif
+  at.state[0].mul_(rule.decay).add_(at.gradient);
+  at.weight.add_(at.state[0], -rule.rate);
+}
+
+// The number of steps is a tensor, so that a recorded launch sees another every time.
+Tensor clock_of(const OpStep& step, const Tensor& like) {
+  if (step.clock.defined()) return step.clock;
+  return torch::full({}, static_cast<double>(step.step + 1), like.options().dtype(torch::kFloat));
+}
+
+void adam_elsewhere(Operands& at, const Adam& rule, const Tensor& clock) {
+#if TORCH_VERSION_MAJOR >= 2
+  if (at.weight.is_cuda()) {
+    Tensors weight{at.weight};
+    Tensors gradient{at.gradient.contiguous()};
+    Tensors mean{at.state[0]};
+    Tensors square{at.state[1]};
+    Tensors steps{clock};
+    at::_fused_adam_(weight, gradient, mean, square, {}, steps, rule.rate, rule.first, rule.second,
+                     0.0, rule.epsilon, false, false);
+    return;
+  }
+#endif
+  at.state[0].mul_(rule.first).add_(at.gradient, 1 - rule.first);
+  at.state[1].mul_(rule.second).addcmul_(at.gradient, at.gradient, 1 - rule.second);
+  const Tensor times = clock.to(torch::kDouble);
+  const Tensor first = 1 - at::pow(rule.first, times);
+  const Tensor second = 1 - at::pow(rule.second, times);
+  const Tensor size = (at.state[1] / second).sqrt_().add_(rule.epsilon);
+  at.weight.sub_((at.state[0] / first).div_(size).mul_(rule.rate));
+}
+
+void round_weight(const Operands& operands) {
+  if (operands.rounded.defined()) operands.rounded.copy_(operands.weight);
+}
+
+// An update of so many states; one more is the master.
+bool has_master(const Site& site, std::size_t states) {
+  if (site.size() != 2 + states && site.size() != 3 + states) {
+    fail_input("has {} inputs, expected {} or {}", site.size(), 2 + states, 3 + states);
+  }
+  return site.size() == 3 + states;
+}
+
+Run compile_sgd(const Site& site) {
+  return
+      [rate = site.call.real("learning_rate", 0.01), master = has_master(site, 0)](OpStep& step) {
+        Operands operands = operands_of(step, 0, master);
+        operands.weight.add_(operands.gradient, -rate);
+        round_weight(operands);
+      };
+}
+
+Run compile_momentum(const Site& site) {
+  const Momentum rule{.rate = site.call.real("learning_rate", 0.01),
+                      .decay = site.call.real("momentum", 0.9)};
+  return [rule, master = has_master(site, 1)](OpStep& step) {
+    Operands operands = operands_of(step, 1, master);
+    if (in_one_pass(operands)) {
+      momentum_on_cpu(operands, rule);
+    } else {
+      momentum_elsewhere(operands, rule);
+    }
+    round_weight(operands);
+  };
+}
+
+Run compile_adam(const Site& site) {
+  const Adam rule{.rate = site.call.real("learning_rate", 1e-3),
+                  .first = site.call.real("beta1", 0.9),
+                  .second = site.call.real("beta2", 0.999),
+                  .epsilon = site.call.real("epsilon", 1e-8)};
+  return [rule, master = has_master(site, 2)](OpStep& step) {
+    Operands operands = operands_of(step, 2, master);
+    if (in_one_pass(operands)) {
+      adam_on_cpu(operands, rule, step.step + 1);
+    } else {
+      adam_elsewhere(operands, rule, clock_of(step, operands.weight));
+    }
+    round_weight(operands);
+  };
+}
+
+}  // namespace
+
+void add_native_updates(CompilerTable& table) {
+  table["SgdUpdate"] = compile_sgd;
+  table["MomentumUpdate"] = compile_momentum;
+  table["AdamUpdate"] = compile_adam;
+}
+
+}  // namespace emplace::exec

@@ -1,0 +1,34 @@
+// Plain loops over the elements of tensors, on libtorch's own threads: at::parallel_for would need
+// the compiler's OpenMP, whose threads would be others.
+#pragma once
+
+#include <ATen/TensorIterator.h>
+
+#include "exec/kernel.h"
+
+// Loops compiled for newer processors as well. Sanitizers do not bear how they are chosen.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define EMPLACE_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define EMPLACE_CLONES
+#endif
+
+namespace emplace::exec {
+
+// Calls body(begin, end) for ranges of elements of a contiguous CPU tensor that cover it.
+template <class Body>
+void for_ranges(const Tensor& like, const Body& body) {
+  if (like.numel() == 0) return;
+  const Tensor flat = like.detach().view({-1});
+  const auto size = static_cast<std::int64_t>(flat.element_size());
+  const auto* start = static_cast<const char*>(flat.data_ptr());
+  at::TensorIteratorConfig config;
+  config.set_check_mem_overlap(false).resize_outputs(false).add_output(flat);
+  config.build().for_each([&](char** data, const std::int64_t*, std::int64_t count) {
+    const std::int64_t begin = (data[0] - start) / size;
+    body(begin, begin + count);
+  });
+}
+
+}  // namespace emplace::exec
