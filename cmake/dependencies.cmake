@@ -11,6 +11,7 @@ find_package(Protobuf REQUIRED)
 find_package(ONNX REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 include(${CMAKE_CURRENT_LIST_DIR}/solvers.cmake)
 if(EMPLACE_LEARN)
   # Debian's, or another with CMAKE_PREFIX_PATH.

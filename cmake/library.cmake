@@ -21,7 +21,8 @@ add_library(emplace_private INTERFACE)
 target_include_directories(emplace_private INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(emplace_private INTERFACE fmt::fmt Threads::Threads simdjson::simdjson
                       nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB onnx onnx_proto protobuf::libprotobuf
-                      PkgConfig::ISAL emplace::metis emplace::scotch PkgConfig::CLP PkgConfig::CBC TBB::tbb)
+                      PkgConfig::ISAL PkgConfig::HWLOC emplace::metis emplace::scotch PkgConfig::CLP
+                      PkgConfig::CBC TBB::tbb)
 target_compile_options(emplace_private INTERFACE -fno-semantic-interposition)
 
 # emplace_together(TARGET [APART folders...]): what costs most to compile is what headers bring, so files of one

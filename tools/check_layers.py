@@ -35,6 +35,7 @@ OWNERS = {
     r"zlib|isa-l": r"(io/|learn/train/state)",
     r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"(lp|placers|stream|selection)/",
     r"tbb/|oneapi/": r"base/",
+    r"hwloc": r"cluster/local_machine\.cc",
     r"torch/|ATen/|c10/": r"(learn|exec)/",
 }
 

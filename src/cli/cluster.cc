@@ -1,15 +1,20 @@
-// emplace cluster: presets and device kinds, and a file to edit.
+// emplace cluster: presets and device kinds, a file to edit, and this machine as one.
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
 
+#include "cluster/core_groups.h"
 #include "cluster/device_kinds.h"
+#include "cluster/local_cluster.h"
 #include "cluster/presets.h"
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
 #include "io/cluster_yaml_writer.h"
+#include "io/file.h"
+#include "io/find_gpus.h"
 #include "io/readers.h"
 #include "io/yaml_json.h"
 #include "report/table.h"
@@ -39,7 +44,9 @@ void print_list() {
   fmt::print("Device kinds (peaks in TFLOP/s):\n\n{}\nPresets are COUNTxKIND, for example:\n ",
              kinds.to_string());
   for (const std::string& name : example_presets()) fmt::print(" {}", name);
-  fmt::print("\n\nA file to edit: emplace cluster show 4xp100 > my-box.yaml\n");
+  fmt::print(
+      "\n\nA file to edit: emplace cluster show 4xp100 > my-box.yaml\n"
+      "This machine:   emplace cluster local\n");
 }
 
 void print_list_json() {
@@ -62,11 +69,66 @@ void show_cluster(const std::string& name, bool json) {
   fmt::print("{}", json ? yaml_to_json(yaml) : yaml);
 }
 
+struct LocalArguments {
+  std::string groups;
+  std::string link;
+  bool oversubscribe = false;
+  std::string output;
+  bool json = false;
+};
+
+void describe_this_machine(const LocalArguments& arguments) {
+  LocalOptions options;
+  options.oversubscribe = arguments.oversubscribe;
+  if (!arguments.groups.empty()) {
+    options.groups = with_context("--groups", [&] { return parse_core_groups(arguments.groups); });
+  }
+  if (!arguments.link.empty()) {
+    options.link = with_context("--link", [&] { return parse_local_link(arguments.link); });
+  }
+  const LocalMachine machine = this_machine();
+  const LocalCluster local = local_cluster(machine, options, find_gpus());
+  const std::string yaml = write_cluster_yaml(Cluster(local.spec).spec());
+  const std::string text = arguments.json ? yaml_to_json(yaml) : yaml;
+  note(fmt::format("this machine: {}", machine_text(machine)));
+  for (const std::string& warning : local.warnings) warn(warning);
+  if (arguments.output.empty()) {
+    fmt::print("{}", text);
+  } else {
+    write_file(arguments.output, text);
+    fmt::print(stderr, "wrote {}\n", arguments.output);
+  }
+}
+
+void add_local(Command& cluster) {
+  auto arguments = std::make_shared<LocalArguments>();
+  Command local = cluster.command(
+      "local", "Describe this machine as a cluster file: GPUs, and groups of cores as CPUs");
+  local
+      .text("--groups", arguments->groups,
+            "Divide cores into CPUs: 4x3 makes four of three cores, 2x4+1x8 two of four and one of "
+            "eight (default: one of all cores that links and GPUs leave)")
+      .type("GROUPS");
+  local
+      .text("--link", arguments->link,
+            "Join all devices by links of this bandwidth and latency, to which executed steps are "
+            "slowed down: 1GB/s,50us (default: memory copies)")
+      .type("LINK");
+  local.flag("--oversubscribe", arguments->oversubscribe,
+             "Let devices share cores where there are too few");
+  add_file(local, "-o,--output", arguments->output,
+           "Write the file here (default: standard output)");
+  add_json(local, arguments->json);
+  add_quiet(local);
+  local.run([arguments] { describe_this_machine(*arguments); });
+  local.footer("Example: emplace cluster local --groups 4x3 --link 1GB/s,50us -o four.yaml");
+}
+
 }  // namespace
 
 void add_cluster(Command& root, Session&) {
-  Command command =
-      root.command("cluster", "Show presets and device kinds, or a cluster file to edit");
+  Command command = root.command(
+      "cluster", "Show presets and device kinds, or a cluster file to edit; describe this machine");
   command.require_command();
   struct Arguments {
     std::string name;
@@ -78,6 +140,7 @@ void add_cluster(Command& root, Session&) {
   show.text("cluster", arguments->name, "Preset or file").required().type("CLUSTER");
   add_json(show, arguments->json);
   show.run([arguments] { show_cluster(arguments->name, arguments->json); });
+  add_local(command);
   Command list = command.command("list", "List presets and device kinds");
   add_json(list, arguments->json);
   list.run([arguments] { arguments->json ? print_list_json() : print_list(); });

@@ -67,7 +67,8 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
 
 void ProblemArguments::add_to(Command command, bool divides_ops) {
   add_model(command, request.model);
-  const std::string help = "Cluster file, or a preset such as 4xp100 (see: emplace cluster list)";
+  const std::string help =
+      "Cluster file, a preset such as 4xp100 (see: emplace cluster list), or local: this machine";
   const Option cluster =
       several_clusters ? command.texts("-c,--cluster", clusters,
                                        help + "; give several to compare what is best on each")

@@ -128,10 +128,17 @@ std::vector<const DeviceKind*> kinds_to_write(const ClusterSpec& spec) {
   return kinds;
 }
 
+// What a kind is like when it is read: the built-in one of its name or, for other CPUs, the
+// built-in CPU, unless the file has its own of that name. Otherwise a GPU of no name.
+const DeviceKind* written_like(const DeviceKind& kind, const ClusterSpec& spec) {
+  const DeviceKind* same = find_device_kind(kind.name);
+  const DeviceKind* cpu = find_device_kind("cpu");
+  return same == nullptr && kind.is_cpu() && find_kind(spec.kinds, "cpu") == cpu ? cpu : same;
+}
+
 // Only what a reader would not know without it: the built-in curves need not be repeated.
-std::string curves_text(const DeviceKind& kind) {
-  const DeviceKind* built_in = find_device_kind(kind.name);
-  const CostCurves known = built_in != nullptr ? built_in->curves : gpu_curves();
+std::string curves_text(const DeviceKind& kind, const DeviceKind* like) {
+  const CostCurves known = like != nullptr ? like->curves : gpu_curves();
   std::string text;
   for (std::size_t i = 0; i < kNumOpClasses; ++i) {
     const auto op_class = static_cast<OpClass>(i);
@@ -146,20 +153,21 @@ std::string curves_text(const DeviceKind& kind) {
   return text.empty() ? "" : "    curves:\n" + text;
 }
 
-std::string kind_text(const DeviceKind& kind) {
+std::string kind_text(const DeviceKind& kind, const DeviceKind* like) {
   std::vector<std::string> peaks;
   for (const auto& [dtype, peak] : kind.peak_flops) {
     peaks.push_back(fmt::format("{}: {}", quoted(dtype), peak_text(peak)));
   }
   EMPLACE_CHECK(kind.memory_bandwidth >= 0 && kind.memory_bandwidth < 9e18);
   std::string text = fmt::format("  {}:\n", quoted(kind.name));
+  if (like != nullptr && like->name != kind.name) text += fmt::format("    like: {}\n", like->name);
   text += fmt::format("    peak_flops: {{{}}}\n", fmt::join(peaks, ", "));
   text += fmt::format("    memory_bandwidth: {}\n",
                       bandwidth_text(std::llround(kind.memory_bandwidth)));
   text += fmt::format("    memory: {}\n", size_text(kind.memory));
   text += fmt::format("    launch_us: {}\n", kind.launch_us);
   text += fmt::format("    source: {}\n", quoted(kind.source));
-  return text + curves_text(kind);
+  return text + curves_text(kind, like);
 }
 
 std::string device_text(const Device& device) {
@@ -226,7 +234,7 @@ std::string write_cluster_yaml(const ClusterSpec& spec) {
         "\n# What each kind can do. These win over the built-in figures of the same name; an\n"
         "# entry that is deleted goes back to those. peak_flops: operations per second.\n"
         "kinds:\n";
-    for (const DeviceKind* kind : kinds) text += kind_text(*kind);
+    for (const DeviceKind* kind : kinds) text += kind_text(*kind, written_like(*kind, spec));
   }
   const MachineView view = machine_view(spec);
   text += machines_text(view);

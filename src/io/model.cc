@@ -5,10 +5,12 @@
 #include "base/error.h"
 #include "base/options.h"
 
+#include "cluster/local_cluster.h"
 #include "cluster/presets.h"
 #include "graph/precision.h"
 
 #include "io/file.h"
+#include "io/find_gpus.h"
 #include "io/model_formats.h"
 #include "io/readers.h"
 #include "zoo/registry.h"
@@ -82,12 +84,19 @@ Model read_model(const std::string& path_or_name, const ReadOptions& options) {
 }
 
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset) {
+  if (is_local_name(path_or_preset) && !std::filesystem::is_regular_file(path_or_preset)) {
+    const LocalOptions options = parse_local_name(path_or_preset);
+    return with_context(fmt::format("cluster '{}'", path_or_preset), [&] {
+      return std::make_shared<const Cluster>(local_cluster(options, find_gpus()).spec);
+    });
+  }
   if (!std::filesystem::exists(path_or_preset) && looks_like_preset(path_or_preset)) {
     return std::make_shared<const Cluster>(preset_cluster(path_or_preset));
   }
   if (!std::filesystem::exists(path_or_preset)) {
     fail(ErrorKind::kSystem,
-         "cluster '{}': there is no such file; expected one, or a preset such as 4xp100",
+         "cluster '{}': there is no such file; expected one, a preset such as 4xp100, or "
+         "local",
          path_or_preset);
   }
   const std::string content = read_file(path_or_preset);
