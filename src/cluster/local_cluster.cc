@@ -28,6 +28,29 @@ int cores_for_threads(std::size_t devices, std::size_t gpus) {
   return static_cast<int>((devices > 1 ? devices + 1 : 0) + gpus);
 }
 
+struct CoreNeeds {
+  int of_cpus = 0;
+  int for_threads = 0;
+
+  int total() const { return of_cpus + for_threads; }
+};
+
+CoreNeeds core_needs(const ClusterSpec& spec) {
+  CoreNeeds needs;
+  std::size_t gpus = 0;
+  for (const Device& device : spec.devices) {
+    if (device.runs_on.empty()) continue;
+    const RunsOn where = parse_runs_on(device.runs_on);
+    if (where.cuda) {
+      ++gpus;
+    } else {
+      needs.of_cpus += static_cast<int>(where.cores.size());
+    }
+  }
+  needs.for_threads = cores_for_threads(spec.devices.size(), gpus);
+  return needs;
+}
+
 void add_kind(const DeviceKind& kind, ClusterSpec& spec) {
   const bool known = std::any_of(spec.kinds.begin(), spec.kinds.end(),
                                  [&](const DeviceKind& other) { return other.name == kind.name; });
@@ -186,28 +209,18 @@ LocalCluster local_cluster(const LocalOptions& options, const std::vector<LocalG
 }
 
 int needed_cores(const ClusterSpec& spec) {
-  std::size_t gpus = 0;
-  int cores = 0;
-  for (const Device& device : spec.devices) {
-    if (device.runs_on.empty()) continue;
-    const RunsOn where = parse_runs_on(device.runs_on);
-    if (where.cuda) {
-      ++gpus;
-    } else {
-      cores += static_cast<int>(where.cores.size());
-    }
-  }
-  return cores + cores_for_threads(spec.devices.size(), gpus);
+  return core_needs(spec).total();
 }
 
 std::optional<std::string> core_shortage(const ClusterSpec& spec, const LocalMachine& machine) {
-  const int needed = needed_cores(spec);
+  const CoreNeeds needs = core_needs(spec);
   const int have = static_cast<int>(machine.cores.size());
-  if (needed <= have) return std::nullopt;
+  if (needs.total() <= have) return std::nullopt;
   return fmt::format(
-      "executing steps on these devices takes {} cores, those of threads that send, launch and "
-      "drive included, and {} can be used: measured times will mislead",
-      needed, have);
+      "executing steps on these devices takes {} cores ({} of CPUs, {} for threads that send, "
+      "launch "
+      "and drive), and {} can be used: measured times will mislead",
+      needs.total(), needs.of_cpus, needs.for_threads, have);
 }
 
 LocalLink parse_local_link(std::string_view text) {

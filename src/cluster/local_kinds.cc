@@ -1,6 +1,7 @@
 #include "cluster/local_kinds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -41,6 +42,12 @@ const DeviceKind& nearest_in_memory(Bytes memory) {
                            [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
 }
 
+// Estimates need no more digits.
+double three_digits(double value) {
+  const double scale = std::pow(10, std::floor(std::log10(value)) - 2);
+  return std::round(value / scale) * scale;
+}
+
 }  // namespace
 
 DeviceKind kind_of_cores(const LocalMachine& machine, int cores, Bytes memory) {
@@ -48,7 +55,7 @@ DeviceKind kind_of_cores(const LocalMachine& machine, int cores, Bytes memory) {
   EMPLACE_CHECK(built_in != nullptr);
   DeviceKind kind = *built_in;
   kind.name = fmt::format("cpu-{}core{}", cores, cores == 1 ? "" : "s");
-  const double float32 = cores * machine.gigahertz * 1e9 * machine.float32_per_cycle;
+  const double float32 = three_digits(cores * machine.gigahertz * 1e9 * machine.float32_per_cycle);
   kind.peak_flops = {
       {"float64", float32 / 2}, {"float32", float32}, {"float16", float32}, {"bfloat16", float32}};
   kind.memory_bandwidth *= std::min(1.0, static_cast<double>(cores) / kBuiltInCores);

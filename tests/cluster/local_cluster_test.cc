@@ -81,6 +81,13 @@ TEST(LocalCluster, cpus_of_as_many_cores_as_the_built_in_one_are_like_it) {
   const DeviceKind quarter = Cluster(groups_of({4}).spec).kind_of(0);
   EXPECT_DOUBLE_EQ(quarter.peak_flops.at("float32"), kind.peak_flops.at("float32") / 4);
   EXPECT_DOUBLE_EQ(quarter.memory_bandwidth, kind.memory_bandwidth / 4);
+  LocalMachine odd = sixteen_cores();
+  odd.gigahertz = 2.44543;
+  odd.float32_per_cycle = 32;
+  EXPECT_EQ(Cluster(local_cluster(odd, {.groups = {1}, .link = {}}, {}).spec)
+                .kind_of(0)
+                .peak_flops.at("float32"),
+            78.3e9);
 }
 
 TEST(LocalCluster, warns_where_no_cores_are_left_for_links) {

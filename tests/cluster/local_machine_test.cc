@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cluster/control_group.h"
@@ -65,18 +66,24 @@ TEST(LocalMachine, this_one_has_cores_that_this_process_may_use) {
   }
 }
 
+// In a process of its own, whose only thread is bound: this one's others are not.
 TEST(LocalMachine, obeys_the_affinity_of_the_process) {
-  cpu_set_t before;
-  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
   const int last = this_machine().cores.back().threads.back();
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<std::size_t>(last), &one);
-  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-  const LocalMachine machine = this_machine();
-  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
-  ASSERT_EQ(machine.cores.size(), 1U);
-  EXPECT_THAT(machine.cores[0].threads, ElementsAre(last));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(last), &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) _exit(1);
+    const LocalMachine machine = this_machine();
+    const bool alone = machine.cores.size() == 1 && machine.cores[0].threads == std::vector{last};
+    _exit(alone ? 0 : 2);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 class ControlGroups : public ::testing::Test {
