@@ -120,7 +120,8 @@ TEST_F(LocalCommand, refuses_what_it_cannot_read) {
 
 TEST_F(LocalCommand, places_on_this_machine) {
   const testing::CommandResult result =
-      run_on("core:16 pu:1", "place zoo:alexnet --cluster local:3x4 -p heft --json");
+      run_on("package:1 [numa(memory=64GB)] core:16 pu:1",
+             "place zoo:alexnet --cluster local:3x4 -p heft --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("local:3x4"));
   const testing::CommandResult refused = run_on("core:2 pu:1", "place zoo:alexnet -c local:3x4");
