@@ -34,6 +34,8 @@ struct Session {
 // A sub-command's options live as long as the application, shared with its callback.
 void add_place(Command& root, Session& session);
 void add_simulate(Command& root, Session& session);
+void add_run(Command& root, Session& session);
+void add_profile(Command& root, Session& session);
 void add_compare(Command& root, Session& session);
 void add_list(Command& root, Session& session);
 void add_cluster(Command& root, Session& session);

@@ -58,6 +58,8 @@ int main(int argc, char** argv) {
   cli::add_profile_fit(root, session);
   cli::add_zoo(root, session);
 #ifdef EMPLACE_LEARN
+  cli::add_profile(root, session);
+  cli::add_run(root, session);
   cli::add_train(root, session);
 #endif
   cli::add_list(root, session);

@@ -14,13 +14,6 @@
 namespace emplace::exec {
 namespace {
 
-// What only moves elements, so that what is true of each is true of the input's.
-bool moves_alone(const Graph& graph, OpId op) {
-  static const std::set<std::string_view> kMovers{"PartSlice", "PartJoin", "Cast",   "Concat",
-                                                  "Slice",     "Gather",   "Expand", "Transpose"};
-  return graph.is_view(op) || kMovers.contains(graph.type(op));
-}
-
 // The first op behind the tensor, beyond those that cut it or put it together, of this type; kNoOp:
 // none.
 OpId producer_behind(const Graph& graph, TensorId tensor, std::string_view type) {
@@ -31,16 +24,6 @@ OpId producer_behind(const Graph& graph, TensorId tensor, std::string_view type)
     op = graph.producer(graph.inputs(op)[0]);
   }
   return op;
-}
-
-// Numbers of rows that are given to the model do not count from the end.
-bool counts_up(const Graph& graph, TensorId tensor) {
-  OpId op = graph.producer(tensor);
-  while (!graph.is_source(op)) {
-    if (!moves_alone(graph, op) || graph.inputs(op).empty()) return false;
-    op = graph.producer(graph.inputs(op)[0]);
-  }
-  return graph.role(op) == OpRole::kInput;
 }
 
 // Under which name the op draws random numbers: a copy or a piece under that of the original, a
@@ -97,7 +80,6 @@ Site site_of(const Graph& graph, OpId op, const OpTarget& target) {
     const bool known = graph.role(producer) == OpRole::kConstant &&
                        graph.attributes(producer).find("value") != nullptr;
     call.inputs.push_back(known ? constant_value(graph, producer) : Tensor());
-    site.counts_up.push_back(static_cast<std::uint8_t>(counts_up(graph, tensor)));
   }
   torch::ScalarType floating = target.real;
   for (const TensorId tensor : graph.outputs(op)) {

@@ -234,16 +234,19 @@ void add_gradients_of_operands(KernelTable& table) {
   }
 }
 
-// dy, base, exponent: of one or the other. Nothing comes of powers of zero.
+// dy, base, exponent: of one or the other, or of one that is both. Nothing comes of powers of zero.
 Tensor power_gradient(const Call& call) {
   const Tensor& base = call.in(1);
   const Tensor exponent = call.in(call.has(2) ? 2 : 1).to(base.dtype());
-  if (call.integer("input", 0) == 0) {
-    const Tensor slope = exponent * base.pow(exponent - 1);
-    return call.in(0) * slope.masked_fill(exponent == 0, 0);
-  }
-  const Tensor slope = base.pow(exponent) * base.log();
-  return call.in(0) * slope.masked_fill((base == 0).logical_and(exponent >= 0), 0);
+  const auto of_base = [&] {
+    return (exponent * base.pow(exponent - 1)).masked_fill(exponent == 0, 0);
+  };
+  const auto of_exponent = [&] {
+    const Tensor slope = base.pow(exponent) * base.log();
+    return slope.masked_fill((base == 0).logical_and(exponent >= 0), 0);
+  };
+  if (!call.has(2)) return call.in(0) * (of_base() + of_exponent());
+  return call.in(0) * (call.integer("input", 0) == 0 ? of_base() : of_exponent());
 }
 
 void add_gradients_of_arithmetic(KernelTable& table) {

@@ -45,7 +45,7 @@ const CompilerTable& compiler_table() {
 
 Kernel kernel_of(Compiler compiler) {
   return [compiler](const Call& call) {
-    Site site{.call = call, .inputs = {}, .counts_up = {}};
+    Site site{.call = call, .inputs = {}};
     site.call.inputs.assign(call.inputs.size(), {});
     for (const Tensor& input : call.inputs) {
       const DType dtype = input.scalar_type() == torch::kBool ? DType::kBool

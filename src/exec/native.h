@@ -14,7 +14,6 @@ namespace emplace::exec {
 struct Site {
   Call call;  // inputs: on the CPU those whose contents are known; the others are not defined
   std::vector<TensorType> inputs;
-  std::vector<std::uint8_t> counts_up;  // by input: numbers that are not below zero
 
   std::size_t size() const { return inputs.size(); }
   // Shapes; throw an Error when the op has fewer.

@@ -14,12 +14,12 @@ struct Rows {
   bool piece = false;
   std::int64_t offset = 0;
   std::int64_t total = 0;  // of the whole, from whose end numbers below zero count
-  bool counts_up = false;
+  Tensor known = {};       // what the op's numbers are, if that is known
 
   Tensor local(const Tensor& numbers) const {
+    if (known.defined()) return known;
     const std::int64_t end = piece ? total : extent;
-    const Tensor counted =
-        counts_up || end == 0 ? numbers : at::where(numbers < 0, numbers + end, numbers);
+    const Tensor counted = at::where(numbers < 0, numbers + end, numbers).flatten();
     if (!piece) return counted;
     const Tensor rows = counted - offset;
     return rows.masked_fill((rows < 0).logical_or_(rows >= extent), extent);
@@ -27,11 +27,12 @@ struct Rows {
 };
 
 Rows rows_of_table(const Site& site, std::int64_t extent) {
-  return {.extent = extent,
-          .piece = site.call.given("row_offset"),
-          .offset = site.call.integer("row_offset", 0),
-          .total = site.call.integer("row_total", 0),
-          .counts_up = site.counts_up.size() > 1 && site.counts_up[1] != 0};
+  Rows rows{.extent = extent,
+            .piece = site.call.given("row_offset"),
+            .offset = site.call.integer("row_offset", 0),
+            .total = site.call.integer("row_total", 0)};
+  if (site.known(1)) rows.known = rows.local(site.call.inputs[1]).to(site.call.floating.device());
+  return rows;
 }
 
 std::int64_t axis_of_table(const Site& site, const Shape& table) {
@@ -49,7 +50,7 @@ Run compile_gather(const Site& site) {
       table = at::cat({table, torch::zeros(row, table.options())}, axis);
     }
     const Tensor numbers = rows.local(step.inputs[1]);
-    step.outputs[0] = table.index_select(axis, numbers.flatten()).view(shape);
+    step.outputs[0] = table.index_select(axis, numbers).view(shape);
   };
 }
 
@@ -62,9 +63,8 @@ Run compile_gather_along(const Site& site, std::int64_t axis, const Rows& rows) 
   if (rows.piece) ++table[static_cast<std::size_t>(axis)];
   return [axis, rows, along, table](OpStep& step) {
     const Tensor& dy = step.inputs[0];
-    const Tensor sums =
-        torch::zeros(table, dy.options())
-            .index_add_(axis, rows.local(step.inputs[1]).flatten(), dy.reshape(along));
+    const Tensor sums = torch::zeros(table, dy.options())
+                            .index_add_(axis, rows.local(step.inputs[1]), dy.reshape(along));
     step.outputs[0] = rows.piece ? sums.narrow(axis, 0, rows.extent) : sums;
   };
 }
@@ -78,7 +78,7 @@ Run compile_gather_grad(const Site& site) {
   if (axis != 0 || width == 0) return compile_gather_along(site, axis, rows);
   return [rows, width, shape = site.out()](OpStep& step) {
     const Tensor dy = step.inputs[0].reshape({-1, width});
-    const Tensor numbers = rows.local(step.inputs[1]).flatten();
+    const Tensor numbers = rows.local(step.inputs[1]);
     step.outputs[0] =
         at::embedding_dense_backward(dy, numbers, rows.extent, rows.extent, false).view(shape);
   };

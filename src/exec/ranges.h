@@ -24,7 +24,8 @@ void for_ranges(const Tensor& like, const Body& body) {
   const auto size = static_cast<std::int64_t>(flat.element_size());
   const auto* start = static_cast<const char*>(flat.data_ptr());
   at::TensorIteratorConfig config;
-  config.set_check_mem_overlap(false).resize_outputs(false).add_output(flat);
+  config.check_all_same_dtype(false).set_check_mem_overlap(false).resize_outputs(false);
+  config.add_output(flat);
   config.build().for_each([&](char** data, const std::int64_t*, std::int64_t count) {
     const std::int64_t begin = (data[0] - start) / size;
     body(begin, begin + count);

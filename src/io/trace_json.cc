@@ -10,6 +10,7 @@
 namespace emplace {
 namespace {
 
+// The processes of one timeline; those of the next follow.
 constexpr int kDevicesProcess = 1;
 constexpr int kChannelsProcess = 2;
 
@@ -20,23 +21,24 @@ std::string trace_microseconds(Nanoseconds time) {
 
 class TraceWriter {
  public:
-  TraceWriter(const Problem& problem, const Placement& placement, std::span<const Timeline> steps,
-              bool name_steps)
-      : problem_(problem),
-        graph_(problem.graph()),
-        placement_(placement),
-        steps_(steps),
-        name_steps_(name_steps) {}
+  TraceWriter(const Problem& problem, const Placement& placement)
+      : problem_(problem), graph_(problem.graph()), placement_(placement) {}
 
-  std::string write() {
-    name_tracks();
+  // `name`: of the whole, where there are several.
+  void write(std::span<const Timeline> steps, bool name_steps, const std::string& name = {}) {
+    steps_ = steps;
+    name_tracks(name.empty() ? "" : ", " + name);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (name_steps_) step_ = fmt::format(R"("step":{},)", i);
+      if (name_steps) step_ = fmt::format(R"("step":{},)", i);
       for (OpId op = 0; op < graph_.num_ops(); ++op) write_op(op, steps_[i].ops[op]);
       for (const Transfer& transfer : steps_[i].transfers) {
         if (!transfer.shared) write_transfer(transfer);
       }
     }
+    first_process_ += kChannelsProcess;
+  }
+
+  std::string take() && {
     return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[" + events_ + "\n]}\n";
   }
 
@@ -45,13 +47,13 @@ class TraceWriter {
 
   void name_track(std::string_view kind, int process, std::uint32_t track, std::string_view name) {
     add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", kind,
-                    process, track, json_quoted(name)));
+                    first_process_ + process, track, json_quoted(name)));
   }
 
-  void name_tracks() {
+  void name_tracks(const std::string& suffix) {
     const Cluster& cluster = problem_.cluster();
-    name_track("process_name", kDevicesProcess, 0, "devices");
-    name_track("process_name", kChannelsProcess, 0, "channels");
+    name_track("process_name", kDevicesProcess, 0, "devices" + suffix);
+    name_track("process_name", kChannelsProcess, 0, "channels" + suffix);
     for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
       name_track("thread_name", kDevicesProcess, device, cluster.device(device).name);
     }
@@ -71,9 +73,10 @@ class TraceWriter {
     if (span.finish == span.start) return;  // what takes no time has no place on a track
     add(fmt::format(
         R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}"op":{},"module":{}}}}})",
-        json_quoted(graph_.type(op)), phase_name(graph_.phase(op)), kDevicesProcess, placement_[op],
-        trace_microseconds(span.start), trace_microseconds(span.finish - span.start), step_,
-        json_quoted(graph_.op_name(op)), json_quoted(graph_.module(op))));
+        json_quoted(graph_.type(op)), phase_name(graph_.phase(op)),
+        first_process_ + kDevicesProcess, placement_[op], trace_microseconds(span.start),
+        trace_microseconds(span.finish - span.start), step_, json_quoted(graph_.op_name(op)),
+        json_quoted(graph_.module(op))));
   }
 
   void write_transfer(const Transfer& transfer) {
@@ -81,8 +84,8 @@ class TraceWriter {
     const Cluster& cluster = problem_.cluster();
     add(fmt::format(
         R"({{"ph":"X","name":{},"cat":"transfer","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}"from":{},"to":{},"bytes":{},"queued_us":{}}}}})",
-        json_quoted(graph_.op_name(graph_.producer(transfer.tensor))), kChannelsProcess,
-        transfer.channel, trace_microseconds(transfer.start),
+        json_quoted(graph_.op_name(graph_.producer(transfer.tensor))),
+        first_process_ + kChannelsProcess, transfer.channel, trace_microseconds(transfer.start),
         trace_microseconds(transfer.finish - transfer.start), step_,
         json_quoted(cluster.device(transfer.from).name),
         json_quoted(cluster.device(transfer.to).name), graph_.bytes(transfer.tensor),
@@ -92,8 +95,8 @@ class TraceWriter {
   const Problem& problem_;
   const Graph& graph_;
   const Placement& placement_;
-  std::span<const Timeline> steps_;
-  bool name_steps_;
+  std::span<const Timeline> steps_;  // being written
+  int first_process_ = 0;
   std::string step_;  // of what is being written
   std::string events_;
 };
@@ -102,12 +105,25 @@ class TraceWriter {
 
 std::string write_trace_json(const Problem& problem, const Placement& placement,
                              const Timeline& timeline) {
-  return TraceWriter(problem, placement, {&timeline, 1}, false).write();
+  TraceWriter writer(problem, placement);
+  writer.write({&timeline, 1}, false);
+  return std::move(writer).take();
 }
 
 std::string write_trace_json(const Problem& problem, const Placement& placement,
                              const std::vector<Timeline>& steps) {
-  return TraceWriter(problem, placement, steps, true).write();
+  TraceWriter writer(problem, placement);
+  writer.write(steps, true);
+  return std::move(writer).take();
+}
+
+std::string write_trace_json(const Problem& problem, const Placement& placement,
+                             const NamedTimeline& first, const NamedTimeline& second) {
+  TraceWriter writer(problem, placement);
+  for (const NamedTimeline* each : {&first, &second}) {
+    writer.write({&each->timeline, 1}, false, each->name);
+  }
+  return std::move(writer).take();
 }
 
 }  // namespace emplace

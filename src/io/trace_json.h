@@ -15,5 +15,12 @@ std::string write_trace_json(const Problem& problem, const Placement& placement,
 // The same of several steps of a stream, which the events name.
 std::string write_trace_json(const Problem& problem, const Placement& placement,
                              const std::vector<Timeline>& steps);
+// Two of the same step, one above the other, named so.
+struct NamedTimeline {
+  std::string name;
+  const Timeline& timeline;
+};
+std::string write_trace_json(const Problem& problem, const Placement& placement,
+                             const NamedTimeline& first, const NamedTimeline& second);
 
 }  // namespace emplace

@@ -53,8 +53,9 @@ Evaluation Evaluator::evaluate_with_starts(const Placement& placement,
   count(1);
   Lease lease(*this);
   starts.resize(problem().num_ops());
-  const Evaluation step =
+  Evaluation step =
       simulator_->evaluate_with_starts(placement, ReadyOrder(), lease.workspace(), starts);
+  if (measure_) step = measured(placement, {});
   return objective_.match([&](const StepTime&) { return step; },
                           [&](const StreamPeriod& stream) {
                             return evaluate_stream(placement, {}, stream.overlap, nullptr);
@@ -82,10 +83,17 @@ Evaluation Evaluator::value_of(const Placement& placement, const ReadyOrder& ord
 
 Evaluation Evaluator::evaluate_step(const Placement& placement, const ReadyOrder& order,
                                     std::vector<Bytes>* peaks) {
+  if (measure_ && peaks == nullptr) return measured(placement, order);
   Lease lease(*this);
   if (peaks == nullptr) return simulator_->evaluate(placement, order, lease.workspace());
   peaks->resize(problem().num_devices());
-  return simulator_->evaluate(placement, order, lease.workspace(), *peaks);
+  const Evaluation value = simulator_->evaluate(placement, order, lease.workspace(), *peaks);
+  return measure_ ? measured(placement, order) : value;
+}
+
+Evaluation Evaluator::measured(const Placement& placement, const ReadyOrder& order) {
+  const std::lock_guard lock(measuring_);
+  return measure_(placement, order);
 }
 
 Evaluation Evaluator::evaluate_stream(const Placement& placement, const ReadyOrder& order,

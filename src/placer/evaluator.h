@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,6 +27,12 @@ class Evaluator {
   const Problem& problem() const { return simulator_->problem(); }
   const std::shared_ptr<const Simulator>& simulator() const { return simulator_; }
   const Objective& objective() const { return objective_; }
+
+  // From now on steps are valued by this, one at a time: executed for real, say. Peaks and starts
+  // are still the simulator's.
+  using Measure = std::function<Evaluation(const Placement&, const ReadyOrder&)>;
+  void measure_with(Measure measure) { measure_ = std::move(measure); }
+  bool measures() const { return static_cast<bool>(measure_); }
 
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order = {});
   Evaluation evaluate(const Placement& placement, const Schedule& schedule) {
@@ -51,6 +58,7 @@ class Evaluator {
                            std::vector<Bytes>* peaks);
   Evaluation evaluate_stream(const Placement& placement, const ReadyOrder& order, Overlap overlap,
                              std::vector<Bytes>* memory);
+  Evaluation measured(const Placement& placement, const ReadyOrder& order);
   // Of a stream that would be simulated.
   Evaluation estimate_stream(const Placement& placement, const ReadyOrder& order,
                              std::vector<Bytes>* memory);
@@ -60,6 +68,8 @@ class Evaluator {
 
   std::shared_ptr<const Simulator> simulator_;
   Objective objective_;
+  Measure measure_;
+  std::mutex measuring_;
   std::atomic<std::int64_t> evaluations_{0};
   std::mutex mutex_;
   std::vector<Simulator::WorkspacePtr> idle_;

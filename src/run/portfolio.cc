@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -101,7 +103,10 @@ class Portfolio::Runner {
       }
     }
     if (results_.empty()) fail_input("{}", fmt::join(failures_, "; "));
-    return {sorted_results(), std::move(failures_)};
+    return {
+        sorted_results(),
+        std::move(failures_),
+        {std::make_move_iterator(runners_up_.begin()), std::make_move_iterator(runners_up_.end())}};
   }
 
  private:
@@ -202,10 +207,29 @@ class Portfolio::Runner {
       files->attach(context.learning(),
                     [this](const TrainingPoint& point) { status_.learned(point); });
     }
+    const auto kept = keep_runners_up(context, problem);
+    if (request_.measure) {
+      context.evaluator().measure_with([&](const Placement& placement, const ReadyOrder& order) {
+        return request_.measure(to_whole(placement, problem.devices), order);
+      });
+    }
     RunResult result = run_placer(all_placers(), context, runs_[index], own);
     result.result.placement = to_whole(result.result.placement, problem.devices);
     if (files != nullptr && files->failure()) failures_.push_back(*files->failure());
     return result;
+  }
+
+  // As long as what it returns lives.
+  Incumbent::Subscription keep_runners_up(PlaceContext& context, const SubsetProblem& problem) {
+    if (!request_.keep_runners_up) return nullptr;
+    return context.incumbent().listen([&](const Incumbent& incumbent) {
+      constexpr std::size_t kMost = 64;
+      auto best = incumbent.best();
+      if (!best) return;
+      best->placement = to_whole(best->placement, problem.devices);
+      runners_up_.push_front(std::move(*best));
+      if (runners_up_.size() > kMost) runners_up_.pop_back();
+    });
   }
 
   // A run's problems have equal parts of its budget; a part of the time that one leaves is for the
@@ -246,6 +270,7 @@ class Portfolio::Runner {
   std::vector<std::unique_ptr<LearningFiles>> files_;  // by run
   std::vector<RunResult> results_;
   std::vector<std::size_t> index_of_result_;
+  std::deque<Solution> runners_up_;
   std::size_t position_ = 0;  // of the run that is under way, from 1
   std::optional<std::chrono::steady_clock::time_point> cancelled_at_;
   MethodSpec failed_;

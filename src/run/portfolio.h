@@ -32,6 +32,9 @@ struct PortfolioRequest {
   Budget budget = {};
   TimeFor time_for = TimeFor::kAllRuns;
   LearningSettings learning = {};
+  bool keep_runners_up = false;
+  // What a placement of the whole problem costs, in place of the simulator's word.
+  Evaluator::Measure measure = {};
 };
 
 struct PortfolioResult {
@@ -39,6 +42,8 @@ struct PortfolioResult {
   std::vector<RunResult> results;
   // Of placers that could not cope, and of files that could not be written, for people.
   std::vector<std::string> warnings;
+  // Where they were to be kept: what was the best for a while, the latest first.
+  std::vector<Solution> runners_up = {};
 
   const RunResult& best() const { return results.front(); }
   // The highest of what the runs have proven.
@@ -54,9 +59,9 @@ class Portfolio {
   ~Portfolio();
 
   RunStatus& status();
-  // Stops early, with what is done so far, when cancelled, or when the time of all runs is up. Where
-  // each has the time, heuristics go first, and are run all the same.
-  // Throws an Error when no run gives a result.
+  // Stops early, with what is done so far, when cancelled, or when the time of all runs is up.
+  // Where each has the time, heuristics go first, and are run all the same. Throws an Error when no
+  // run gives a result.
   PortfolioResult run();
 
  private:

@@ -1,0 +1,302 @@
+// How far predictions are from executed steps: for each model a profile, then eleven placements,
+// each predicted and executed. Prints the tables of docs/results/execution.md.
+//
+//   build/bench/fidelity --cluster local.yaml [MODEL...] [--steps 7] [--phases 2] [--seconds 3]
+//
+// The placements: one device, halves, equal parts of the time on every device, three random cuts,
+// two random ones (runs of 8 and of 3 groups), heft, and two searches of this library. Errors are
+// |predicted / measured - 1|; "one factor" is after dividing by the geometric mean of the ratios,
+// the machine's speed of the moment; "oracle" is predicted from the op times of the very run.
+// Placements whose steps' quartiles differ by more than 5 % are shown and not judged.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+#include "placer/run.h"
+#include "placers/all.h"
+
+#include "cli/blas.h"
+#include "io/readers.h"
+#include "report/table.h"
+#include "run/execution.h"
+#include "run/problem_request.h"
+#include "run/profile.h"
+
+namespace {
+
+using namespace emplace;
+
+constexpr double kCalm = 0.05;  // of a row that is judged
+
+const std::vector<std::string> kModels = {
+    "zoo:resnet-50:batch=4,image=96",
+    "zoo:bert-base:batch=2,sequence=64,layers=6",
+    "zoo:gnmt-2:batch=64,sequence=6,hidden=512,vocabulary=4000",
+    "zoo:inception-v3:batch=4,image=139",
+    "zoo:gpt2-small:batch=2,sequence=64,layers=6",
+    "zoo:densenet-121:batch=4,image=64",
+};
+
+struct Settings {
+  std::string cluster;
+  std::vector<std::string> models = kModels;
+  int steps = 7;
+  int phases = 2;
+  double seconds = 3;
+};
+
+struct Candidate {
+  std::string name;
+  Placement placement;
+  Schedule schedule = {};
+};
+
+// Groups in the order of their first ops, with the time of each.
+struct Line {
+  std::vector<GroupId> groups;
+  std::vector<double> times;
+  double total = 0;
+};
+
+Line line_of(const Problem& problem) {
+  Line line;
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    double time = 0;
+    for (const OpId op : problem.group_ops(group)) {
+      time += static_cast<double>(problem.duration(op, 0));
+    }
+    line.groups.push_back(group);
+    line.times.push_back(time);
+    line.total += time;
+  }
+  return line;
+}
+
+// Device i has the shares[i] of the time that follow those before.
+Placement cut(const Problem& problem, const Line& line, const std::vector<double>& shares) {
+  std::vector<DeviceId> device_of_group(problem.num_groups(), 0);
+  double passed = 0;
+  for (std::size_t i = 0; i < line.groups.size(); ++i) {
+    double end = 0;
+    DeviceId device = 0;
+    for (; device + 1U < shares.size(); ++device) {
+      end += shares[device] * line.total;
+      if (passed < end) break;
+    }
+    device_of_group[line.groups[i]] = device;
+    passed += line.times[i];
+  }
+  return expand_groups(problem, device_of_group);
+}
+
+Placement scatter(const Problem& problem, const Line& line, std::size_t run, Rng& rng) {
+  std::vector<DeviceId> device_of_group(problem.num_groups(), 0);
+  DeviceId device = 0;
+  for (std::size_t i = 0; i < line.groups.size(); ++i) {
+    if (i % run == 0) device = static_cast<DeviceId>(rng.below(problem.num_devices()));
+    device_of_group[line.groups[i]] = device;
+  }
+  return expand_groups(problem, device_of_group);
+}
+
+Candidate placed(const std::string& name, const std::shared_ptr<const Problem>& problem,
+                 const std::string& spec, double seconds, std::uint64_t seed) {
+  PlaceContext context(problem);
+  Budget budget;
+  budget.seconds = seconds;
+  const RunResult result =
+      run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec), .seed = seed},
+                 budget.restarted());
+  return {name, result.result.placement, result.result.schedule};
+}
+
+std::vector<Candidate> candidates(const std::shared_ptr<const Problem>& problem, double seconds) {
+  const Line line = line_of(*problem);
+  const DeviceId devices = problem->num_devices();
+  Rng rng(5);
+  std::vector<Candidate> all;
+  all.push_back({"single", Placement(problem->num_ops(), 0)});
+  all.push_back({"halves", cut(*problem, line, {0.5, 0.5})});
+  all.push_back({"equal", cut(*problem, line, std::vector<double>(devices, 1.0 / devices))});
+  for (int i = 0; i < 3; ++i) {
+    std::vector<double> shares(devices);
+    for (double& share : shares) share = 0.1 + rng.uniform();
+    const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+    for (double& share : shares) share /= sum;
+    all.push_back({fmt::format("cut{}", i + 1), cut(*problem, line, shares)});
+  }
+  all.push_back({"random8", scatter(*problem, line, 8, rng)});
+  all.push_back({"random3", scatter(*problem, line, 3, rng)});
+  all.push_back(placed("heft", problem, "heft", seconds, 1));
+  all.push_back(placed("auto1", problem, "auto", seconds, 1));
+  all.push_back(placed("auto2", problem, "auto", seconds, 2));
+  return all;
+}
+
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<double> ranks(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (const double other : values)
+      ranks[i] += other < values[i] ? 1 : other == values[i] ? 0.5 : 0;
+  }
+  return ranks;
+}
+
+double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto mean = [](const std::vector<double>& x) {
+    return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+  };
+  const double am = mean(a);
+  const double bm = mean(b);
+  double ab = 0;
+  double aa = 0;
+  double bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - am) * (b[i] - bm);
+    aa += (a[i] - am) * (a[i] - am);
+    bb += (b[i] - bm) * (b[i] - bm);
+  }
+  return aa == 0 || bb == 0 ? 1 : ab / std::sqrt(aa * bb);
+}
+
+struct Errors {
+  double median = 0;
+  double worst = 0;
+  double spearman = 1;
+};
+
+Errors errors_of(const std::vector<double>& predicted, const std::vector<double>& measured,
+                 double factor = 1) {
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    errors.push_back(std::abs(predicted[i] / factor / measured[i] - 1));
+  }
+  if (errors.empty()) return {};
+  std::sort(errors.begin(), errors.end());
+  return {errors[errors.size() / 2], errors.back(),
+          correlation(ranks_of(predicted), ranks_of(measured))};
+}
+
+std::string text(const Errors& errors) {
+  return fmt::format("{:.1f} / {:.1f} / {:.2f}", 100 * errors.median, 100 * errors.worst,
+                     errors.spearman);
+}
+
+double milliseconds(Nanoseconds time) {
+  return static_cast<double>(time) / 1e6;
+}
+
+void try_model(const std::string& model, const Settings& settings) {
+  const auto loaded = load_problem({.model = model, .cluster = settings.cluster});
+  const auto graph = std::shared_ptr<const Graph>(loaded, &loaded->graph());
+  const auto cluster = std::shared_ptr<const Cluster>(loaded, &loaded->cluster());
+  fmt::print("\n{} on {}: {} ops\n", model, cluster->name(), graph->num_ops());
+  std::fflush(stdout);
+  ProfileSettings profile_settings{.phases = settings.phases, .measure = {.steps = settings.steps}};
+  Profiler profiler(graph, cluster, profile_settings);
+  Profile profile;
+  {
+    Laboratory laboratory(cluster);
+    for (const std::string& warning : laboratory.warnings()) fmt::print("warning: {}\n", warning);
+    std::vector<ProfilePhase> phases;
+    for (int i = 0; i < settings.phases; ++i) phases.push_back(profiler.measure(laboratory, i));
+    profile = profiler.combine(phases);
+  }
+  for (const KindProfile& kind : profile.kinds) {
+    fmt::print(
+        "{}: step {:.1f} ms, ops {:.1f} ms, {:.1f} us between ops, busy {:+.1f} %, phases differ "
+        "by {:.1f} %\n",
+        kind.kind, milliseconds(kind.step.median), milliseconds(kind.ops),
+        static_cast<double>(kind.gap) / 1e3, 100 * (kind.busy_ratio - 1),
+        100 * kind.step.relative());
+  }
+  for (const LinkProfile& link : profile.links) {
+    fmt::print("{} -> {}: {:.1f} us, {:.2f} GB/s{}\n", link.from, link.to,
+               static_cast<double>(link.fit.latency) / 1e3,
+               static_cast<double>(link.fit.bandwidth) / 1e9,
+               link.measured ? fmt::format(", fitted within {:.0f} %", 100 * link.fit.error)
+                             : ", throttled");
+  }
+  const auto measured_cluster = std::make_shared<const Cluster>(profile.cluster);
+  const auto problem = compile(profile.graph, measured_cluster, CostMode::kMeasured);
+  Laboratory laboratory(measured_cluster);
+  Table table({{"placement"},
+               {"measured ms", Table::Align::kRight},
+               {"quartiles %", Table::Align::kRight},
+               {"predicted", Table::Align::kRight},
+               {"oracle", Table::Align::kRight},
+               {"sent", Table::Align::kRight},
+               {"memory", Table::Align::kRight},
+               {"drift %", Table::Align::kRight}});
+  std::vector<double> predicted;
+  std::vector<double> measured;
+  std::vector<double> oracle;
+  double logs = 0;
+  for (const Candidate& candidate : candidates(problem, settings.seconds)) {
+    const Execution run = execute(laboratory, problem, candidate.placement, candidate.schedule,
+                                  {.steps = settings.steps, .warm_up = 3});
+    if (run.failed()) {
+      table.add({candidate.name, run.measurement.failure->text});
+      continue;
+    }
+    const TimeSpread step = run.measurement.step();
+    double memory = 0;
+    for (DeviceId id = 0; id < problem->num_devices(); ++id) {
+      const auto peak = static_cast<double>(run.predicted.devices[id].peak);
+      if (peak < 1 << 20) continue;
+      const double ratio = static_cast<double>(run.measurement.memory[id].peak) / peak;
+      if (std::abs(ratio - 1) > std::abs(memory - 1) || memory == 0) memory = ratio;
+    }
+    table.add({candidate.name, fmt::format("{:.2f}", milliseconds(step.median)),
+               fmt::format("{:.1f}", 100 * step.relative()),
+               fmt::format("{:.3f}", run.predicted_ratio()),
+               fmt::format("{:.3f}", run.oracle_ratio()),
+               fmt::format("{}", run.measurement.transfers.size()), fmt::format("{:.3f}", memory),
+               fmt::format("{:+.1f}", 100 * (run.drift - 1))});
+    if (step.relative() > kCalm) continue;
+    predicted.push_back(milliseconds(run.predicted.step));
+    measured.push_back(milliseconds(step.median));
+    oracle.push_back(milliseconds(run.oracle));
+    logs += std::log(run.predicted_ratio());
+  }
+  const double factor =
+      predicted.empty() ? 1 : std::exp(logs / static_cast<double>(predicted.size()));
+  fmt::print("{}", table.to_string());
+  fmt::print(
+      "of {} calm placements, median / worst / Spearman: predicted {}, one factor ({:.3f}) {}, "
+      "oracle {}\n",
+      predicted.size(), text(errors_of(predicted, measured)), factor,
+      text(errors_of(predicted, measured, factor)), text(errors_of(oracle, measured)));
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::prepare_blas();
+  Settings settings;
+  CLI::App app("How far predictions are from executed steps.");
+  app.add_option("models", settings.models, "Models");
+  app.add_option("-c,--cluster", settings.cluster, "A cluster of this machine's devices")
+      ->required();
+  app.add_option("--steps", settings.steps, "Steps that are timed");
+  app.add_option("--phases", settings.phases, "Phases of the profile");
+  app.add_option("--seconds", settings.seconds, "For each search");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    for (const std::string& model : settings.models) try_model(model, settings);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fidelity: {}\n", error.what());
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,111 @@
+// emplace run: executes a placement on this machine and compares it with its prediction.
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+#include "cli/command.h"
+#include "cli/json_output.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "io/trace_json.h"
+#include "report/assessment_report.h"
+#include "report/execution_report.h"
+#include "report/prose.h"
+#include "run/execution.h"
+
+namespace emplace::cli {
+namespace {
+
+struct RunArguments {
+  ProblemArguments problem;
+  SavedPlacementArguments saved;
+  MeasureSettings settings;
+  std::string order = "priorities";
+  std::string trace;
+  bool limit_memory = false;
+  bool json = false;
+};
+
+// Of a cluster with one device there is nothing to decide.
+PlacementFile placement_of(const RunArguments& arguments, const Problem& problem) {
+  if (!arguments.saved.path.empty() || problem.num_devices() > 1) {
+    return arguments.saved.load(problem);
+  }
+  PlacementFile file;
+  file.placement = Placement(problem.num_ops(), 0);
+  return file;
+}
+
+void run(const RunArguments& arguments, Session& session) {
+  const ProblemRequest request = arguments.problem.make();
+  if (request.fuse) fail_option("--fuse: fused kernels can only be simulated");
+  const Outputs outputs({arguments.trace}, arguments.json);
+  const auto problem = load_noted(request).problem;
+  PlacementFile file = placement_of(arguments, *problem);
+  MeasureSettings settings = arguments.settings;
+  settings.fixed_order = arguments.order == "simulated";
+
+  std::atomic<int> done{0};
+  const int total = settings.warm_up + settings.steps;
+  const Execution execution = [&] {
+    const Progress progress([&] { return fmt::format("step {} of {}", done.load(), total); });
+    Laboratory laboratory(std::shared_ptr<const Cluster>(problem, &problem->cluster()),
+                          {.cancelled = &session.cancelled, .limit_memory = arguments.limit_memory},
+                          [&] { ++done; });
+    return execute(laboratory, problem, file.placement, file.schedule, settings);
+  }();
+  if (execution.failed()) session.exit_code = kExitNothingFits;
+  if (!execution.failed()) {
+    outputs.write(arguments.trace,
+                  write_trace_json(*problem, execution.placement, {"measured", execution.measured},
+                                   {"predicted", execution.predicted}));
+  }
+  if (arguments.json) {
+    const JsonHeader header{
+        .format = "emplace.execution/1", .model = request.model, .problem = problem.get()};
+    fmt::print("{}", with_header(header, to_json(execution)));
+    return;
+  }
+  fmt::print(outputs.report(), "{}",
+             fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(execution))));
+}
+
+}  // namespace
+
+void add_run(Command& root, Session& session) {
+  auto arguments = std::make_shared<RunArguments>();
+  Command command =
+      root.command("run", "Execute a placement on this machine, beside what was predicted");
+  arguments->problem.add_to(command);
+  arguments->saved.add_to(command);
+  command.integer("--steps", arguments->settings.steps, 1, 1'000'000, "Steps that are timed")
+      .shown()
+      .type("N");
+  command
+      .integer("--warm-up", arguments->settings.warm_up, 0, 1'000'000,
+               "Steps before these, which do not count")
+      .shown()
+      .type("N");
+  command
+      .text("--order", arguments->order,
+            "Which ready op a device takes: by the schedule's priorities, or exactly the simulated "
+            "sequence")
+      .one_of({"priorities", "simulated"});
+  command.flag("--float64", arguments->settings.wide, "Compute in float64 in place of float32");
+  command.flag("--limit-memory", arguments->limit_memory,
+               "Fail where a device needs more memory than the cluster says it has");
+  add_seed(command, arguments->settings.seed, "Seed of parameters, inputs and dropout");
+  add_file(command, "--trace", arguments->trace,
+           "Write the measured timeline here, above the predicted one, for Perfetto or "
+           "chrome://tracing");
+  add_json(command, arguments->json);
+  add_quiet(command);
+  command.footer(
+      "The cluster's devices say where they are: emplace cluster local writes such a file.\n"
+      "Parameters and inputs are random: times are real, results are not a trained model's.\n"
+      "Example: emplace run zoo:resnet-50:batch=4 placement.json --training -c local.yaml");
+  command.run([arguments, &session] { run(*arguments, session); });
+}
+
+}  // namespace emplace::cli

@@ -1,0 +1,111 @@
+#include "exec/machine.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <sched.h>
+
+#include "base/error.h"
+
+#include "cluster/runs_on.h"
+
+namespace emplace::exec {
+namespace {
+
+// That this process may use.
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::vector<Bytes> memory_limits(const Cluster& cluster, bool limited) {
+  if (cluster.num_devices() > MemoryAccounts::kMostDevices) {
+    fail(ErrorKind::kUnsupported,
+         "cluster '{}': {} devices are more than the {} that one machine can run", cluster.name(),
+         cluster.num_devices(), MemoryAccounts::kMostDevices);
+  }
+  std::vector<Bytes> limits;
+  for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
+    limits.push_back(limited ? cluster.device(id).memory : kUnlimited);
+  }
+  return limits;
+}
+
+std::vector<int> cores_of(const Device& device, const std::vector<int>& usable) {
+  const auto where = [&] { return fmt::format("device '{}': runs_on", device.name); };
+  if (device.runs_on.empty()) {
+    fail_input(
+        "{}: is missing, so nothing can be executed on it; expected cores such as 'cores 0-3' "
+        "('emplace cluster local' writes such a file)",
+        where());
+  }
+  const RunsOn runs_on = parse_runs_on(device.runs_on);
+  if (runs_on.cuda) {
+    fail(ErrorKind::kUnsupported, "{}: this build of libtorch has no GPU 'cuda:{}'", where(),
+         *runs_on.cuda);
+  }
+  for (const int core : runs_on.cores) {
+    if (std::find(usable.begin(), usable.end(), core) == usable.end()) {
+      fail_input("{}: there is no core {} that this process may use; expected some of {}", where(),
+                 core, core_list_text(usable));
+    }
+  }
+  return runs_on.cores;
+}
+
+}  // namespace
+
+Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options)
+    : cluster_(std::move(cluster)),
+      cancelled_(options.cancelled),
+      memory_(memory_limits(*cluster_, options.limit_memory)) {
+  assign_cores();
+  for (std::size_t i = 0; i < cores_of_device_.size(); ++i) {
+    devices_.push_back(std::make_unique<DeviceThread>(i, cores_of_device_[i]));
+  }
+  for (ChannelId id = 0; id < cluster_->num_channels(); ++id) {
+    std::vector<int> cores = cores_of_channels_;
+    // Each on one of its own, as long as there are enough.
+    if (patience_ == Patience::kSpin) cores = {cores_of_channels_[id]};
+    channels_.push_back(std::make_unique<Channel>(std::move(cores), patience_));
+  }
+}
+
+void Machine::assign_cores() {
+  const std::vector<int> usable = usable_cores();
+  std::map<int, std::string> owner;
+  bool shared = false;
+  for (DeviceId id = 0; id < cluster_->num_devices(); ++id) {
+    const Device& device = cluster_->device(id);
+    cores_of_device_.push_back(cores_of(device, usable));
+    for (const int core : cores_of_device_.back()) {
+      const auto [at, free] = owner.try_emplace(core, device.name);
+      if (free || shared) continue;
+      shared = true;
+      warnings_.push_back(fmt::format("devices '{}' and '{}' share core {}: times will mislead",
+                                      at->second, device.name, core));
+    }
+  }
+  for (const int core : usable) {
+    if (!owner.contains(core)) cores_of_channels_.push_back(core);
+  }
+  // One more for whoever drives the step.
+  const std::size_t wanted = cluster_->num_channels() + 1;
+  if (!shared && (cluster_->num_channels() == 0 || cores_of_channels_.size() >= wanted)) return;
+  patience_ = Patience::kSleep;
+  if (cores_of_channels_.size() < wanted && cluster_->num_channels() > 0) {
+    warnings_.push_back(
+        fmt::format("{} cores are left for {} links and this program: transfers will take time "
+                    "from ops",
+                    cores_of_channels_.size(), cluster_->num_channels()));
+  }
+}
+
+}  // namespace emplace::exec

@@ -1,0 +1,47 @@
+// The threads that steps are executed with: one for each device, on its own cores, and one for each
+// channel of the cluster.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+
+#include "exec/channel.h"
+#include "exec/device_thread.h"
+#include "exec/memory_accounts.h"
+#include "exec/runtime.h"
+#include "exec/spin.h"
+
+namespace emplace::exec {
+
+class Machine {
+ public:
+  Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options);
+
+  const Cluster& cluster() const { return *cluster_; }
+  std::size_t num_devices() const { return devices_.size(); }
+  DeviceThread& device(std::size_t i) { return *devices_[i]; }
+  Channel& channel(std::size_t i) { return *channels_[i]; }
+  MemoryAccounts& memory() { return memory_; }
+  Patience patience() const { return patience_; }
+  bool cancelled() const { return cancelled_ != nullptr && cancelled_->load(); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  void assign_cores();
+
+  std::shared_ptr<const Cluster> cluster_;
+  const std::atomic<bool>* cancelled_;
+  std::vector<std::vector<int>> cores_of_device_;
+  std::vector<int> cores_of_channels_;  // those that no device has; empty: any
+  Patience patience_ = Patience::kSpin;
+  std::vector<std::string> warnings_;
+  MemoryAccounts memory_;
+  std::vector<std::unique_ptr<DeviceThread>> devices_;
+  std::vector<std::unique_ptr<Channel>> channels_;  // by channel of the cluster
+};
+
+}  // namespace emplace::exec

@@ -1,0 +1,350 @@
+#include "exec/program.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/check.h"
+#include "base/error.h"
+
+#include "exec/clock.h"
+
+namespace emplace::exec {
+namespace {
+
+OpTarget target_of(const Graph& graph, const ProgramOptions& options) {
+  OpTarget target{.seed = options.seed};
+  target.real = target.narrow = options.wide ? torch::kDouble : torch::kFloat;
+  for (OpId op = 0; op < graph.num_ops() && !target.training; ++op) {
+    target.training = graph.phase(op) == Phase::kBackward;
+  }
+  return target;
+}
+
+void require_shapes(const Graph& graph) {
+  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+    if (graph.has_shape(tensor)) continue;
+    fail_input(
+        "op '{}': its result is known by its bytes alone, so it can only be simulated; expected a "
+        "shape and a dtype",
+        graph.op_name(graph.producer(tensor)));
+  }
+}
+
+}  // namespace
+
+StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
+                         const Placement& placement, const ProgramOptions& options,
+                         const SourceValue& sources, const OpCompiler& compiler)
+    : machine_(machine),
+      graph_(std::move(graph)),
+      options_(options),
+      target_(target_of(*graph_, options)),
+      kept_(graph_->num_ops()),
+      missing_(graph_->num_ops()),
+      keeps_for_(graph_->num_ops()),
+      ready_(machine.num_devices()),
+      signals_(machine.num_devices()),
+      op_times_(graph_->num_ops()),
+      ended_(machine.num_devices(), 0) {
+  require_shapes(*graph_);
+  compile_ops(compiler);
+  plan_ = plan_step(*graph_, machine.cluster(), placement,
+                    [&](OpId op) { return keeper_of(*graph_, op); });
+  for (const PlannedTransfer& transfer : plan_.transfers) {
+    const TensorCopy& to = plan_.copies[transfer.to];
+    transfers_.push_back({to.tensor, plan_.copies[transfer.from].device, to.device});
+  }
+  transfer_times_.resize(plan_.transfers.size());
+  values_.resize(plan_.copies.size());
+  uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
+  machine_.memory().reset_peaks();
+  load_sources(sources);
+}
+
+StepProgram::~StepProgram() {
+  // Where they were allocated, so that devices have their memory back before the next program.
+  values_.clear();
+  kept_.clear();
+}
+
+void StepProgram::compile_ops(const OpCompiler& compiler) {
+  compiled_.resize(graph_->num_ops());
+  std::set<std::string> slow;
+  for (OpId op = 0; op < graph_->num_ops(); ++op) {
+    if (graph_->is_source(op)) continue;
+    compiled_[op] = compiler(*graph_, op, target_);
+    if (!compiled_[op].native) slow.emplace(graph_->type(op));
+  }
+  slow_types_.assign(slow.begin(), slow.end());
+}
+
+// Each device for itself: memory is near the core that writes it first.
+void StepProgram::load_sources(const SourceValue& sources) {
+  std::vector<std::exception_ptr> errors(machine_.num_devices());
+  for (std::size_t device = 0; device < machine_.num_devices(); ++device) {
+    machine_.device(device).post([&, device] {
+      for (OpId op = 0; op < graph_->num_ops() && !stopped(); ++op) {
+        if (!graph_->is_source(op) || plan_.ops[op].device != device) continue;
+        try {
+          load_source(op, sources);
+        } catch (const OutOfMemory&) {
+          guarded(op, [] { throw; });  // is what the first step says
+        } catch (...) {
+          errors[device] = std::current_exception();
+          return;
+        }
+      }
+    });
+  }
+  for (std::size_t i = 0; i < machine_.num_devices(); ++i) machine_.device(i).wait();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+void StepProgram::load_source(OpId op, const SourceValue& sources) {
+  const std::vector<CopyId>& outputs = plan_.ops[op].outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const torch::ScalarType type = scalar_type(graph_->dtype(graph_->outputs(op)[i]), target_);
+    with_context(fmt::format("op '{}'", graph_->op_name(op)), [&] {
+      try {
+        values_[outputs[i]] = sources(*graph_, op, i).to(type).contiguous();
+      } catch (const c10::Error& error) {
+        fail(ErrorKind::kSystem, "{}", error.what_without_backtrace());
+      }
+    });
+  }
+}
+
+Tensor StepProgram::source(TensorId tensor) const {
+  const OpId op = graph_->producer(tensor);
+  EMPLACE_CHECK(graph_->is_source(op));
+  for (const CopyId copy : plan_.ops[op].outputs) {
+    if (plan_.copies[copy].tensor == tensor) return values_[copy];
+  }
+  return {};
+}
+
+std::vector<MemoryRecord> StepProgram::memory() const {
+  std::vector<MemoryRecord> records;
+  for (std::size_t i = 0; i < machine_.num_devices(); ++i) {
+    records.push_back(machine_.memory().record(i));
+  }
+  return records;
+}
+
+void StepProgram::reset() {
+  for (OpId op = 0; op < graph_->num_ops(); ++op) {
+    missing_[op].store(plan_.ops[op].missing, std::memory_order_relaxed);
+    keeps_for_[op].store(plan_.ops[op].keeps_for, std::memory_order_relaxed);
+  }
+  for (CopyId copy = 0; copy < plan_.copies.size(); ++copy) {
+    uses_[copy].store(plan_.copies[copy].uses, std::memory_order_relaxed);
+    if (!plan_.copies[copy].lasting) values_[copy] = Tensor();
+  }
+  std::fill(op_times_.begin(), op_times_.end(), Interval{});
+  std::fill(transfer_times_.begin(), transfer_times_.end(), Interval{});
+  for (ReadyQueue& queue : ready_) queue.clear();
+  next_place_ = 0;
+  at_start_ = 0;
+  started_ = 0;
+  if (watched_ != nullptr) watched_->assign(graph_->num_tensors(), {});
+}
+
+StepRecord StepProgram::step() {
+  if (stopped()) return collect();
+  reset();
+  for (std::size_t device = 0; device < machine_.num_devices(); ++device) {
+    machine_.device(device).post([this, device] { run_device(static_cast<DeviceId>(device)); });
+  }
+  for (std::size_t i = 0; i < machine_.num_devices(); ++i) machine_.device(i).wait();
+  // After a failure some are still on their way.
+  while (carrying_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+  ++num_steps_;
+  return collect();
+}
+
+StepRecord StepProgram::collect() {
+  StepRecord record;
+  record.failure = failure_;
+  if (failure_) return record;
+  const Nanoseconds start = started_;
+  record.step = *std::max_element(ended_.begin(), ended_.end()) - start;
+  record.ops = op_times_;
+  record.transfers = transfer_times_;
+  for (auto* times : {&record.ops, &record.transfers}) {
+    for (Interval& time : *times) {
+      if (time.end != 0) time = {time.start - start, time.end - start};
+    }
+  }
+  for (const CopyId copy : plan_.losses) {
+    if (values_[copy].numel() != 1) continue;
+    record.loss = record.loss.value_or(0) + values_[copy].to(torch::kDouble).item<double>();
+  }
+  return record;
+}
+
+// All devices begin together.
+void StepProgram::begin(DeviceId device) {
+  const auto all = static_cast<int>(machine_.num_devices());
+  if (at_start_.fetch_add(1) + 1 == all) {
+    started_ = now();
+    start_.notify();
+  } else {
+    start_.wait(machine_.patience(), [&] { return started_.load() != 0; });
+  }
+  for (const TransferId transfer : plan_.first_sends[device]) send(transfer);
+  for (const OpId op : plan_.first_ops[device]) make_ready(op);
+}
+
+void StepProgram::run_device(DeviceId device) {
+  begin(device);
+  const std::int32_t count = plan_.num_timed[device];
+  for (std::int32_t done = 0; done < count; ++done) {
+    const OpId op = next_op(device, done);
+    if (op == kNoOp) break;
+    guarded(op, [&] {
+      op_times_[op].start = now();
+      execute(op);
+      op_times_[op].end = now();
+      complete(op);
+    });
+    if (machine_.cancelled()) {
+      stop({Failure::Kind::kCancelled, "the step was cancelled"});
+    }
+  }
+  ended_[device] = now();
+}
+
+// Waits for one; kNoOp when the step is to end.
+OpId StepProgram::next_op(DeviceId device, std::int32_t done) {
+  ReadyQueue& queue = ready_[device];
+  Signal& signal = signals_[device];
+  if (options_.order.sequence.empty()) {
+    signal.wait(machine_.patience(), [&] { return stopped() || !queue.empty(); });
+    return stopped() ? kNoOp : queue.pop();
+  }
+  const OpId op = options_.order.sequence[device][static_cast<std::size_t>(done)];
+  signal.wait(machine_.patience(),
+              [&] { return stopped() || missing_[op].load(std::memory_order_acquire) == 0; });
+  return stopped() ? kNoOp : op;
+}
+
+void StepProgram::make_ready(OpId op) {
+  if (graph_->is_view(op)) {
+    guarded(op, [&] {
+      const MemoryAccounts::For account(plan_.ops[op].device);
+      execute(op);
+      complete(op);
+    });
+    return;
+  }
+  const DeviceId device = plan_.ops[op].device;
+  if (options_.order.sequence.empty()) {
+    const auto& rank = options_.order.rank;
+    ready_[device].push(rank.empty() ? next_place_.fetch_add(1) : rank[op], op);
+  }
+  signals_[device].notify();
+}
+
+void StepProgram::execute(OpId op) {
+  const PlannedOp& planned = plan_.ops[op];
+  Tensors inputs;
+  inputs.reserve(planned.inputs.size());
+  for (const CopyId copy : planned.inputs) inputs.push_back(values_[copy]);
+  Tensors outputs(planned.outputs.size());
+  OpStep call{.inputs = inputs, .outputs = outputs, .step = num_steps_};
+  if (planned.keeps_for > 0) call.keep = &kept_[op];
+  if (planned.keeper != kNoOp) call.kept = &kept_[planned.keeper];
+  compiled_[op].run(call);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const CopyId copy = planned.outputs[i];
+    if (watched_ != nullptr) (*watched_)[plan_.copies[copy].tensor] = outputs[i];
+    if (plan_.copies[copy].uses > 0) values_[copy] = std::move(outputs[i]);
+  }
+  if (planned.keeper != kNoOp && keeps_for_[planned.keeper].fetch_sub(1) == 1) {
+    kept_[planned.keeper].clear();
+  }
+  inputs.clear();
+  for (const CopyId copy : planned.releases) release(copy);
+}
+
+void StepProgram::complete(OpId op) {
+  const PlannedOp& planned = plan_.ops[op];
+  for (const CopyId copy : planned.outputs) {
+    for (const TransferId transfer : plan_.copies[copy].sends) send(transfer);
+  }
+  for (const CopyId copy : planned.outputs) arrived(copy);
+  for (const OpId follower : planned.followers) {
+    if (missing_[follower].fetch_sub(1, std::memory_order_acq_rel) == 1) make_ready(follower);
+  }
+}
+
+void StepProgram::arrived(CopyId copy) {
+  for (const OpId reader : plan_.copies[copy].readers) {
+    if (missing_[reader].fetch_sub(1, std::memory_order_acq_rel) == 1) make_ready(reader);
+  }
+}
+
+void StepProgram::release(CopyId copy) {
+  const bool last = uses_[copy].fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (last && !plan_.copies[copy].lasting) values_[copy] = Tensor();
+}
+
+void StepProgram::send(TransferId transfer) {
+  carrying_.fetch_add(1, std::memory_order_relaxed);
+  machine_.channel(plan_.transfers[transfer].channel).post([this, transfer] {
+    if (!stopped()) carry_over(transfer);
+    carrying_.fetch_sub(1, std::memory_order_release);
+  });
+}
+
+void StepProgram::carry_over(TransferId transfer) {
+  const PlannedTransfer& planned = plan_.transfers[transfer];
+  const Transfer& what = transfers_[transfer];
+  guarded(graph_->producer(what.tensor), [&] {
+    Interval& time = transfer_times_[transfer];
+    time.start = now();
+    const Link& link = *machine_.cluster().link(what.from, what.to);
+    values_[planned.to] = carry(values_[planned.from], what.to, link);
+    time.end = now();
+    release(planned.from);
+    arrived(planned.to);
+    if (link.throttled && link.hold > 0) wait_until(time.end + link.hold);
+  });
+}
+
+template <class Body>
+void StepProgram::guarded(OpId op, const Body& body) {
+  const auto failed = [&](Failure::Kind kind, const std::string& why) {
+    const Device& device = machine_.cluster().device(plan_.ops[op].device);
+    stop({kind, fmt::format("op '{}' ({}) on device '{}': {}", graph_->op_name(op),
+                            graph_->type(op), device.name, why)});
+  };
+  try {
+    body();
+  } catch (const OutOfMemory& memory) {
+    failed(Failure::Kind::kMemory,
+           fmt::format("memory runs out: {} more than the {} of {} that are held",
+                       format_bytes(memory.wanted), format_bytes(memory.held),
+                       format_bytes(memory.limit)));
+  } catch (const std::bad_alloc&) {
+    failed(Failure::Kind::kMemory, "the machine's memory runs out");
+  } catch (const c10::Error& error) {
+    failed(Failure::Kind::kOp, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    failed(Failure::Kind::kOp, error.what());
+  }
+}
+
+void StepProgram::stop(Failure failure) {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (!failure_) failure_ = std::move(failure);
+  }
+  stopped_ = true;
+  for (Signal& signal : signals_) signal.notify();
+}
+
+}  // namespace emplace::exec

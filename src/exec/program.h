@@ -1,0 +1,96 @@
+// One graph under one placement, executed step by step.
+//
+// Every op counts what it still waits for. Whoever brings the last of it, a device that finished an
+// op or a channel that carried a tensor, puts the op into its device's queue, where the device
+// takes the ops in the simulator's order; views take no time and are done at once. A tensor is
+// freed when the last op or transfer that reads it is through. A failure stops all threads between
+// two ops.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "exec/compiled_op.h"
+#include "exec/machine.h"
+#include "exec/ready_queue.h"
+#include "exec/runtime.h"
+#include "exec/sources.h"
+#include "exec/step_plan.h"
+
+namespace emplace::exec {
+
+// How an op becomes something to run; tests bring ops of known length.
+using OpCompiler = std::function<CompiledOp(const Graph&, OpId, const OpTarget&)>;
+
+class StepProgram final : public Program {
+ public:
+  StepProgram(Machine& machine, std::shared_ptr<const Graph> graph, const Placement& placement,
+              const ProgramOptions& options, const SourceValue& sources,
+              const OpCompiler& compiler = compile_op);
+  ~StepProgram() override;
+
+  StepRecord step() override;
+  const std::vector<Transfer>& transfers() const override { return transfers_; }
+  std::vector<MemoryRecord> memory() const override;
+  std::vector<std::string> slow_types() const override { return slow_types_; }
+
+  // Contents of a source where it is placed; an update changes them.
+  Tensor source(TensorId tensor) const;
+  // Every tensor that ops make is also kept here, by tensor, until the next step.
+  void watch(std::vector<Tensor>* results) { watched_ = results; }
+
+ private:
+  void compile_ops(const OpCompiler& compiler);
+  void load_sources(const SourceValue& sources);
+  void load_source(OpId op, const SourceValue& sources);
+  void reset();
+  void run_device(DeviceId device);
+  void begin(DeviceId device);
+  OpId next_op(DeviceId device, std::int32_t done);
+  void make_ready(OpId op);
+  void execute(OpId op);
+  void complete(OpId op);
+  void arrived(CopyId copy);
+  void release(CopyId copy);
+  void send(TransferId transfer);
+  void carry_over(TransferId transfer);
+  template <class Body>
+  void guarded(OpId op, const Body& body);
+  void stop(Failure failure);
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  StepRecord collect();
+
+  Machine& machine_;
+  std::shared_ptr<const Graph> graph_;
+  ProgramOptions options_;
+  OpTarget target_;
+  StepPlan plan_;
+  std::vector<Transfer> transfers_;
+  std::vector<CompiledOp> compiled_;  // by op
+  std::vector<std::string> slow_types_;
+
+  std::vector<Tensor> values_;  // by copy
+  std::vector<Tensors> kept_;   // by forward op
+  std::vector<std::atomic<std::int32_t>> missing_;
+  std::vector<std::atomic<std::int32_t>> uses_;
+  std::vector<std::atomic<std::int32_t>> keeps_for_;
+  std::vector<ReadyQueue> ready_;  // by device
+  std::vector<Signal> signals_;    // by device
+  std::atomic<std::int64_t> next_place_{0};
+  std::atomic<int> at_start_{0};
+  std::atomic<Nanoseconds> started_{0};
+  Signal start_;
+  std::atomic<int> carrying_{0};
+  std::atomic<bool> stopped_{false};
+  std::mutex failure_mutex_;
+  std::optional<Failure> failure_;
+  std::vector<Interval> op_times_;
+  std::vector<Interval> transfer_times_;
+  std::vector<Nanoseconds> ended_;  // by device
+  std::int64_t num_steps_ = 0;
+  std::vector<Tensor>* watched_ = nullptr;
+};
+
+}  // namespace emplace::exec

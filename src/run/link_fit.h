@@ -1,0 +1,25 @@
+// A link's latency and bandwidth from what transfers took.
+#pragma once
+
+#include <vector>
+
+#include "base/units.h"
+
+namespace emplace {
+
+struct LinkSample {
+  Bytes bytes = 0;
+  Nanoseconds time = 0;
+};
+
+struct LinkFit {
+  Nanoseconds latency = 0;
+  std::int64_t bandwidth = 1;  // bytes per second
+  double error = 0;            // root of the mean square of relative errors
+};
+
+// The least relative squares, of samples of more than one size. Latency is not negative, and the
+// bandwidth is positive.
+LinkFit fit_link(const std::vector<LinkSample>& samples);
+
+}  // namespace emplace

@@ -1,0 +1,123 @@
+#include "run/measured_choice.h"
+
+#include <algorithm>
+
+#include "sim/simulator.h"
+
+#include "run/contention.h"
+
+namespace emplace {
+namespace {
+
+// Less than this share of the time elsewhere is the same answer.
+constexpr double kSame = 0.005;
+
+double moved_share(const Problem& problem, const Placement& a, const Placement& b) {
+  double moved = 0;
+  double all = 0;
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    const auto time = static_cast<double>(problem.mean_duration(op));
+    all += time;
+    if (a[op] != b[op]) moved += time;
+  }
+  return all == 0 ? 0 : moved / all;
+}
+
+void add_single_devices(const Problem& problem, std::vector<Solution>& answers) {
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    const auto allowed = [&](GroupId group) { return problem.allowed(group, device); };
+    bool all = true;
+    for (GroupId group = 0; group < problem.num_groups() && all; ++group) all = allowed(group);
+    if (!all) continue;
+    answers.push_back({.placement = Placement(problem.num_ops(), device),
+                       .origin = fmt::format("all on {}", problem.cluster().device(device).name)});
+  }
+}
+
+}  // namespace
+
+std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& simulator,
+                                        const PortfolioResult& found, int count) {
+  const Problem& problem = simulator->problem();
+  std::vector<Solution> answers;
+  for (const RunResult& run : found.results) {
+    answers.push_back({.placement = run.result.placement,
+                       .schedule = run.result.schedule,
+                       .origin = run.run.placer.to_string()});
+  }
+  answers.insert(answers.end(), found.runners_up.begin(), found.runners_up.end());
+  add_single_devices(problem, answers);
+  for (const RunResult& run : quick_splits(simulator, {})) {
+    answers.push_back({.placement = run.result.placement,
+                       .schedule = run.result.schedule,
+                       .origin = run.run.placer.to_string()});
+  }
+  Evaluator evaluator(simulator);
+  for (Solution& answer : answers) {
+    answer.value = evaluator.evaluate(answer.placement, answer.schedule);
+  }
+  std::stable_sort(answers.begin(), answers.end(),
+                   [](const Solution& a, const Solution& b) { return a.value < b.value; });
+  std::vector<Solution> chosen;
+  for (Solution& answer : answers) {
+    if (static_cast<int>(chosen.size()) == count || !answer.value.fits()) break;
+    const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Solution& other) {
+      return moved_share(problem, answer.placement, other.placement) < kSame;
+    });
+    if (!known) chosen.push_back(std::move(answer));
+  }
+  return chosen;
+}
+
+std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
+                                               const std::shared_ptr<const Problem>& problem,
+                                               std::vector<Solution> answers,
+                                               const MeasureSettings& settings) {
+  constexpr int kRounds = 2;
+  const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
+  std::vector<MeasuredCandidate> candidates;
+  for (Solution& answer : answers) candidates.push_back({.solution = std::move(answer)});
+  std::vector<std::vector<Nanoseconds>> steps(candidates.size());
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      MeasuredCandidate& candidate = candidates[i];
+      if (candidate.failed()) continue;
+      const Solution& answer = candidate.solution;
+      const Measurement measured = laboratory.measure(
+          graph, answer.placement,
+          order_of(*problem, answer.placement, answer.schedule, settings.fixed_order), settings);
+      if (measured.failure) candidate.failure = measured.failure->text;
+      steps[i].insert(steps[i].end(), measured.steps.begin(), measured.steps.end());
+    }
+  }
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Solution& answer = candidates[i].solution;
+    candidates[i].predicted = predict(problem, answer.placement, answer.schedule).step;
+    if (!candidates[i].failed()) candidates[i].measured = spread_of(steps[i]);
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    if (a.failed() != b.failed()) return b.failed();
+    return a.measured.median < b.measured.median;
+  });
+  return candidates;
+}
+
+Evaluator::Measure measured_costs_of(Laboratory& laboratory,
+                                     const std::shared_ptr<const Problem>& problem,
+                                     MeasureSettings settings) {
+  const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
+  const auto simulator = std::make_shared<const Simulator>(problem);
+  return [&laboratory, graph, simulator, settings](const Placement& placement,
+                                                   const ReadyOrder& order) {
+    exec::ProgramOrder program_order;
+    program_order.rank.assign(order.rank_of_op().begin(), order.rank_of_op().end());
+    Measurement measured = laboratory.measure(graph, placement, program_order, settings);
+    if (!measured.failure) return Evaluation{.step = measured.step().median, .overflow = 0};
+    auto workspace = simulator->make_workspace();
+    Evaluation value = simulator->evaluate(placement, order, *workspace);
+    value.overflow = std::max<Bytes>(value.overflow, 1);
+    return value;
+  };
+}
+
+}  // namespace emplace

@@ -1,0 +1,181 @@
+#include "run/measurement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+#include "graph/graph_builder.h"
+
+#include "sim/simulator.h"
+
+namespace emplace {
+namespace {
+
+// Products that caches hold and sums that they do not, some milliseconds of each, on every device.
+std::shared_ptr<const Graph> reference_graph(DeviceId num_devices) {
+  constexpr std::int64_t kSide = 512;
+  constexpr std::int64_t kLong = std::int64_t{4} << 20;
+  constexpr int kRepeats = 4;
+  GraphBuilder builder("reference");
+  const auto add = [&](OpSpec spec, const std::vector<std::int64_t>& shape) {
+    return builder.add(std::move(spec), {{.shape = shape, .dtype = DType::kFloat32}})[0];
+  };
+  for (DeviceId device = 0; device < num_devices; ++device) {
+    const auto name = [&](const char* what, int i) {
+      return fmt::format("{}{}@{}", what, i, device);
+    };
+    TensorId product = add({.name = name("square", 0), .type = "input"}, {kSide, kSide});
+    TensorId sum = add({.name = name("long", 0), .type = "input"}, {kLong});
+    const TensorId square = product;
+    const TensorId line = sum;
+    for (int i = 0; i < kRepeats; ++i) {
+      product = add({.name = name("product", i), .type = "MatMul", .inputs = {square, product}},
+                    {kSide, kSide});
+      sum = add({.name = name("sum", i), .type = "Add", .inputs = {line, sum}}, {kLong});
+    }
+  }
+  return std::make_shared<const Graph>(std::move(builder).build());
+}
+
+// The ops of each device are together, in the order of devices.
+Placement reference_placement(const Graph& graph, DeviceId num_devices) {
+  Placement placement(graph.num_ops());
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    placement[op] = static_cast<DeviceId>(op / (graph.num_ops() / num_devices));
+  }
+  return placement;
+}
+
+std::vector<Nanoseconds> medians(const std::vector<exec::StepRecord>& records, std::size_t count,
+                                 std::vector<exec::Interval> exec::StepRecord::*times) {
+  std::vector<Nanoseconds> result(count);
+  std::vector<Nanoseconds> lengths(records.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < records.size(); ++k) lengths[k] = (records[k].*times)[i].length();
+    result[i] = spread_of(lengths).median;
+  }
+  return result;
+}
+
+}  // namespace
+
+double TimeSpread::relative() const {
+  return median == 0 ? 0 : static_cast<double>(high - low) / static_cast<double>(median);
+}
+
+TimeSpread spread_of(std::vector<Nanoseconds> times) {
+  if (times.empty()) return {};
+  std::sort(times.begin(), times.end());
+  const std::size_t last = times.size() - 1;
+  return {
+      .median = times[times.size() / 2], .low = times[last / 4], .high = times[last - last / 4]};
+}
+
+Laboratory::Laboratory(std::shared_ptr<const Cluster> cluster, const exec::RuntimeOptions& options,
+                       std::function<void()> done)
+    : cluster_(std::move(cluster)),
+      runtime_(exec::backend("executing a step").start(cluster_, options)),
+      done_(std::move(done)) {}
+
+Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
+                                const Placement& placement, const exec::ProgramOrder& order,
+                                const MeasureSettings& settings) {
+  reference_.reset();  // its memory is not the program's
+  const auto program = runtime_->load(
+      graph, placement, {.order = order, .seed = settings.seed, .wide = settings.wide});
+  Measurement result{.transfers = program->transfers(), .slow_types = program->slow_types()};
+  std::vector<exec::StepRecord> records;
+  for (int i = 0; i < settings.warm_up + settings.steps; ++i) {
+    exec::StepRecord record = program->step();
+    if (done_) done_();
+    if (record.failure) {
+      result.failure = record.failure;
+      return result;
+    }
+    if (record.loss) result.losses.push_back(*record.loss);
+    if (i < settings.warm_up) continue;
+    result.steps.push_back(record.step);
+    records.push_back(std::move(record));
+  }
+  result.memory = program->memory();
+  using Record = exec::StepRecord;
+  result.op_times = medians(records, graph->num_ops(), &Record::ops);
+  result.transfer_times = medians(records, result.transfers.size(), &Record::transfers);
+  const auto middle = records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2);
+  std::nth_element(records.begin(), middle, records.end(),
+                   [](const auto& a, const auto& b) { return a.step < b.step; });
+  result.typical = *middle;
+  return result;
+}
+
+Nanoseconds Laboratory::reference_step() {
+  constexpr int kSteps = 5;
+  if (!reference_) {
+    const auto graph = reference_graph(cluster_->num_devices());
+    reference_ = runtime_->load(graph, reference_placement(*graph, cluster_->num_devices()), {});
+    reference_->step();
+  }
+  std::vector<Nanoseconds> steps;
+  for (int i = 0; i < kSteps; ++i) steps.push_back(reference_->step().step);
+  return spread_of(steps).median;
+}
+
+exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,
+                            const Schedule& schedule, bool fixed) {
+  exec::ProgramOrder order;
+  const ReadyOrder ready(problem, schedule);
+  order.rank.assign(ready.rank_of_op().begin(), ready.rank_of_op().end());
+  if (!fixed) return order;
+  const Simulator simulator(std::shared_ptr<const Problem>(&problem, [](const Problem*) {}));
+  const Timeline timeline = simulator.run(placement, schedule);
+  order.sequence.resize(problem.num_devices());
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    if (problem.graph().is_source(op) || problem.graph().is_view(op)) continue;
+    order.sequence[placement[op]].push_back(op);
+  }
+  for (auto& ops : order.sequence) {
+    std::stable_sort(ops.begin(), ops.end(),
+                     [&](OpId a, OpId b) { return timeline.ops[a].start < timeline.ops[b].start; });
+  }
+  return order;
+}
+
+Timeline measured_timeline(const Problem& problem, const Placement& placement,
+                           const Measurement& measurement) {
+  const exec::StepRecord& step = measurement.typical;
+  Timeline timeline;
+  timeline.step = step.step;
+  timeline.devices.resize(problem.num_devices());
+  timeline.channels.resize(problem.cluster().num_channels());
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    timeline.ops.push_back({step.ops[op].start, step.ops[op].end});
+    timeline.devices[placement[op]].busy += step.ops[op].length();
+  }
+  for (DeviceId id = 0; id < problem.num_devices(); ++id) {
+    timeline.devices[id].peak = measurement.memory[id].peak;
+    timeline.devices[id].capacity = problem.cluster().device(id).memory;
+  }
+  for (std::size_t i = 0; i < measurement.transfers.size(); ++i) {
+    const exec::Transfer& sent = measurement.transfers[i];
+    const exec::Interval& time = step.transfers[i];
+    const ChannelId channel = problem.cluster().link(sent.from, sent.to)->channel;
+    const Bytes bytes = problem.graph().bytes(sent.tensor);
+    timeline.transfers.push_back({.tensor = sent.tensor,
+                                  .from = sent.from,
+                                  .to = sent.to,
+                                  .channel = channel,
+                                  .queued = time.start,
+                                  .start = time.start,
+                                  .finish = time.end});
+    ChannelUse& use = timeline.channels[channel];
+    use.busy += time.length();
+    use.bytes += bytes;
+    ++use.transfers;
+    timeline.transfer_bytes += bytes;
+  }
+  timeline.num_transfers = static_cast<std::int64_t>(timeline.transfers.size());
+  return timeline;
+}
+
+}  // namespace emplace

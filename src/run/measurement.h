@@ -1,0 +1,91 @@
+// Steps executed for real, and what was measured of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+#include "cost/problem.h"
+
+#include "sim/placement.h"
+
+#include "exec/runtime.h"
+
+namespace emplace {
+
+// Of several times: the one in the middle, and those between which half of them are.
+struct TimeSpread {
+  Nanoseconds median = 0;
+  Nanoseconds low = 0;
+  Nanoseconds high = 0;
+
+  // The half's width, in medians.
+  double relative() const;
+};
+TimeSpread spread_of(std::vector<Nanoseconds> times);
+
+struct MeasureSettings {
+  int steps = 50;
+  int warm_up = 10;  // steps before, which do not count
+  std::uint64_t seed = 0;
+  bool wide = false;         // float64
+  bool fixed_order = false;  // exactly the simulated order of ops, not just its priorities
+};
+
+// What steps of one placement showed. If one failed, nothing else counts.
+struct Measurement {
+  std::vector<Nanoseconds> steps = {};           // those that count
+  std::vector<double> losses = {};               // of all steps, warm-up included
+  std::vector<Nanoseconds> op_times = {};        // by op: medians
+  std::vector<exec::Transfer> transfers = {};    // what was sent
+  std::vector<Nanoseconds> transfer_times = {};  // medians
+  exec::StepRecord typical = {};                 // the step in the middle
+  std::vector<exec::MemoryRecord> memory = {};   // by device
+  std::vector<std::string> slow_types = {};  // ops that were not executed by a kernel of their own
+  std::optional<exec::Failure> failure = std::nullopt;
+
+  TimeSpread step() const { return spread_of(steps); }
+};
+
+// The devices of a cluster, ready to execute; one at a time in a process.
+class Laboratory {
+ public:
+  // `done` is told after each step of whatever is measured, from this thread. Throws an Error that
+  // names the device on which nothing can be executed.
+  explicit Laboratory(std::shared_ptr<const Cluster> cluster,
+                      const exec::RuntimeOptions& options = {}, std::function<void()> done = {});
+
+  const Cluster& cluster() const { return *cluster_; }
+  std::vector<std::string> warnings() const { return runtime_->warnings(); }
+
+  Measurement measure(const std::shared_ptr<const Graph>& graph, const Placement& placement,
+                      const exec::ProgramOrder& order, const MeasureSettings& settings);
+  // How long work that is always the same takes now, on all devices at once: what is measured
+  // minutes apart may differ because the machine does.
+  Nanoseconds reference_step();
+  Nanoseconds send(DeviceId from, DeviceId to, Bytes bytes) {
+    return runtime_->send(from, to, bytes);
+  }
+
+ private:
+  std::shared_ptr<const Cluster> cluster_;
+  std::unique_ptr<exec::Runtime> runtime_;
+  std::function<void()> done_;
+  std::unique_ptr<exec::Program> reference_;
+};
+
+// The order in which the simulator takes ready ops, or exactly its sequence.
+exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,
+                            const Schedule& schedule, bool fixed);
+
+// A measured step as a timeline, to look at beside the simulated one.
+Timeline measured_timeline(const Problem& problem, const Placement& placement,
+                           const Measurement& measurement);
+
+}  // namespace emplace

@@ -1,0 +1,288 @@
+#include "run/profile.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+#include "cluster/device_pattern.h"
+#include "graph/copy.h"
+#include "graph/graph_builder.h"
+
+#include "run/contention.h"
+
+namespace emplace {
+namespace {
+
+void copy_op(const Graph& graph, OpId op, TensorId first_tensor, const std::string& suffix,
+             GraphBuilder& builder) {
+  OpSpec spec = spec_of_op(graph, op);
+  spec.name += suffix;
+  if (!spec.colocate.empty()) spec.colocate += suffix;
+  for (const TensorId tensor : graph.inputs(op)) spec.inputs.push_back(first_tensor + tensor);
+  for (const TensorId tensor : graph.outputs(op)) spec.outputs.push_back(first_tensor + tensor);
+  for (const OpId before : graph.after(op)) {
+    spec.after.push_back(std::string(graph.op_name(before)) + suffix);
+  }
+  builder.add_op(spec);
+}
+
+// The graph several times over, without anything between the copies.
+std::shared_ptr<const Graph> copies_of(const Graph& graph, DeviceId count) {
+  GraphBuilder builder(graph.name());
+  for (DeviceId copy = 0; copy < count; ++copy) {
+    const TensorId first = builder.num_tensors();
+    for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+      builder.add_tensor(spec_of_tensor(graph, tensor));
+    }
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      copy_op(graph, op, first, fmt::format("@{}", copy), builder);
+    }
+  }
+  return std::make_shared<const Graph>(std::move(builder).build());
+}
+
+using NamedTimes = std::pair<std::string, const std::vector<Nanoseconds>*>;
+
+// In place of whatever times the graph had of those names.
+std::shared_ptr<const Graph> with_times(const Graph& graph, const std::vector<NamedTimes>& times) {
+  GraphBuilder builder(graph.name(), graph.source());
+  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+    builder.add_tensor(spec_of_tensor(graph, tensor));
+  }
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    OpSpec spec = spec_of_op(graph, op);
+    spec.inputs.assign(graph.inputs(op).begin(), graph.inputs(op).end());
+    spec.outputs.assign(graph.outputs(op).begin(), graph.outputs(op).end());
+    for (const OpId before : graph.after(op)) spec.after.emplace_back(graph.op_name(before));
+    if (!graph.is_source(op) && !graph.is_view(op)) {
+      for (const auto& [name, values] : times) {
+        std::erase_if(spec.time_us, [&](const auto& time) { return time.first == name; });
+        spec.time_us.emplace_back(name, Decimal{(*values)[op], -3});
+      }
+    }
+    builder.add_op(spec);
+  }
+  return std::make_shared<const Graph>(std::move(builder).build());
+}
+
+Nanoseconds sum_of(const std::vector<Nanoseconds>& times) {
+  Nanoseconds sum = 0;
+  for (const Nanoseconds time : times) sum += time;
+  return sum;
+}
+
+// By op, over phases.
+template <class Pick>
+std::vector<Nanoseconds> medians_over(const std::vector<ProfilePhase>& phases, std::size_t count,
+                                      const Pick& pick) {
+  std::vector<Nanoseconds> result(count);
+  std::vector<Nanoseconds> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    values.clear();
+    for (const ProfilePhase& phase : phases) values.push_back(pick(phase)[i]);
+    result[i] = spread_of(values).median;
+  }
+  return result;
+}
+
+// Groups of ops that must be together go to any device: what is sent, is sent as in a real step.
+Placement scattered(const Graph& graph, const Cluster& cluster, int seed) {
+  Rng rng(static_cast<std::uint64_t>(seed));
+  const Colocation colocation = find_colocation(graph);
+  Placement placement(graph.num_ops(), 0);
+  for (GroupId group = 0; group < colocation.num_groups(); ++group) {
+    const auto device = static_cast<DeviceId>(rng.below(cluster.num_devices()));
+    for (const OpId op : colocation.ops[group]) placement[op] = device;
+  }
+  return placement;
+}
+
+}  // namespace
+
+Profiler::Profiler(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster,
+                   ProfileSettings settings)
+    : graph_(std::move(graph)), cluster_(std::move(cluster)), settings_(settings) {
+  std::set<std::string> seen;
+  for (DeviceId id = 0; id < cluster_->num_devices(); ++id) {
+    const std::string& kind = cluster_->device(id).kind;
+    if (seen.insert(kind).second) kinds_.emplace_back(kind, id);
+  }
+  for (OpId op = 0; op < graph_->num_ops(); ++op) {
+    num_timed_ += graph_->is_source(op) || graph_->is_view(op) ? 0 : 1;
+  }
+}
+
+int Profiler::steps_of_phase() const {
+  const bool several = cluster_->num_devices() > 1;
+  const auto runs =
+      static_cast<int>(kinds_.size()) + (several ? 1 : 0) + (several && settings_.busy ? 1 : 0);
+  return runs * (settings_.measure.warm_up + settings_.measure.steps);
+}
+
+Measurement Profiler::measure_or_throw(Laboratory& laboratory,
+                                       const std::shared_ptr<const Graph>& graph,
+                                       const Placement& placement, const std::string& what) const {
+  Measurement measured = laboratory.measure(graph, placement, {}, settings_.measure);
+  if (measured.failure) fail(ErrorKind::kSystem, "{}: {}", what, measured.failure->text);
+  return measured;
+}
+
+ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
+  ProfilePhase found;
+  for (const auto& [kind, device] : kinds_) {
+    Measurement alone =
+        measure_or_throw(laboratory, graph_, Placement(graph_->num_ops(), device),
+                         fmt::format("the step on '{}'", cluster_->device(device).name));
+    found.kinds.push_back({.step = alone.step().median, .ops = std::move(alone.op_times)});
+  }
+  if (cluster_->num_devices() > 1) {
+    if (settings_.busy) measure_busy(laboratory, found);
+    found.links = measure_links(laboratory, phase);
+  }
+  found.links.resize(cluster_->spec().links.size());
+  found.reference = laboratory.reference_step();
+  return found;
+}
+
+void Profiler::measure_busy(Laboratory& laboratory, ProfilePhase& phase) const {
+  const auto all = copies_of(*graph_, cluster_->num_devices());
+  Placement placement(all->num_ops());
+  for (OpId op = 0; op < all->num_ops(); ++op) {
+    placement[op] = static_cast<DeviceId>(op / graph_->num_ops());
+  }
+  const Measurement busy =
+      measure_or_throw(laboratory, all, placement, "a step on every device at once");
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    const auto begin =
+        busy.op_times.begin() + static_cast<std::ptrdiff_t>(kinds_[i].second) * graph_->num_ops();
+    phase.kinds[i].busy_ops.assign(begin, begin + graph_->num_ops());
+    phase.kinds[i].busy_step = busy.step().median;
+  }
+}
+
+std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laboratory,
+                                                             int phase) const {
+  std::vector<std::vector<LinkSample>> samples(cluster_->spec().links.size());
+  constexpr Bytes kSmallest = 4096;
+  constexpr Bytes kLargest = Bytes{16} << 20;
+  constexpr int kRepeats = 3;
+  for (std::size_t rule = 0; rule < samples.size(); ++rule) {
+    if (cluster_->spec().links[rule].throttled) continue;
+    for (DeviceId from = 0; from < cluster_->num_devices() && samples[rule].empty(); ++from) {
+      for (DeviceId to = 0; to < cluster_->num_devices() && samples[rule].empty(); ++to) {
+        if (from == to || cluster_->link(from, to) == nullptr || rule_of(from, to) != rule)
+          continue;
+        for (Bytes bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
+          for (int i = 0; i < kRepeats; ++i) {
+            samples[rule].push_back({bytes, laboratory.send(from, to, bytes)});
+          }
+        }
+      }
+    }
+  }
+  if (!cluster_->fully_linked()) return samples;
+  const Placement placement = scattered(*graph_, *cluster_, phase);
+  add_sent(measure_or_throw(laboratory, graph_, placement, "a step on all devices"), samples);
+  return samples;
+}
+
+// What was sent within steps weighs as much as what was sent for its own sake.
+void Profiler::add_sent(const Measurement& measurement,
+                        std::vector<std::vector<LinkSample>>& links) const {
+  for (std::size_t i = 0; i < measurement.transfers.size(); ++i) {
+    const exec::Transfer& sent = measurement.transfers[i];
+    const std::size_t rule = rule_of(sent.from, sent.to);
+    if (cluster_->spec().links[rule].throttled) continue;
+    links[rule].push_back({graph_->bytes(sent.tensor), measurement.transfer_times[i]});
+  }
+}
+
+std::size_t Profiler::rule_of(DeviceId from, DeviceId to) const {
+  const auto& rules = cluster_->spec().links;
+  for (std::size_t i = rules.size(); i-- > 0;) {
+    if (names_device(rules[i].from, cluster_->device(from)) &&
+        names_device(rules[i].to, cluster_->device(to))) {
+      return i;
+    }
+  }
+  return rules.size();
+}
+
+KindProfile Profiler::combine_kind(std::size_t kind, const std::vector<ProfilePhase>& phases,
+                                   std::vector<Nanoseconds>& alone,
+                                   std::vector<Nanoseconds>& busy) const {
+  KindProfile profile{.kind = kinds_[kind].first,
+                      .device = cluster_->device(kinds_[kind].second).name};
+  alone = medians_over(
+      phases, graph_->num_ops(), [&](const ProfilePhase& phase) -> const auto& {
+        return phase.kinds[kind].ops;
+      });
+  std::vector<Nanoseconds> steps;
+  std::vector<Nanoseconds> gaps;
+  for (const ProfilePhase& phase : phases) {
+    const ProfilePhase::Kind& found = phase.kinds[kind];
+    steps.push_back(found.step);
+    gaps.push_back(std::max<Nanoseconds>(0, found.step - sum_of(found.ops)) /
+                   std::max<std::int64_t>(1, num_timed_));
+  }
+  profile.step = spread_of(steps);
+  profile.gap = spread_of(gaps).median;
+  profile.ops = sum_of(alone);
+  const bool has_busy = std::all_of(phases.begin(), phases.end(), [&](const ProfilePhase& phase) {
+    return !phase.kinds[kind].busy_ops.empty();
+  });
+  if (!has_busy) return profile;
+  busy = medians_over(
+      phases, graph_->num_ops(), [&](const ProfilePhase& phase) -> const auto& {
+        return phase.kinds[kind].busy_ops;
+      });
+  profile.busy_ratio = static_cast<double>(sum_of(busy)) /
+                       static_cast<double>(std::max<Nanoseconds>(1, profile.ops));
+  return profile;
+}
+
+LinkProfile Profiler::combine_link(std::size_t rule,
+                                   const std::vector<ProfilePhase>& phases) const {
+  const LinkRule& link = cluster_->spec().links[rule];
+  LinkProfile profile{.from = link.from, .to = link.to};
+  profile.fit = {.latency = link.latency, .bandwidth = link.bandwidth};
+  std::vector<LinkSample> samples;
+  for (const ProfilePhase& phase : phases) {
+    samples.insert(samples.end(), phase.links[rule].begin(), phase.links[rule].end());
+  }
+  if (samples.empty()) return profile;
+  profile.fit = fit_link(samples);
+  profile.measured = true;
+  return profile;
+}
+
+Profile Profiler::combine(const std::vector<ProfilePhase>& phases) const {
+  Profile profile{.cluster = cluster_->spec()};
+  std::vector<std::vector<Nanoseconds>> times(2 * kinds_.size());
+  std::vector<NamedTimes> named;
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    profile.kinds.push_back(combine_kind(i, phases, times[2 * i], times[2 * i + 1]));
+    const KindProfile& found = profile.kinds.back();
+    named.emplace_back(found.kind, &times[2 * i]);
+    if (found.busy_ratio > 0) named.emplace_back(busy_name(found.kind), &times[2 * i + 1]);
+    for (Device& device : profile.cluster.devices) {
+      if (device.kind == found.kind) device.gap = found.gap;
+    }
+  }
+  profile.graph = with_times(*graph_, named);
+  for (std::size_t rule = 0; rule < profile.cluster.links.size(); ++rule) {
+    profile.links.push_back(combine_link(rule, phases));
+    profile.cluster.links[rule].latency = profile.links[rule].fit.latency;
+    profile.cluster.links[rule].bandwidth = profile.links[rule].fit.bandwidth;
+  }
+  const auto [fastest, slowest] =
+      std::minmax_element(phases.begin(), phases.end(),
+                          [](const auto& a, const auto& b) { return a.reference < b.reference; });
+  profile.drift = static_cast<double>(slowest->reference) /
+                  static_cast<double>(std::max<Nanoseconds>(1, fastest->reference));
+  return profile;
+}
+
+}  // namespace emplace

@@ -1,0 +1,100 @@
+// Measuring a model on this machine: how long its ops take inside whole steps, alone and while all
+// devices are busy, what lies between ops, and what links carry. The result is the same graph with
+// measured times and the same cluster with measured links and gaps.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+
+#include "run/link_fit.h"
+#include "run/measurement.h"
+
+namespace emplace {
+
+struct ProfileSettings {
+  int phases = 3;  // each measures everything once: a machine's speed changes over time
+  MeasureSettings measure = {.steps = 7};
+  bool busy = true;  // also with all devices busy
+};
+
+// What one phase found. By kind of device, in the order of Profiler::kinds().
+struct ProfilePhase {
+  struct Kind {
+    Nanoseconds step = 0;
+    std::vector<Nanoseconds> ops = {};  // by op, within a step of one device
+    std::vector<Nanoseconds> busy_ops =
+        {};  // the same while every device has such a step; or empty
+    Nanoseconds busy_step = 0;
+  };
+  std::vector<Kind> kinds = {};
+  std::vector<std::vector<LinkSample>> links =
+      {};                     // by rule of the cluster; of throttled ones, none
+  Nanoseconds reference = 0;  // work that is always the same
+};
+
+// What all phases say together.
+struct KindProfile {
+  std::string kind;
+  std::string device;     // on which it was measured
+  TimeSpread step = {};   // over phases
+  Nanoseconds ops = 0;    // sum of the ops' medians
+  Nanoseconds gap = 0;    // between two ops
+  double busy_ratio = 0;  // how much longer ops take when all devices are busy; 0: not measured
+};
+
+struct LinkProfile {
+  std::string from;
+  std::string to;
+  LinkFit fit = {};
+  bool measured = false;  // no: throttled, so it is what the cluster says
+};
+
+struct Profile {
+  std::shared_ptr<const Graph> graph = nullptr;
+  ClusterSpec cluster = {};
+  std::vector<KindProfile> kinds = {};
+  std::vector<LinkProfile> links = {};
+  double drift = 1;  // the slowest phase by the fastest, of work that is always the same
+};
+
+class Profiler {
+ public:
+  Profiler(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster,
+           ProfileSettings settings);
+
+  // Names of kinds, each with the device that stands for it.
+  const std::vector<std::pair<std::string, DeviceId>>& kinds() const { return kinds_; }
+  // How many steps a phase has, for progress.
+  int steps_of_phase() const;
+
+  // Throws an Error that says which step failed, and why.
+  ProfilePhase measure(Laboratory& laboratory, int phase) const;
+  // Of one phase or more.
+  Profile combine(const std::vector<ProfilePhase>& phases) const;
+
+ private:
+  Measurement measure_or_throw(Laboratory& laboratory, const std::shared_ptr<const Graph>& graph,
+                               const Placement& placement, const std::string& what) const;
+  void measure_busy(Laboratory& laboratory, ProfilePhase& phase) const;
+  std::vector<std::vector<LinkSample>> measure_links(Laboratory& laboratory, int phase) const;
+  void add_sent(const Measurement& measurement, std::vector<std::vector<LinkSample>>& links) const;
+  std::size_t rule_of(DeviceId from, DeviceId to) const;
+  KindProfile combine_kind(std::size_t kind, const std::vector<ProfilePhase>& phases,
+                           std::vector<Nanoseconds>& alone, std::vector<Nanoseconds>& busy) const;
+  LinkProfile combine_link(std::size_t rule, const std::vector<ProfilePhase>& phases) const;
+
+  std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const Cluster> cluster_;
+  ProfileSettings settings_;
+  std::vector<std::pair<std::string, DeviceId>> kinds_;
+  std::int64_t num_timed_ = 0;
+};
+
+}  // namespace emplace

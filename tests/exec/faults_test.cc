@@ -1,0 +1,130 @@
+// Whatever goes wrong in a step, it ends: the op and the device are named, all threads are there
+// for the next program, and nothing hangs.
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+#include "exec/test_machine.h"
+
+namespace emplace::exec {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TensorSpec some_floats(std::int64_t count) {
+  TensorSpec spec;
+  spec.shape = {count};
+  spec.dtype = DType::kFloat32;
+  return spec;
+}
+
+std::shared_ptr<const Graph> fault_graph(Rng& rng, int ops, Placement& placement, int devices) {
+  GraphBuilder builder("faults");
+  std::vector<TensorId> made = {builder.add({.name = "x", .type = "input"}, {some_floats(64)})[0]};
+  for (int i = 0; i < ops; ++i) {
+    OpSpec spec;
+    spec.name = fmt::format("op{}", i);
+    spec.type = "Timed";
+    spec.inputs = {made[rng.below(made.size())], made.back()};
+    spec.attributes.set("length", static_cast<std::int64_t>(rng.below(30'000)));
+    made.push_back(builder.add(spec, {some_floats(256)})[0]);
+  }
+  for (OpId op = 0; op < builder.num_ops(); ++op) {
+    placement.push_back(static_cast<DeviceId>(rng.below(static_cast<std::uint64_t>(devices))));
+  }
+  return std::make_shared<const Graph>(std::move(builder).build());
+}
+
+enum class Fault { kThrows, kRunsOut, kIsCancelled, kNone };
+
+// What the op that fails does.
+CompiledOp compile_fault(const CompiledOp& plain, Fault fault, std::atomic<bool>& cancelled) {
+  CompiledOp failing = plain;
+  failing.run = [plain, fault, &cancelled](OpStep& step) {
+    if (fault == Fault::kThrows) throw std::runtime_error("it broke");
+    if (fault == Fault::kRunsOut) torch::empty({1 << 22});
+    if (fault == Fault::kIsCancelled) cancelled = true;
+    plain.run(step);
+  };
+  return failing;
+}
+
+TEST(Faults, a_thousand_steps_that_fail_all_end_and_say_why) {
+  Rng rng(3);
+  std::atomic<bool> cancelled{false};
+  constexpr int kFaults = 1000;
+  constexpr int kPerMachine = 50;
+  std::unique_ptr<Machine> machine;
+  for (int i = 0; i < kFaults; ++i) {
+    const int devices = 1 + i / kPerMachine % 4;
+    if (i % kPerMachine == 0) {
+      machine.reset();  // before the next one counts memory
+      machine =
+          std::make_unique<Machine>(shared_core_cluster(devices, {}, /*memory=*/1 << 20),
+                                    RuntimeOptions{.cancelled = &cancelled, .limit_memory = true});
+    }
+    Placement placement;
+    const auto graph = fault_graph(rng, 8, placement, devices);
+    const auto fault = static_cast<Fault>(rng.below(4));
+    const auto bad = static_cast<OpId>(1 + rng.below(8));
+    cancelled = false;
+    StepProgram program(*machine, graph, placement, {}, sources_of_ones(),
+                        [&](const Graph& of, OpId op, const OpTarget& target) {
+                          const CompiledOp plain = compile_waiting_op(of, op, target);
+                          return op == bad ? compile_fault(plain, fault, cancelled) : plain;
+                        });
+    const StepRecord record = program.step();
+    if (fault == Fault::kNone) {
+      EXPECT_FALSE(record.failure) << record.failure->text;
+      continue;
+    }
+    ASSERT_TRUE(record.failure) << i;
+    if (fault == Fault::kIsCancelled) {
+      EXPECT_EQ(record.failure->kind, Failure::Kind::kCancelled);
+      continue;
+    }
+    EXPECT_EQ(record.failure->kind,
+              fault == Fault::kThrows ? Failure::Kind::kOp : Failure::Kind::kMemory);
+    EXPECT_THAT(record.failure->text,
+                AllOf(HasSubstr(fmt::format("op '{}' (Timed)", graph->op_name(bad))),
+                      HasSubstr(fmt::format("device 'cpu{}'", placement[bad])),
+                      HasSubstr(fault == Fault::kThrows ? "it broke" : "memory runs out")));
+  }
+}
+
+TEST(Faults, parameters_that_do_not_fit_are_said) {
+  GraphBuilder builder("large");
+  builder.add({.name = "w", .type = "parameter"}, {some_floats(1 << 20)});
+  const auto graph = std::make_shared<const Graph>(std::move(builder).build());
+  Machine machine(shared_core_cluster(1, {}, /*memory=*/1 << 20), {.limit_memory = true});
+  StepProgram program(machine, graph, {0}, {}, sources_of_ones(), compile_waiting_op);
+  const StepRecord record = program.step();
+  ASSERT_TRUE(record.failure);
+  EXPECT_EQ(record.failure->kind, Failure::Kind::kMemory);
+  EXPECT_THAT(record.failure->text, AllOf(HasSubstr("op 'w'"), HasSubstr("device 'cpu0'")));
+}
+
+TEST(Faults, a_device_that_is_nowhere_is_named) {
+  ClusterSpec spec;
+  spec.name = "only simulated";
+  Device device;
+  device.name = "gpu7";
+  device.kind = "p100";
+  device.memory = kUnlimited;
+  spec.devices = {device};
+  try {
+    Machine machine(std::make_shared<const Cluster>(spec), {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("device 'gpu7'"), HasSubstr("runs_on")));
+  }
+}
+
+}  // namespace
+}  // namespace emplace::exec

@@ -1,0 +1,111 @@
+// A placed step computes what the step on one device does: the loss, every tensor, every updated
+// parameter, bit for bit, for every family of the zoo.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+#include "cost/problem.h"
+
+#include "exec/small_models.h"
+#include "exec/test_machine.h"
+#include "zoo/registry.h"
+
+namespace emplace::exec {
+namespace {
+
+struct Computed {
+  std::vector<double> losses;
+  std::vector<torch::Tensor> results;  // of the last step, by tensor
+  std::vector<torch::Tensor> sources;  // after it, by tensor
+};
+
+Computed compute(const std::shared_ptr<const Graph>& graph,
+                 const std::shared_ptr<const Cluster>& cluster, const Placement& placement,
+                 bool wide) {
+  constexpr int kSteps = 2;
+  Machine machine(cluster, {});
+  StepProgram program(machine, graph, placement, {.seed = 5, .wide = wide}, training_sources(5));
+  Computed computed;
+  std::vector<torch::Tensor> results;
+  program.watch(&results);
+  for (int i = 0; i < kSteps; ++i) {
+    const StepRecord record = program.step();
+    if (record.failure) throw Error(ErrorKind::kInput, record.failure->text);
+    computed.losses.push_back(record.loss.value_or(0));
+  }
+  computed.sources.resize(graph->num_tensors());
+  for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
+    const bool source = graph->is_source(graph->producer(tensor));
+    if (source) computed.sources[tensor] = program.source(tensor).clone();
+    if (!source && results[tensor].defined()) results[tensor] = results[tensor].clone();
+  }
+  computed.results = results;
+  return computed;
+}
+
+bool same_bits(const torch::Tensor& a, const torch::Tensor& b) {
+  if (a.defined() != b.defined()) return false;
+  return !a.defined() || torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
+}
+
+Placement random_placement(const Problem& problem, Rng& rng) {
+  std::vector<DeviceId> devices;
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    devices.push_back(static_cast<DeviceId>(rng.below(problem.num_devices())));
+  }
+  return expand_groups(problem, devices);
+}
+
+class PlacedStep : public testing::TestWithParam<const char*> {};
+
+TEST_P(PlacedStep, computes_what_one_device_computes) {
+  const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
+  const Computed alone =
+      compute(graph, shared_core_cluster(1), Placement(graph->num_ops(), 0), false);
+  ASSERT_FALSE(alone.losses.empty());
+  EXPECT_TRUE(std::isfinite(alone.losses.back())) << alone.losses.back();
+  Rng rng(17);
+  for (const int devices : {2, 4}) {
+    const auto cluster = shared_core_cluster(devices);
+    const auto problem = compile(graph, cluster, CostMode::kAnalytic);
+    const Computed placed = compute(graph, cluster, random_placement(*problem, rng), false);
+    EXPECT_EQ(placed.losses, alone.losses);
+    for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
+      const OpId op = graph->producer(tensor);
+      EXPECT_TRUE(same_bits(placed.results[tensor], alone.results[tensor]))
+          << "op " << graph->op_name(op) << " (" << graph->type(op) << ")";
+      EXPECT_TRUE(same_bits(placed.sources[tensor], alone.sources[tensor]))
+          << "source " << graph->op_name(op);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlacedStep, testing::ValuesIn(kSmallModels),
+                         [](const auto& test) { return name_of_model(test.param); });
+
+TEST(PlacedStepLoss, falls_when_steps_are_repeated) {
+  for (const char* name : {"resnet-50:batch=2,image=32",
+                           "bert-base:batch=2,sequence=4,layers=2,"
+                           "hidden=8,heads=2,vocabulary=17,positions=8",
+                           "gnmt-2:batch=2,hidden=8,sequence=3,vocabulary=11"}) {
+    const auto graph = std::make_shared<const Graph>(zoo::build_model(name));
+    Machine machine(shared_core_cluster(1), {});
+    StepProgram program(machine, graph, Placement(graph->num_ops(), 0), {.seed = 1},
+                        training_sources(1));
+    double first = 0;
+    double last = 0;
+    for (int i = 0; i < 30; ++i) {
+      const StepRecord record = program.step();
+      ASSERT_FALSE(record.failure) << record.failure->text;
+      last = record.loss.value();
+      if (i == 0) first = last;
+    }
+    EXPECT_LT(last, first) << name;
+  }
+}
+
+}  // namespace
+}  // namespace emplace::exec
