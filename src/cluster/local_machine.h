@@ -43,7 +43,7 @@ LocalMachine this_machine();
 // A made-up one, in hwloc's notation: "package:2 l3:1 core:4 pu:2". It has the speed of none.
 LocalMachine synthetic_machine(const std::string& topology);
 
-// "16 cores with 2 hardware threads each, 2 NUMA nodes, 125.6 GiB; L1 48.0 KiB ...".
+// "16 cores with 32 hardware threads, 2 nodes of memory, 119 GiB of memory, 2 x 32.0 MiB of L3".
 std::string machine_text(const LocalMachine& machine);
 
 }  // namespace emplace
