@@ -56,7 +56,7 @@ class ExportReader {
       for (const TensorId tensor : graph_.outputs(op)) {
         const auto modules = static_cast<std::int64_t>(most_modules(tensor));
         if (modules < kShared) continue;
-        if (graph_.shape(tensor).size() > 1) return {};
+        if (is_matrix(tensor)) return {};
         ++result.initializers;
         result.layers += modules;
         result.missing += (modules - 1) * graph_.bytes(tensor);
@@ -100,7 +100,7 @@ class ExportReader {
     std::size_t branches = 0;
     bool pooled = false;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      if (is_normalisation(graph_.type(op))) return false;
+      if (is_normalisation(graph_.type(op)) || results_in_images(op)) return false;
       branches += adds_a_convolution(op) ? 1 : 0;
       pooled = pooled || pools_images(op);
     }
@@ -130,7 +130,32 @@ class ExportReader {
     return from.size() == 4 && from[2] * from[3] > 1 && count_elements(to) == from[0] * from[1];
   }
 
-  // Of all places that the tensor is read in, directly or as it is: modules with such a reader.
+  // As networks for super-resolution do, which have no norms, and may pool to weigh channels.
+  bool results_in_images(OpId op) const {
+    if (graph_.is_source(op)) return false;
+    const auto outputs = graph_.outputs(op);
+    return std::any_of(outputs.begin(), outputs.end(), [&](TensorId tensor) {
+      const auto shape = graph_.shape(tensor);
+      return graph_.consumers(tensor).empty() && shape.size() == 4 && shape[2] * shape[3] > 1;
+    });
+  }
+
+  bool is_matrix(TensorId tensor) const { return graph_.shape(tensor).size() > 1; }
+
+  // The rows of a matrix, or the scale or bias of a layer; not what positions are made of, say.
+  bool is_weight(OpId reader, std::size_t at, TensorId tensor) const {
+    const std::string_view type = graph_.type(reader);
+    if (is_matrix(tensor)) {
+      return type == "MatMul" || type == "Gemm" || type == "Conv" || type == "Gather";
+    }
+    if (graph_.shape(tensor).size() != 1) return false;
+    if (is_normalisation(type) || type == "Conv" || type == "Gemm") return at >= 1;
+    if (type != "Add" && type != "Mul") return false;
+    const auto other = graph_.shape(graph_.inputs(reader)[1 - at]);
+    return other.size() > 1 && other.back() == graph_.shape(tensor)[0];
+  }
+
+  // Of all places that the tensor is a weight in, directly or as it is: modules with such a reader.
   std::size_t most_modules(TensorId tensor) const {
     std::map<std::pair<std::string_view, std::size_t>, std::set<std::string_view>> modules;
     std::vector<TensorId> names{tensor};
@@ -142,8 +167,10 @@ class ExportReader {
         }
         if (graph_.module(reader).empty()) continue;
         const auto inputs = graph_.inputs(reader);
-        const auto at = std::find(inputs.begin(), inputs.end(), names[n]) - inputs.begin();
-        modules[{graph_.type(reader), static_cast<std::size_t>(at)}].insert(graph_.module(reader));
+        const auto at = static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), names[n]) -
+                                                 inputs.begin());
+        if (!is_weight(reader, at, tensor)) continue;
+        modules[{graph_.type(reader), at}].insert(graph_.module(reader));
       }
     }
     std::size_t most = 0;

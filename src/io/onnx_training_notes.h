@@ -13,12 +13,12 @@ namespace emplace {
 //
 // - Batch norms folded into convolutions. Certain where both weights and biases of convolutions
 //   have names that PyTorch makes up for what it computes while it exports. Concluded where a
-//   classifier of images has no normalisation at all, biases in its convolutions, and residual
-//   branches that end in one: without a norm such a branch is scaled before it is added (Fixup,
-//   NFNet), or the network does not train.
+//   classifier of images, which returns none, has no normalisation at all, biases in its
+//   convolutions, and residual branches that end in one: without a norm such a branch is scaled
+//   before it is added (Fixup, NFNet), or the network does not train.
 // - Equal initializers made one: a scale or a bias that layers of three or more modules read in the
-//   same place, while no matrix is shared like that. Where whole layers are shared, or one layer is
-//   used several times, matrices are, too, or it is one module.
+//   same place, while no matrix of products or rows is shared like that. Where whole layers are
+//   shared, or one layer is used several times, matrices are, too, or it is one module.
 std::vector<std::string> training_notes(const Graph& forward);
 
 }  // namespace emplace

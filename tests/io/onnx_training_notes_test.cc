@@ -54,6 +54,26 @@ TEST(TrainingNotes, networks_that_have_norms_or_need_none_are_left_alone) {
   EXPECT_THAT(training_notes(images({.pooled = false})), IsEmpty()) << "super-resolution";
 }
 
+// Blocks that weigh their channels by what a pool sees of them, and images as the result.
+Graph channel_attention() {
+  zoo::Net net("rcan");
+  zoo::Value x =
+      zoo::conv_layer(net, "head", net.input("x", {2, 3, 16, 16}), 8, zoo::same(3), true);
+  for (int i = 0; i < 4; ++i) {
+    const auto scope = net.scope("blocks", i);
+    zoo::Value y = zoo::relu(net, zoo::conv_layer(net, "a", x, 8, zoo::same(3), true));
+    const zoo::Value pooled = zoo::linear(net, "weigh", zoo::global_average_pool(net, y), 8);
+    y = zoo::mul(net, y, zoo::reshape(net, pooled, {2, 8, 1, 1}));
+    x = zoo::add(net, x, zoo::conv_layer(net, "b", y, 8, zoo::same(3), true));
+  }
+  zoo::conv_layer(net, "tail", x, 3, zoo::same(3), true);
+  return std::move(net).build();
+}
+
+TEST(TrainingNotes, networks_that_make_images_may_pool_and_have_no_norms) {
+  EXPECT_THAT(training_notes(channel_attention()), IsEmpty());
+}
+
 Graph two_convolutions(const std::string& weight, const std::string& bias) {
   zoo::Net net("computed");
   const zoo::Value x = net.input("x", {2, 3, 16, 16});
@@ -96,6 +116,30 @@ TEST(TrainingNotes, initializers_that_were_equal_are_merged) {
                                          HasSubstr("4 in all"), HasSubstr("96 B"))));
   EXPECT_THAT(training_notes(layers_sharing(false, false)), IsEmpty());
   EXPECT_THAT(training_notes(layers_sharing(true, true)), IsEmpty()) << "whole layers are shared";
+}
+
+// Four layers that share what their positions are made of, which is no weight of theirs, and
+// their norms' scales where these are merged.
+Graph rotary(bool merged) {
+  zoo::Net net("rotary");
+  zoo::Value x = net.input("x", {6, 8});
+  const zoo::Value positions = net.input("positions", {6, 1});
+  const zoo::Value frequencies = net.parameter("inv_freq", {8});
+  const zoo::Value table = net.parameter("cos_cached", {6, 8});
+  const zoo::Value ones = net.parameter("ones", {8});
+  for (int i = 0; i < 4; ++i) {
+    const auto scope = net.scope("layers", i);
+    const zoo::Value scale = merged ? ones : net.parameter("scale", {8});
+    x = net.add_one("SimplifiedLayerNormalization", {x, scale}, tensor_type(x.shape, x.dtype));
+    x = zoo::gemm(net, x, net.parameter("weight", {8, 8}), std::nullopt);
+    x = zoo::add(net, zoo::mul(net, x, table), zoo::mul(net, positions, frequencies));
+  }
+  return std::move(net).build();
+}
+
+TEST(TrainingNotes, shared_buffers_of_positions_are_neither_merged_weights_nor_shared_layers) {
+  EXPECT_THAT(training_notes(rotary(false)), IsEmpty());
+  EXPECT_THAT(training_notes(rotary(true)), ElementsAre(HasSubstr("1 of the file's initializers")));
 }
 
 TEST(TrainingNotes, no_model_of_the_zoo_has_any) {
