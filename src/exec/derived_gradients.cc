@@ -72,7 +72,7 @@ Tensors differentiate(const GradientRow& row, const Kernel& kernel, const Call& 
 
 bool is_derived(GradientRule rule) {
   return rule == rules::single || rule == rules::joint || rule == rules::joint_product ||
-         rule == rules::each_operand;
+         rule == rules::fused_attention || rule == rules::each_operand;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 #include "graph/gradient_rules.h"
+#include "graph/op_costs.h"
 
 namespace emplace::gradient_rules {
 namespace {
@@ -87,6 +88,13 @@ void joint(OpGradient& op) {
 
 void joint_product(OpGradient& op) {
   add_joint(op, saturating_multiply(op.row().factor, op.forward_flops()) / 2);
+}
+
+void fused_attention(OpGradient& op) {
+  if (op.input(0).shape.empty() || op.input(2).shape.empty()) op.misfit();
+  const PairFlops pair = fused_attention_pair(op.input(0).shape.back(), op.input(2).shape.back());
+  // As many pairs as the forward op has.
+  add_joint(op, saturating_multiply(op.forward_flops() / pair.forward, pair.backward));
 }
 
 void each_operand(OpGradient& op) {

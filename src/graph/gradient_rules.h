@@ -13,6 +13,8 @@ void single(OpGradient& op);
 void joint(OpGradient& op);
 // As joint; FLOPs in halves of the forward op's.
 void joint_product(OpGradient& op);
+// As joint; FLOPs by the sizes of keys and values.
+void fused_attention(OpGradient& op);
 // One op "<Type>Grad" for each operand, which may be broadcast.
 void each_operand(OpGradient& op);
 // The operator itself, of the gradient and the inputs after the first.

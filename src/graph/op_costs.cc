@@ -329,9 +329,7 @@ Flops flash_attention_flops(const Call& call) {
   const auto& k = call.shape(1);
   const std::int64_t pairs = visible_pairs(q[2], k[2], call.attributes.integer("is_causal", 0) != 0,
                                            call.attributes.integer("window", 0));
-  const std::int64_t each =
-      saturating_add(product(2, saturating_add(q[3], call.shape(2)[3])), kSoftmax);
-  return product(q[0], q[1], pairs, each);
+  return product(q[0], q[1], pairs, fused_attention_pair(q[3], call.shape(2)[3]).forward);
 }
 
 Flops count_flops(const Call& call) {
@@ -417,6 +415,16 @@ Bytes count_bytes(const Call& call) {
 }
 
 }  // namespace
+
+// Forward: the score, and the value that it weighs. Backward: the score again, the gradients of the
+// value and of the weight (as wide as values), and those of the query and of the key.
+PairFlops fused_attention_pair(std::int64_t key_size, std::int64_t value_size) {
+  const auto of = [&](std::int64_t keys, std::int64_t values) {
+    const std::int64_t width = saturating_add(product(keys, key_size), product(values, value_size));
+    return saturating_add(product(2, width), kSoftmax);
+  };
+  return {.forward = of(1, 1), .backward = of(3, 2)};
+}
 
 std::optional<OpCost> count_cost(const CostRow& row, std::string_view type,
                                  const Attributes& attributes, const Types& inputs,

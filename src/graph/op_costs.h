@@ -72,4 +72,11 @@ std::optional<OpCost> count_cost(const CostRow& row, std::string_view type,
                                  const std::vector<const TensorType*>& inputs,
                                  const std::vector<const TensorType*>& outputs);
 
+// Of fused attention, for each pair of a query and a key that it sees.
+struct PairFlops {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+};
+PairFlops fused_attention_pair(std::int64_t key_size, std::int64_t value_size);
+
 }  // namespace emplace

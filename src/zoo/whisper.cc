@@ -1,6 +1,6 @@
 // Whisper (Radford et al. 2022), as Hugging Face's WhisperForConditionalGeneration has it: an
 // encoder of spectrograms, halved by convolutions, and a decoder of text whose output table is its
-// embedding. The encoder's sinusoidal positions are counted as parameters there, and so here.
+// embedding. The encoder's positions are sinusoids, which are not trained.
 #include "zoo/attention.h"
 #include "zoo/layers.h"
 #include "zoo/model.h"
@@ -83,7 +83,7 @@ Value encode(Net& net, const Whisper& options) {
   Value x = transpose(net, halved, {0, 2, 1});
   {
     const auto table = net.scope("embed_positions");
-    x = add(net, x, net.parameter("weight", {x.dim(1), options.hidden}));
+    x = add(net, x, net.buffer("weight", {x.dim(1), options.hidden}));
   }
   WhisperStack stack(net, options);
   for (std::int64_t i = 0; i < options.layers; ++i) {
@@ -129,18 +129,17 @@ void build(Net& net, const Whisper& options) {
 }  // namespace
 
 std::vector<ModelInfo> whisper_models() {
-  const std::string source =
-      "Radford et al. 2022; Hugging Face WhisperForConditionalGeneration, whisper-";
+  const std::string source = "Radford et al. 2022; openai/whisper, trained parameters, ";
   return {
       model<Whisper>({.name = "whisper-large",
                       .summary = "Whisper, large (version 3): speech to text.",
                       .source = source + "large-v3",
-                      .parameters = 1'543'490'560},
+                      .parameters = 1'541'570'560},
                      build),
       model<Whisper>({.name = "whisper-tiny",
                       .summary = "Whisper, tiny: speech to text.",
                       .source = source + "tiny",
-                      .parameters = 37'760'640},
+                      .parameters = 37'184'640},
                      build,
                      {{"bands", "80"},
                       {"layers", "4"},
