@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -50,6 +51,7 @@ constexpr std::string_view kNarrowTypes[] = {"Attention",
                                              "MatMul",
                                              "MultiHeadAttention",
                                              "NhwcFusedConv",
+                                             "PRelu",
                                              "RNN",
                                              "TransposeMatMul"};
 constexpr std::string_view kWideTypes[] = {"Acos",
@@ -63,7 +65,6 @@ constexpr std::string_view kWideTypes[] = {"Acos",
                                            "Exp",
                                            "GroupNorm",
                                            "GroupNormalization",
-                                           "InstanceNormalization",
                                            "LRN",
                                            "LayerNormalization",
                                            "Log",
@@ -78,7 +79,6 @@ constexpr std::string_view kWideTypes[] = {"Acos",
                                            "ReduceL2",
                                            "ReduceLogSum",
                                            "ReduceLogSumExp",
-                                           "ReduceMean",
                                            "ReduceProd",
                                            "ReduceSum",
                                            "ReduceSumSquare",
@@ -99,6 +99,11 @@ enum class Wish { kNarrow, kWide, kAny };
 
 bool can_change(DType dtype) {
   return dtype == DType::kFloat32 || is_narrow(dtype);
+}
+
+// Normalisations that read images of any type and statistics in float32.
+bool keeps_image_type(std::string_view type) {
+  return type == "BatchNormalization" || type == "InstanceNormalization";
 }
 
 // Float32 is wider than both types of 16 bits, and float64 wider still.
@@ -144,7 +149,7 @@ class Caster {
   Wish wish(OpId op, std::size_t input) const {
     if (!mixed_) return Wish::kAny;
     const std::string_view type = forward_.type(op);
-    if (type == "BatchNormalization") return input == 0 ? Wish::kAny : Wish::kWide;
+    if (keeps_image_type(type)) return input == 0 ? Wish::kAny : Wish::kWide;
     if (std::binary_search(std::begin(kNarrowTypes), std::end(kNarrowTypes), type)) {
       return Wish::kNarrow;
     }
@@ -203,7 +208,7 @@ class Caster {
     if (casts_by_itself(op)) {
       return is_narrow(forward_.dtype(forward_.outputs(op)[0])) ? dtype_ : DType::kFloat32;
     }
-    if (forward_.type(op) == "BatchNormalization") return types_[forward_.inputs(op)[0]];
+    if (keeps_image_type(forward_.type(op))) return types_[forward_.inputs(op)[0]];
     switch (forward_.inputs(op).empty() ? Wish::kAny : wish(op, 0)) {
       case Wish::kNarrow:
         return dtype_;
@@ -306,28 +311,48 @@ class Caster {
       spec.attributes.set("to", onnx_type_number(new_types_[spec.outputs[0]].dtype));
     }
     if (!spec.bytes_moved || spec.view) return;
-    std::vector<const TensorType*> in;
-    std::vector<const TensorType*> out;
-    Bytes now = 0;
-    Bytes before = 0;
-    for (const TensorId tensor : spec.inputs) in.push_back(&new_types_[tensor]);
-    for (const TensorId tensor : spec.outputs) out.push_back(&new_types_[tensor]);
-    for (const auto& types : {in, out}) {
-      for (const TensorType* type : types) now = saturating_add(now, type->bytes);
+    Types in, out;
+    for (const TensorId tensor : spec.inputs) in.push_back(new_types_[tensor]);
+    for (const TensorId tensor : spec.outputs) out.push_back(new_types_[tensor]);
+    const Bytes before =
+        moved_by(spec, types_of(forward_.inputs(op)), types_of(forward_.outputs(op)));
+    const Bytes now = moved_by(spec, in, out);
+    // A file may say that an op moves more or less than its tensors.
+    spec.bytes_moved =
+        *spec.bytes_moved == before || before == 0
+            ? now
+            : static_cast<Bytes>(static_cast<double>(*spec.bytes_moved) * static_cast<double>(now) /
+                                 static_cast<double>(before));
+  }
+
+  using Types = std::vector<TensorType>;
+  Types types_of(std::span<const TensorId> tensors) const {
+    Types types;
+    for (const TensorId tensor : tensors) {
+      const auto shape = forward_.shape(tensor);
+      types.push_back(tensor_type({shape.begin(), shape.end()}, forward_.dtype(tensor)));
     }
-    for (const auto& tensors : {forward_.inputs(op), forward_.outputs(op)}) {
-      for (const TensorId tensor : tensors) before += forward_.bytes(tensor);
-    }
+    return types;
+  }
+
+  // By the operator's rule, or all that it reads and writes.
+  static Bytes moved_by(const OpSpec& spec, const Types& inputs, const Types& outputs) {
+    Bytes all = 0;
+    const auto pointers_to = [&](const Types& types) {
+      std::vector<const TensorType*> pointers;
+      for (const TensorType& type : types) {
+        pointers.push_back(&type);
+        all = saturating_add(all, type.bytes);
+      }
+      return pointers;
+    };
+    const auto in = pointers_to(inputs);
+    const auto out = pointers_to(outputs);
     const CostRow* row = find_cost_row("", spec.type);
     if (row == nullptr) row = find_cost_row("com.microsoft", spec.type);
-    if (row != nullptr && row->rule != CostRule::kBody) {
-      if (const auto cost = count_cost(*row, spec.type, spec.attributes, in, out)) {
-        spec.bytes_moved = cost->bytes_moved;
-        return;
-      }
-    }
-    const double share = before > 0 ? static_cast<double>(now) / static_cast<double>(before) : 1;
-    spec.bytes_moved = static_cast<Bytes>(static_cast<double>(*spec.bytes_moved) * share);
+    if (row == nullptr || row->rule == CostRule::kBody) return all;
+    const auto cost = count_cost(*row, spec.type, spec.attributes, in, out);
+    return cost ? cost->bytes_moved : all;
   }
 
   const Graph& forward_;

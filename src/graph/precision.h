@@ -31,12 +31,13 @@ std::int64_t onnx_type_number(DType dtype);
 // For inference all are `dtype`, except what the model itself casts to float32. For training the
 // graph is mixed, as PyTorch's autocast makes it: products, convolutions, recurrent layers and
 // attention compute in `dtype`; normalisations, sums, exponentials, softmax and losses in float32;
-// batch norms read images of any type and statistics in float32; all others compute in the widest
-// type of their operands, of which single numbers do not count. Casts are ops, one for each tensor
-// and type. Sources are `dtype` unless all that read them want float32, so the weights of products
-// are `dtype`, and those of normalisations float32.
+// batch and instance norms read images of any type and statistics in float32; all others, means
+// among them, compute in the widest type of their operands, of which single numbers do not count.
+// Casts are ops, one for each tensor and type. Sources are `dtype` unless all that read them want
+// float32, so the weights of products are `dtype`, and those of normalisations float32.
 //
-// Times that were measured in another precision are dropped. Throws an Error when the graph has
+// Times that were measured in another precision are dropped; bytes that a file says an op moves
+// change as its tensors do. Throws an Error when the graph has
 // backward or update ops, or tensors without a shape.
 Graph with_precision(const Graph& forward, DType dtype, bool training);
 

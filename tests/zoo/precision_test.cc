@@ -87,6 +87,22 @@ TEST(Precision, products_are_narrow_and_norms_and_losses_are_wide) {
   EXPECT_EQ(type_of(graph, "labels"), DType::kInt64);
 }
 
+// exp(logit_scale) * x: what autocast does with a tensor of no dimension.
+TEST(Precision, a_computed_number_does_not_make_what_it_meets_wider) {
+  const TensorSpec number{.shape = {}, .dtype = DType::kFloat32};
+  const TensorSpec matrix{.shape = {4, 8}, .dtype = DType::kFloat32};
+  GraphBuilder builder("clip");
+  const auto scale = builder.add({.name = "logit_scale", .type = "parameter"}, {number});
+  const auto x = builder.add({.name = "x", .type = "input"}, {matrix});
+  const auto exp = builder.add({.name = "exp", .type = "Exp", .inputs = scale}, {number});
+  builder.add({.name = "square", .type = "Mul", .inputs = {exp[0], exp[0]}}, {number});
+  builder.add({.name = "y", .type = "Mul", .inputs = {exp[0], x[0]}}, {matrix});
+  const Graph graph = with_precision(std::move(builder).build(), DType::kBFloat16, true);
+  EXPECT_EQ(type_of(graph, "exp"), DType::kFloat32);
+  EXPECT_EQ(type_of(graph, "y"), DType::kBFloat16);
+  EXPECT_EQ(type_of(graph, "square"), DType::kFloat32) << "there is nothing else";
+}
+
 TEST(Precision, a_tensor_is_cast_once_for_all_that_read_it) {
   Net net("shared");
   const Value x = layer_norm(net, "norm", net.input("x", {4, 8}));
@@ -145,6 +161,37 @@ TEST(Precision, times_of_another_precision_are_forgotten) {
               {{.shape = {2, 2}, .dtype = DType::kFloat32}});
   const Graph graph = with_precision(std::move(builder).build(), DType::kFloat16, false);
   EXPECT_TRUE(graph.measured_times(graph.find_op("y").value()).empty());
+}
+
+TEST(Precision, bytes_that_a_file_says_are_moved_are_scaled) {
+  const TensorSpec matrix{.shape = {4, 4}, .dtype = DType::kFloat32};
+  GraphBuilder builder("moved");
+  const auto x = builder.add({.name = "x", .type = "input"}, {matrix});
+  builder.add({.name = "tiled", .type = "Relu", .inputs = x, .bytes_moved = 1000}, {matrix});
+  builder.add({.name = "plain", .type = "Relu", .inputs = x, .bytes_moved = 128}, {matrix});
+  builder.add({.name = "custom", .type = "mine", .inputs = x, .bytes_moved = 300}, {matrix});
+  const Graph graph = with_precision(std::move(builder).build(), DType::kFloat16, false);
+  const auto moved = [&](const char* op) { return graph.bytes_moved(graph.find_op(op).value()); };
+  EXPECT_EQ(moved("tiled"), 500);
+  EXPECT_EQ(moved("plain"), 64);
+  EXPECT_EQ(moved("custom"), 150);
+}
+
+// Not among what PyTorch documents to be cast: they compute in what they are given. A local
+// response norm ends in a power, which is float32.
+TEST(Precision, means_and_instance_norms_compute_in_what_they_are_given) {
+  Net net("norms");
+  Value x = conv_layer(net, "conv", net.input("x", {2, 3, 8, 8}), 4, same(3), true);
+  x = net.add_one("InstanceNormalization",
+                  {x, net.parameter("scale", {4}), net.parameter("bias", {4})},
+                  tensor_type(x.shape, x.dtype));
+  reduce(net, "ReduceMean", x, {2, 3}, false);
+  net.add_one("LRN", {x}, tensor_type(x.shape, x.dtype), {{"size", std::int64_t{5}}});
+  const Graph graph = with_precision(std::move(net).build(), DType::kBFloat16, true);
+  EXPECT_EQ(type_of(graph, "InstanceNormalization"), DType::kBFloat16);
+  EXPECT_EQ(type_of(graph, "scale"), DType::kFloat32);
+  EXPECT_EQ(type_of(graph, "ReduceMean"), DType::kBFloat16);
+  EXPECT_EQ(type_of(graph, "LRN"), DType::kFloat32);
 }
 
 std::string error_text(const Graph& graph) {
