@@ -12,39 +12,29 @@
 namespace emplace::zoo {
 namespace {
 
-struct DeepSeek : AttentionStep {
+struct DeepSeek : ExpertStep {
   DeepSeek() {
-    attention = "fused";
-    batch = 1;
-    dtype = "float16";
-    optimizer = "adam";
+    layers = 61;
+    hidden = 7168;
+    heads = 128;
+    vocabulary = 129280;
+    experts = 256;
+    chosen = 8;
   }
 
-  std::int64_t sequence = 4096;
-  std::int64_t layers = 61;
   std::int64_t dense = 3;
-  std::int64_t hidden = 7168;
-  std::int64_t heads = 128;
   std::int64_t query_rank = 1536;
   std::int64_t latent = 512;
   std::int64_t rotary_size = 64;
   std::int64_t head_size = 128;
   std::int64_t intermediate = 18432;
   std::int64_t expert_width = 2048;
-  std::int64_t vocabulary = 129280;
-  std::int64_t experts = 256;
   std::int64_t shared = 1;
-  std::int64_t chosen = 8;
   std::int64_t expert_parts = 8;
-  double capacity = 1.25;
 
   static OptionSchema<DeepSeek> schema() {
-    return attention_schema<DeepSeek>()
-        .integer("sequence", &DeepSeek::sequence, 1, 1 << 24, "Tokens of an example: the context.")
-        .integer("layers", &DeepSeek::layers, 1, 10'000, "Of the decoder.")
+    return expert_parts_schema<DeepSeek>()
         .integer("dense", &DeepSeek::dense, 0, 10'000, "Layers at the start without experts.")
-        .integer("hidden", &DeepSeek::hidden, 1, 1 << 20, "Width of the model.")
-        .integer("heads", &DeepSeek::heads, 1, 10'000, "Of attention.")
         .integer("query_rank", &DeepSeek::query_rank, 1, 1 << 20,
                  "Width that queries are made from.")
         .integer("latent", &DeepSeek::latent, 1, 1 << 20,
@@ -56,24 +46,12 @@ struct DeepSeek : AttentionStep {
         .integer("intermediate", &DeepSeek::intermediate, 1, 1 << 24,
                  "Width inside of the dense layers.")
         .integer("expert_width", &DeepSeek::expert_width, 1, 1 << 24, "Width inside of an expert.")
-        .integer("vocabulary", &DeepSeek::vocabulary, 1, 1 << 24, "Distinct tokens.")
-        .integer("experts", &DeepSeek::experts, 1, 10'000, "Of a layer.")
-        .integer("shared", &DeepSeek::shared, 1, 10'000, "Experts that every token goes to.")
-        .integer("chosen", &DeepSeek::chosen, 1, 10'000, "Other experts that a token goes to.")
-        .integer("expert_parts", &DeepSeek::expert_parts, 1, 10'000,
-                 "Parts of a layer's experts, each of which is computed at once.")
-        .real("capacity", &DeepSeek::capacity, 0.01, 1000,
-              "Tokens that an expert takes, over those that it would get if all got as many.");
+        .integer("shared", &DeepSeek::shared, 1, 10'000, "Experts that every token goes to.");
   }
 
   Routing routing() const {
     constexpr double kScale = 2.5;
-    Routing result{.experts = experts,
-                   .chosen = chosen,
-                   .weights = Routing::Weights::kSigmoid,
-                   .scale = kScale};
-    result.capacity = expert_capacity(batch * sequence, result, capacity);
-    return result;
+    return routed({.weights = Routing::Weights::kSigmoid, .scale = kScale});
   }
 };
 

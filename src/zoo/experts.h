@@ -10,6 +10,7 @@
 #include <functional>
 #include <string_view>
 
+#include "zoo/attention.h"
 #include "zoo/net.h"
 
 namespace emplace::zoo {
@@ -32,6 +33,54 @@ struct Routing {
 
 // `share` over what an expert would get if all got as many of the tokens, but no more than all.
 std::int64_t expert_capacity(std::int64_t tokens, const Routing& routing, double share);
+
+// The options of every decoder that has them.
+struct ExpertStep : AttentionStep {
+  ExpertStep() {
+    attention = "fused";
+    batch = 1;
+    dtype = "float16";
+    optimizer = "adam";
+  }
+
+  std::int64_t sequence = 4096;
+  std::int64_t layers = 1;
+  std::int64_t hidden = 1;
+  std::int64_t heads = 1;
+  std::int64_t vocabulary = 1;
+  std::int64_t experts = 1;
+  std::int64_t chosen = 1;
+  double capacity = 1.25;
+
+  // With as many experts, and the tokens that each takes.
+  Routing routed(Routing routing) const {
+    routing.experts = experts;
+    routing.chosen = chosen;
+    routing.capacity = expert_capacity(batch * sequence, routing, capacity);
+    return routing;
+  }
+};
+
+template <class Options>
+OptionSchema<Options> expert_schema() {
+  return attention_schema<Options>()
+      .integer("sequence", &Options::sequence, 1, 1 << 24, "Tokens of an example: the context.")
+      .integer("layers", &Options::layers, 1, 10'000, "Of the decoder.")
+      .integer("hidden", &Options::hidden, 1, 1 << 20, "Width of the model.")
+      .integer("heads", &Options::heads, 1, 10'000, "Of attention.")
+      .integer("vocabulary", &Options::vocabulary, 1, 1 << 24, "Distinct tokens.")
+      .integer("experts", &Options::experts, 1, 10'000, "Of a layer.")
+      .integer("chosen", &Options::chosen, 1, 10'000, "Experts that a token goes to by choice.")
+      .real("capacity", &Options::capacity, 0.01, 1000,
+            "Tokens that an expert takes, over those that it would get if all got as many.");
+}
+// Of those that compute theirs in parts (Options::expert_parts).
+template <class Options>
+OptionSchema<Options> expert_parts_schema() {
+  return expert_schema<Options>().integer(
+      "expert_parts", &Options::expert_parts, 1, 10'000,
+      "Parts of a layer's experts, each of which is computed at once.");
+}
 
 // For every expert its tokens and how much each of them weighs it; both [experts, capacity].
 struct Routes {

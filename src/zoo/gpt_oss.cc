@@ -11,56 +11,34 @@ namespace {
 
 constexpr double kGptOssEpsilon = 1e-5;
 
-struct GptOss : AttentionStep {
+struct GptOss : ExpertStep {
   GptOss() {
-    attention = "fused";
-    batch = 1;
-    dtype = "float16";
-    optimizer = "adam";
+    layers = 24;
+    hidden = 2880;
+    heads = 64;
+    vocabulary = 201088;
+    experts = 32;
+    chosen = 4;
   }
 
-  std::int64_t sequence = 4096;
-  std::int64_t layers = 24;
-  std::int64_t hidden = 2880;
-  std::int64_t heads = 64;
   std::int64_t kv_heads = 8;
   std::int64_t head_size = 64;
   std::int64_t window = 128;
   std::int64_t intermediate = 2880;
-  std::int64_t vocabulary = 201088;
-  std::int64_t experts = 32;
-  std::int64_t chosen = 4;
   std::int64_t expert_parts = 8;
-  double capacity = 1.25;
 
   static OptionSchema<GptOss> schema() {
-    return attention_schema<GptOss>()
-        .integer("sequence", &GptOss::sequence, 1, 1 << 24, "Tokens of an example: the context.")
-        .integer("layers", &GptOss::layers, 1, 10'000, "Of the decoder.")
-        .integer("hidden", &GptOss::hidden, 1, 1 << 20, "Width of the model.")
-        .integer("heads", &GptOss::heads, 1, 10'000, "Of attention.")
+    return expert_parts_schema<GptOss>()
         .integer("kv_heads", &GptOss::kv_heads, 1, 10'000,
                  "Of keys and values; they divide the heads.")
         .integer("head_size", &GptOss::head_size, 2, 1 << 16, "Width of a head.")
         .integer("window", &GptOss::window, 0, 1 << 24,
                  "Tokens that attention of every other layer looks back over; 0: all.")
-        .integer("intermediate", &GptOss::intermediate, 1, 1 << 24, "Width inside of an expert.")
-        .integer("vocabulary", &GptOss::vocabulary, 1, 1 << 24, "Distinct tokens.")
-        .integer("experts", &GptOss::experts, 1, 10'000, "Of a layer.")
-        .integer("chosen", &GptOss::chosen, 1, 10'000, "Experts that a token goes to.")
-        .integer("expert_parts", &GptOss::expert_parts, 1, 10'000,
-                 "Parts of a layer's experts, each of which is computed at once.")
-        .real("capacity", &GptOss::capacity, 0.01, 1000,
-              "Tokens that an expert takes, over those that it would get if all got as many.");
+        .integer("intermediate", &GptOss::intermediate, 1, 1 << 24, "Width inside of an expert.");
   }
 
   Routing routing() const {
-    Routing result{.experts = experts,
-                   .chosen = chosen,
-                   .weights = Routing::Weights::kSoftmaxOfChosen,
-                   .bias = true};
-    result.capacity = expert_capacity(batch * sequence, result, capacity);
-    return result;
+    return routed({.weights = Routing::Weights::kSoftmaxOfChosen, .bias = true});
   }
 };
 

@@ -12,47 +12,29 @@ namespace {
 
 constexpr double kRmsEpsilon = 1e-5;
 
-struct MixtureOfExperts : AttentionStep {
+struct MixtureOfExperts : ExpertStep {
   MixtureOfExperts() {
-    attention = "fused";
-    batch = 1;
-    dtype = "float16";
-    optimizer = "adam";
+    sequence = 2048;
+    layers = 32;
+    hidden = 4096;
+    heads = 32;
+    vocabulary = 32000;
+    experts = 8;
+    chosen = 2;
   }
 
-  std::int64_t sequence = 2048;
-  std::int64_t layers = 32;
-  std::int64_t hidden = 4096;
-  std::int64_t heads = 32;
   std::int64_t kv_heads = 8;
   std::int64_t intermediate = 14336;
-  std::int64_t vocabulary = 32000;
-  std::int64_t experts = 8;
-  std::int64_t chosen = 2;
-  double capacity = 1.25;
 
   static OptionSchema<MixtureOfExperts> schema() {
     using Moe = MixtureOfExperts;
-    return attention_schema<Moe>()
-        .integer("sequence", &Moe::sequence, 1, 1 << 24, "Tokens of an example: the context.")
-        .integer("layers", &Moe::layers, 1, 10'000, "Of the decoder.")
-        .integer("hidden", &Moe::hidden, 1, 1 << 20, "Width of the model.")
-        .integer("heads", &Moe::heads, 1, 10'000, "Of attention; they divide the width.")
+    return expert_schema<Moe>()
         .integer("kv_heads", &Moe::kv_heads, 1, 10'000,
                  "Of keys and values; they divide the heads.")
-        .integer("intermediate", &Moe::intermediate, 1, 1 << 24, "Width inside of an expert.")
-        .integer("vocabulary", &Moe::vocabulary, 1, 1 << 24, "Distinct tokens.")
-        .integer("experts", &Moe::experts, 1, 10'000, "Of a layer.")
-        .integer("chosen", &Moe::chosen, 1, 10'000, "Experts that a token goes to.")
-        .real("capacity", &Moe::capacity, 0.01, 1000,
-              "Tokens that an expert takes, over those that it would get if all got as many.");
+        .integer("intermediate", &Moe::intermediate, 1, 1 << 24, "Width inside of an expert.");
   }
 
-  Routing routing() const {
-    Routing result{.experts = experts, .chosen = chosen};
-    result.capacity = expert_capacity(batch * sequence, result, capacity);
-    return result;
-  }
+  Routing routing() const { return routed({}); }
 };
 
 // x [tokens, hidden]; the sum with the residual, of the same shape, is returned.
