@@ -4,8 +4,8 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "report/methods_report.h"
 #include "report/model_report.h"
-#include "report/table.h"
 #include "zoo/registry.h"
 
 namespace emplace::cli {
@@ -19,26 +19,6 @@ struct Arguments {
 
 constexpr int kUsualDepth = 2;
 
-nlohmann::ordered_json options_json(const zoo::ModelInfo& info) {
-  auto options = nlohmann::ordered_json::array();
-  for (const OptionInfo& option : info.options) {
-    options.push_back({{"name", option.name},
-                       {"type", option.type},
-                       {"default", option.default_value},
-                       {"range", option.range},
-                       {"help", option.help}});
-  }
-  return options;
-}
-
-std::string options_text(const zoo::ModelInfo& info) {
-  Table table({{"option"}, {"default"}, {"range"}, {"what it does"}});
-  for (const OptionInfo& option : info.options) {
-    table.add({option.name, option.default_value, option.range, option.help});
-  }
-  return "\nOptions, as in zoo:NAME:key=value,...\n" + table.to_string();
-}
-
 void show_json(const std::string& model, const ModelSummary& summary, const zoo::ModelInfo* info,
                int depth) {
   auto json = to_json(summary, depth == 0 ? kWholeTree : depth);
@@ -46,7 +26,7 @@ void show_json(const std::string& model, const ModelSummary& summary, const zoo:
     json["summary"] = info->summary;
     json["paper"] = info->source;
     if (info->parameters) json["published_parameters"] = *info->parameters;
-    json["options"] = options_json(*info);
+    json["options"] = options_json(info->options);
   }
   fmt::print("{}", with_header({.format = "emplace.info/1", .model = model}, json.dump()));
 }
@@ -59,7 +39,8 @@ void show_text(const ModelSummary& summary, const zoo::ModelInfo* info, int dept
                    : "");
   }
   fmt::print("{}", to_text(summary, depth == 0 ? kUsualDepth : depth));
-  if (info != nullptr) fmt::print("{}", options_text(*info));
+  if (info != nullptr)
+    fmt::print("{}", "\nOptions, as in zoo:NAME:key=value,...\n" + options_table(info->options));
 }
 
 void show_model(const Arguments& arguments) {

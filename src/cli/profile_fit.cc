@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "base/units.h"
 
 #include "cluster/device_kinds.h"
 
@@ -19,7 +18,7 @@
 #include "io/cluster_yaml_writer.h"
 #include "io/file.h"
 #include "io/readers.h"
-#include "report/table.h"
+#include "report/fit_report.h"
 
 namespace emplace::cli {
 namespace {
@@ -68,54 +67,6 @@ DeviceKind choose_start(const Arguments& arguments, std::span<const Graph* const
   return start;
 }
 
-std::string percent(double share) {
-  return fmt::format("{:+.1f} %", share * 100);
-}
-
-std::string milliseconds(double microseconds) {
-  return fmt::format("{:.2f}", microseconds / 1000);
-}
-
-std::string graph_table(std::span<const Graph* const> graphs, const std::string& measured,
-                        const DeviceKind& start, const DeviceKind& fitted) {
-  using Align = Table::Align;
-  std::vector<Table::Column> columns{{"graph"},
-                                     {"ops", Align::kRight},
-                                     {"measured ms", Align::kRight},
-                                     {"fitted ms", Align::kRight},
-                                     {"error", Align::kRight}};
-  std::vector<FitError> left_out;
-  if (graphs.size() >= 2) {
-    columns.push_back({"left out", Align::kRight});
-    left_out = leave_one_out(graphs, measured, start);
-  }
-  Table table(std::move(columns));
-  for (std::size_t i = 0; i < graphs.size(); ++i) {
-    const FitError error = graph_error(*graphs[i], measured, fitted);
-    std::vector<std::string> cells{error.name, format_count(error.ops),
-                                   milliseconds(error.measured_us), milliseconds(error.fitted_us),
-                                   percent(error.total_error())};
-    if (!left_out.empty()) cells.push_back(percent(left_out[i].total_error()));
-    table.add(std::move(cells));
-  }
-  return table.to_string();
-}
-
-std::string class_table(std::span<const Graph* const> graphs, const std::string& measured,
-                        const DeviceKind& fitted) {
-  using Align = Table::Align;
-  Table table({{"class"},
-               {"ops", Align::kRight},
-               {"measured ms", Align::kRight},
-               {"error", Align::kRight},
-               {"per op", Align::kRight}});
-  for (const FitError& error : class_errors(graphs, measured, fitted)) {
-    table.add({error.name, format_count(error.ops), milliseconds(error.measured_us),
-               percent(error.total_error()), fmt::format("{:.1f} %", error.op_error * 100)});
-  }
-  return table.to_string();
-}
-
 void write_kind(const std::string& path, const DeviceKind& kind) {
   ClusterSpec spec;
   spec.name = fmt::format("one {}, as measured", kind.name);
@@ -140,12 +91,9 @@ void profile_fit(const Arguments& arguments) {
   }
   const DeviceKind start = choose_start(arguments, graphs, measured);
   const DeviceKind fitted = fit_curves(graphs, measured, start);
-  const std::string by_graph = graph_table(graphs, measured, start, fitted);
-  const std::string by_class = class_table(graphs, measured, fitted);
+  const std::string errors = fit_report(graphs, measured, start, fitted);
   write_kind(arguments.output, fitted);
-  fmt::print("{}", by_graph);
-  if (graphs.size() >= 2) fmt::print("left out: with curves fitted to the other graphs\n");
-  fmt::print("\n{}\n", by_class);
+  fmt::print("{}\n", errors);
   fmt::print("launch_us {:.3g}; wrote {}\n", fitted.launch_us, arguments.output);
   fmt::print("Use it as a cluster (add devices and links): emplace place MODEL --cluster {}\n",
              arguments.output);
