@@ -34,6 +34,7 @@ struct PlaceOptions {
   // without. What they need to start the accelerators' kernels is not simulated.
   bool use_cpu = false;
   std::vector<SavedPlacement> starts = {};  // to begin from, for placers that search
+  std::int64_t samples = 0;                 // of a step, for rates; 0: not known
   LearningSettings learning = {};
   ProgressListener on_progress = {};
 };
@@ -53,6 +54,16 @@ class Answer {
   bool optimal() const;
   // Memory that a device needs: its peak, or what a stream keeps there.
   Bytes used(DeviceId device) const;
+  // Of a stream: how long each step is in it, and how many are at a time (0 where the stream was
+  // not simulated). Otherwise the step time, and 1.
+  Nanoseconds latency() const;
+  int in_flight() const;
+  // What gets done, where it is known: samples if the options say how many a step has, tokens if
+  // the graph has an input of them.
+  std::optional<double> samples_per_second() const;
+  std::optional<double> tokens_per_second() const;
+  // Model FLOPs utilisation: of the peak of the devices that are used, 0 to 1.
+  std::optional<double> utilisation() const;
 
   // How it was found.
   std::string placer() const;
@@ -85,7 +96,8 @@ Answer place(const std::shared_ptr<const Problem>& problem, const PlaceOptions& 
 
 // A given placement, assessed in the same way.
 Answer assess(const std::shared_ptr<const Problem>& problem, const Placement& placement,
-              const Schedule& schedule = {}, const Objective& objective = {});
+              const Schedule& schedule = {}, const Objective& objective = {},
+              std::int64_t samples = 0);
 
 struct CompareOptions : PlaceOptions {
   CompareOptions() { placer = "all"; }

@@ -45,11 +45,19 @@ std::vector<Solution> solutions_of(const std::vector<SavedPlacement>& starts,
   return solutions;
 }
 
+StepTerms terms_of(const Problem& problem, std::int64_t samples) {
+  StepTerms terms{.work = work_of(problem.graph())};
+  terms.work.samples = samples;
+  terms.work.tokens = count_tokens(problem.graph());
+  return terms;
+}
+
 SubsetProblems problems_of(const std::shared_ptr<const Problem>& problem,
                            const PlaceOptions& options) {
   SubsetProblems problems(problem, options.objective, options.most_devices,
                           solutions_of(options.starts, *problem),
                           options.use_cpu ? CpuUse::kAlways : CpuUse::kIfNeeded);
+  problems.set_terms(terms_of(*problem, options.samples));
   if (problems.why_nothing_fits()) {
     fail_input("no placement of '{}' fits: {}", problem->graph().name(),
                *problems.why_nothing_fits());
@@ -117,9 +125,10 @@ Answer place(const std::shared_ptr<const Problem>& problem, const PlaceOptions& 
 }
 
 Answer assess(const std::shared_ptr<const Problem>& problem, const Placement& placement,
-              const Schedule& schedule, const Objective& objective) {
+              const Schedule& schedule, const Objective& objective, std::int64_t samples) {
   check_placement(*problem, placement);
-  const Assessor assessor(std::make_shared<const Simulator>(problem), objective);
+  const Assessor assessor(std::make_shared<const Simulator>(problem), objective, {},
+                          terms_of(*problem, samples));
   return Answer(std::make_shared<const Answer::State>(
       Answer::State{assessor.assess(placement, schedule), {}, {}, false}));
 }
@@ -169,6 +178,23 @@ bool Answer::optimal() const {
 }
 Bytes Answer::used(DeviceId device) const {
   return state_->assessment.used(device);
+}
+Nanoseconds Answer::latency() const {
+  const auto& stream = state_->assessment.throughput;
+  return stream && stream->in_flight > 0 ? stream->latency : timeline().step;
+}
+int Answer::in_flight() const {
+  const auto& stream = state_->assessment.throughput;
+  return stream ? stream->in_flight : 1;
+}
+std::optional<double> Answer::samples_per_second() const {
+  return state_->assessment.rates.samples_per_second;
+}
+std::optional<double> Answer::tokens_per_second() const {
+  return state_->assessment.rates.tokens_per_second;
+}
+std::optional<double> Answer::utilisation() const {
+  return state_->assessment.rates.utilisation;
 }
 std::string Answer::placer() const {
   return state_->run.run.placer.to_string();

@@ -9,11 +9,8 @@
 
 #include "graph/precision.h"
 
-#include "cli/json_output.h"
 #include "cli/messages.h"
 #include "cli/progress.h"
-#include "report/assessment_report.h"
-#include "report/shortfall.h"
 
 namespace emplace::cli {
 namespace {
@@ -303,37 +300,6 @@ void add_file(Command command, const std::string& names, std::string& path,
 
 void add_json(Command command, bool& json) {
   command.flag("--json", json, "Print the result as JSON on standard output");
-}
-
-WholeModules compare_with_ops(const std::shared_ptr<const Problem>& op_by_op,
-                              Granularity granularity, const Assessment& answer,
-                              const RunResult& found, const Budget& budget) {
-  const OpByOp ops(op_by_op, answer, found);
-  if (budget.cancelled != nullptr && budget.cancelled->load()) {
-    return ops.compare(granularity, nullptr);
-  }
-  const PortfolioResult result = run_portfolio(ops.problems(), ops.request(budget));
-  return ops.compare(granularity, &result);
-}
-
-bool refuse_hopeless(const SubsetProblems& problems, const ProblemRequest& request,
-                     const JsonHeader* json, Session& session) {
-  if (!problems.why_nothing_fits()) return false;
-  const bool whole = request.granularity != Granularity::kOp;
-  fmt::print(
-      stderr, "emplace: no placement of '{}' {}fits: {}{}\n",
-      problems.whole()->problem().graph().name(),
-      whole ? fmt::format("that keeps {}s whole ", granularity_name(request.granularity)) : "",
-      *problems.why_nothing_fits(), whole ? "; op by op one may" : "");
-  const std::string advice = describe_hopeless(problems, request.could_recompute());
-  if (json != nullptr) {
-    fmt::print("{}",
-               with_header(*json, why_nothing_fits_json(*problems.why_nothing_fits(), advice)));
-  } else if (!advice.empty()) {
-    fmt::print("What is short\n{}", advice);
-  }
-  session.exit_code = kExitNothingFits;
-  return true;
 }
 
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request) {

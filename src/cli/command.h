@@ -19,8 +19,6 @@
 
 namespace emplace::cli {
 
-struct JsonHeader;
-
 inline constexpr int kExitFine = 0;
 inline constexpr int kExitNothingFits = 1;
 inline constexpr int kExitBadInput = 2;
@@ -145,15 +143,6 @@ void add_file(Command command, const std::string& names, std::string& path,
 // --json.
 void add_json(Command command, bool& json);
 
-// What keeping modules whole costs the answer, by a search op by op, with progress.
-WholeModules compare_with_ops(const std::shared_ptr<const Problem>& op_by_op,
-                              Granularity granularity, const Assessment& answer,
-                              const RunResult& found, const Budget& budget);
-
-// Says why nothing can fit, and what would help, and leaves the exit code, if that is proven before
-// any search; also as JSON where there is a header for it.
-bool refuse_hopeless(const SubsetProblems& problems, const ProblemRequest& request,
-                     const JsonHeader* json, Session& session);
 // With progress.
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request);
 

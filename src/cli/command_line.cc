@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 
-#include "report/text_width.h"
+#include "report/text_style.h"
 
 namespace emplace::cli {
 namespace {

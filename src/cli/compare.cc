@@ -7,9 +7,9 @@
 #include "base/error.h"
 
 #include "cli/command.h"
-#include "cli/json_output.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/question.h"
 #include "report/assessment_report.h"
 #include "report/cluster_comparison.h"
 #include "report/comparison.h"
@@ -19,21 +19,18 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments {
-  ProblemArguments problem;
-  SubsetArguments subsets;
-  ObjectiveArguments objective;
-  BudgetArguments budget;
-  LearningArguments learning;
+struct Arguments : QuestionArguments {
   std::string placers;  // empty: all, or auto on each of several clusters
   std::string schedulers = "own";
-  std::uint64_t seed = 1;
   int seeds = 1;
-  std::string output;
-  std::string trace;
   std::string csv;
   bool each_seed = false;
-  bool json = false;
+
+  bool best_orders() const { return schedulers == "best"; }
+  std::vector<PlacerRun> runs(const char* usual) const {
+    return make_runs(placers.empty() ? usual : placers, best_orders() ? "all" : schedulers, seed,
+                     seeds);
+  }
 };
 
 // The best of the placers on the request's cluster.
@@ -44,17 +41,14 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
   const StepTerms terms = terms_of(request, *problem);
   SubsetProblems problems = arguments.subsets.make(problem, objective);
   problems.set_terms(terms);
+  problems.set_granularity(request.granularity);
   if (problems.why_nothing_fits()) {
     return make_hopeless_row(problem->cluster(), *problems.why_nothing_fits());
   }
-  const std::string placers = arguments.placers.empty() ? "auto" : arguments.placers;
-  const bool best_orders = arguments.schedulers == "best";
-  const PortfolioResult found = run_portfolio(
-      problems, {.runs = make_runs(placers, best_orders ? "all" : arguments.schedulers,
-                                   arguments.seed, arguments.seeds),
-                 .budget = arguments.budget.make(session),
-                 .time_for = TimeFor::kEachRun,
-                 .learning = arguments.learning.make()});
+  const PortfolioResult found = run_portfolio(problems, {.runs = arguments.runs("auto"),
+                                                         .budget = arguments.budget.make(session),
+                                                         .time_for = TimeFor::kEachRun,
+                                                         .learning = arguments.learning.make()});
   const Assessment answer = assess(assessor_of(problems, found), problems, found.best());
   std::optional<WayToRun> in_parts;
   if (objective == Objective(StepTime{}) && problems.most_devices() == 0) {
@@ -93,57 +87,51 @@ void compare_clusters(const Arguments& arguments, Session& session) {
   const Budget budget = arguments.budget.make(session).or_default();
   fmt::print("{}", with_header({.format = "emplace.cluster-comparison/1",
                                 .model = request.model,
+                                .made_with = request.made_with(),
                                 .objective = objective,
                                 .budget = &budget},
                                to_json(rows, objective)));
 }
 
 void compare_placers(const Arguments& arguments, Session& session) {
-  const ProblemRequest request = arguments.problem.make();
   const Outputs outputs({arguments.output, arguments.trace, arguments.csv}, arguments.json);
-  const auto [problem, op_by_op] = load_noted(request);
-  SubsetProblems problems = arguments.subsets.make(problem, arguments.objective.make());
-  problems.set_terms(terms_of(request, *problem));
-  const Budget given = arguments.budget.make(session);
-  const Budget budget = given.or_default();
-  const JsonHeader header{.format = "emplace.comparison/1",
-                          .model = request.model,
-                          .problem = problem.get(),
-                          .objective = problems.objective(),
-                          .budget = &budget};
-  if (refuse_hopeless(problems, request, arguments.json ? &header : nullptr, session)) return;
-  const bool best_orders = arguments.schedulers == "best";
-  std::vector<PlacerRun> runs =
-      make_runs(arguments.placers.empty() ? "all" : arguments.placers,
-                best_orders ? "all" : arguments.schedulers, arguments.seed, arguments.seeds);
+  const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
+  if (question.refuse_hopeless(session)) return;
+  std::vector<PlacerRun> runs = arguments.runs("all");
   const std::size_t asked = runs.size();
-  PortfolioResult found = run_portfolio(problems, {.runs = std::move(runs),
-                                                   .budget = given,
-                                                   .time_for = TimeFor::kEachRun,
-                                                   .learning = arguments.learning.make()});
+  PortfolioResult found =
+      run_portfolio(question.problems(), {.runs = std::move(runs),
+                                          .budget = question.given(),
+                                          .time_for = TimeFor::kEachRun,
+                                          .learning = arguments.learning.make()});
   const RunResult winner = found.best();
-  const Comparison comparison = compare(problems, std::move(found), asked, best_orders);
+  Comparison comparison =
+      compare(question.problems(), std::move(found), asked, arguments.best_orders());
+  if (question.op_by_op() != nullptr) {
+    comparison.whole_modules = question.compare_with_ops(comparison.best, winner, question.given());
+  }
   if (!comparison.best.fits()) session.exit_code = kExitNothingFits;
   if (session.cancelled) note_interrupted();
   if (!arguments.output.empty()) {
-    outputs.write(arguments.output, placement_json(comparison.best, winner, request.made_with()));
+    outputs.write(arguments.output,
+                  placement_json(comparison.best, winner, question.request().made_with()));
   }
   outputs.write(arguments.trace, arguments.trace.empty() ? "" : trace_json(comparison.best));
   outputs.write(arguments.csv,
-                arguments.csv.empty() ? "" : to_csv(comparison, header_columns(header)));
+                arguments.csv.empty() ? "" : to_csv(comparison, header_columns(question.header())));
   if (arguments.json) {
-    fmt::print("{}", with_header(header, to_json(comparison)));
+    fmt::print("{}", with_header(question.header(), to_json(comparison)));
     return;
   }
   std::FILE* report = outputs.report();
-  std::string text = fmt::format("{}\n{}\n", describe_problem(*problem), headline(comparison));
+  std::string text =
+      fmt::format("{}\n{}\n", describe_problem(*question.problem()), headline(comparison));
   text += arguments.seeds > 1 ? summary_table(comparison) : to_table(comparison, false);
   if (arguments.seeds > 1 && arguments.each_seed) text += "\n" + to_table(comparison, true);
   fmt::print(report, "{}", fitted(text));
-  if (op_by_op) {
-    const WholeModules whole =
-        compare_with_ops(op_by_op, request.granularity, comparison.best, winner, given);
-    fmt::print(report, "\n{}", wrapped("For the best: " + describe(whole) + "."));
+  if (comparison.whole_modules) {
+    fmt::print(report, "\n{}",
+               wrapped("For the best: " + describe(*comparison.whole_modules) + "."));
   }
   if (comparison.done < asked) {
     fmt::print(report, "\n{}{} of {} runs gave a result.\n",

@@ -17,6 +17,7 @@ Json value_or_null(const std::optional<Value>& value) {
 Json header_json(const JsonHeader& header) {
   Json json{{"format", header.format}, {"version", version()}};
   if (!header.model.empty()) json["model"] = header.model;
+  if (!header.made_with.empty()) json["made_with"] = Json::parse(made_with_json(header.made_with));
   if (header.problem != nullptr) {
     json["graph"] = header.problem->graph().name();
     json["cluster"] = header.problem->cluster().name();
@@ -55,7 +56,7 @@ std::vector<std::pair<std::string, std::string>> header_columns(const JsonHeader
         columns.emplace_back("budget_" + limit, number.is_null() ? "" : number.dump());
       }
     } else {
-      columns.emplace_back(name, value.get<std::string>());
+      columns.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
     }
   }
   return columns;

@@ -12,11 +12,14 @@
 
 #include "sim/objective.h"
 
+#include "io/placement_file.h"
+
 namespace emplace::cli {
 
 struct JsonHeader {
   std::string format;                // "emplace.answer/1"
   std::string model = {};            // as it was asked for; empty: there is none
+  MadeWith made_with = {};           // how it was read
   const Problem* problem = nullptr;  // whose graph and cluster are named
   std::optional<Objective> objective = std::nullopt;
   const Budget* budget = nullptr;

@@ -1,6 +1,10 @@
+#include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <string>
 
 #include <fmt/core.h>
 #include <sys/ioctl.h>
@@ -10,7 +14,7 @@
 
 #include "cli/blas.h"
 #include "cli/command.h"
-#include "report/text_width.h"
+#include "report/text_style.h"
 
 namespace {
 
@@ -31,6 +35,19 @@ void follow_terminal() {
   if (size.ws_col > 0) emplace::set_text_width(size.ws_col);
 }
 
+// As the C library does: the first of these that is set says it. Without UTF-8, texts are ASCII.
+void follow_locale() {
+  std::string locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (locale.empty() && value != nullptr) locale = value;
+  }
+  std::transform(locale.begin(), locale.end(), locale.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool utf8 = locale.find("utf-8") != locale.npos || locale.find("utf8") != locale.npos;
+  set_ascii_only(!utf8);
+}
+
 int report(const char* message) {
   fmt::print(stderr, "emplace: {}\n", message);
   return cli::kExitBadInput;
@@ -41,6 +58,7 @@ int report(const char* message) {
 int main(int argc, char** argv) {
   cli::prepare_blas();
   follow_terminal();
+  follow_locale();
   cli::CommandLine line("emplace", "Decides where every operation of a neural network should run.",
                         "emplace " EMPLACE_VERSION);
   cli::Command& root = line.root();

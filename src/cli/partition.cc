@@ -80,7 +80,8 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (arguments.json) {
     options.budget = options.budget.or_default(kPartitionSeconds);
     fmt::print("{}", with_header({.format = "emplace.partition-answer/1",
-                                  .model = arguments.problem.request.model,
+                                  .model = request.model,
+                                  .made_with = request.made_with(),
                                   .problem = problem.get(),
                                   .budget = &options.budget},
                                  to_json(answer)));

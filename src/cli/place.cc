@@ -7,10 +7,10 @@
 #include "base/units.h"
 
 #include "cli/command.h"
-#include "cli/json_output.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/question.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 #include "report/prose.h"
@@ -20,19 +20,10 @@ namespace {
 
 constexpr const char* kDefaultPlacer = "auto";
 
-struct Arguments {
-  ProblemArguments problem;
-  SubsetArguments subsets;
-  ObjectiveArguments objective;
-  BudgetArguments budget;
-  LearningArguments learning;
+struct Arguments : QuestionArguments {
   std::string placer = kDefaultPlacer;
   std::string scheduler;
-  std::uint64_t seed = 1;
   bool sensitivity = false;
-  std::string output;
-  std::string trace;
-  bool json = false;
 };
 
 // Of the time for the answer: to see whether one more batch fits, or what one change brings.
@@ -141,47 +132,39 @@ void place(const Arguments& arguments, Session& session) {
     }
     request.batch = fitting != nullptr ? fitting->batch : range->low;
   }
-  const auto [problem, op_by_op] = load_noted(request);
-  SubsetProblems problems =
-      arguments.subsets.make(problem, arguments.objective.make(), std::move(starts));
-  problems.set_terms(terms_of(request, *problem));
-  const Budget given = arguments.budget.make(session);
-  const Budget budget = given.or_default();
-  const JsonHeader header{.format = "emplace.answer/1",
-                          .model = request.model,
-                          .problem = problem.get(),
-                          .objective = problems.objective(),
-                          .budget = &budget};
-  if (refuse_hopeless(problems, request, arguments.json ? &header : nullptr, session)) return;
-  const SharedBudget shared = op_by_op ? share_with_ops(given) : SharedBudget{given, given};
+  const Question question(arguments, std::move(request), "emplace.answer/1", session,
+                          std::move(starts));
+  if (question.refuse_hopeless(session)) return;
+  const SubsetProblems& problems = question.problems();
+  const bool whole = question.op_by_op() != nullptr;
+  const Budget& given = question.given();
+  const SharedBudget shared = whole ? share_with_ops(given) : SharedBudget{given, given};
   const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
                                                          .budget = shared.whole,
                                                          .time_for = TimeFor::kAllRuns,
                                                          .learning = arguments.learning.make()});
-  const double searched = budget.elapsed_seconds();
+  const double searched = question.budget().elapsed_seconds();
   const RunResult& best = found.best();
   const Assessment answer = assess(assessor_of(problems, found), problems, best);
   print_notes(best, problems);
   if (session.cancelled) note_interrupted();
   if (!answer.fits()) session.exit_code = kExitNothingFits;
   if (!arguments.output.empty()) {
-    outputs.write(arguments.output, placement_json(answer, best, request.made_with()));
+    outputs.write(arguments.output, placement_json(answer, best, question.request().made_with()));
   }
   if (!arguments.trace.empty()) outputs.write(arguments.trace, trace_json(answer));
   Explanation explanation =
-      explain_answer(answer, problems, found.results, request.could_recompute());
-  if (op_by_op) {
-    explanation.whole_modules =
-        compare_with_ops(op_by_op, request.granularity, answer, best, shared.op_by_op);
-  }
+      explain_answer(answer, problems, found.results, question.request().could_recompute());
+  if (whole) explanation.whole_modules = question.compare_with_ops(answer, best, shared.op_by_op);
   explanation.batches = std::move(batches);
-  look_further(arguments, op_by_op ? op_by_op : problem, answer, searched, session, explanation);
+  look_further(arguments, whole ? question.op_by_op() : question.problem(), answer, searched,
+               session, explanation);
   if (arguments.json) {
-    fmt::print("{}", with_header(header, to_json(answer, &best, &explanation)));
+    fmt::print("{}", with_header(question.header(), to_json(answer, &best, &explanation)));
     return;
   }
   const std::string text = fmt::format(
-      "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*problem),
+      "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*question.problem()),
       best.run.placer.to_string(), best.run.scheduler,
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
       kept_whole(explanation), to_text(answer), to_text(explanation, answer));

@@ -49,6 +49,7 @@ void simulate(const Arguments& arguments, Session& session) {
                                     : as_placeto ? "emplace.placeto/1"
                                                  : "emplace.answer/1",
                           .model = request.model,
+                          .made_with = request.made_with(),
                           .problem = problem.get(),
                           .objective = arguments.objective.make()};
   if (many) {
@@ -64,8 +65,8 @@ void simulate(const Arguments& arguments, Session& session) {
   }
   const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make(),
                           {}, terms_of(request, *problem));
-  const Assessment assessment =
-      assessor.assess(std::move(file.placement), std::move(file.schedule));
+  Assessment assessment = assessor.assess(std::move(file.placement), std::move(file.schedule));
+  assessment.granularity = request.granularity;
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(assessment));
   const Explanation explanation = explain(assessment, {}, request.could_recompute());
   if (arguments.json) {

@@ -20,10 +20,14 @@ struct MadeWith {
   bool colocate_gradients = false;
   std::vector<std::string> recompute = {};
   std::string granularity = {};  // what was kept whole: module, layer
+  std::int64_t batch = 0;        // samples of a step, where they were asked for
+  std::string precision = {};
 
   bool operator==(const MadeWith&) const = default;
   bool empty() const { return *this == MadeWith{}; }
 };
+// The object `made_with` of docs/formats.md.
+std::string made_with_json(const MadeWith& made);
 
 struct PlacementFile {
   std::string graph;

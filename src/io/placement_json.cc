@@ -86,6 +86,10 @@ class PlacementReader {
         made.recompute = json_strings(field.value(), where);
       } else if (key == "granularity") {
         made.granularity = json_string(field.value(), where);
+      } else if (key == "batch") {
+        made.batch = json_integer(field.value(), where);
+      } else if (key == "precision") {
+        made.precision = json_string(field.value(), where);
       }
     }
   }
@@ -193,20 +197,18 @@ class PlacementReader {
 
 }  // namespace
 
-namespace {
-
-nlohmann::ordered_json made_with_json(const MadeWith& made) {
-  nlohmann::ordered_json json;
+std::string made_with_json(const MadeWith& made) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (!made.dims.empty()) json["dims"] = made.dims;
   if (made.training) json["training"] = true;
   if (!made.optimizer.empty()) json["optimizer"] = made.optimizer;
   if (made.colocate_gradients) json["colocate_gradients"] = true;
   if (!made.recompute.empty()) json["recompute"] = made.recompute;
   if (!made.granularity.empty()) json["granularity"] = made.granularity;
-  return json;
+  if (made.batch > 0) json["batch"] = made.batch;
+  if (!made.precision.empty()) json["precision"] = made.precision;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
-
-}  // namespace
 
 PlacementFile read_placement_json(const std::string& text, const Problem& problem) {
   JsonText json(text);
@@ -220,7 +222,9 @@ std::string write_placement_json(const Problem& problem, const PlacementFile& fi
   json["cluster"] = file.cluster;
   json["placer"] = file.placer;
   json["seed"] = file.seed;
-  if (!file.made_with.empty()) json["made_with"] = made_with_json(file.made_with);
+  if (!file.made_with.empty()) {
+    json["made_with"] = nlohmann::ordered_json::parse(made_with_json(file.made_with));
+  }
   if (file.predicted) {
     json["predicted"] = {{"step_ns", file.predicted->step},
                          {"fits", file.predicted->fits},

@@ -49,15 +49,21 @@ std::string in_short(const BatchProbe& probe) {
   return "proven: " + probe.how.substr(colon + 2);
 }
 
-std::string describe_batches(const BatchSearch& batches) {
+// They are tried without CPUs unless these are to take part, and by a shorter search.
+std::string largest_batch(const BatchSearch& batches, const Assessment& answer) {
+  if (batches.largest) return format_count(*batches.largest) + " is the largest found to fit";
+  if (!answer.fits()) return "none fits";
+  return has_work_on_cpus(answer)
+             ? "none fits without CPUs; the smallest is placed with them"
+             : "none was found to fit, so the search went on with the smallest";
+}
+
+std::string describe_batches(const BatchSearch& batches, const Assessment& answer) {
   Table table({{"batch", Table::Align::kRight}, {"fits"}, {"how"}});
   for (const BatchProbe& probe : batches.tried) {
     table.add({format_count(probe.batch), probe.fits ? "yes" : "no", in_short(probe)});
   }
-  return fmt::format("\nBatches that were tried: {}\n{}",
-                     batches.largest
-                         ? format_count(*batches.largest) + " is the largest found to fit"
-                         : "none fits",
+  return fmt::format("\nBatches that were tried: {}\n{}", largest_batch(batches, answer),
                      table.to_string());
 }
 
@@ -90,7 +96,7 @@ std::string describe_alternatives(const Explanation& explanation, const Assessme
         explanation.whole_modules ? explanation.whole_modules->bound.step : assessment.bound.step;
     text += describe_parts(*explanation.in_parts, assessment, bound);
   }
-  if (explanation.batches) text += describe_batches(*explanation.batches);
+  if (explanation.batches) text += describe_batches(*explanation.batches, assessment);
   if (explanation.sensitivities) {
     text += describe_sensitivities(*explanation.sensitivities, assessment.objective);
   }

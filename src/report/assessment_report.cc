@@ -164,26 +164,32 @@ std::string describe_gap(const Assessment& assessment) {
                           ? " on one device"
                           : fmt::format(" on at most {} devices", assessment.most_devices);
   if (assessment.leaves_cpus_out) limit += " without CPUs";
+  // Placements that cut modules may be faster.
+  const std::string whole =
+      assessment.granularity == Granularity::kOp
+          ? ""
+          : fmt::format(" that keeps {}s whole", granularity_name(assessment.granularity));
+  const std::string which = limit + (whole.empty() ? " that fits" : whole + " and fits");
   const std::string proof =
       fmt::format("{} ({})", format_time(assessment.bound.step), assessment.bound.reason);
   if (assessment.optimal()) {
-    return fmt::format("proven optimal: no placement{} that fits beats {}", limit, proof);
+    return fmt::format("proven optimal: no placement{} beats {}", which, proof);
   }
   const double above = (assessment.ratio_to_bound() - 1) * 100;
   if (above <= 0.1) {
-    return fmt::format("optimal to 0.1 %: no placement{} that fits beats {}", limit, proof);
+    return fmt::format("optimal to 0.1 %: no placement{} beats {}", which, proof);
   }
   if (above > 100) {
     return fmt::format(
-        "at most {:.1f} times as long as the best possible placement takes: none{} that fits beats "
-        "{}",
-        std::ceil(assessment.ratio_to_bound() * 10) / 10, limit, proof);
+        "at most {:.1f} times as long as the best possible placement{} takes: none{} that fits "
+        "beats {}",
+        std::ceil(assessment.ratio_to_bound() * 10) / 10, whole, limit, proof);
   }
   const double tenths = std::ceil(above * 10 - 1e-9) / 10;
   return fmt::format(
-      "within {} % of the best possible placement: none{} that fits beats {}",
+      "within {} % of the best possible placement{}: none{} that fits beats {}",
       tenths < 1 ? fmt::format("{:.1f}", tenths) : fmt::format("{:.0f}", std::ceil(above - 1e-9)),
-      limit, proof);
+      whole, limit, proof);
 }
 
 std::string describe_problem(const Problem& problem) {

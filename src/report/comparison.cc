@@ -62,11 +62,26 @@ const ComparisonRow* best_heuristic(const Comparison& comparison) {
   return nullptr;
 }
 
+bool devices_differ(const Cluster& cluster) {
+  for (DeviceId id = 1; id < cluster.num_devices(); ++id) {
+    const Device& first = cluster.device(0);
+    const Device& other = cluster.device(id);
+    if (other.kind != first.kind || other.memory != first.memory ||
+        other.slowdown.to_double() != first.slowdown.to_double()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::string against_one_device(const Comparison& comparison) {
   if (comparison.single.fitting) {
-    const Nanoseconds alone = comparison.single.fitting->value.step;
-    return fmt::format("{} as one device ({})", times_as_fast(alone, comparison.best.time()),
-                       format_time(alone));
+    const Cluster& cluster = comparison.best.problem().cluster();
+    const SingleDevice& one = *comparison.single.fitting;
+    return fmt::format(
+        "{} as {} ({})", times_as_fast(one.value.step, comparison.best.time()),
+        devices_differ(cluster) ? cluster.device(one.device).name + " alone" : "one device",
+        format_time(one.value.step));
   }
   if (!comparison.single.fastest) return "one device may not run every op";
   return fmt::format(

@@ -10,6 +10,7 @@
 #include "report/statistics.h"
 #include "run/portfolio.h"
 #include "run/single_device.h"
+#include "run/whole_modules.h"
 
 namespace emplace {
 
@@ -51,6 +52,7 @@ struct Comparison {
   SingleDevices single;
   std::size_t asked = 0;  // runs; fewer may have given a result
   std::size_t done = 0;
+  std::optional<WholeModules> whole_modules = std::nullopt;  // of the best, where they are kept so
 };
 
 // `best_orders`: of each placer and seed, the best order of ops alone.

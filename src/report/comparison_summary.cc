@@ -11,6 +11,7 @@
 #include "report/comparison.h"
 #include "report/prose.h"
 #include "report/table.h"
+#include "report/whole_modules.h"
 
 namespace emplace {
 namespace {
@@ -122,7 +123,12 @@ std::string to_json(const Comparison& comparison) {
   for (const ComparisonSummary& summary : summarize(comparison)) {
     placers.push_back(summary_json(summary, comparison.best.objective));
   }
-  std::string text = "{\"placers\": " + placers.dump() + ",\n\"runs\": [";
+  std::string text = "{\"placers\": " + placers.dump() + ",\n";
+  if (comparison.whole_modules) {
+    const char* time = comparison.best.throughput ? "period_ns" : "step_ns";
+    text += "\"whole_modules\": " + to_json(*comparison.whole_modules, time).dump() + ",\n";
+  }
+  text += "\"runs\": [";
   for (const ComparisonRow& row : comparison.rows) {
     text += (text.ends_with("[") ? "\n" : ",\n") + row.json;
   }

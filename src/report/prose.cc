@@ -7,7 +7,7 @@
 #include "base/split.h"
 #include "base/units.h"
 
-#include "report/text_width.h"
+#include "report/text_style.h"
 
 namespace emplace {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "report/text_width.h"
+#include "report/text_style.h"
 
 namespace emplace {
 namespace {
@@ -62,7 +62,7 @@ std::string Table::to_string() const {
   for (std::size_t i = 0; i < widths.size(); ++i) {
     if (!columns_[i].spare || widths[i] > 0) total += widths[i] + 2;
   }
-  text += " " + repeat("\u2500", total - 2) + "\n";
+  text += " " + repeat(ascii_only() ? "-" : "\u2500", total - 2) + "\n";
   for (const auto& row : rows_) {
     add_row([&](std::size_t i) -> const std::string& { return row[i]; });
   }
@@ -72,6 +72,9 @@ std::string Table::to_string() const {
 std::string bar(double share, int width) {
   constexpr std::array<std::string_view, 8> kParts{"",       "\u258F", "\u258E", "\u258D",
                                                    "\u258C", "\u258B", "\u258A", "\u2589"};
+  if (ascii_only()) {
+    return repeat("#", static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * width)));
+  }
   const int eighths = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * width * 8));
   return repeat("\u2588", static_cast<std::size_t>(eighths / 8)) +
          std::string(kParts[static_cast<std::size_t>(eighths % 8)]);

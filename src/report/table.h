@@ -28,7 +28,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// `share` (0 to 1) of `width` as a bar of eighth blocks.
+// `share` (0 to 1) of `width` as a bar, of eighth blocks where these can be shown.
 std::string bar(double share, int width);
 
 }  // namespace emplace

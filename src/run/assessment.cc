@@ -71,15 +71,24 @@ Assessment Assessor::assess(Placement placement, Schedule schedule) const {
   return result;
 }
 
-bool uses_cpu(const Assessment& assessment) {
+namespace {
+
+bool works(const Assessment& assessment, bool cpus) {
   const Cluster& cluster = assessment.problem().cluster();
-  bool cpu_works = false;
-  bool accelerator_works = false;
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
-    if (assessment.busy(id) == 0) continue;
-    (cluster.is_cpu(id) ? cpu_works : accelerator_works) = true;
+    if (assessment.busy(id) > 0 && cluster.is_cpu(id) == cpus) return true;
   }
-  return cpu_works && accelerator_works;
+  return false;
+}
+
+}  // namespace
+
+bool has_work_on_cpus(const Assessment& assessment) {
+  return works(assessment, true);
+}
+
+bool uses_cpu(const Assessment& assessment) {
+  return has_work_on_cpus(assessment) && works(assessment, false);
 }
 
 }  // namespace emplace

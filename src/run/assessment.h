@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include <emplace/granularity.h>
 #include <emplace/search.h>
 
 #include "sim/objective.h"
@@ -23,9 +24,11 @@ struct Assessment {
   Timeline timeline;
   LowerBound bound;  // of the period, or the step: of what fits, if this does, else of all
   std::optional<ThroughputResult> throughput = std::nullopt;  // when that is the objective
-  // What the bound is about: how many devices may be used, 0: all; and that CPUs are not to be.
+  // What the bound is about: how many devices may be used, 0: all; that CPUs are not to be; what
+  // is kept whole.
   int most_devices = 0;
   bool leaves_cpus_out = false;
+  Granularity granularity = Granularity::kOp;
   Rates rates = {};  // of work, on the devices that it uses
 
   const Problem& problem() const { return simulator->problem(); }
@@ -43,7 +46,9 @@ struct Assessment {
   double fullest_memory() const;
 };
 
-// Whether ops that take time are on a CPU that has accelerators beside it, whose kernels it also
+// Whether ops that take time are on a CPU.
+bool has_work_on_cpus(const Assessment& assessment);
+// Whether they are on one that has accelerators beside it, whose kernels it also
 // has to start: that is not simulated.
 bool uses_cpu(const Assessment& assessment);
 

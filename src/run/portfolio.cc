@@ -346,6 +346,7 @@ Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
                   const RunResult& result) {
   Assessment assessment = assessor.assess(result.result.placement, result.result.schedule);
   assessment.most_devices = problems.most_devices();
+  assessment.granularity = problems.granularity();
   assessment.leaves_cpus_out = problems.leaves_cpus_out() && !has_ops_on_cpus(problems, result);
   return assessment;
 }

@@ -84,6 +84,8 @@ MadeWith ProblemRequest::made_with() const {
   made.colocate_gradients = training.colocate_gradients;
   made.recompute = training.recompute;
   if (granularity != Granularity::kOp) made.granularity = granularity_name(granularity);
+  made.batch = batch.value_or(0);
+  made.precision = training.precision;
   return made;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <emplace/granularity.h>
 #include <emplace/search.h>
 
 #include "sim/objective.h"
@@ -52,6 +53,9 @@ class SubsetProblems {
   // What a step is worth, where that was said.
   const std::optional<StepTerms>& terms() const { return terms_; }
   void set_terms(StepTerms terms) { terms_ = std::move(terms); }
+  // What the problem's groups keep whole, where that was said.
+  Granularity granularity() const { return granularity_; }
+  void set_granularity(Granularity granularity) { granularity_ = granularity; }
   // Why nothing fits, where that is proven before any search.
   const std::optional<std::string>& why_nothing_fits() const { return why_nothing_fits_; }
 
@@ -72,6 +76,7 @@ class SubsetProblems {
   bool complete_ = true;
   bool leaves_cpus_out_ = false;
   std::optional<StepTerms> terms_;
+  Granularity granularity_ = Granularity::kOp;
   std::optional<std::string> why_nothing_fits_;
 };
 

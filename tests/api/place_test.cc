@@ -245,5 +245,33 @@ TEST(ListPlacers, describes_all_that_a_spec_can_name) {
   EXPECT_GT(list_partition_methods().size(), 3U);
 }
 
+TEST(Answer, says_how_long_a_step_takes_and_what_gets_done) {
+  const Answer step = assess(fork_on(2), kApart, {}, {}, 111);
+  EXPECT_EQ(step.latency(), 111'000);
+  EXPECT_EQ(step.in_flight(), 1);
+  EXPECT_DOUBLE_EQ(step.samples_per_second().value(), 1e6);
+  EXPECT_FALSE(step.tokens_per_second());
+  EXPECT_FALSE(step.utilisation()) << "nobody knows the FLOPs";
+  EXPECT_FALSE(assess(fork_on(2), kApart).samples_per_second());
+  // Two steps overlap: gpu0 computes 110 us of each.
+  const Answer stream = assess(fork_on(2), kApart, {}, StreamPeriod{}, 110);
+  EXPECT_EQ(stream.time(), 110'000);
+  EXPECT_EQ(stream.in_flight(), 2);
+  EXPECT_GE(stream.latency(), 111'000);
+  EXPECT_DOUBLE_EQ(stream.samples_per_second().value(), 1e6);
+}
+
+TEST(Answer, knows_tokens_and_utilisation_of_models_that_say_them) {
+  const Model model = read_model("zoo:bert-base:layers=1,batch=4,sequence=32");
+  PlaceOptions options = with("single");
+  options.samples = 4;
+  const Answer answer = place(compile(model.graph, read_cluster("1xa100")), options);
+  const double seconds = static_cast<double>(answer.time()) / 1e9;
+  EXPECT_NEAR(answer.samples_per_second().value(), 4 / seconds, 1e-6 / seconds);
+  EXPECT_NEAR(answer.tokens_per_second().value(), 128 / seconds, 1e-6 / seconds);
+  EXPECT_GT(answer.utilisation().value(), 0);
+  EXPECT_LT(answer.utilisation().value(), 1);
+}
+
 }  // namespace
 }  // namespace emplace

@@ -1,9 +1,5 @@
 // The command line as a person meets it: what is printed where, which files appear, exit codes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "support/command.h"
+#include "support/program.h"
 
 namespace emplace {
 namespace {
@@ -11,45 +7,18 @@ namespace {
 using testing::CommandResult;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::TemporaryFolder;
+using testing::kChain;
 using Json = nlohmann::json;
 
-constexpr const char* kChain = R"({"format": "emplace.graph/1", "name": "chain",
-  "tensors": [{"bytes": 760000}, {"bytes": 760000}, {"bytes": 4}],
-  "ops": [
-    {"name": "w", "type": "parameter", "inputs": [], "outputs": [0]},
-    {"name": "a", "type": "mm", "inputs": [0], "outputs": [1], "time_us": {"gpu": 100}},
-    {"name": "b", "type": "mm", "inputs": [1], "outputs": [2], "time_us": {"gpu": 50}}]})";
+const std::string kTwoDevices = testing::pair_of_devices(
+    "bandwidth: 7.6GB/s, hold_us: 25, multicast: true", "count: 2, gap_us: 5.7");
 
-constexpr const char* kTwoDevices = R"(format: emplace.cluster/1
-name: pair
-kinds: {gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}}
-devices: [{name: d, kind: gpu, count: 2, gap_us: 5.7}]
-links: [{from: "*", to: "*", bandwidth: 7.6GB/s, hold_us: 25, channel: out, multicast: true}]
-)";
-
-class CommandLine : public ::testing::Test {
+class CommandLine : public testing::Program {
  protected:
   CommandLine() {
     folder_.write("chain.json", kChain);
     folder_.write("pair.yaml", kTwoDevices);
   }
-
-  CommandResult run(const std::string& arguments) const { return folder_.emplace(arguments); }
-
-  // The command fails with exit code 2, says each of these, and writes nothing.
-  void expect_refused(const std::string& arguments,
-                      const std::vector<std::string>& messages) const {
-    const std::size_t files = folder_.num_files();
-    const CommandResult result = run(arguments);
-    EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.err;
-    EXPECT_THAT(result.out, IsEmpty()) << arguments;
-    for (const std::string& message : messages)
-      EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
-    EXPECT_EQ(folder_.num_files(), files) << arguments;
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(CommandLine, simulate_prints_the_object_of_the_format_and_nothing_else) {

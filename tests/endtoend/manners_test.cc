@@ -1,10 +1,8 @@
 // What a person expects of any program: signals, standard input and output, words that are
 // misspelt, quiet, and lines that are no wider than they should be.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
-#include "support/command.h"
+#include "support/program.h"
 
 namespace emplace {
 namespace {
@@ -14,8 +12,6 @@ using testing::CommandResult;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::StartsWith;
-using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
 constexpr const char* kTwoOps = R"({"format": "emplace.graph/1", "name": "ops",
@@ -26,26 +22,19 @@ constexpr const char* kTwoOps = R"({"format": "emplace.graph/1", "name": "ops",
     {"name": "b", "type": "mm", "inputs": [0], "outputs": [1], "module": "enc.layer.1",
      "time_us": {"p100": 50}}]})";
 
-class Manners : public ::testing::Test {
+class Manners : public testing::Program {
  protected:
   Manners() { folder_.write("ops.json", kTwoOps); }
 
-  CommandResult run(const std::string& arguments) const { return folder_.emplace(arguments); }
-
   // Sent a signal after a few seconds, a command ends long before its time is up.
   CommandResult interrupted(const std::string& arguments, const std::string& signal) const {
-    return folder_.shell("timeout --foreground -s " + signal + " 3 " EMPLACE_BINARY " " + arguments +
-                         "; code=$?; [ $code = 124 ] && code=0; exit $code");
+    return folder_.shell("timeout --foreground -s " + signal + " 3 " EMPLACE_BINARY " " +
+                         arguments + "; code=$?; [ $code = 124 ] && code=0; exit $code");
   }
 
   void expect_refused(const std::string& arguments, const std::string& message) const {
-    const CommandResult result = run(arguments);
-    EXPECT_EQ(result.exit_code, 2) << arguments;
-    EXPECT_THAT(result.out, IsEmpty()) << arguments;
-    EXPECT_THAT(result.err, AllOf(StartsWith("emplace: "), HasSubstr(message))) << arguments;
+    Program::expect_refused(arguments, {"emplace: ", message});
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(Manners, a_signal_ends_a_search_with_its_answer) {
@@ -157,6 +146,36 @@ TEST_F(Manners, a_training_step_s_placement_is_not_taken_for_a_forward_pass_s) {
   expect_refused("simulate vgg.onnx p.json -c 2xp100",
                  "ops of a training step, and the model is a forward pass: give --training");
   EXPECT_EQ(run("simulate vgg.onnx p.json -c 2xp100 --training --optimizer adam").exit_code, 0);
+}
+
+TEST_F(Manners, texts_are_ascii_in_the_c_locale) {
+  const auto has_other = [&](const std::string& environment) {
+    const std::string text =
+        folder_
+            .shell(environment + " " EMPLACE_BINARY " compare zoo:vgg-16 -c 4xp100 -p heft,metis")
+            .out;
+    EXPECT_THAT(text, HasSubstr("metis"));
+    return std::any_of(text.begin(), text.end(),
+                       [](char c) { return static_cast<unsigned char>(c) > 127; });
+  };
+  EXPECT_FALSE(has_other("LC_ALL=C"));
+  EXPECT_FALSE(has_other("env -u LC_ALL -u LC_CTYPE -u LANG"));
+  EXPECT_TRUE(has_other("LC_ALL=C.UTF-8"));
+  EXPECT_TRUE(has_other("env -u LC_ALL -u LC_CTYPE LANG=de_DE.utf8"));
+}
+
+TEST_F(Manners, a_placement_says_which_batch_and_precision_it_is_for) {
+  const Json made{{"batch", 2}, {"precision", "bf16"}};
+  const std::string arguments = " zoo:vgg-16 -c 2xp100 --batch 2 --precision bf16 ";
+  EXPECT_EQ(json_of("place" + arguments + "-p heft -o p.json")["made_with"], made);
+  EXPECT_EQ(Json::parse(folder_.read("p.json"))["made_with"], made);
+  EXPECT_EQ(json_of("simulate" + arguments + "p.json")["made_with"], made);
+  EXPECT_EQ(json_of("compare" + arguments + "-p heft -o q.json")["made_with"], made);
+  EXPECT_EQ(Json::parse(folder_.read("q.json"))["made_with"], made);
+  EXPECT_EQ(json_of("place zoo:vgg-16 -c 1xp100@4GiB -p single --batch max -o r.json")["made_with"],
+            Json::parse(folder_.read("r.json"))["made_with"]);
+  EXPECT_GT(Json::parse(folder_.read("r.json"))["made_with"]["batch"], 1);
+  EXPECT_FALSE(json_of("place zoo:vgg-16 -c 2xp100 -p heft").contains("made_with"));
 }
 
 TEST_F(Manners, json_says_why_nothing_fits) {

@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "support/command.h"
 #include "support/needed_options.h"
+#include "support/program.h"
 
 namespace emplace {
 namespace {
@@ -18,39 +14,15 @@ using testing::CommandResult;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
-constexpr const char* kPipeline = R"({"format": "emplace.graph/1", "name": "pipeline",
-  "tensors": [{"bytes": 760000}, {"bytes": 760000}, {"bytes": 4}],
-  "ops": [
-    {"name": "w", "type": "parameter", "inputs": [], "outputs": [0]},
-    {"name": "a", "type": "mm", "inputs": [0], "outputs": [1], "time_us": {"gpu": 100}},
-    {"name": "b", "type": "mm", "inputs": [1], "outputs": [2], "time_us": {"gpu": 50}}]})";
-
-constexpr const char* kPairOfDevices = R"(format: emplace.cluster/1
-name: pair
-kinds: {gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}}
-devices: [{name: d, kind: gpu, count: 2}]
-links: [{from: "*", to: "*", bandwidth: 7.6GB/s, channel: out}]
-)";
-
-class ResearchCommand : public ::testing::Test {
+class ResearchCommand : public testing::Program {
  protected:
   ResearchCommand() {
-    folder_.write("model.json", kPipeline);
-    folder_.write("pair.yaml", kPairOfDevices);
+    folder_.write("model.json", testing::kChain);
+    folder_.write("pair.yaml", testing::pair_of_devices());
     folder_.write("p.json", R"({"assignment": {"w": "d0", "a": "d0", "b": "d1"}})");
   }
-
-  CommandResult run(const std::string& arguments) const { return folder_.emplace(arguments); }
-  Json json_of(const std::string& arguments) const {
-    const CommandResult result = run(arguments + " --json");
-    EXPECT_EQ(result.exit_code, 0) << arguments << "\n" << result.err;
-    return Json::parse(result.out);
-  }
-
-  TemporaryFolder folder_;
 };
 
 std::vector<Json> json_lines(const std::string& text) {
@@ -80,7 +52,7 @@ TEST_F(ResearchCommand, every_object_says_what_it_is_and_where_it_comes_from) {
     }
   }
   const Json placed = json_of(commands[0].first);
-  EXPECT_EQ(placed["graph"], "pipeline");
+  EXPECT_EQ(placed["graph"], "chain");
   EXPECT_EQ(placed["cluster"], "pair");
   EXPECT_EQ(placed["objective"], "latency");
   EXPECT_EQ(placed["budget"], (Json{{"seconds", nullptr}, {"evaluations", 20}, {"threads", 1}}));
@@ -88,9 +60,8 @@ TEST_F(ResearchCommand, every_object_says_what_it_is_and_where_it_comes_from) {
 }
 
 TEST_F(ResearchCommand, says_in_the_same_way_that_nothing_fits) {
-  folder_.write("small.yaml", std::string(kPairOfDevices)
-                                  .replace(std::string(kPairOfDevices).find("memory: 1GiB"), 12,
-                                           "memory: 300KB"));
+  folder_.write("small.yaml",
+                testing::pair_of_devices("bandwidth: 7.6GB/s", "count: 2, memory: 300KB"));
   for (const std::string command : {"place", "compare"}) {
     const CommandResult result = run(command + " model.json -c small.yaml --json");
     EXPECT_EQ(result.exit_code, 1);
@@ -125,7 +96,7 @@ TEST_F(ResearchCommand, compare_tells_means_and_intervals_over_seeds) {
   const std::string csv = folder_.read("runs.csv");
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 4 + 1);
   EXPECT_THAT(csv, AllOf(HasSubstr("version,model,graph,cluster,objective,budget_seconds"),
-                         HasSubstr(",model.json,pipeline,pair,latency,10.0,,")));
+                         HasSubstr(",model.json,chain,pair,latency,10.0,,")));
   const Json json = json_of(arguments);
   ASSERT_EQ(json["placers"].size(), 2);
   EXPECT_EQ(json["runs"].size(), 5);

@@ -71,6 +71,18 @@ TEST_F(WhatIf, finds_the_largest_batch_that_fits) {
   EXPECT_THAT(run("simulate m.onnx p.json -c 1xp100 --batch max", 2).err, HasSubstr("--batch"));
 }
 
+TEST_F(WhatIf, the_placer_that_was_asked_for_finds_the_batch) {
+  const auto batches = [&](const std::string& placer) {
+    return json("place zoo:alexnet:training=false -c 2xp100@400MiB --batch max --evaluations 20 " +
+                placer)["explanation"]["batches"];
+  };
+  const Json one = batches("-p single");
+  for (const Json& probe : one["tried"]) {
+    if (probe["fits"]) EXPECT_EQ(probe["how"], "placed by single");
+  }
+  EXPECT_LT(one["largest"], batches("")["largest"]) << "auto also splits";
+}
+
 TEST_F(WhatIf, place_says_when_dividing_tensors_is_faster) {
   const std::string model = "zoo:bert-base:layers=2,batch=64";
   const CommandResult divided = run("place " + model + " -c 4xa100-nvlink --time 1s");
@@ -105,6 +117,13 @@ TEST_F(WhatIf, compares_clusters_with_their_costs) {
   EXPECT_NEAR(rows[0]["rates"]["cost_per_million_samples"], 2.5 / 3600 * seconds / 64 * 1e6, 1e-9);
   EXPECT_THAT(run("compare zoo:alexnet -c 1xa100 -c 2xl4 --price v100=2", 2).err,
               HasSubstr("has no price"));
+}
+
+TEST_F(WhatIf, orders_of_ops_are_for_several_clusters_too) {
+  const std::string arguments =
+      "compare zoo:alexnet:batch=2 -c 1xa100 -c 2xl4 -p heft --schedulers ";
+  EXPECT_EQ(json(arguments + "best")["clusters"].size(), 2U);
+  EXPECT_THAT(run(arguments + "nonsense", 2).err, HasSubstr("nonsense"));
 }
 
 TEST_F(WhatIf, scales_what_the_cluster_has) {

@@ -2,11 +2,7 @@
 #include <map>
 #include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "support/command.h"
+#include "support/program.h"
 
 namespace emplace {
 namespace {
@@ -14,7 +10,6 @@ namespace {
 using testing::CommandResult;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
 // Two branches of one module: on one device it takes 210 us to keep it whole, on two 111 us.
@@ -30,21 +25,12 @@ constexpr const char* kOneModule = R"({"format": "emplace.graph/1", "name": "for
     {"name": "out", "type": "add", "inputs": [2], "outputs": [3], "module": "net.head",
      "time_us": {"gpu": 0}}]})";
 
-constexpr const char* kTwo = R"(format: emplace.cluster/1
-name: two
-kinds: {gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}}
-devices: [{name: d, kind: gpu, count: 2}]
-links: [{from: "*", to: "*", bandwidth: 1GB/s, channel: out}]
-)";
-
-class WholeModulesCommand : public ::testing::Test {
+class WholeModulesCommand : public testing::Program {
  protected:
   WholeModulesCommand() {
     folder_.write("fork.json", kOneModule);
-    folder_.write("two.yaml", kTwo);
+    folder_.write("two.yaml", testing::pair_of_devices("bandwidth: 1GB/s"));
   }
-
-  CommandResult run(const std::string& arguments) const { return folder_.emplace(arguments); }
 
   // For each module of a zoo model, as the exported graph names it, the devices of its ops.
   std::map<std::string, std::set<std::string>> devices_of_modules(const std::string& model,
@@ -63,8 +49,6 @@ class WholeModulesCommand : public ::testing::Test {
     }
     return devices;
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(WholeModulesCommand, place_keeps_modules_on_one_device_and_says_what_that_costs) {
@@ -99,6 +83,9 @@ TEST_F(WholeModulesCommand, compare_and_every_placer_keep_modules_whole) {
   EXPECT_GT(rows.size(), 10U);
   // Between the two modules there is one tensor.
   for (const Json& row : rows) EXPECT_LE(row["transfers"], 1) << row["placer"];
+  const Json whole = Json::parse(result.out)["whole_modules"];
+  EXPECT_EQ(whole["parts"], 2);
+  EXPECT_EQ(whole["op_by_op"]["step_ns"], 111000);
   EXPECT_THAT(run("compare fork.json -c two.yaml --modules whole --placers heft,auto "
                   "--evaluations 100")
                   .out,
@@ -140,21 +127,16 @@ TEST_F(WholeModulesCommand, refuses_what_cannot_be) {
   folder_.write("plain.json", R"({"format": "emplace.graph/1", "name": "plain",
     "tensors": [{"bytes": 4}], "ops": [{"name": "a", "type": "mm", "inputs": [], "outputs": [0],
     "time_us": {"gpu": 1}}]})");
-  const CommandResult plain = run("place plain.json -c two.yaml --modules whole");
-  EXPECT_EQ(plain.exit_code, 2);
-  EXPECT_THAT(plain.err, HasSubstr("plain.json: graph 'plain' names no modules"));
-  const CommandResult both = run("place fork.json -c two.yaml --modules whole --granularity op");
-  EXPECT_EQ(both.exit_code, 2);
-  EXPECT_THAT(both.err, HasSubstr("--modules whole and --granularity op"));
-  const CommandResult divided = run("partition fork.json -c two.yaml --modules whole");
-  EXPECT_EQ(divided.exit_code, 2);
-  EXPECT_THAT(divided.err, HasSubstr("a partition gives every device a part"));
+  expect_refused("place plain.json -c two.yaml --modules whole",
+                 {"plain.json: graph 'plain' names no modules"});
+  expect_refused("place fork.json -c two.yaml --modules whole --granularity op",
+                 {"--modules whole and --granularity op"});
+  expect_refused("partition fork.json -c two.yaml --modules whole",
+                 {"a partition gives every device a part"});
   folder_.write("p.json",
                 R"({"assignment": {"left": "d0", "right": "d1", "join": "d0", "out": "d0"}})");
   EXPECT_EQ(run("simulate fork.json p.json -c two.yaml").exit_code, 0);
-  const CommandResult cut = run("simulate fork.json p.json -c two.yaml --modules whole");
-  EXPECT_EQ(cut.exit_code, 2);
-  EXPECT_THAT(cut.err, HasSubstr("op 'right'"));
+  expect_refused("simulate fork.json p.json -c two.yaml --modules whole", {"op 'right'"});
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
 // emplace zoo, and models of the zoo and training options on the command line.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
 #include "io/file.h"
 #include "io/onnx_check.h"
 #include "io/readers.h"
 #include "io/same_graph.h"
-#include "support/command.h"
+#include "support/program.h"
 #include "zoo/registry.h"
 
 namespace emplace {
@@ -17,10 +13,9 @@ using testing::CommandResult;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
-class ZooCommand : public ::testing::Test {
+class ZooCommand : public testing::Program {
  protected:
   CommandResult run(const std::string& arguments) const {
     CommandResult result = folder_.emplace(arguments);
@@ -29,12 +24,7 @@ class ZooCommand : public ::testing::Test {
   }
 
   void expect_refused(const std::string& arguments, const std::string& message) const {
-    const std::size_t files = folder_.num_files();
-    const CommandResult result = folder_.emplace(arguments);
-    EXPECT_EQ(result.exit_code, 2) << arguments;
-    EXPECT_THAT(result.out, IsEmpty()) << arguments;
-    EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
-    EXPECT_EQ(folder_.num_files(), files) << arguments;
+    Program::expect_refused(arguments, std::vector<std::string>{message});
   }
 
   // On one device.
@@ -42,8 +32,6 @@ class ZooCommand : public ::testing::Test {
     return Json::parse(run("place " + arguments + " -c 1xh200 --placer single --json").out);
   }
   static Bytes peak(const Json& placed) { return placed["devices"][0]["peak_bytes"]; }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(ZooCommand, list_says_what_every_model_is) {

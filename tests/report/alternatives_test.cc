@@ -44,6 +44,13 @@ TEST(DescribeGap, is_in_words_that_people_use) {
   Assessment on_two = at_ratio(1.2);
   on_two.most_devices = 2;
   EXPECT_THAT(describe_gap(on_two), HasSubstr("none on at most 2 devices that fits beats"));
+  Assessment whole = at_ratio(1.2);
+  whole.granularity = Granularity::kModule;
+  EXPECT_THAT(describe_gap(whole),
+              HasSubstr("within 20 % of the best possible placement that keeps modules whole: none "
+                        "that fits beats"));
+  whole.bound.step = whole.time();
+  EXPECT_THAT(describe_gap(whole), HasSubstr("no placement that keeps modules whole and fits"));
 }
 
 std::string alternatives(const WayToRun& parts, const Assessment& answer) {
@@ -70,6 +77,20 @@ TEST(Alternatives, say_when_dividing_tensors_beats_every_placement) {
   EXPECT_THAT(alternatives(parts(900'000), fork_answer(1500)), HasSubstr("in parts it fits"));
 }
 
+// What keeps modules whole is bounded more tightly than what may cut them.
+TEST(Alternatives, speak_of_placements_op_by_op_where_modules_are_whole) {
+  const Assessment answer = fork_answer();
+  ASSERT_EQ(answer.bound.step, 110'000);
+  const auto text = [&](Nanoseconds step) {
+    Explanation explanation;
+    explanation.in_parts = WayToRun{.name = "tofu", .step = step, .peaks = {1, 1}, .fits = true};
+    explanation.whole_modules = WholeModules{.bound = {80'000, "a proof"}};
+    return describe_alternatives(explanation, answer);
+  };
+  EXPECT_THAT(text(90'000), AllOf(HasSubstr("1.23 times as fast"), Not(HasSubstr("can beat"))));
+  EXPECT_THAT(text(70'000), HasSubstr("no placement of whole ops can beat 80.00 us"));
+}
+
 TEST(Alternatives, list_batches_and_other_hardware) {
   const Assessment answer = fork_answer();
   Explanation explanation = explain(answer);
@@ -89,6 +110,24 @@ TEST(Alternatives, list_batches_and_other_hardware) {
   EXPECT_EQ(json["sensitivities"]["list"][0]["resource"], "speed");
   EXPECT_EQ(json["sensitivities"]["list"][0]["step_ns"], 56'000);
   EXPECT_FALSE(json.contains("in_parts"));
+}
+
+// Batches are tried without CPUs; the answer may use them where none fits.
+TEST(Alternatives, do_not_say_that_nothing_fits_beside_an_answer_that_does) {
+  Explanation explanation;
+  explanation.batches =
+      BatchSearch{.largest = std::nullopt, .tried = {{8, false, "proven: too much"}}};
+  EXPECT_THAT(describe_alternatives(explanation, fork_answer(1500)),
+              HasSubstr("tried: none fits\n"));
+  EXPECT_THAT(describe_alternatives(explanation, fork_answer()),
+              HasSubstr("none was found to fit, so the search went on with the smallest"));
+  ClusterSpec cluster = gpu_cluster(1);
+  cluster.kinds[0].name = cluster.devices[0].kind = "cpu";
+  cluster.devices[0].name = "gpu";  // by which its times are known
+  const Assessment on_cpu =
+      Assessor(std::make_shared<const Simulator>(fork_on(cluster)), {}).assess({0, 0, 0, 0}, {});
+  EXPECT_THAT(describe_alternatives(explanation, on_cpu),
+              HasSubstr("none fits without CPUs; the smallest is placed with them"));
 }
 
 TEST(RatesReport, shows_what_is_known) {
@@ -140,6 +179,21 @@ TEST(ClusterComparison, shows_each_cluster_and_the_fastest_and_the_cheapest) {
   EXPECT_EQ(json[0]["step_ns"], kForkOnTwo);
   EXPECT_EQ(json[1]["in_parts"]["step_ns"], 50'000);
   EXPECT_EQ(json[2]["reason"], "too small");
+}
+
+// Two devices that divide it take less time and more money than one.
+TEST(ClusterComparison, the_cheapest_way_may_not_be_the_fastest) {
+  const StepTerms terms{.work = {.samples = 10}, .prices = Prices::parse({"gpu=3.6"})};
+  RunResult run;
+  run.run.placer = MethodSpec::parse("single");
+  const auto simulator = std::make_shared<const Simulator>(fork_on(gpu_cluster(2, 1'000'000)));
+  const Assessment alone = Assessor(simulator, {}, {}, terms).assess({0, 0, 0, 0}, {});
+  const WayToRun parts{.name = "tofu", .step = 150'000, .peaks = {1, 1}, .fits = true};
+  ClusterRow row = make_row(alone, run, parts, terms);
+  row.cluster = "two";
+  const std::string text = to_text({row}, StepTime{});
+  EXPECT_THAT(text, HasSubstr("fastest: two, 150.0 us, tensors divided by tofu"));
+  EXPECT_THAT(text, HasSubstr("cheapest: two, 0.0210 per million samples, placed by single"));
 }
 
 TEST(ModelReport, shows_figures_and_modules) {

@@ -64,6 +64,24 @@ TEST(ComparisonHeadline, says_the_winner_the_bound_and_the_gains) {
   EXPECT_THAT(text, HasSubstr("1.89 times as fast as one device (210.0 us)"));
 }
 
+TEST(ComparisonHeadline, names_the_device_where_they_differ) {
+  ClusterSpec cluster = gpu_cluster(2);
+  cluster.devices[0].slowdown = {2, 0};
+  const std::string text = headline(compare_on(fork_on(cluster), "single,expert"));
+  EXPECT_THAT(text, HasSubstr("times as fast as gpu1 alone (210.0 us)"));
+}
+
+TEST(Comparison, says_in_json_what_keeping_modules_whole_costs) {
+  Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single");
+  EXPECT_FALSE(Json::parse(to_json(comparison)).contains("whole_modules"));
+  comparison.whole_modules =
+      WholeModules{.parts = 3, .whole = {210'000, 0}, .op_by_op = Evaluation{105'000, 0}};
+  const Json json = Json::parse(to_json(comparison));
+  EXPECT_EQ(json["whole_modules"]["parts"], 3);
+  EXPECT_DOUBLE_EQ(json["whole_modules"]["cost"], 1);
+  EXPECT_EQ(json["whole_modules"]["op_by_op"]["step_ns"], 105'000);
+}
+
 TEST(ComparisonHeadline, compares_with_the_best_heuristic_unless_that_wins) {
   const auto problem = fork_on(gpu_cluster(2));
   EXPECT_THAT(headline(compare_on(problem, "hash,auto")),

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "report/prose.h"
-#include "report/text_width.h"
+#include "report/text_style.h"
 
 namespace emplace {
 namespace {
@@ -93,6 +93,18 @@ TEST(Prose, lines_are_no_longer_than_texts_are_wide) {
   const std::string row = " a    " + std::string(60, '#') + "\n";
   EXPECT_EQ(fitted(row), row);
   set_text_width(kUsualWidth);
+}
+
+TEST(Table, is_ascii_where_nothing_else_can_be_shown) {
+  set_ascii_only(true);
+  Table table({{"bar"}, {"end"}});
+  table.add({bar(0.6, 4), "a"});
+  const std::string text = table.to_string();
+  set_ascii_only(false);
+  EXPECT_EQ(text,
+            " bar  end\n"
+            " --------\n"
+            " ##   a\n");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "run/partition.h"
+#include "run/portfolio.h"
 #include "run/problem_request.h"
 #include "run/sensitivity.h"
 #include "support/error_text.h"
@@ -77,6 +78,17 @@ TEST(BatchProbe, fits_on_one_device_or_split_or_not_at_all) {
   EXPECT_THAT(none.how, HasSubstr("proven: "));
 }
 
+TEST(BatchProbe, asks_the_placers_that_were_given) {
+  Budget budget;
+  budget.evaluations = 50;
+  const SubsetProblems problems(compile_timed(fork_graph(3000), gpu_cluster(2, 6500)), {});
+  EXPECT_TRUE(probe_batch(3, problems, budget).fits);
+  EXPECT_FALSE(probe_batch(3, problems, budget, make_runs("single", "own")).fits);
+  const BatchProbe split = probe_batch(3, problems, budget, make_runs("heft", "own"));
+  EXPECT_TRUE(split.fits);
+  EXPECT_EQ(split.how, "placed by heft");
+}
+
 // A CPU's memory is no reason for a larger batch, unless it is to take part.
 TEST(BatchProbe, does_without_cpus_that_were_not_asked_for) {
   ProblemRequest request{.model = "zoo:alexnet", .cluster = "1xp100@3GiB+cpu"};
@@ -135,6 +147,22 @@ TEST(Sensitivities, of_memory_may_make_it_fit) {
   EXPECT_FALSE(all.now.fits());
   EXPECT_EQ(all.list[0].resource, "memory");
   EXPECT_TRUE(all.list[0].value.fits());
+}
+
+// More memory makes the split fit that the search finds; without, it is still nearest.
+TEST(Sensitivities, try_every_placement_that_is_found_on_all_hardware) {
+  const auto simulator =
+      std::make_shared<const Simulator>(compile_timed(fork_graph(3000), gpu_cluster(2, 3250)));
+  Budget budget;
+  budget.evaluations = 200;
+  const Assessment answer = Assessor(simulator, {}).assess({0, 0, 0, 0}, {});
+  const Sensitivities all = sensitivities(answer, budget);
+  EXPECT_TRUE(all.list[0].value.fits());
+  EXPECT_FALSE(all.now.fits());
+  for (const Sensitivity& one : all.list) {
+    EXPECT_LE(one.value.overflow, all.now.overflow) << one.resource;
+    EXPECT_FALSE(all.now < one.value) << one.resource;
+  }
 }
 
 TEST(QuickPartition, is_what_its_methods_make_of_the_model) {
