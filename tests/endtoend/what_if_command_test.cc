@@ -78,7 +78,8 @@ TEST_F(WhatIf, the_placer_that_was_asked_for_finds_the_batch) {
   };
   const Json one = batches("-p single");
   for (const Json& probe : one["tried"]) {
-    if (probe["fits"]) EXPECT_EQ(probe["how"], "placed by single");
+    if (!probe["fits"]) continue;
+    EXPECT_EQ(probe["how"], "placed by single");
   }
   EXPECT_LT(one["largest"], batches("")["largest"]) << "auto also splits";
 }
