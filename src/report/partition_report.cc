@@ -64,6 +64,7 @@ std::string table_of_ways(const PartitionAnswer& answer) {
   };
   add(answer.chosen);
   for (const WayToRun& way : answer.others) add(way);
+  if (answer.on_fewer) add(*answer.on_fewer);
   if (answer.one_device) add(*answer.one_device);
   add(answer.placed);
   return table.to_string();
@@ -82,14 +83,16 @@ std::string table_of_devices(const PartitionAnswer& answer) {
 
 std::string verdict(const PartitionAnswer& answer) {
   const auto time = [](const WayToRun& way) { return format_time(way.step); };
-  const WayToRun& chosen = answer.chosen;
+  const WayToRun& chosen = answer.best_in_parts();
   const WayToRun& placed = answer.placed;
   const auto& one = answer.one_device;
-  const int workers = answer.workers().count();
+  const std::string workers =
+      answer.on_fewer ? fmt::format("{0} devices (--workers {0})", answer.on_fewer->devices())
+                      : fmt::format("{} devices", answer.workers().count());
   if (one && one->fits && (!chosen.fits || one->step <= chosen.step)) {
     return fmt::format(
         "Partitioning does not pay: the step fits {} alone and takes {} there; in parts on {} "
-        "devices it takes {}.{}",
+        "it takes {}.{}",
         answer.one_device_name, time(*one), workers, time(chosen),
         placed.fits && placed.step < one->step
             ? fmt::format(" Placing whole ops does: {} with `emplace place`.", time(placed))
@@ -101,11 +104,12 @@ std::string verdict(const PartitionAnswer& answer) {
   }
   if (!chosen.fits) return shortfall(answer);
   if (one && one->fits) {
-    return fmt::format("Partitioning pays: {} in parts on {} devices, {} on one, {} placed whole.",
+    return fmt::format("Partitioning pays: {} in parts on {}, {} on one, {} placed whole.",
                        time(chosen), workers, time(*one), time(placed));
   }
-  return fmt::format("The step does not fit one device; in parts it takes {}, placed whole {}.",
-                     time(chosen), placed.fits ? time(placed) : "it does not fit");
+  return fmt::format(
+      "The step does not fit one device; in parts on {} it takes {}, placed whole {}.", workers,
+      time(chosen), placed.fits ? time(placed) : "it does not fit");
 }
 
 std::string to_text(const PartitionAnswer& answer) {
@@ -129,6 +133,10 @@ std::string to_json(const PartitionAnswer& answer) {
   json["factors"] = answer.workers().factors();
   for (const WayToRun& way : answer.others) {
     json["compared"].push_back(json_of(way, answer));
+  }
+  if (answer.on_fewer) {
+    json["on_fewer"] = json_of(*answer.on_fewer, answer);
+    json["on_fewer"]["workers"] = answer.on_fewer->devices();
   }
   if (answer.one_device) json["one_device"] = json_of(*answer.one_device, answer);
   json["placement"] = json_of(answer.placed, answer);

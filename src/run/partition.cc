@@ -52,6 +52,10 @@ WayToRun way_of(std::string name, const PlanOutcome& outcome) {
           .fits = outcome.value.fits()};
 }
 
+bool is_better(const WayToRun& way, const WayToRun& than) {
+  return std::pair(!way.fits, way.step) < std::pair(!than.fits, than.step);
+}
+
 // Operators that everybody does whole for want of a description.
 std::vector<std::string> undivided_operators(const Graph& graph, const PartitionInput& input) {
   std::vector<std::string> types;
@@ -95,8 +99,10 @@ class PartitionFinder {
     tell("comparing");
     for (const MethodInfo* other : all_partition_methods().list()) {
       if (other->key == "search" || other->key == spec.key || cancelled()) continue;
-      const Plan plan = run(*all_partition_methods().make({other->key, {}}), time_left());
-      answer_.others.push_back(way_of(other->key, outcome_of(plan)));
+      Plan plan = run(*all_partition_methods().make({other->key, {}}), time_left());
+      PlanOutcome outcome = outcome_of(plan);
+      answer_.others.push_back(way_of(other->key, outcome));
+      if (spec.key == "search") keep_better(std::move(plan), std::move(outcome));
     }
     answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
     answer_.terms.work = work_of(answer_.whole->graph());
@@ -113,12 +119,22 @@ class PartitionFinder {
       if (cancelled() || (best && options_.budget.elapsed_seconds() > limit)) break;
       const Plan plan = run(*all_partition_methods().make({key, {}}), options_.budget);
       const WayToRun way = way_of(key, outcome_of(plan));
-      if (!best || std::pair(!way.fits, way.step) < std::pair(!best->fits, best->step)) best = way;
+      if (!best || is_better(way, *best)) best = way;
     }
     return best;
   }
 
+  const std::vector<DeviceId>& devices() const { return answer_.devices(); }
+
  private:
+  // A short search may end above what others find at once.
+  void keep_better(Plan plan, PlanOutcome outcome) {
+    if (!(outcome.value < answer_.outcome.value)) return;
+    answer_.chosen = way_of(answer_.method, outcome);
+    answer_.plan = std::move(plan);
+    answer_.outcome = std::move(outcome);
+  }
+
   void tell(const std::string& phase) const {
     if (on_phase_) on_phase_(phase);
   }
@@ -188,6 +204,40 @@ class PartitionFinder {
   PartitionAnswer answer_;
 };
 
+// As between and within machines.
+bool links_differ(const Cluster& cluster, const std::vector<DeviceId>& devices) {
+  std::optional<std::int64_t> first;
+  for (const DeviceId from : devices) {
+    for (const DeviceId to : devices) {
+      const Link* link = from == to ? nullptr : cluster.link(from, to);
+      if (link == nullptr) continue;
+      if (first && link->bandwidth != *first) return true;
+      first = link->bandwidth;
+    }
+  }
+  return false;
+}
+
+// What quick methods make of half of the devices, a quarter and so on, as long as that is better
+// than `best`. Only where devices are not all linked alike: slow links may be done without.
+std::optional<WayToRun> find_on_fewer(const std::shared_ptr<const Problem>& problem,
+                                      const PartitionOptions& options,
+                                      const std::vector<DeviceId>& devices, WayToRun best) {
+  std::optional<WayToRun> found;
+  if (options.workers != 0 || !links_differ(problem->cluster(), devices)) return found;
+  PartitionOptions fewer = options;
+  for (std::size_t count = devices.size() / 2; count >= 2; count /= 2) {
+    fewer.workers = static_cast<int>(count);
+    fewer.budget = options.budget.restarted();
+    auto way = PartitionFinder(problem, fewer, {}).quick();
+    if (!way || !is_better(*way, best)) break;
+    way->name += fmt::format(" on {} devices", count);
+    best = *way;
+    found = std::move(way);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
@@ -204,7 +254,11 @@ std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& pr
   try {
     PartitionOptions options;
     options.budget = budget.restarted();
-    return PartitionFinder(problem, options, {}).quick();
+    PartitionFinder finder(problem, options, {});
+    const auto best = finder.quick();
+    if (!best) return best;
+    const auto fewer = find_on_fewer(problem, options, finder.devices(), *best);
+    return fewer ? fewer : best;
   } catch (const Error&) {
     return std::nullopt;  // not this model, or not on this cluster, which is no news here
   }
@@ -218,6 +272,11 @@ Rates rates_of(const WayToRun& way, const StepTerms& terms, const Cluster& clust
   return rates_of(terms, cluster, used, way.step);
 }
 
+int WayToRun::devices() const {
+  return static_cast<int>(
+      std::count_if(peaks.begin(), peaks.end(), [](Bytes peak) { return peak > 0; }));
+}
+
 Bytes WayToRun::largest_peak() const {
   return *std::max_element(peaks.begin(), peaks.end());
 }
@@ -226,7 +285,11 @@ PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
                                const PartitionOptions& options,
                                const std::function<void(const std::string&)>& on_phase) {
   check(*problem);
-  return PartitionFinder(problem, options, on_phase).find();
+  PartitionAnswer answer = PartitionFinder(problem, options, on_phase).find();
+  const bool cancelled = options.budget.cancelled != nullptr && options.budget.cancelled->load();
+  if (cancelled) return answer;
+  answer.on_fewer = find_on_fewer(problem, options, answer.devices(), answer.chosen);
+  return answer;
 }
 
 }  // namespace emplace

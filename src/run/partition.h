@@ -27,6 +27,7 @@ struct WayToRun {
   bool fits = false;
 
   Bytes largest_peak() const;
+  int devices() const;  // that it uses
 };
 
 struct PartitionAnswer {
@@ -39,12 +40,15 @@ struct PartitionAnswer {
   PlanOutcome outcome;
   WayToRun chosen;
   std::vector<WayToRun> others;        // what other methods make of it
+  // Where fewer devices are faster, as those of one machine may be: by a quick method.
+  std::optional<WayToRun> on_fewer;
   std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;
   WayToRun placed;                     // whole ops, by `auto`
   std::vector<std::string> undivided;  // operators that every worker computes whole
   StepTerms terms;                     // what a step is worth: what the graph says, unless set
 
+  const WayToRun& best_in_parts() const { return on_fewer ? *on_fewer : chosen; }
   const Cluster& cluster() const { return whole->cluster(); }
   const Workers& workers() const { return on->workers; }
   const std::vector<DeviceId>& devices() const { return on->devices; }  // by worker

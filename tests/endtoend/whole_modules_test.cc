@@ -83,7 +83,8 @@ TEST_F(WholeModulesCommand, compare_and_every_placer_keep_modules_whole) {
   EXPECT_GT(rows.size(), 10U);
   // Between the two modules there is one tensor.
   for (const Json& row : rows) EXPECT_LE(row["transfers"], 1) << row["placer"];
-  const Json whole = Json::parse(result.out)["whole_modules"];
+  const Json whole = json_of(
+      "compare fork.json -c two.yaml --modules whole -p auto --evaluations 300")["whole_modules"];
   EXPECT_EQ(whole["parts"], 2);
   EXPECT_EQ(whole["op_by_op"]["step_ns"], 111000);
   EXPECT_THAT(run("compare fork.json -c two.yaml --modules whole --placers heft,auto "

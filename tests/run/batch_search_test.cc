@@ -183,6 +183,48 @@ TEST(QuickPartition, is_what_its_methods_make_of_the_model) {
   EXPECT_FALSE(on("2xa100-nvlink", {.fuse = true})) << "for whole ops";
 }
 
+std::shared_ptr<const Problem> problem_on(const std::string& model, const std::string& cluster) {
+  return load_problem({.model = model, .cluster = cluster});
+}
+
+// The gradients of all weights through a slow network take longer than twice the work.
+TEST(QuickPartition, does_without_slow_links) {
+  const std::string model = "zoo:stacked-rnn:layers=1,hidden=512,sequence=2,batch=256";
+  Budget budget;
+  budget.seconds = 5;
+  const auto slow = quick_partition(problem_on(model, "2x(2xa100-nvlink)@0.1GB/s"), budget);
+  const auto one = quick_partition(problem_on(model, "2xa100-nvlink"), budget);
+  ASSERT_TRUE(slow && one);
+  EXPECT_EQ(slow->step, one->step);
+  EXPECT_EQ(slow->devices(), 2);
+  EXPECT_EQ(slow->name, one->name + " on 2 devices");
+}
+
+TEST(Partition, says_that_fewer_devices_are_faster) {
+  PartitionOptions options;
+  options.budget.seconds = 0.1;
+  const PartitionAnswer answer = find_partition(
+      problem_on("zoo:bert-base:layers=1,batch=24", "2x(2xa100-nvlink)@0.1GB/s"), options);
+  ASSERT_TRUE(answer.on_fewer);
+  EXPECT_LT(answer.on_fewer->step, answer.chosen.step);
+  EXPECT_EQ(answer.on_fewer->devices(), 2);
+  EXPECT_EQ(&answer.best_in_parts(), &*answer.on_fewer);
+}
+
+TEST(Partition, a_search_is_no_worse_than_what_it_is_compared_with) {
+  PartitionOptions options;
+  options.budget.seconds = 0.1;
+  const PartitionAnswer answer =
+      find_partition(problem_on("zoo:bert-base:layers=1,batch=24", "8xl4"), options);
+  EXPECT_EQ(answer.method, "search");
+  EXPECT_EQ(answer.chosen.step, answer.outcome.value.step);
+  EXPECT_FALSE(answer.on_fewer) << "all are linked alike";
+  for (const WayToRun& other : answer.others) {
+    if (!other.fits) continue;
+    EXPECT_LE(answer.chosen.step, other.step) << other.name;
+  }
+}
+
 TEST(QuickPartition, is_nothing_where_no_op_is_described) {
   Budget budget;
   budget.seconds = 5;
