@@ -7,12 +7,14 @@
 #include "base/units.h"
 
 #include "cli/command.h"
+#include "cli/measuring.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/question.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
+#include "report/measured_report.h"
 #include "report/prose.h"
 
 namespace emplace::cli {
@@ -23,6 +25,7 @@ constexpr const char* kDefaultPlacer = "auto";
 struct Arguments : QuestionArguments {
   std::string placer = kDefaultPlacer;
   std::string scheduler;
+  MeasuringArguments measuring;
   bool sensitivity = false;
 };
 
@@ -139,11 +142,15 @@ void place(const Arguments& arguments, Session& session) {
   const bool whole = question.op_by_op() != nullptr;
   const Budget& given = question.given();
   const SharedBudget shared = whole ? share_with_ops(given) : SharedBudget{given, given};
-  const PortfolioResult found = run_portfolio(problems, {.runs = runs_of(arguments),
-                                                         .budget = shared.whole,
-                                                         .time_for = TimeFor::kAllRuns,
-                                                         .learning = arguments.learning.make()});
+  PortfolioRequest wanted{.runs = runs_of(arguments),
+                          .budget = shared.whole,
+                          .time_for = TimeFor::kAllRuns,
+                          .learning = arguments.learning.make()};
+  Measuring measuring(arguments.measuring, problems, wanted.runs, session);
+  measuring.prepare(wanted);
+  PortfolioResult found = run_portfolio(problems, std::move(wanted));
   const double searched = question.budget().elapsed_seconds();
+  measuring.choose(found);
   const RunResult& best = found.best();
   const Assessment answer = assess(assessor_of(problems, found), problems, best);
   print_notes(best, problems);
@@ -160,7 +167,8 @@ void place(const Arguments& arguments, Session& session) {
   look_further(arguments, whole ? question.op_by_op() : question.problem(), answer, searched,
                session, explanation);
   if (arguments.json) {
-    fmt::print("{}", with_header(question.header(), to_json(answer, &best, &explanation)));
+    const std::string object = to_json(answer, &best, &explanation);
+    fmt::print("{}", with_header(question.header(), with_measured(object, measuring.tried())));
     return;
   }
   const std::string text = fmt::format(
@@ -169,6 +177,9 @@ void place(const Arguments& arguments, Session& session) {
       found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
       kept_whole(explanation), to_text(answer), to_text(explanation, answer));
   fmt::print(outputs.report(), "{}", fitted(text));
+  if (!measuring.tried().empty()) {
+    fmt::print(outputs.report(), "\n{}", fitted(to_text(measuring.tried())));
+  }
   if (answer.leaves_cpus_out) {
     fmt::print(outputs.report(),
                "\nCPUs take ops only where memory is short; --use-cpu lets them take any.\n");
@@ -198,6 +209,7 @@ void add_place(Command& root, Session& session) {
   command.flag("--sensitivity", arguments->sensitivity,
                "Also say what twice the compute, memory or bandwidth would bring; takes a quarter "
                "of the time for each");
+  arguments->measuring.add_to(command);
   arguments->learning.add_to(command, /*several_runs=*/false);
   add_seed(command, arguments->seed);
   add_file(command, "-o,--output", arguments->output,

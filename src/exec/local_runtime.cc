@@ -61,7 +61,7 @@ class TorchBackend final : public Backend {
                                  const RuntimeOptions& options) const override {
     return std::make_unique<LocalRuntime>(std::move(cluster), options);
   }
-  std::vector<Gpu> gpus() const override { return {}; }
+  std::vector<LocalGpu> gpus() const override { return {}; }
 };
 
 }  // namespace

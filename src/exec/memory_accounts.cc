@@ -56,6 +56,7 @@ struct FreeList {
 struct DevicePool {
   std::atomic<Bytes> alive{0};
   std::atomic<Bytes> peak{0};
+  std::atomic<Bytes> span_peak{0};
   std::atomic<Bytes> from_system{0};
   std::atomic<Bytes> limit{kUnlimited};
   std::array<FreeList, kClasses> free;
@@ -66,8 +67,13 @@ struct DevicePool {
       alive.fetch_sub(bytes, std::memory_order_relaxed);
       throw OutOfMemory{bytes, now - bytes, most};
     }
-    Bytes highest = peak.load(std::memory_order_relaxed);
-    while (highest < now && !peak.compare_exchange_weak(highest, now, std::memory_order_relaxed)) {
+    raise(peak, now);
+    raise(span_peak, now);
+  }
+  static void raise(std::atomic<Bytes>& highest, Bytes value) {
+    Bytes known = highest.load(std::memory_order_relaxed);
+    while (known < value &&
+           !highest.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
     }
   }
   void* reuse(std::size_t index) {
@@ -187,6 +193,17 @@ MemoryRecord MemoryAccounts::record(std::size_t device) const {
   const DevicePool& pool = pools()[device];
   const Bytes peak = pool.peak;
   return {.peak = peak, .cached = std::max<Bytes>(0, pool.from_system - peak)};
+}
+
+Bytes MemoryAccounts::begin_span(std::size_t device) {
+  DevicePool& pool = pools()[device];
+  const Bytes alive = pool.alive;
+  pool.span_peak = alive;
+  return alive;
+}
+
+Bytes MemoryAccounts::peak_of_span(std::size_t device) const {
+  return pools()[device].span_peak;
 }
 
 MemoryAccounts::For::For(std::size_t device) : before_(std::exchange(current_device, device)) {}

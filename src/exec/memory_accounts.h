@@ -32,6 +32,9 @@ class MemoryAccounts {
   // Peaks start again from what is held now.
   void reset_peaks();
   MemoryRecord record(std::size_t device) const;
+  // What is held now, and the most that was held since the last call of this.
+  Bytes begin_span(std::size_t device);
+  Bytes peak_of_span(std::size_t device) const;
 
   // While it lives, what this thread allocates belongs to the device.
   class For {

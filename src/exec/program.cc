@@ -46,6 +46,8 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
       ready_(machine.num_devices()),
       signals_(machine.num_devices()),
       op_times_(graph_->num_ops()),
+      temporary_(graph_->num_ops(), 0),
+      written_(graph_->num_ops(), 0),
       ended_(machine.num_devices(), 0) {
   require_shapes(*graph_);
   compile_ops(compiler);
@@ -56,6 +58,11 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
     transfers_.push_back({to.tensor, plan_.copies[transfer.from].device, to.device});
   }
   transfer_times_.resize(plan_.transfers.size());
+  for (OpId op = 0; op < graph_->num_ops(); ++op) {
+    for (const TensorId tensor : graph_->outputs(op)) {
+      if (!graph_->is_view(op)) written_[op] += graph_->memory_bytes(tensor);
+    }
+  }
   values_.resize(plan_.copies.size());
   uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
   machine_.memory().reset_peaks();
@@ -173,6 +180,7 @@ StepRecord StepProgram::collect() {
   record.step = *std::max_element(ended_.begin(), ended_.end()) - start;
   record.ops = op_times_;
   record.transfers = transfer_times_;
+  record.temporary = temporary_;
   for (auto* times : {&record.ops, &record.transfers}) {
     for (Interval& time : *times) {
       if (time.end != 0) time = {time.start - start, time.end - start};
@@ -257,7 +265,11 @@ void StepProgram::execute(OpId op) {
   OpStep call{.inputs = inputs, .outputs = outputs, .step = num_steps_};
   if (planned.keeps_for > 0) call.keep = &kept_[op];
   if (planned.keeper != kNoOp) call.kept = &kept_[planned.keeper];
+  const std::size_t device = planned.device;
+  const Bytes before = machine_.memory().begin_span(device);
   compiled_[op].run(call);
+  const Bytes peak = machine_.memory().peak_of_span(device);
+  temporary_[op] = std::max<Bytes>(0, peak - before - written_[op]);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const CopyId copy = planned.outputs[i];
     if (watched_ != nullptr) (*watched_)[plan_.copies[copy].tensor] = outputs[i];

@@ -87,6 +87,8 @@ class StepProgram final : public Program {
   std::mutex failure_mutex_;
   std::optional<Failure> failure_;
   std::vector<Interval> op_times_;
+  std::vector<Bytes> temporary_;  // by op
+  std::vector<Bytes> written_;    // by op: the size of its results
   std::vector<Interval> transfer_times_;
   std::vector<Nanoseconds> ended_;  // by device
   std::int64_t num_steps_ = 0;

@@ -17,6 +17,7 @@
 #include "base/units.h"
 
 #include "cluster/cluster.h"
+#include "cluster/local_kinds.h"
 #include "graph/graph.h"
 
 #include "sim/placement.h"
@@ -53,6 +54,7 @@ struct StepRecord {
   std::optional<double> loss = std::nullopt;  // the sum, if there are several
   std::vector<Interval> ops = {};             // by op; of sources and views, nothing
   std::vector<Interval> transfers = {};       // as in Program::transfers
+  std::vector<Bytes> temporary = {};          // by op: what it held beside what it reads and writes
 };
 
 struct MemoryRecord {
@@ -77,8 +79,8 @@ class Program {
 
 // The order in which a device takes its ops.
 struct ProgramOrder {
-  std::vector<std::uint32_t>
-      rank;  // by op: the least first among the ready; empty: as they get ready
+  // By op: the least first among the ready; empty: as they get ready.
+  std::vector<std::uint32_t> rank = {};
   std::vector<std::vector<OpId>> sequence = {};  // by device: exactly so; empty: by rank
 };
 
@@ -108,14 +110,6 @@ struct RuntimeOptions {
   bool limit_memory = false;                     // devices have no more than the cluster says
 };
 
-// A GPU of this machine.
-struct Gpu {
-  int index = 0;
-  std::string name;
-  Bytes memory = 0;
-  std::vector<int> peers;  // which it can send to directly
-};
-
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -123,7 +117,7 @@ class Backend {
   // Throws an Error that names the device that has no `runs_on`, or none that is here.
   virtual std::unique_ptr<Runtime> start(std::shared_ptr<const Cluster> cluster,
                                          const RuntimeOptions& options) const = 0;
-  virtual std::vector<Gpu> gpus() const = 0;
+  virtual std::vector<LocalGpu> gpus() const = 0;  // that libtorch can use
 };
 
 // Loads the library with the first call. Throws an Error that says who needs it, "emplace run",

@@ -1,10 +1,17 @@
 #include "io/find_gpus.h"
 
+#include "base/error.h"
+
+#include "exec/runtime.h"
+
 namespace emplace {
 
-// The one place that knows of GPUs: whatever executes on them is asked here.
 std::vector<LocalGpu> find_gpus() {
-  return {};
+  try {
+    return exec::backend("looking for GPUs").gpus();
+  } catch (const Error&) {
+    return {};  // without libtorch nothing is executed on them either
+  }
 }
 
 }  // namespace emplace

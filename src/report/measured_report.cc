@@ -31,7 +31,9 @@ std::string to_text(const std::vector<MeasuredCandidate>& candidates) {
   return text;
 }
 
-std::string to_json(const std::vector<MeasuredCandidate>& candidates) {
+std::string with_measured(const std::string& object,
+                          const std::vector<MeasuredCandidate>& candidates) {
+  if (candidates.empty()) return object;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const MeasuredCandidate& candidate : candidates) {
     nlohmann::ordered_json entry{{"origin", candidate.solution.origin},
@@ -45,7 +47,9 @@ std::string to_json(const std::vector<MeasuredCandidate>& candidates) {
     }
     list.push_back(std::move(entry));
   }
-  return list.dump();
+  auto whole = nlohmann::ordered_json::parse(object);
+  whole["measured"] = std::move(list);
+  return whole.dump();
 }
 
 }  // namespace emplace

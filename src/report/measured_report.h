@@ -9,7 +9,8 @@
 namespace emplace {
 
 std::string to_text(const std::vector<MeasuredCandidate>& candidates);
-// A list.
-std::string to_json(const std::vector<MeasuredCandidate>& candidates);
+// The object with them as the field `measured`, where there are any.
+std::string with_measured(const std::string& object,
+                          const std::vector<MeasuredCandidate>& candidates);
 
 }  // namespace emplace

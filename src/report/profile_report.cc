@@ -57,6 +57,7 @@ ProfilePhase phase_of(const Json& json) {
   for (const Json& kind : json.at("kinds")) {
     phase.kinds.push_back({.step = kind.at("step_ns"),
                            .ops = kind.at("ops_ns"),
+                           .temporary = kind.at("temporary_bytes"),
                            .busy_ops = kind.at("busy_ops_ns"),
                            .busy_step = kind.at("busy_step_ns")});
   }
@@ -121,6 +122,7 @@ std::string phase_line(const ProfilePhase& phase) {
   for (const ProfilePhase::Kind& kind : phase.kinds) {
     json["kinds"].push_back({{"step_ns", kind.step},
                              {"ops_ns", kind.ops},
+                             {"temporary_bytes", kind.temporary},
                              {"busy_ops_ns", kind.busy_ops},
                              {"busy_step_ns", kind.busy_step}});
   }

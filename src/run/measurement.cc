@@ -102,6 +102,12 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
   using Record = exec::StepRecord;
   result.op_times = medians(records, graph->num_ops(), &Record::ops);
   result.transfer_times = medians(records, result.transfers.size(), &Record::transfers);
+  result.temporary.assign(graph->num_ops(), 0);
+  for (const Record& record : records) {
+    for (OpId op = 0; op < graph->num_ops(); ++op) {
+      result.temporary[op] = std::max(result.temporary[op], record.temporary[op]);
+    }
+  }
   const auto middle = records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2);
   std::nth_element(records.begin(), middle, records.end(),
                    [](const auto& a, const auto& b) { return a.step < b.step; });

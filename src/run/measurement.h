@@ -43,6 +43,7 @@ struct Measurement {
   std::vector<Nanoseconds> steps = {};           // those that count
   std::vector<double> losses = {};               // of all steps, warm-up included
   std::vector<Nanoseconds> op_times = {};        // by op: medians
+  std::vector<Bytes> temporary = {};             // by op: the most of any step
   std::vector<exec::Transfer> transfers = {};    // what was sent
   std::vector<Nanoseconds> transfer_times = {};  // medians
   exec::StepRecord typical = {};                 // the step in the middle

@@ -45,8 +45,9 @@ std::shared_ptr<const Graph> copies_of(const Graph& graph, DeviceId count) {
 
 using NamedTimes = std::pair<std::string, const std::vector<Nanoseconds>*>;
 
-// In place of whatever times the graph had of those names.
-std::shared_ptr<const Graph> with_times(const Graph& graph, const std::vector<NamedTimes>& times) {
+// In place of whatever the graph had of temporary memory, and of times under those names.
+std::shared_ptr<const Graph> with_measured(const Graph& graph, const std::vector<NamedTimes>& times,
+                                           const std::vector<Bytes>& temporary) {
   GraphBuilder builder(graph.name(), graph.source());
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
     builder.add_tensor(spec_of_tensor(graph, tensor));
@@ -57,6 +58,7 @@ std::shared_ptr<const Graph> with_times(const Graph& graph, const std::vector<Na
     spec.outputs.assign(graph.outputs(op).begin(), graph.outputs(op).end());
     for (const OpId before : graph.after(op)) spec.after.emplace_back(graph.op_name(before));
     if (!graph.is_source(op) && !graph.is_view(op)) {
+      spec.temp_bytes = temporary[op];
       for (const auto& [name, values] : times) {
         std::erase_if(spec.time_us, [&](const auto& time) { return time.first == name; });
         spec.time_us.emplace_back(name, Decimal{(*values)[op], -3});
@@ -135,7 +137,9 @@ ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
     Measurement alone =
         measure_or_throw(laboratory, graph_, Placement(graph_->num_ops(), device),
                          fmt::format("the step on '{}'", cluster_->device(device).name));
-    found.kinds.push_back({.step = alone.step().median, .ops = std::move(alone.op_times)});
+    found.kinds.push_back({.step = alone.step().median,
+                           .ops = std::move(alone.op_times),
+                           .temporary = std::move(alone.temporary)});
   }
   if (cluster_->num_devices() > 1) {
     if (settings_.busy) measure_busy(laboratory, found);
@@ -271,7 +275,16 @@ Profile Profiler::combine(const std::vector<ProfilePhase>& phases) const {
       if (device.kind == found.kind) device.gap = found.gap;
     }
   }
-  profile.graph = with_times(*graph_, named);
+  // A graph has one figure for all devices: the largest.
+  std::vector<Bytes> temporary(graph_->num_ops(), 0);
+  for (const ProfilePhase& phase : phases) {
+    for (const ProfilePhase::Kind& kind : phase.kinds) {
+      for (OpId op = 0; op < graph_->num_ops(); ++op) {
+        temporary[op] = std::max(temporary[op], kind.temporary[op]);
+      }
+    }
+  }
+  profile.graph = with_measured(*graph_, named, temporary);
   for (std::size_t rule = 0; rule < profile.cluster.links.size(); ++rule) {
     profile.links.push_back(combine_link(rule, phases));
     profile.cluster.links[rule].latency = profile.links[rule].fit.latency;

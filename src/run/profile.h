@@ -29,6 +29,7 @@ struct ProfilePhase {
   struct Kind {
     Nanoseconds step = 0;
     std::vector<Nanoseconds> ops = {};  // by op, within a step of one device
+    std::vector<Bytes> temporary = {};  // by op: memory beside what it reads and writes
     std::vector<Nanoseconds> busy_ops =
         {};  // the same while every device has such a step; or empty
     Nanoseconds busy_step = 0;

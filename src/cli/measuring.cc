@@ -1,0 +1,90 @@
+#include "cli/measuring.h"
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+#include "placers/all.h"
+
+#include "cli/messages.h"
+#include "cli/progress.h"
+
+namespace emplace::cli {
+namespace {
+
+void require_learned(const std::vector<PlacerRun>& runs) {
+  for (const PlacerRun& run : runs) {
+    if (all_placers().info(run.placer.key).family == "learned") continue;
+    fail_option(
+        "--environment measured: {} asks the simulator too often to execute each placement; "
+        "expected a placer that learns, or --measure N, which executes what a search finds",
+        run.placer.key);
+  }
+}
+
+}  // namespace
+
+void MeasuringArguments::add_to(Command command) {
+  command
+      .integer("--measure", measure, 0, 1000,
+               "Execute the N most promising placements on this machine; the fastest is the answer")
+      .type("N");
+  command
+      .text("--environment", environment,
+            "What placers that learn go by: simulated steps, or measured ones, executed on this "
+            "machine")
+      .one_of({"simulated", "measured"});
+}
+
+Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& problems,
+                     const std::vector<PlacerRun>& runs, const Session& session)
+    : arguments_(arguments),
+      whole_(problems.whole()),
+      problem_(whole_, &problems.whole()->problem()) {
+  if (arguments_.measure == 0 && !arguments_.measures_costs()) return;
+  if (!(problems.objective() == Objective(StepTime{}))) {
+    fail_option("--objective throughput: streams can only be simulated");
+  }
+  if (arguments_.measures_costs()) require_learned(runs);
+  laboratory_ = std::make_unique<Laboratory>(
+      std::shared_ptr<const Cluster>(problem_, &problem_->cluster()),
+      exec::RuntimeOptions{.cancelled = &session.cancelled,
+                           .limit_memory = arguments_.measures_costs()},
+      [this] { ++steps_; });
+  for (const std::string& warning : laboratory_->warnings()) warn(warning);
+}
+
+void Measuring::prepare(PortfolioRequest& request) {
+  if (!laboratory_) return;
+  request.keep_runners_up = arguments_.measure > 0;
+  if (arguments_.measures_costs()) request.measure = measured_costs_of(*laboratory_, problem_);
+}
+
+void Measuring::choose(PortfolioResult& found) {
+  if (!laboratory_ || arguments_.measure == 0) return;
+  std::vector<Solution> answers = promising_answers(whole_, found, arguments_.measure);
+  if (answers.empty()) return;
+  const std::size_t count = answers.size();
+  const MeasureSettings settings{.steps = 10, .warm_up = 5};
+  steps_ = 0;
+  {
+    const Progress progress([&] {
+      const std::size_t all =
+          2 * count * static_cast<std::size_t>(settings.steps + settings.warm_up);
+      return fmt::format("executing {} placements: step {} of {}", count, steps_.load(), all);
+    });
+    tried_ = measure_answers(*laboratory_, problem_, std::move(answers), settings);
+  }
+  if (tried_.front().failed()) {
+    warn(fmt::format("none of the placements could be executed: {}", tried_.front().failure));
+    return;
+  }
+  RunResult chosen = found.best();
+  const Solution& best = tried_.front().solution;
+  chosen.result.placement = best.placement;
+  chosen.result.schedule = best.schedule;
+  chosen.evaluation = best.value;
+  found.results.insert(found.results.begin(), std::move(chosen));
+}
+
+}  // namespace emplace::cli

@@ -1,0 +1,47 @@
+// --measure and --environment: placements that are executed while one is looked for.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "run/measured_choice.h"
+
+namespace emplace::cli {
+
+struct MeasuringArguments {
+  int measure = 0;  // so many are executed; 0: none
+  std::string environment = "simulated";
+
+  void add_to(Command command);
+  bool measures_costs() const { return environment == "measured"; }
+};
+
+// This machine, where it is asked for.
+class Measuring {
+ public:
+  // Throws an Error when the placers or the objective are not such as can be measured, or nothing
+  // can be executed on one of the devices.
+  Measuring(const MeasuringArguments& arguments, const SubsetProblems& problems,
+            const std::vector<PlacerRun>& runs, const Session& session);
+
+  // What the search is to keep, and how it values placements.
+  void prepare(PortfolioRequest& request);
+  // Executes the most promising answers, with progress. The best of them is the first of the
+  // results then.
+  void choose(PortfolioResult& found);
+
+  const std::vector<MeasuredCandidate>& tried() const { return tried_; }
+
+ private:
+  MeasuringArguments arguments_;
+  std::shared_ptr<const Simulator> whole_;
+  std::shared_ptr<const Problem> problem_;
+  std::unique_ptr<Laboratory> laboratory_;
+  std::atomic<int> steps_{0};
+  std::vector<MeasuredCandidate> tried_;
+};
+
+}  // namespace emplace::cli
