@@ -82,14 +82,17 @@ Tensor log_softmax(const Call& call) {
   return call.in(0).log_softmax(call.axis(call.in(0).dim(), -1));
 }
 
+// libtorch reads these as if they lay together.
 Tensor softmax_gradient(const Call& call) {
   const Tensor& y = call.in(1);
-  return at::_softmax_backward_data(call.in(0), y, call.axis(y.dim(), -1), y.scalar_type());
+  return at::_softmax_backward_data(call.in(0).contiguous(), y.contiguous(), call.axis(y.dim(), -1),
+                                    y.scalar_type());
 }
 
 Tensor log_softmax_gradient(const Call& call) {
   const Tensor& y = call.in(1);
-  return at::_log_softmax_backward_data(call.in(0), y, call.axis(y.dim(), -1), y.scalar_type());
+  return at::_log_softmax_backward_data(call.in(0).contiguous(), y.contiguous(),
+                                        call.axis(y.dim(), -1), y.scalar_type());
 }
 
 // The scores and a bias that broadcasts to them.

@@ -68,8 +68,8 @@ Run compile_batch_norm_grad(const Site& site) {
       kept.erase(kept.begin());
     }
     const auto [dx, scale, bias] = at::_batch_norm_impl_index_backward(
-        kept[3].item<std::int64_t>(), step.inputs[1], step.inputs[0].contiguous(), step.inputs[2],
-        {}, {}, kept[0], kept[1], true, epsilon, mask, kept[2]);
+        kept[3].item<std::int64_t>(), step.inputs[1].contiguous(), step.inputs[0].contiguous(),
+        step.inputs[2], {}, {}, kept[0], kept[1], true, epsilon, mask, kept[2]);
     hand_out(step, wanted, {dx, scale, bias});
   };
 }
@@ -106,13 +106,14 @@ Run compile_layer_norm_grad(const Site& site) {
   const std::array<bool, 3> mask{site.wants(0), site.wants(1), site.wants(2)};
   return [normal, rows, mask, wanted = site.wanted(), given = site.size() > 4,
           epsilon = site.call.real("epsilon", 1e-5)](OpStep& step) {
-    const Tensor& x = step.inputs[1];
-    const Tensor& scale = step.inputs[2];
+    // libtorch reads what it is given as if it lay together.
+    const Tensor x = step.inputs[1].contiguous();
+    const Tensor scale = step.inputs[2].contiguous();
     Tensor mean;
     Tensor inverse;
     if (given) {
-      mean = step.inputs[3].reshape(rows);
-      inverse = step.inputs[4].reshape(rows);
+      mean = step.inputs[3].reshape(rows).contiguous();
+      inverse = step.inputs[4].reshape(rows).contiguous();
     } else if (has_kept(step)) {
       mean = (*step.kept)[0];
       inverse = (*step.kept)[1];

@@ -34,13 +34,18 @@ inline void momentum_loop(Real* weight, const Real* gradient, Real* sum, Real ra
 }
 
 template <class Real>
-inline void adam_loop(Real* weight, const Real* gradient, Real* mean, Real* square, Real rate,
-                      Real first, Real second, Real root, Real epsilon, std::int64_t count) {
+inline void adam_loop(Real* weight, const Real* gradient, Real* mean, Real* square,
+                      const Adam& rule, double corrected_rate, double root, std::int64_t count) {
+  const auto rate = static_cast<Real>(corrected_rate);
+  const auto scale = static_cast<Real>(root);
+  const auto epsilon = static_cast<Real>(rule.epsilon);
+  const auto new_mean = static_cast<Real>(1 - rule.first);
+  const auto new_square = static_cast<Real>(1 - rule.second);
   for (std::int64_t i = 0; i < count; ++i) {
     const Real g = gradient[i];
-    mean[i] += (g - mean[i]) * (1 - first);
-    square[i] = second * square[i] + (1 - second) * g * g;
-    weight[i] -= rate * mean[i] / (std::sqrt(square[i]) * root + epsilon);
+    mean[i] += (g - mean[i]) * new_mean;
+    square[i] += (g * g - square[i]) * new_square;
+    weight[i] -= rate * mean[i] / (std::sqrt(square[i]) * scale + epsilon);
   }
 }
 
@@ -53,14 +58,12 @@ EMPLACE_CLONES void momentum_run(double* weight, const double* gradient, double*
   momentum_loop(weight, gradient, sum, rate, decay, count);
 }
 EMPLACE_CLONES void adam_run(float* weight, const float* gradient, float* mean, float* square,
-                             float rate, float first, float second, float root, float epsilon,
-                             std::int64_t count) {
-  adam_loop(weight, gradient, mean, square, rate, first, second, root, epsilon, count);
+                             const Adam& rule, double rate, double root, std::int64_t count) {
+  adam_loop(weight, gradient, mean, square, rule, rate, root, count);
 }
 EMPLACE_CLONES void adam_run(double* weight, const double* gradient, double* mean, double* square,
-                             double rate, double first, double second, double root, double epsilon,
-                             std::int64_t count) {
-  adam_loop(weight, gradient, mean, square, rate, first, second, root, epsilon, count);
+                             const Adam& rule, double rate, double root, std::int64_t count) {
+  adam_loop(weight, gradient, mean, square, rule, rate, root, count);
 }
 
 // The tensors of one update.
@@ -128,9 +131,8 @@ void adam_on_cpu(Operands& at, const Adam& rule, std::int64_t number) {
     auto* square = at.state[1].data_ptr<Real>();
     const auto* g = gradient.data_ptr<Real>();
     for_ranges(at.weight, [&](std::int64_t begin, std::int64_t end) {
-      adam_run(weight + begin, g + begin, mean + begin, square + begin, static_cast<Real>(rate),
-               static_cast<Real>(rule.first), static_cast<Real>(rule.second),
-               static_cast<Real>(root), static_cast<Real>(rule.epsilon), end - begin);
+      adam_run(weight + begin, g + begin, mean + begin, square + begin, rule, rate, root,
+               end - begin);
     });
   });
 }
