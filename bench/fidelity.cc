@@ -21,7 +21,10 @@
 #include "base/error.h"
 #include "base/rng.h"
 
+#include "cluster/runs_on.h"
+
 #include "placer/run.h"
+
 #include "placers/all.h"
 
 #include "cli/blas.h"
@@ -51,6 +54,7 @@ struct Settings {
   std::vector<std::string> models = kModels;
   int steps = 7;
   int phases = 2;
+  int warm_up = 10;
   double seconds = 3;
 };
 
@@ -119,7 +123,46 @@ Candidate placed(const std::string& name, const std::shared_ptr<const Problem>& 
   return {name, result.result.placement, result.result.schedule};
 }
 
+// The time from one share of the whole to another on the CPU, the rest on the GPU.
+Placement on_cpu(const Problem& problem, const Line& line, double from, double to) {
+  std::vector<DeviceId> device_of_group(problem.num_groups(), 0);
+  double passed = 0;
+  for (std::size_t i = 0; i < line.groups.size(); ++i) {
+    const double share = passed / line.total;
+    if (share >= from && share < to) device_of_group[line.groups[i]] = 1;
+    passed += line.times[i];
+  }
+  return expand_groups(problem, device_of_group);
+}
+
+// A GPU, which is the first device, and a CPU.
+std::vector<Candidate> candidates_beside_gpu(const std::shared_ptr<const Problem>& problem,
+                                             double seconds) {
+  const Line line = line_of(*problem);
+  std::vector<Candidate> all;
+  all.push_back({"gpu", Placement(problem->num_ops(), 0)});
+  for (const double share : {0.02, 0.05, 0.15}) {
+    const double percent = 100 * share;
+    all.push_back({fmt::format("first{:.0f}%", percent), on_cpu(*problem, line, 0, share)});
+    all.push_back({fmt::format("last{:.0f}%", percent), on_cpu(*problem, line, 1 - share, 2)});
+  }
+  all.push_back({"mid3%", on_cpu(*problem, line, 0.4, 0.43)});
+  all.push_back({"mid10%", on_cpu(*problem, line, 0.6, 0.7)});
+  Rng rng(5);
+  for (const std::uint64_t per_mille : {10, 40}) {
+    std::vector<DeviceId> device_of_group(problem->num_groups(), 0);
+    for (DeviceId& device : device_of_group) device = rng.below(1000) < per_mille ? 1 : 0;
+    all.push_back({fmt::format("scatter{}", per_mille), expand_groups(*problem, device_of_group)});
+  }
+  all.push_back(placed("heft", problem, "heft", seconds, 1));
+  all.push_back(placed("auto1", problem, "auto", seconds, 1));
+  return all;
+}
+
 std::vector<Candidate> candidates(const std::shared_ptr<const Problem>& problem, double seconds) {
+  if (is_gpu(problem->cluster().device(0)) && problem->num_devices() == 2) {
+    return candidates_beside_gpu(problem, seconds);
+  }
   const Line line = line_of(*problem);
   const DeviceId devices = problem->num_devices();
   Rng rng(5);
@@ -201,7 +244,8 @@ void try_model(const std::string& model, const Settings& settings) {
   const auto cluster = std::shared_ptr<const Cluster>(loaded, &loaded->cluster());
   fmt::print("\n{} on {}: {} ops\n", model, cluster->name(), graph->num_ops());
   std::fflush(stdout);
-  ProfileSettings profile_settings{.phases = settings.phases, .measure = {.steps = settings.steps}};
+  ProfileSettings profile_settings{
+      .phases = settings.phases, .measure = {.steps = settings.steps, .warm_up = settings.warm_up}};
   Profiler profiler(graph, cluster, profile_settings);
   Profile profile;
   {
@@ -243,7 +287,7 @@ void try_model(const std::string& model, const Settings& settings) {
   double logs = 0;
   for (const Candidate& candidate : candidates(problem, settings.seconds)) {
     const Execution run = execute(laboratory, problem, candidate.placement, candidate.schedule,
-                                  {.steps = settings.steps, .warm_up = 3});
+                                  {.steps = settings.steps, .warm_up = 4});
     if (run.failed()) {
       table.add({candidate.name, run.measurement.failure->text});
       continue;
@@ -289,6 +333,7 @@ int main(int argc, char** argv) {
   app.add_option("-c,--cluster", settings.cluster, "A cluster of this machine's devices")
       ->required();
   app.add_option("--steps", settings.steps, "Steps that are timed");
+  app.add_option("--warm-up", settings.warm_up, "Steps of a profile that do not count");
   app.add_option("--phases", settings.phases, "Phases of the profile");
   app.add_option("--seconds", settings.seconds, "For each search");
   CLI11_PARSE(app, argc, argv);

@@ -2,6 +2,12 @@
 # loads it when something learns or runs for the first time (src/base/loaded_library.h).
 file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/learn/*.cc ${PROJECT_SOURCE_DIR}/src/exec/*.cc)
 list(FILTER torch_sources EXCLUDE REGEX "/backend_loader\\.cc$")
+# A libtorch without CUDA executes on CPUs alone.
+if(TORCH_CUDA_LIBRARIES OR TARGET torch_cuda)
+  list(FILTER torch_sources EXCLUDE REGEX "/no_gpu\\.cc$")
+else()
+  list(FILTER torch_sources EXCLUDE REGEX "/exec/cuda/")
+endif()
 add_library(emplace_torch SHARED ${torch_sources})
 # libtorch may bring headers of another fmt, which its include path puts first: nothing of fmt is linked here.
 target_include_directories(emplace_torch PRIVATE src)

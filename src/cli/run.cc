@@ -22,6 +22,7 @@ struct RunArguments {
   SavedPlacementArguments saved;
   MeasureSettings settings;
   std::string order = "priorities";
+  std::string launch = "graphs";
   std::string trace;
   bool limit_memory = false;
   bool json = false;
@@ -45,6 +46,7 @@ void run(const RunArguments& arguments, Session& session) {
   PlacementFile file = placement_of(arguments, *problem);
   MeasureSettings settings = arguments.settings;
   settings.fixed_order = arguments.order == "simulated";
+  if (arguments.launch == "each") settings.gpu_launch = exec::GpuLaunch::kEach;
 
   std::atomic<int> done{0};
   const int total = settings.warm_up + settings.steps;
@@ -92,6 +94,10 @@ void add_run(Command& root, Session& session) {
             "Which ready op a device takes: by the schedule's priorities, or exactly the simulated "
             "sequence")
       .one_of({"priorities", "simulated"});
+  command
+      .text("--launch", arguments->launch,
+            "GPUs' ops: in graphs, as many at once as can go together, or each by itself")
+      .one_of({"graphs", "each"});
   command.flag("--float64", arguments->settings.wide, "Compute in float64 in place of float32");
   command.flag("--limit-memory", arguments->limit_memory,
                "Fail where a device needs more memory than the cluster says it has");

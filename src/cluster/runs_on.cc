@@ -61,6 +61,10 @@ RunsOn parse_runs_on(std::string_view text) {
   return where;
 }
 
+bool is_gpu(const Device& device) {
+  return !device.runs_on.empty() && parse_runs_on(device.runs_on).cuda.has_value();
+}
+
 std::string core_list_text(const std::vector<int>& cores) {
   std::string text;
   for (std::size_t i = 0; i < cores.size();) {

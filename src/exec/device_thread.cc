@@ -35,7 +35,7 @@ DeviceThread::~DeviceThread() {
 }
 
 void DeviceThread::loop() {
-  pin_to(cores_);
+  if (!cores_.empty()) pin_to(cores_);
   // A thread's first operation takes the number that another thread has set last: now, not later.
   at::get_num_threads();
   at::set_num_threads(std::max(1, static_cast<int>(cores_.size())));

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "exec/clock.h"
+#include "exec/gpu_parts.h"
 #include "exec/machine.h"
 #include "exec/program.h"
 #include "exec/runtime.h"
@@ -61,7 +62,7 @@ class TorchBackend final : public Backend {
                                  const RuntimeOptions& options) const override {
     return std::make_unique<LocalRuntime>(std::move(cluster), options);
   }
-  std::vector<LocalGpu> gpus() const override { return {}; }
+  std::vector<LocalGpu> gpus() const override { return cuda_gpus(); }
 };
 
 }  // namespace

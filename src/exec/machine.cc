@@ -10,6 +10,8 @@
 
 #include "cluster/runs_on.h"
 
+#include "exec/gpu_parts.h"
+
 namespace emplace::exec {
 namespace {
 
@@ -38,7 +40,13 @@ std::vector<Bytes> memory_limits(const Cluster& cluster, bool limited) {
   return limits;
 }
 
-std::vector<int> cores_of(const Device& device, const std::vector<int>& usable) {
+bool has_gpus(const Cluster& cluster) {
+  const auto& devices = cluster.spec().devices;
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const Device& device) { return is_gpu(device); });
+}
+
+RunsOn runs_on_of(const Device& device, const std::vector<int>& usable) {
   const auto where = [&] { return fmt::format("device '{}': runs_on", device.name); };
   if (device.runs_on.empty()) {
     fail_input(
@@ -48,8 +56,13 @@ std::vector<int> cores_of(const Device& device, const std::vector<int>& usable) 
   }
   const RunsOn runs_on = parse_runs_on(device.runs_on);
   if (runs_on.cuda) {
-    fail(ErrorKind::kUnsupported, "{}: this build of libtorch has no GPU 'cuda:{}'", where(),
-         *runs_on.cuda);
+    const std::vector<LocalGpu> gpus = cuda_gpus();
+    const bool there = std::any_of(gpus.begin(), gpus.end(),
+                                   [&](const LocalGpu& gpu) { return gpu.index == *runs_on.cuda; });
+    if (!there) {
+      fail(ErrorKind::kUnsupported, "{}: there is no GPU 'cuda:{}' that libtorch can use here",
+           where(), *runs_on.cuda);
+    }
   }
   for (const int core : runs_on.cores) {
     if (std::find(usable.begin(), usable.end(), core) == usable.end()) {
@@ -57,7 +70,7 @@ std::vector<int> cores_of(const Device& device, const std::vector<int>& usable) 
                  core, core_list_text(usable));
     }
   }
-  return runs_on.cores;
+  return runs_on;
 }
 
 }  // namespace
@@ -65,7 +78,7 @@ std::vector<int> cores_of(const Device& device, const std::vector<int>& usable) 
 Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options)
     : cluster_(std::move(cluster)),
       cancelled_(options.cancelled),
-      memory_(memory_limits(*cluster_, options.limit_memory)) {
+      memory_(memory_limits(*cluster_, options.limit_memory), has_gpus(*cluster_)) {
   assign_cores();
   for (std::size_t i = 0; i < cores_of_device_.size(); ++i) {
     devices_.push_back(std::make_unique<DeviceThread>(i, cores_of_device_[i]));
@@ -84,7 +97,9 @@ void Machine::assign_cores() {
   bool shared = false;
   for (DeviceId id = 0; id < cluster_->num_devices(); ++id) {
     const Device& device = cluster_->device(id);
-    cores_of_device_.push_back(cores_of(device, usable));
+    const RunsOn runs_on = runs_on_of(device, usable);
+    cores_of_device_.push_back(runs_on.cores);
+    cuda_of_device_.push_back(runs_on.cuda.value_or(-1));
     for (const int core : cores_of_device_.back()) {
       const auto [at, free] = owner.try_emplace(core, device.name);
       if (free || shared) continue;

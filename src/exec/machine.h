@@ -27,6 +27,8 @@ class Machine {
   Channel& channel(std::size_t i) { return *channels_[i]; }
   MemoryAccounts& memory() { return memory_; }
   Patience patience() const { return patience_; }
+  // By device: the number of its GPU; -1: it is cores.
+  const std::vector<int>& cuda_of_device() const { return cuda_of_device_; }
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->load(); }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -36,6 +38,7 @@ class Machine {
   std::shared_ptr<const Cluster> cluster_;
   const std::atomic<bool>* cancelled_;
   std::vector<std::vector<int>> cores_of_device_;
+  std::vector<int> cuda_of_device_;
   std::vector<int> cores_of_channels_;  // those that no device has; empty: any
   Patience patience_ = Patience::kSpin;
   std::vector<std::string> warnings_;

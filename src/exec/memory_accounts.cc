@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 
+#include "exec/gpu_parts.h"
 #include "exec/spin.h"
 
 namespace emplace::exec {
@@ -45,7 +46,26 @@ struct Header {
   std::size_t size_class;
   std::size_t requested;
   std::size_t allocated;
+  bool pinned;
 };
+
+std::atomic<bool> pins_memory{false};
+
+// From the operating system, or the GPUs' driver.
+void* new_block(std::size_t bytes, bool& pinned) {
+  void* block = pins_memory ? allocate_pinned(bytes) : nullptr;
+  pinned = block != nullptr;
+  if (!pinned && posix_memalign(&block, kHeader, bytes) != 0) throw std::bad_alloc();
+  return block;
+}
+
+void delete_block(void* block) {
+  if (static_cast<Header*>(block)->pinned) {
+    free_pinned(block);
+  } else {
+    std::free(block);
+  }
+}
 
 struct FreeList {
   SpinLock lock;
@@ -95,7 +115,7 @@ struct DevicePool {
       const std::lock_guard lock(list.lock);
       for (void* block : list.blocks) {
         from_system.fetch_sub(static_cast<Bytes>(static_cast<Header*>(block)->allocated));
-        std::free(block);
+        delete_block(block);
       }
       list.blocks.clear();
     }
@@ -125,12 +145,15 @@ void* take_block(std::size_t bytes) {
   void* block = pool.reuse(size.index);
   if (block == nullptr) {
     const std::size_t whole = size.bytes + kHeader;
-    if (posix_memalign(&block, kHeader, whole) != 0) {
+    bool pinned = false;
+    try {
+      block = new_block(whole, pinned);
+    } catch (const std::bad_alloc&) {
       pool.alive.fetch_sub(static_cast<Bytes>(bytes));
-      throw std::bad_alloc();
+      throw;
     }
     pool.from_system.fetch_add(static_cast<Bytes>(whole));
-    new (block) Header{current_device, size.index, bytes, whole};
+    new (block) Header{current_device, size.index, bytes, whole, pinned};
   } else {
     static_cast<Header*>(block)->requested = bytes;
   }
@@ -168,7 +191,8 @@ std::atomic<c10::Allocator*> allocator_before{nullptr};
 
 }  // namespace
 
-MemoryAccounts::MemoryAccounts(const std::vector<Bytes>& limits) {
+MemoryAccounts::MemoryAccounts(const std::vector<Bytes>& limits, bool pinned) {
+  pins_memory = pinned;
   EMPLACE_CHECK(limits.size() <= kMostDevices);
   for (std::size_t i = 0; i < limits.size(); ++i) pools()[i].limit = limits[i];
   c10::Allocator* expected = nullptr;
@@ -178,6 +202,7 @@ MemoryAccounts::MemoryAccounts(const std::vector<Bytes>& limits) {
 
 MemoryAccounts::~MemoryAccounts() {
   c10::SetCPUAllocator(allocator_before.exchange(nullptr), /*priority=*/1);
+  pins_memory = false;
   for (DevicePool& pool : pools()) {
     pool.give_back();
     pool.limit = kUnlimited;

@@ -23,8 +23,9 @@ class MemoryAccounts {
  public:
   static constexpr std::size_t kMostDevices = 64;
 
-  // Limits by device; kUnlimited is allowed. One instance at a time.
-  explicit MemoryAccounts(const std::vector<Bytes>& limits);
+  // Limits by device; kUnlimited is allowed. `pinned`: such as GPUs copy from and to without
+  // staging. One instance at a time.
+  explicit MemoryAccounts(const std::vector<Bytes>& limits, bool pinned = false);
   ~MemoryAccounts();
   MemoryAccounts(const MemoryAccounts&) = delete;
   MemoryAccounts& operator=(const MemoryAccounts&) = delete;

@@ -50,9 +50,10 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
       written_(graph_->num_ops(), 0),
       ended_(machine.num_devices(), 0) {
   require_shapes(*graph_);
-  compile_ops(compiler);
   plan_ = plan_step(*graph_, machine.cluster(), placement,
                     [&](OpId op) { return keeper_of(*graph_, op); });
+  find_gpus();
+  compile_ops(compiler);
   for (const PlannedTransfer& transfer : plan_.transfers) {
     const TensorCopy& to = plan_.copies[transfer.to];
     transfers_.push_back({to.tensor, plan_.copies[transfer.from].device, to.device});
@@ -67,6 +68,33 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
   uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
   machine_.memory().reset_peaks();
   load_sources(sources);
+  if (gpus_) gpus_->prepare();
+}
+
+// On a GPU, ops only wait for what comes from other devices.
+void StepProgram::find_gpus() {
+  const std::vector<int>& cuda = machine_.cuda_of_device();
+  if (std::all_of(cuda.begin(), cuda.end(), [](int index) { return index < 0; })) return;
+  gpus_ = make_gpu_parts(*this, cuda, options_);
+  for (OpId op = 0; op < graph_->num_ops(); ++op) {
+    PlannedOp& planned = plan_.ops[op];
+    if (!on_gpu(planned.device) || graph_->is_source(op)) continue;
+    planned.missing = 0;
+    for (const CopyId copy : planned.releases) {
+      const OpId producer = graph_->producer(plan_.copies[copy].tensor);
+      planned.missing += plan_.ops[producer].device == planned.device ? 0 : 1;
+    }
+    for (const OpId before : graph_->after(op)) {
+      const bool here = graph_->is_source(before) || plan_.ops[before].device == planned.device;
+      planned.missing += here ? 0 : 1;
+    }
+  }
+}
+
+bool StepProgram::fixed(CopyId copy) const {
+  const TensorCopy& of = plan_.copies[copy];
+  if (of.lasting) return true;
+  return on_gpu(of.device) && plan_.ops[graph_->producer(of.tensor)].device != of.device;
 }
 
 StepProgram::~StepProgram() {
@@ -80,7 +108,10 @@ void StepProgram::compile_ops(const OpCompiler& compiler) {
   std::set<std::string> slow;
   for (OpId op = 0; op < graph_->num_ops(); ++op) {
     if (graph_->is_source(op)) continue;
-    compiled_[op] = compiler(*graph_, op, target_);
+    OpTarget target = target_;
+    const DeviceId device = plan_.ops[op].device;
+    if (on_gpu(device)) target.device = gpus_->torch_device(device);
+    compiled_[op] = compiler(*graph_, op, target);
     if (!compiled_[op].native) slow.emplace(graph_->type(op));
   }
   slow_types_.assign(slow.begin(), slow.end());
@@ -116,7 +147,9 @@ void StepProgram::load_source(OpId op, const SourceValue& sources) {
     const torch::ScalarType type = scalar_type(graph_->dtype(graph_->outputs(op)[i]), target_);
     with_context(fmt::format("op '{}'", graph_->op_name(op)), [&] {
       try {
-        values_[outputs[i]] = sources(*graph_, op, i).to(type).contiguous();
+        const DeviceId device = plan_.ops[op].device;
+        const auto where = on_gpu(device) ? gpus_->torch_device(device) : torch::kCPU;
+        values_[outputs[i]] = sources(*graph_, op, i).to(where, type).contiguous();
       } catch (const c10::Error& error) {
         fail(ErrorKind::kSystem, "{}", error.what_without_backtrace());
       }
@@ -136,7 +169,8 @@ Tensor StepProgram::source(TensorId tensor) const {
 std::vector<MemoryRecord> StepProgram::memory() const {
   std::vector<MemoryRecord> records;
   for (std::size_t i = 0; i < machine_.num_devices(); ++i) {
-    records.push_back(machine_.memory().record(i));
+    const auto device = static_cast<DeviceId>(i);
+    records.push_back(on_gpu(device) ? gpus_->memory(device) : machine_.memory().record(i));
   }
   return records;
 }
@@ -148,7 +182,7 @@ void StepProgram::reset() {
   }
   for (CopyId copy = 0; copy < plan_.copies.size(); ++copy) {
     uses_[copy].store(plan_.copies[copy].uses, std::memory_order_relaxed);
-    if (!plan_.copies[copy].lasting) values_[copy] = Tensor();
+    if (!fixed(copy)) values_[copy] = Tensor();
   }
   std::fill(op_times_.begin(), op_times_.end(), Interval{});
   std::fill(transfer_times_.begin(), transfer_times_.end(), Interval{});
@@ -203,18 +237,24 @@ void StepProgram::begin(DeviceId device) {
     start_.wait(machine_.patience(), [&] { return started_.load() != 0; });
   }
   for (const TransferId transfer : plan_.first_sends[device]) send(transfer);
+  if (on_gpu(device)) return;
   for (const OpId op : plan_.first_ops[device]) make_ready(op);
 }
 
 void StepProgram::run_device(DeviceId device) {
   begin(device);
+  if (on_gpu(device)) {
+    gpus_->run(device);
+    ended_[device] = now();
+    return;
+  }
   const std::int32_t count = plan_.num_timed[device];
   for (std::int32_t done = 0; done < count; ++done) {
     const OpId op = next_op(device, done);
     if (op == kNoOp) break;
     guarded(op, [&] {
       op_times_[op].start = now();
-      execute(op);
+      execute(op, {});
       op_times_[op].end = now();
       complete(op);
     });
@@ -240,36 +280,38 @@ OpId StepProgram::next_op(DeviceId device, std::int32_t done) {
 }
 
 void StepProgram::make_ready(OpId op) {
-  if (graph_->is_view(op)) {
+  if (graph_->is_view(op) && !on_gpu(plan_.ops[op].device)) {
     guarded(op, [&] {
       const MemoryAccounts::For account(plan_.ops[op].device);
-      execute(op);
+      execute(op, {});
       complete(op);
     });
     return;
   }
   const DeviceId device = plan_.ops[op].device;
-  if (options_.order.sequence.empty()) {
+  if (options_.order.sequence.empty() && !on_gpu(device)) {
     const auto& rank = options_.order.rank;
     ready_[device].push(rank.empty() ? next_place_.fetch_add(1) : rank[op], op);
   }
   signals_[device].notify();
 }
 
-void StepProgram::execute(OpId op) {
+void StepProgram::execute(OpId op, const Tensor& clock) {
   const PlannedOp& planned = plan_.ops[op];
   Tensors inputs;
   inputs.reserve(planned.inputs.size());
   for (const CopyId copy : planned.inputs) inputs.push_back(values_[copy]);
   Tensors outputs(planned.outputs.size());
-  OpStep call{.inputs = inputs, .outputs = outputs, .step = num_steps_};
+  OpStep call{.inputs = inputs, .outputs = outputs, .step = num_steps_, .clock = clock};
   if (planned.keeps_for > 0) call.keep = &kept_[op];
   if (planned.keeper != kNoOp) call.kept = &kept_[planned.keeper];
-  const std::size_t device = planned.device;
-  const Bytes before = machine_.memory().begin_span(device);
-  compiled_[op].run(call);
-  const Bytes peak = machine_.memory().peak_of_span(device);
-  temporary_[op] = std::max<Bytes>(0, peak - before - written_[op]);
+  if (on_gpu(planned.device)) {
+    compiled_[op].run(call);
+  } else {
+    const Bytes before = machine_.memory().begin_span(planned.device);
+    compiled_[op].run(call);
+    set_temporary(op, machine_.memory().peak_of_span(planned.device) - before);
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const CopyId copy = planned.outputs[i];
     if (watched_ != nullptr) (*watched_)[plan_.copies[copy].tensor] = outputs[i];
@@ -299,9 +341,32 @@ void StepProgram::arrived(CopyId copy) {
   }
 }
 
+bool StepProgram::wait_for(OpId op) {
+  signals_[plan_.ops[op].device].wait(machine_.patience(), [&] {
+    return stopped() || missing_[op].load(std::memory_order_acquire) == 0;
+  });
+  return !stopped();
+}
+
+void StepProgram::followed(OpId op) {
+  for (const OpId follower : plan_.ops[op].followers) {
+    if (plan_.ops[follower].device == plan_.ops[op].device) continue;
+    if (missing_[follower].fetch_sub(1, std::memory_order_acq_rel) == 1) make_ready(follower);
+  }
+}
+
+void StepProgram::set_time(OpId op, const Interval& time) {
+  const Nanoseconds start = started_;
+  op_times_[op] = {start + time.start, start + time.end};
+}
+
+void StepProgram::set_temporary(OpId op, Bytes held) {
+  temporary_[op] = std::max<Bytes>(0, held - written_[op]);
+}
+
 void StepProgram::release(CopyId copy) {
   const bool last = uses_[copy].fetch_sub(1, std::memory_order_acq_rel) == 1;
-  if (last && !plan_.copies[copy].lasting) values_[copy] = Tensor();
+  if (last && !fixed(copy)) values_[copy] = Tensor();
 }
 
 void StepProgram::send(TransferId transfer) {
@@ -319,10 +384,17 @@ void StepProgram::carry_over(TransferId transfer) {
     Interval& time = transfer_times_[transfer];
     time.start = now();
     const Link& link = *machine_.cluster().link(what.from, what.to);
-    values_[planned.to] = carry(values_[planned.from], what.to, link);
-    time.end = now();
-    release(planned.from);
-    arrived(planned.to);
+    if (on_gpu(what.from) || on_gpu(what.to)) {
+      const MemoryAccounts::For account(what.to);
+      gpus_->carry(transfer, [&] { arrived(planned.to); });
+      time.end = now();
+      release(planned.from);
+    } else {
+      values_[planned.to] = carry(values_[planned.from], what.to, link);
+      time.end = now();
+      release(planned.from);
+      arrived(planned.to);
+    }
     if (link.throttled && link.hold > 0) wait_until(time.end + link.hold);
   });
 }

@@ -4,7 +4,7 @@
 // op or a channel that carried a tensor, puts the op into its device's queue, where the device
 // takes the ops in the simulator's order; views take no time and are done at once. A tensor is
 // freed when the last op or transfer that reads it is through. A failure stops all threads between
-// two ops.
+// two ops. What is on GPUs is launched in a fixed order (exec/gpu_parts.h).
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "exec/compiled_op.h"
+#include "exec/gpu_parts.h"
 #include "exec/machine.h"
 #include "exec/ready_queue.h"
 #include "exec/runtime.h"
@@ -24,7 +25,7 @@ namespace emplace::exec {
 // How an op becomes something to run; tests bring ops of known length.
 using OpCompiler = std::function<CompiledOp(const Graph&, OpId, const OpTarget&)>;
 
-class StepProgram final : public Program {
+class StepProgram final : public Program, private StepHost {
  public:
   StepProgram(Machine& machine, std::shared_ptr<const Graph> graph, const Placement& placement,
               const ProgramOptions& options, const SourceValue& sources,
@@ -42,6 +43,22 @@ class StepProgram final : public Program {
   void watch(std::vector<Tensor>* results) { watched_ = results; }
 
  private:
+  const Graph& graph() const override { return *graph_; }
+  const StepPlan& plan() const override { return plan_; }
+  std::int64_t step_number() const override { return num_steps_; }
+  std::vector<Tensor>& values() override { return values_; }
+  void execute(OpId op, const Tensor& clock) override;
+  bool wait_for(OpId op) override;
+  void send(TransferId transfer) override;
+  void followed(OpId op) override;
+  void set_time(OpId op, const Interval& time) override;
+  void set_temporary(OpId op, Bytes held) override;
+  void guard(OpId op, const std::function<void()>& body) override { guarded(op, body); }
+
+  void find_gpus();
+  bool on_gpu(DeviceId device) const { return gpus_ && gpus_->has(device); }
+  // Memory of a copy that stays where it is.
+  bool fixed(CopyId copy) const;
   void compile_ops(const OpCompiler& compiler);
   void load_sources(const SourceValue& sources);
   void load_source(OpId op, const SourceValue& sources);
@@ -50,11 +67,9 @@ class StepProgram final : public Program {
   void begin(DeviceId device);
   OpId next_op(DeviceId device, std::int32_t done);
   void make_ready(OpId op);
-  void execute(OpId op);
   void complete(OpId op);
   void arrived(CopyId copy);
   void release(CopyId copy);
-  void send(TransferId transfer);
   void carry_over(TransferId transfer);
   template <class Body>
   void guarded(OpId op, const Body& body);
@@ -68,6 +83,7 @@ class StepProgram final : public Program {
   OpTarget target_;
   StepPlan plan_;
   std::vector<Transfer> transfers_;
+  std::unique_ptr<GpuParts> gpus_;    // nullptr: there are none
   std::vector<CompiledOp> compiled_;  // by op
   std::vector<std::string> slow_types_;
 

@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -82,12 +84,20 @@ struct ProgramOrder {
   // By op: the least first among the ready; empty: as they get ready.
   std::vector<std::uint32_t> rank = {};
   std::vector<std::vector<OpId>> sequence = {};  // by device: exactly so; empty: by rank
+  // Simulated, for what is launched together on GPUs: when ops start, and when tensors arrive.
+  std::vector<Nanoseconds> starts = {};
+  std::map<std::pair<TensorId, DeviceId>, Nanoseconds> arrivals = {};
 };
+
+// How a GPU's ops are launched: in graphs, as many as can go together; one by one; or one by one
+// with the time of each, which takes longer.
+enum class GpuLaunch { kGraphs, kEach, kTimed };
 
 struct ProgramOptions {
   ProgramOrder order = {};
   std::uint64_t seed = 0;
   bool wide = false;  // float64 in place of float32
+  GpuLaunch gpu_launch = GpuLaunch::kGraphs;
 };
 
 // The devices' and links' threads, as long as it lives. One program steps at a time.

@@ -50,7 +50,10 @@ Timeline simulate_with_times(const std::shared_ptr<const Problem>& problem,
   options.sources = {costs_from(
       "this run", [&](const Graph&, OpId op, const std::string& name, const std::string&) {
         const double slowdown = cluster.device(*cluster.find_device(name)).slowdown.to_double();
-        return std::optional(static_cast<double>(op_times[op]) / 1000 / slowdown);
+        // What is launched together has no times of its own.
+        const Nanoseconds time =
+            op_times[op] > 0 ? op_times[op] : problem->duration(op, *cluster.find_device(name));
+        return std::optional(static_cast<double>(time) / 1000 / slowdown);
       })};
   const auto timed = compile(std::shared_ptr<const Graph>(problem, &problem->graph()),
                              std::shared_ptr<const Cluster>(problem, &cluster), options);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 
+#include "cluster/runs_on.h"
 #include "graph/graph_builder.h"
 
 #include "sim/simulator.h"
@@ -82,8 +83,11 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
                                 const Placement& placement, const exec::ProgramOrder& order,
                                 const MeasureSettings& settings) {
   reference_.reset();  // its memory is not the program's
-  const auto program = runtime_->load(
-      graph, placement, {.order = order, .seed = settings.seed, .wide = settings.wide});
+  const auto program = runtime_->load(graph, placement,
+                                      {.order = order,
+                                       .seed = settings.seed,
+                                       .wide = settings.wide,
+                                       .gpu_launch = settings.gpu_launch});
   Measurement result{.transfers = program->transfers(), .slow_types = program->slow_types()};
   std::vector<exec::StepRecord> records;
   for (int i = 0; i < settings.warm_up + settings.steps; ++i) {
@@ -127,12 +131,39 @@ Nanoseconds Laboratory::reference_step() {
   return spread_of(steps).median;
 }
 
+// A program of one op that reads a tensor of the other device.
+Nanoseconds Laboratory::send_by_program(DeviceId from, DeviceId to, Bytes bytes) {
+  GraphBuilder builder("send");
+  TensorSpec spec;
+  spec.shape = {std::max<std::int64_t>(1, bytes / 4)};
+  spec.dtype = DType::kFloat32;
+  const TensorId x = builder.add({.name = "x", .type = "input"}, {spec})[0];
+  const TensorId y = builder.add({.name = "y", .type = "Relu", .inputs = {x}}, {spec})[0];
+  builder.add({.name = "z", .type = "Relu", .inputs = {y}}, {spec});
+  const auto graph = std::make_shared<const Graph>(std::move(builder).build());
+  const auto program = runtime_->load(graph, {from, from, to}, {});
+  constexpr int kSteps = 5;
+  std::vector<Nanoseconds> times;
+  for (int i = 0; i < kSteps; ++i) {
+    const exec::StepRecord record = program->step();
+    if (record.failure) return 0;
+    if (i > 1) times.push_back(record.transfers[0].length());
+  }
+  return spread_of(times).median;
+}
+
+Nanoseconds Laboratory::send(DeviceId from, DeviceId to, Bytes bytes) {
+  const bool gpus = is_gpu(cluster_->device(from)) || is_gpu(cluster_->device(to));
+  return gpus ? send_by_program(from, to, bytes) : runtime_->send(from, to, bytes);
+}
+
 exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,
                             const Schedule& schedule, bool fixed) {
   exec::ProgramOrder order;
   const ReadyOrder ready(problem, schedule);
   order.rank.assign(ready.rank_of_op().begin(), ready.rank_of_op().end());
-  if (!fixed) return order;
+  const auto& devices = problem.cluster().spec().devices;
+  if (!fixed && std::none_of(devices.begin(), devices.end(), is_gpu)) return order;
   const Simulator simulator(std::shared_ptr<const Problem>(&problem, [](const Problem*) {}));
   const Timeline timeline = simulator.run(placement, schedule);
   order.sequence.resize(problem.num_devices());
@@ -143,6 +174,10 @@ exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,
   for (auto& ops : order.sequence) {
     std::stable_sort(ops.begin(), ops.end(),
                      [&](OpId a, OpId b) { return timeline.ops[a].start < timeline.ops[b].start; });
+  }
+  for (const OpSpan& span : timeline.ops) order.starts.push_back(span.start);
+  for (const Transfer& transfer : timeline.transfers) {
+    order.arrivals[{transfer.tensor, transfer.to}] = transfer.finish;
   }
   return order;
 }

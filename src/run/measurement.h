@@ -36,6 +36,7 @@ struct MeasureSettings {
   std::uint64_t seed = 0;
   bool wide = false;         // float64
   bool fixed_order = false;  // exactly the simulated order of ops, not just its priorities
+  exec::GpuLaunch gpu_launch = exec::GpuLaunch::kGraphs;
 };
 
 // What steps of one placement showed. If one failed, nothing else counts.
@@ -70,18 +71,20 @@ class Laboratory {
   // How long work that is always the same takes now, on all devices at once: what is measured
   // minutes apart may differ because the machine does.
   Nanoseconds reference_step();
-  Nanoseconds send(DeviceId from, DeviceId to, Bytes bytes) {
-    return runtime_->send(from, to, bytes);
-  }
+  // How long a tensor of that size takes.
+  Nanoseconds send(DeviceId from, DeviceId to, Bytes bytes);
 
  private:
+  Nanoseconds send_by_program(DeviceId from, DeviceId to, Bytes bytes);
+
   std::shared_ptr<const Cluster> cluster_;
   std::unique_ptr<exec::Runtime> runtime_;
   std::function<void()> done_;
   std::unique_ptr<exec::Program> reference_;
 };
 
-// The order in which the simulator takes ready ops, or exactly its sequence.
+// The order in which the simulator takes ready ops, or exactly its sequence; with GPUs, always
+// that.
 exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,
                             const Schedule& schedule, bool fixed);
 

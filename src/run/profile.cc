@@ -1,12 +1,14 @@
 #include "run/profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
 #include "base/rng.h"
 
 #include "cluster/device_pattern.h"
+#include "cluster/runs_on.h"
 #include "graph/copy.h"
 #include "graph/graph_builder.h"
 
@@ -137,6 +139,7 @@ ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
     Measurement alone =
         measure_or_throw(laboratory, graph_, Placement(graph_->num_ops(), device),
                          fmt::format("the step on '{}'", cluster_->device(device).name));
+    if (is_gpu(cluster_->device(device))) measure_gpu_ops(laboratory, device, alone);
     found.kinds.push_back({.step = alone.step().median,
                            .ops = std::move(alone.op_times),
                            .temporary = std::move(alone.temporary)});
@@ -148,6 +151,21 @@ ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
   found.links.resize(cluster_->spec().links.size());
   found.reference = laboratory.reference_step();
   return found;
+}
+
+// Ops of a GPU, launched one by one with events between them, take their shares of the step in
+// which they are launched together.
+void Profiler::measure_gpu_ops(Laboratory& laboratory, DeviceId device, Measurement& step) const {
+  MeasureSettings settings = settings_.measure;
+  settings.gpu_launch = exec::GpuLaunch::kTimed;
+  const Measurement timed =
+      laboratory.measure(graph_, Placement(graph_->num_ops(), device), {}, settings);
+  if (timed.failure) fail(ErrorKind::kSystem, "timing ops: {}", timed.failure->text);
+  const auto sum = static_cast<double>(std::max<Nanoseconds>(1, sum_of(timed.op_times)));
+  const double scale = static_cast<double>(step.step().median) / sum;
+  for (OpId op = 0; op < graph_->num_ops(); ++op) {
+    step.op_times[op] = std::llround(static_cast<double>(timed.op_times[op]) * scale);
+  }
 }
 
 void Profiler::measure_busy(Laboratory& laboratory, ProfilePhase& phase) const {
@@ -162,6 +180,7 @@ void Profiler::measure_busy(Laboratory& laboratory, ProfilePhase& phase) const {
     const auto begin =
         busy.op_times.begin() + static_cast<std::ptrdiff_t>(kinds_[i].second) * graph_->num_ops();
     phase.kinds[i].busy_ops.assign(begin, begin + graph_->num_ops());
+    if (is_gpu(cluster_->device(kinds_[i].second))) phase.kinds[i].busy_ops = phase.kinds[i].ops;
     phase.kinds[i].busy_step = busy.step().median;
   }
 }

@@ -83,6 +83,7 @@ class Profiler {
  private:
   Measurement measure_or_throw(Laboratory& laboratory, const std::shared_ptr<const Graph>& graph,
                                const Placement& placement, const std::string& what) const;
+  void measure_gpu_ops(Laboratory& laboratory, DeviceId device, Measurement& step) const;
   void measure_busy(Laboratory& laboratory, ProfilePhase& phase) const;
   std::vector<std::vector<LinkSample>> measure_links(Laboratory& laboratory, int phase) const;
   void add_sent(const Measurement& measurement, std::vector<std::vector<LinkSample>>& links) const;

@@ -1,0 +1,116 @@
+#include "exec/segments.h"
+
+#include <algorithm>
+#include <map>
+
+namespace emplace::exec {
+namespace {
+
+class Cutter {
+ public:
+  Cutter(const Graph& graph, const StepPlan& plan, DeviceId device, const ProgramOrder& order)
+      : graph_(graph), plan_(plan), device_(device), order_(order), done_(graph.num_ops(), 0) {
+    for (TransferId i = 0; i < plan.transfers.size(); ++i) {
+      if (plan.copies[plan.transfers[i].to].device == device) {
+        transfer_to_[plan.transfers[i].to] = i;
+      }
+    }
+  }
+
+  std::vector<Segment> run() && {
+    segments_.emplace_back();
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.is_source(op) && plan_.ops[op].device == device_) add_views_of(op);
+    }
+    if (order_.sequence.empty()) {
+      for (OpId op = 0; op < graph_.num_ops(); ++op) {
+        const bool here = plan_.ops[op].device == device_ && !graph_.is_source(op);
+        if (here && !graph_.is_view(op)) add(op);
+      }
+    } else {
+      for (const OpId op : order_.sequence[device_]) add(op);
+    }
+    return std::move(segments_);
+  }
+
+ private:
+  void add(OpId op) {
+    if (done_[op] != 0) return;
+    done_[op] = 1;
+    begin_if_late(op);
+    Segment& segment = segments_.back();
+    segment.ops.push_back(op);
+    if (plan_.ops[op].missing > 0) segment.waits.push_back(op);
+    for (const CopyId copy : plan_.ops[op].inputs) {
+      const auto arriving = transfer_to_.find(copy);
+      if (arriving == transfer_to_.end() || arrived_[arriving->second]) continue;
+      arrived_[arriving->second] = true;
+      segment.arrivals.push_back(arriving->second);
+    }
+    for (const CopyId copy : plan_.ops[op].outputs) {
+      const auto& sends = plan_.copies[copy].sends;
+      segment.sends.insert(segment.sends.end(), sends.begin(), sends.end());
+    }
+    const auto& followers = plan_.ops[op].followers;
+    const bool elsewhere = std::any_of(followers.begin(), followers.end(), [&](OpId follower) {
+      return plan_.ops[follower].device != device_;
+    });
+    if (elsewhere) segment.followed.push_back(op);
+    add_views_of(op);
+  }
+
+  // Views take no time: they come with what they show.
+  void add_views_of(OpId op) {
+    for (const TensorId tensor : graph_.outputs(op)) {
+      for (const OpId reader : graph_.consumers(tensor)) {
+        const bool shows = graph_.is_view(reader) && graph_.inputs(reader)[0] == tensor;
+        if (shows && plan_.ops[reader].device == device_) add(reader);
+      }
+    }
+  }
+
+  void begin_if_late(OpId op) {
+    if (plan_.ops[op].missing == 0) return;
+    Segment& segment = segments_.back();
+    const auto timed = [&](OpId other) { return !graph_.is_view(other); };
+    const auto first = std::find_if(segment.ops.begin(), segment.ops.end(), timed);
+    if (first == segment.ops.end()) return;
+    if (!order_.starts.empty() && is_there(op, order_.starts[*first])) return;
+    segments_.emplace_back();
+  }
+
+  // All that comes from other devices, by the simulated times.
+  bool is_there(OpId op, Nanoseconds time) const {
+    for (const CopyId copy : plan_.ops[op].inputs) {
+      const auto arriving = transfer_to_.find(copy);
+      if (arriving == transfer_to_.end()) continue;
+      const auto known = arrived_.find(arriving->second);
+      if (known != arrived_.end() && known->second) continue;
+      const auto simulated = order_.arrivals.find({plan_.copies[copy].tensor, device_});
+      if (simulated == order_.arrivals.end() || simulated->second > time) return false;
+    }
+    for (const OpId before : graph_.after(op)) {
+      const bool elsewhere = !graph_.is_source(before) && plan_.ops[before].device != device_;
+      if (elsewhere && order_.starts[before] >= time) return false;
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  const StepPlan& plan_;
+  DeviceId device_;
+  const ProgramOrder& order_;
+  std::vector<std::uint8_t> done_;
+  std::map<CopyId, TransferId> transfer_to_;
+  std::map<TransferId, bool> arrived_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace
+
+std::vector<Segment> cut_segments(const Graph& graph, const StepPlan& plan, DeviceId device,
+                                  const ProgramOrder& order) {
+  return Cutter(graph, plan, device, order).run();
+}
+
+}  // namespace emplace::exec
