@@ -52,7 +52,10 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
   const Assessment answer = assess(assessor_of(problems, found), problems, found.best());
   std::optional<WayToRun> in_parts;
   if (objective == Objective(StepTime{}) && problems.most_devices() == 0) {
-    in_parts = quick_partition(problem, arguments.budget.make(session).or_default());
+    // Were it as short as the search may be, large clusters alone would go without.
+    Budget glance = arguments.budget.make(session);
+    glance.seconds = std::max(glance.seconds.value_or(0), Budget::kDefaultSeconds);
+    in_parts = quick_partition(problem, glance);
   }
   return make_row(answer, found.best(), in_parts, terms);
 }

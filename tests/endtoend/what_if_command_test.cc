@@ -120,6 +120,11 @@ TEST_F(WhatIf, compares_clusters_with_their_costs) {
               HasSubstr("has no price"));
 }
 
+TEST_F(WhatIf, large_clusters_are_divided_too_however_short_the_search) {
+  const Json rows = json("compare zoo:bert-base:layers=2 -c 2xl4 -c 8xl4 --time 0.05s")["clusters"];
+  for (const Json& row : rows) EXPECT_TRUE(row.contains("in_parts")) << row["cluster"];
+}
+
 TEST_F(WhatIf, orders_of_ops_are_for_several_clusters_too) {
   const std::string arguments =
       "compare zoo:alexnet:batch=2 -c 1xa100 -c 2xl4 -p heft --schedulers ";
