@@ -13,7 +13,7 @@ constexpr std::array<CostCurve, kNumOpClasses> kGpu{{
     {.launches = 1.94, .ramp_us = 9.07, .compute = 0.764, .bandwidth = 0.799, .half_tiles = 46.6, .unaligned = 0.351},  // linear
     {.launches = 1.54, .ramp_us = 12.6, .compute = 0.452, .bandwidth = 0.69, .half_tiles = 6.02, .unaligned = 0.531},  // matmul_grad
     {.launches = 1.33, .ramp_us = 6.88, .compute = 0.8, .bandwidth = 0.764, .half_tiles = 30, .unaligned = 0.4},  // batched_matmul
-    {.launches = 1.4, .ramp_us = 26.6, .compute = 0.0443, .compute_16bit = 0.25, .bandwidth = 0.601, .unaligned = 0.8},  // attention
+    {.launches = 1.4, .ramp_us = 26.6, .compute = 0.328, .compute_16bit = 0.25, .bandwidth = 0.601, .unaligned = 0.8},  // attention
     {.launches = 3.24, .ramp_us = 34.8, .bandwidth = 0.191, .half_depth = 1200, .half_tiles = 22.4},  // convolution
     {.launches = 1.4, .ramp_us = 44.7, .compute = 0.725, .bandwidth = 0.43, .half_depth = 1240, .half_tiles = 52.7},  // convolution_grad
     {.launches = 1.39, .ramp_us = 8.91, .compute = 0.532, .bandwidth = 0.413, .half_depth = 457, .half_tiles = 56.8},  // convolution_1d

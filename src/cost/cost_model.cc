@@ -46,8 +46,8 @@ std::optional<Decimal> measured_time_us(const Graph& graph, OpId op, const Devic
   return by_kind ? by_kind : by_any;
 }
 
-// Frameworks multiply float32 matrices in TF32 where the device has it. Figures for 16-bit types
-// are those of matrix units, which no other class uses.
+// Frameworks multiply float32 matrices in TF32 where the device has it; their fused attention does
+// not. Figures for 16-bit types are those of matrix units, which no other class uses.
 double peak_flops(const DeviceKind& kind, DType dtype, OpClass op_class) {
   const auto find = [&](std::string_view name) {
     const auto entry = kind.peak_flops.find(name);
@@ -55,7 +55,7 @@ double peak_flops(const DeviceKind& kind, DType dtype, OpClass op_class) {
   };
   const bool matrix = uses_matrix_units(op_class);
   const bool half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
-  if (matrix && dtype == DType::kFloat32) {
+  if (matrix && op_class != OpClass::kAttention && dtype == DType::kFloat32) {
     if (const double tf32 = find("tf32"); tf32 > 0) return tf32;
   }
   if (matrix || !half) {

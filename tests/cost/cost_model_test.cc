@@ -130,6 +130,8 @@ TEST(CostModel, other_classes_do_not_use_matrix_units) {
   const DeviceKind kind = round_kind();
   EXPECT_EQ(peak_flops(kind, DType::kFloat32, OpClass::kMatMul), 4e12);
   EXPECT_EQ(peak_flops(kind, DType::kFloat32, OpClass::kDepthwise), 1e12);
+  EXPECT_EQ(peak_flops(kind, DType::kFloat32, OpClass::kAttention), 1e12);
+  EXPECT_EQ(peak_flops(kind, DType::kFloat16, OpClass::kAttention), 8e12);
   EXPECT_EQ(peak_flops(kind, DType::kFloat16, OpClass::kConvolution), 8e12);
   EXPECT_EQ(peak_flops(kind, DType::kFloat16, OpClass::kElementwise), 1e12);
 }

@@ -154,5 +154,23 @@ TEST(ClusterScale, of_compute_says_that_measured_times_do_not_change) {
   EXPECT_EQ(load_problem(request)->duration(0, 0), 50'000);
 }
 
+// Attention maps of 1024 x 1024 go through memory, or do not. In float32 plain attention may use
+// TF32, which fused attention does not.
+TEST(StepTimes, fused_attention_is_about_as_fast_as_plain_or_faster) {
+  for (const char* device : {"1xrtx3090", "1xp100", "1xa100", "1xl4", "1xh200"}) {
+    for (const char* dtype : {"float32", "float16"}) {
+      const auto step = [&](const char* attention) {
+        const auto problem = load_problem(
+            {.model = fmt::format("zoo:gpt2-small:layers=2,batch=8,dtype={},attention={}", dtype,
+                                  attention),
+             .cluster = device});
+        return static_cast<double>(
+            Simulator(problem).run(Placement(problem->num_ops(), 0), {}).step);
+      };
+      EXPECT_LT(step("fused"), 1.05 * step("plain")) << device << " " << dtype;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace emplace
