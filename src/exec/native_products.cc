@@ -67,6 +67,12 @@ Run compile_matmul(const Site& site) {
     const Shape matrix(shape.end() - 2, shape.end());
     return Shape{count_elements(shape) / count_elements(matrix), matrix[0], matrix[1]};
   };
+  if (a.size() == 3) {
+    return [factors](OpStep& step) {
+      step.outputs[0] = at::bmm(factors.a(step), factors.b(step));
+      factors.scale(step.outputs[0]);
+    };
+  }
   return [factors, y, a3 = flat(a), b3 = flat(b)](OpStep& step) {
     const Tensor left = step.inputs[0].reshape(a3);
     const Tensor right = step.inputs[factors.right].reshape(b3);

@@ -3,68 +3,19 @@
 //
 // On CPUs one pass over memory does everything; on GPUs libtorch's fused kernels do, where there
 // are.
-#include <cmath>
-
 #include <torch/version.h>
 
 #include "base/error.h"
 
+#include "exec/loops.h"
 #include "exec/native.h"
 #include "exec/ranges.h"
 
 namespace emplace::exec {
 namespace {
 
-struct Momentum {
-  double rate, decay;
-};
-
-// With the step's corrections of the moments' beginning at zero.
-struct Adam {
-  double rate, first, second, epsilon;
-};
-
-template <class Real>
-inline void momentum_loop(Real* weight, const Real* gradient, Real* sum, Real rate, Real decay,
-                          std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    sum[i] = decay * sum[i] + gradient[i];
-    weight[i] -= rate * sum[i];
-  }
-}
-
-template <class Real>
-inline void adam_loop(Real* weight, const Real* gradient, Real* mean, Real* square,
-                      const Adam& rule, double corrected_rate, double root, std::int64_t count) {
-  const auto rate = static_cast<Real>(corrected_rate);
-  const auto scale = static_cast<Real>(root);
-  const auto epsilon = static_cast<Real>(rule.epsilon);
-  const auto new_mean = static_cast<Real>(1 - rule.first);
-  const auto new_square = static_cast<Real>(1 - rule.second);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Real g = gradient[i];
-    mean[i] += (g - mean[i]) * new_mean;
-    square[i] += (g * g - square[i]) * new_square;
-    weight[i] -= rate * mean[i] / (std::sqrt(square[i]) * scale + epsilon);
-  }
-}
-
-EMPLACE_CLONES void momentum_run(float* weight, const float* gradient, float* sum, float rate,
-                                 float decay, std::int64_t count) {
-  momentum_loop(weight, gradient, sum, rate, decay, count);
-}
-EMPLACE_CLONES void momentum_run(double* weight, const double* gradient, double* sum, double rate,
-                                 double decay, std::int64_t count) {
-  momentum_loop(weight, gradient, sum, rate, decay, count);
-}
-EMPLACE_CLONES void adam_run(float* weight, const float* gradient, float* mean, float* square,
-                             const Adam& rule, double rate, double root, std::int64_t count) {
-  adam_loop(weight, gradient, mean, square, rule, rate, root, count);
-}
-EMPLACE_CLONES void adam_run(double* weight, const double* gradient, double* mean, double* square,
-                             const Adam& rule, double rate, double root, std::int64_t count) {
-  adam_loop(weight, gradient, mean, square, rule, rate, root, count);
-}
+using loops::Adam;
+using loops::Momentum;
 
 // The tensors of one update.
 struct Operands {
@@ -113,17 +64,13 @@ void momentum_on_cpu(Operands& at, const Momentum& rule) {
     auto* sum = at.state[0].data_ptr<Real>();
     const auto* g = gradient.data_ptr<Real>();
     for_ranges(at.weight, [&](std::int64_t begin, std::int64_t end) {
-      momentum_run(weight + begin, g + begin, sum + begin, static_cast<Real>(rule.rate),
-                   static_cast<Real>(rule.decay), end - begin);
+      loops::momentum(rule, weight + begin, g + begin, sum + begin, end - begin);
     });
   });
 }
 
 void adam_on_cpu(Operands& at, const Adam& rule, std::int64_t number) {
   const Tensor gradient = at.gradient.contiguous();
-  const auto times = static_cast<double>(number);
-  const double rate = rule.rate / (1 - std::pow(rule.first, times));
-  const double root = 1 / std::sqrt(1 - std::pow(rule.second, times));
   with_real(at.weight.scalar_type(), [&](auto kind) {
     using Real = decltype(kind);
     auto* weight = at.weight.data_ptr<Real>();
@@ -131,8 +78,8 @@ void adam_on_cpu(Operands& at, const Adam& rule, std::int64_t number) {
     auto* square = at.state[1].data_ptr<Real>();
     const auto* g = gradient.data_ptr<Real>();
     for_ranges(at.weight, [&](std::int64_t begin, std::int64_t end) {
-      adam_run(weight + begin, g + begin, mean + begin, square + begin, rule, rate, root,
-               end - begin);
+      loops::adam(rule, number, weight + begin, g + begin, mean + begin, square + begin,
+                  end - begin);
     });
   });
 }
@@ -201,8 +148,9 @@ Run compile_sgd(const Site& site) {
 }
 
 Run compile_momentum(const Site& site) {
-  const Momentum rule{.rate = site.call.real("learning_rate", 0.01),
-                      .decay = site.call.real("momentum", 0.9)};
+  Momentum rule;
+  rule.rate = site.call.real("learning_rate", rule.rate);
+  rule.decay = site.call.real("momentum", rule.decay);
   return [rule, master = has_master(site, 1)](OpStep& step) {
     Operands operands = operands_of(step, 1, master);
     if (in_one_pass(operands)) {
@@ -215,10 +163,11 @@ Run compile_momentum(const Site& site) {
 }
 
 Run compile_adam(const Site& site) {
-  const Adam rule{.rate = site.call.real("learning_rate", 1e-3),
-                  .first = site.call.real("beta1", 0.9),
-                  .second = site.call.real("beta2", 0.999),
-                  .epsilon = site.call.real("epsilon", 1e-8)};
+  Adam rule;
+  rule.rate = site.call.real("learning_rate", rule.rate);
+  rule.first = site.call.real("beta1", rule.first);
+  rule.second = site.call.real("beta2", rule.second);
+  rule.epsilon = site.call.real("epsilon", rule.epsilon);
   return [rule, master = has_master(site, 2)](OpStep& step) {
     Operands operands = operands_of(step, 2, master);
     if (in_one_pass(operands)) {

@@ -1,7 +1,11 @@
 #include "exec/random.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+
+#include "exec/loops.h"
 #include "exec/ranges.h"
 
 namespace emplace::exec {
@@ -23,31 +27,33 @@ std::uint64_t key_of(const Stream& stream) {
   return stream.key + static_cast<std::uint64_t>(stream.step) * kStepFactor;
 }
 
-EMPLACE_CLONES void draw_run(std::uint64_t key, std::uint64_t first, std::int64_t count,
-                             std::uint64_t limit, bool* kept) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    kept[i] = (mix(key + (first + static_cast<std::uint64_t>(i)) * kGolden) >> 33) >= limit;
+// Elements are drawn by the lower half of their numbers, with a key that is made of the rest.
+loops::Key halves_of(std::uint64_t key) {
+  const std::uint64_t mixed = mix(key);
+  return {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
+}
+
+void draw_run(std::uint64_t key, std::uint64_t first, std::int64_t count, std::uint32_t limit,
+              bool* kept) {
+  constexpr std::uint64_t kBlock = std::uint64_t{1} << 32;
+  while (count > 0) {
+    const auto here = std::min(count, static_cast<std::int64_t>(kBlock - first % kBlock));
+    loops::draw(halves_of(key + first / kBlock * kGolden), static_cast<std::uint32_t>(first), here,
+                limit, kept);
+    first += static_cast<std::uint64_t>(here);
+    kept += here;
+    count -= here;
   }
-}
-
-EMPLACE_CLONES void mask_floats(const float* x, const bool* kept, float scale, std::int64_t count,
-                                float* result) {
-  for (std::int64_t i = 0; i < count; ++i) result[i] = kept[i] ? x[i] * scale : 0.0F;
-}
-
-EMPLACE_CLONES void mask_doubles(const double* x, const bool* kept, double scale,
-                                 std::int64_t count, double* result) {
-  for (std::int64_t i = 0; i < count; ++i) result[i] = kept[i] ? x[i] * scale : 0.0;
 }
 
 void mask_run(const Tensor& x, const bool* kept, double scale, std::int64_t begin,
               std::int64_t count, Tensor& result) {
   if (x.scalar_type() == torch::kFloat) {
-    mask_floats(x.data_ptr<float>() + begin, kept + begin, static_cast<float>(scale), count,
+    loops::mask(x.data_ptr<float>() + begin, kept + begin, scale, count,
                 result.data_ptr<float>() + begin);
   } else {
-    mask_doubles(x.data_ptr<double>() + begin, kept + begin, scale, count,
-                 result.data_ptr<double>() + begin);
+    loops::mask(x.data_ptr<double>() + begin, kept + begin, scale, count,
+                result.data_ptr<double>() + begin);
   }
 }
 
@@ -56,14 +62,25 @@ bool is_plain(const Tensor& x) {
   return wide && x.is_cpu() && !x.requires_grad();
 }
 
-// The same arithmetic on tensors; shifts of int64 keep the sign.
-Tensor shifted(const Tensor& z, std::int64_t bits) {
-  return at::bitwise_right_shift(z, bits).bitwise_and_((std::int64_t{1} << (64 - bits)) - 1);
+// The same arithmetic on tensors, whose shifts keep the sign.
+Tensor shifted(const Tensor& z, std::int64_t bits, std::int64_t width) {
+  return at::bitwise_right_shift(z, bits).bitwise_and_((std::int64_t{1} << (width - bits)) - 1);
 }
 
-Tensor mixed(Tensor z) {
-  z = z.bitwise_xor(shifted(z, 30)).mul_(static_cast<std::int64_t>(kFirstFactor));
-  return z.bitwise_xor(shifted(z, 27)).mul_(static_cast<std::int64_t>(kSecondFactor));
+Tensor mixed_key(Tensor z) {
+  z = z.bitwise_xor(shifted(z, 30, 64)).mul_(static_cast<std::int64_t>(kFirstFactor));
+  z = z.bitwise_xor(shifted(z, 27, 64)).mul_(static_cast<std::int64_t>(kSecondFactor));
+  return z.bitwise_xor(shifted(z, 31, 64));
+}
+
+std::int64_t as_signed(std::uint32_t factor) {
+  return static_cast<std::int32_t>(factor);
+}
+
+Tensor mixed_numbers(Tensor z, const Tensor& first, const Tensor& second) {
+  z.mul_(as_signed(loops::kNumberFactor)).bitwise_xor_(first);
+  z.bitwise_xor_(shifted(z, 16, 32)).mul_(as_signed(loops::kUpperFactor)).bitwise_xor_(second);
+  return z.bitwise_xor_(shifted(z, 13, 32)).mul_(as_signed(loops::kLowerFactor));
 }
 
 }  // namespace
@@ -123,19 +140,25 @@ Tensor Chance::numbers(const torch::Device& device) const {
   return result;
 }
 
-Tensor Chance::mask(const Stream& stream, const torch::Device& device) const {
-  if (!device.is_cpu()) {
-    Tensor z = numbers(device).mul_(static_cast<std::int64_t>(kGolden));
-    if (stream.clock.defined()) {
-      const auto before = static_cast<std::int64_t>(stream.key - kStepFactor);
-      z.add_(
-          stream.clock.to(torch::kLong).mul_(static_cast<std::int64_t>(kStepFactor)).add_(before));
-    } else {
-      z.add_(static_cast<std::int64_t>(key_of(stream)));
-    }
-    // The last step of mixing does not reach the bits that are looked at.
-    return shifted(mixed(z), 33).ge(static_cast<std::int64_t>(limit_));
+Tensor Chance::mask_by_tensors(const Stream& stream, const torch::Device& device) const {
+  if (count_elements(whole_) > std::int64_t{1} << 32) {
+    fail(ErrorKind::kUnsupported, "there is no kernel for more than 2^32 elements there");
   }
+  const auto options = torch::TensorOptions(torch::kLong).device(device);
+  Tensor key = torch::full({}, static_cast<std::int64_t>(key_of(stream)), options);
+  if (stream.clock.defined()) {
+    key = stream.clock.to(torch::kLong)
+              .mul_(static_cast<std::int64_t>(kStepFactor))
+              .add_(static_cast<std::int64_t>(stream.key - kStepFactor));
+  }
+  key = mixed_key(key);
+  const Tensor z = mixed_numbers(numbers(device).to(torch::kInt), key.to(torch::kInt),
+                                 at::bitwise_right_shift(key, 32).to(torch::kInt));
+  return shifted(z, 1, 32).ge(static_cast<std::int64_t>(limit_));
+}
+
+Tensor Chance::mask(const Stream& stream, const torch::Device& device) const {
+  if (!device.is_cpu()) return mask_by_tensors(stream, device);
   Tensor result = torch::empty(shape_, torch::kBool);
   auto* kept = result.data_ptr<bool>();
   for_ranges(result, [&](std::int64_t begin, std::int64_t end) {

@@ -15,6 +15,8 @@ class Chance {
   double scale() const { return scale_; }  // of what is kept
   // Bool, of the shape.
   Tensor mask(const Stream& stream, const torch::Device& device) const;
+  // The same by tensor operations, for any device.
+  Tensor mask_by_tensors(const Stream& stream, const torch::Device& device) const;
   // x where it is kept, scaled, and the mask, in one pass over memory; on CPUs, without gradients.
   void apply(const Stream& stream, const Tensor& x, Tensor& result, Tensor& mask) const;
 

@@ -6,14 +6,6 @@
 
 #include "exec/kernel.h"
 
-// Loops compiled for newer processors as well. Sanitizers do not bear how they are chosen.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define EMPLACE_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define EMPLACE_CLONES
-#endif
-
 namespace emplace::exec {
 
 // Calls body(begin, end) for ranges of elements of a contiguous CPU tensor that cover it.

@@ -5,6 +5,7 @@
 
 #include "graph/training.h"
 
+#include "exec/random.h"
 #include "exec/run_op.h"
 #include "zoo/registry.h"
 
@@ -100,7 +101,22 @@ TEST(ExecDropout, a_piece_draws_what_the_whole_does) {
   }
 }
 
-// The same arithmetic as for other devices, on the CPU.
+// Other devices draw by tensor operations, by a step that may be a tensor there.
+TEST(ExecDropout, is_the_same_by_tensor_operations) {
+  const Call piece{
+      .type = "Dropout",
+      .attributes = {{"region_begin", Shape{3, 0, 7}}, {"region_shape", Shape{9, 5, 40}}}};
+  const Chance chance(piece, {4, 5, 21}, 0.3);
+  for (const std::int64_t step : {0, 1, 1000}) {
+    Stream stream{.key = stream_key(11, "dropout"), .step = step};
+    const Tensor mask = chance.mask(stream, torch::kCPU);
+    EXPECT_TRUE(at::equal(chance.mask_by_tensors(stream, torch::kCPU), mask));
+    stream.step = -1;  // not looked at
+    stream.clock = torch::full({}, static_cast<float>(step + 1));
+    EXPECT_TRUE(at::equal(chance.mask_by_tensors(stream, torch::kCPU), mask));
+  }
+}
+
 TEST(ExecDropout, gradients_pass_where_values_did) {
   const Tensor dy = random({4, 50});
   const Dropped forward = drop(dy, {.type = torch::kDouble});

@@ -1,0 +1,95 @@
+#include "exec/loops.h"
+
+#include <bit>
+#include <cmath>
+
+// Compiled for newer processors as well. Sanitizers do not bear how the code is chosen.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define EMPLACE_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define EMPLACE_CLONES
+#endif
+
+namespace emplace::exec::loops {
+namespace {
+
+template <class Real>
+inline void momentum_loop(const Momentum& rule, Real* weight, const Real* gradient, Real* sum,
+                          std::int64_t count) {
+  const auto rate = static_cast<Real>(rule.rate);
+  const auto decay = static_cast<Real>(rule.decay);
+  for (std::int64_t i = 0; i < count; ++i) {
+    sum[i] = decay * sum[i] + gradient[i];
+    weight[i] -= rate * sum[i];
+  }
+}
+
+// Moments begin at zero, which is corrected for.
+template <class Real>
+inline void adam_loop(const Adam& rule, std::int64_t number, Real* weight, const Real* gradient,
+                      Real* mean, Real* square, std::int64_t count) {
+  const auto times = static_cast<double>(number);
+  const auto rate = static_cast<Real>(rule.rate / (1 - std::pow(rule.first, times)));
+  const auto scale = static_cast<Real>(1 / std::sqrt(1 - std::pow(rule.second, times)));
+  const auto new_mean = static_cast<Real>(1 - rule.first);
+  const auto new_square = static_cast<Real>(1 - rule.second);
+  const auto epsilon = static_cast<Real>(rule.epsilon);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Real g = gradient[i];
+    mean[i] += (g - mean[i]) * new_mean;
+    square[i] += (g * g - square[i]) * new_square;
+    weight[i] -= rate * mean[i] / (std::sqrt(square[i]) * scale + epsilon);
+  }
+}
+
+}  // namespace
+
+EMPLACE_CLONES void draw(Key key, std::uint32_t first, std::int64_t count, std::uint32_t limit,
+                         bool* kept) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint32_t z = ((first + static_cast<std::uint32_t>(i)) * kNumberFactor) ^ key.first;
+    z = ((z ^ (z >> 16)) * kUpperFactor) ^ key.second;
+    z = (z ^ (z >> 13)) * kLowerFactor;
+    kept[i] = (z >> 1) >= limit;
+  }
+}
+
+EMPLACE_CLONES void mask(const float* x, const bool* kept, double scale, std::int64_t count,
+                         float* result) {
+  const auto factor = static_cast<float>(scale);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t all = 0U - static_cast<std::uint32_t>(kept[i]);
+    result[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x[i] * factor) & all);
+  }
+}
+
+EMPLACE_CLONES void mask(const double* x, const bool* kept, double scale, std::int64_t count,
+                         double* result) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t all = std::uint64_t{0} - static_cast<std::uint64_t>(kept[i]);
+    result[i] = std::bit_cast<double>(std::bit_cast<std::uint64_t>(x[i] * scale) & all);
+  }
+}
+
+EMPLACE_CLONES void momentum(const Momentum& rule, float* weight, const float* gradient, float* sum,
+                             std::int64_t count) {
+  momentum_loop(rule, weight, gradient, sum, count);
+}
+
+EMPLACE_CLONES void momentum(const Momentum& rule, double* weight, const double* gradient,
+                             double* sum, std::int64_t count) {
+  momentum_loop(rule, weight, gradient, sum, count);
+}
+
+EMPLACE_CLONES void adam(const Adam& rule, std::int64_t number, float* weight,
+                         const float* gradient, float* mean, float* square, std::int64_t count) {
+  adam_loop(rule, number, weight, gradient, mean, square, count);
+}
+
+EMPLACE_CLONES void adam(const Adam& rule, std::int64_t number, double* weight,
+                         const double* gradient, double* mean, double* square, std::int64_t count) {
+  adam_loop(rule, number, weight, gradient, mean, square, count);
+}
+
+}  // namespace emplace::exec::loops
