@@ -43,11 +43,13 @@ const KernelTable& direct_kernels() {
   static const KernelTable table = [] {
     KernelTable made;
     add_elementwise(made);
+    add_elementwise_gradients(made);
     add_reductions(made);
     add_products(made);
     add_pools(made);
     add_norms(made);
     add_layout(made);
+    add_cutting(made);
     add_indexing(made);
     add_resizing(made);
     add_losses(made);

@@ -85,11 +85,13 @@ double dropout_ratio(const Call& call);
 
 // The families, which each add their kernels.
 void add_elementwise(KernelTable& table);
+void add_elementwise_gradients(KernelTable& table);
 void add_reductions(KernelTable& table);
 void add_products(KernelTable& table);
 void add_pools(KernelTable& table);
 void add_norms(KernelTable& table);
 void add_layout(KernelTable& table);
+void add_cutting(KernelTable& table);
 void add_indexing(KernelTable& table);
 void add_resizing(KernelTable& table);
 void add_losses(KernelTable& table);

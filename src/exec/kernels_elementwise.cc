@@ -1,7 +1,6 @@
-// One element to one element, broadcasting, and the gradients that are made from results.
+// One element to one element, and broadcasting.
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "base/error.h"
 
@@ -76,10 +75,6 @@ const char* gelu_kind(bool by_tanh) {
   return by_tanh ? "tanh" : "none";
 }
 
-bool gelu_by_tanh(const Call& call) {
-  return call.attributes.text("approximate") == "tanh";
-}
-
 void add_activations(KernelTable& table) {
   add_unary(table, "HardSwish", [](const Tensor& x) { return at::hardswish(x); });
   add_unary(table, "Mish", [](const Tensor& x) { return x * at::softplus(x).tanh(); });
@@ -91,8 +86,9 @@ void add_activations(KernelTable& table) {
       single([](const Call& call) { return at::celu(call.in(0), call.real("alpha", 1)); });
   table["Elu"] =
       single([](const Call& call) { return at::elu(call.in(0), call.real("alpha", 1)); });
-  table["Gelu"] =
-      single([](const Call& call) { return at::gelu(call.in(0), gelu_kind(gelu_by_tanh(call))); });
+  table["Gelu"] = single([](const Call& call) {
+    return at::gelu(call.in(0), gelu_kind(call.attributes.text("approximate") == "tanh"));
+  });
   table["HardSigmoid"] = single([](const Call& call) {
     return (call.in(0) * call.real("alpha", 0.2) + call.real("beta", 0.5)).clamp(0, 1);
   });
@@ -187,90 +183,6 @@ void add_comparisons(KernelTable& table) {
   add_binary(table, "Xor", [](const Tensor& a, const Tensor& b) { return a.logical_xor(b); });
 }
 
-// From (dy, y).
-void add_gradients_of_results(KernelTable& table) {
-  add_binary(table, "ExpGrad", [](const Tensor& dy, const Tensor& y) { return dy * y; });
-  add_binary(table, "ReciprocalGrad",
-             [](const Tensor& dy, const Tensor& y) { return -dy * y * y; });
-  add_binary(table, "ReluGrad",
-             [](const Tensor& dy, const Tensor& y) { return at::threshold_backward(dy, y, 0); });
-  add_binary(table, "SigmoidGrad",
-             [](const Tensor& dy, const Tensor& y) { return at::sigmoid_backward(dy, y); });
-  add_binary(table, "SqrtGrad", [](const Tensor& dy, const Tensor& y) { return dy / (2 * y); });
-  add_binary(table, "TanGrad", [](const Tensor& dy, const Tensor& y) { return dy * (1 + y * y); });
-  add_binary(table, "TanhGrad",
-             [](const Tensor& dy, const Tensor& y) { return at::tanh_backward(dy, y); });
-}
-
-// From (dy, x).
-void add_gradients_of_operands(KernelTable& table) {
-  add_binary(table, "AbsGrad", [](const Tensor& dy, const Tensor& x) { return dy * x.sign(); });
-  add_binary(table, "CosGrad", [](const Tensor& dy, const Tensor& x) { return -dy * x.sin(); });
-  add_binary(table, "ErfGrad", [](const Tensor& dy, const Tensor& x) {
-    return dy * (-x * x).exp() * (2 / std::sqrt(std::numbers::pi));
-  });
-  add_binary(table, "HardSwishGrad",
-             [](const Tensor& dy, const Tensor& x) { return at::hardswish_backward(dy, x); });
-  add_binary(table, "LogGrad", [](const Tensor& dy, const Tensor& x) { return dy / x; });
-  add_binary(table, "SinGrad", [](const Tensor& dy, const Tensor& x) { return dy * x.cos(); });
-  add_binary(table, "SoftplusGrad",
-             [](const Tensor& dy, const Tensor& x) { return at::softplus_backward(dy, x, 1, 20); });
-  table["GeluGrad"] = single([](const Call& call) {
-    return at::gelu_backward(call.in(0), call.in(1), gelu_kind(gelu_by_tanh(call)));
-  });
-  table["LeakyReluGrad"] = single([](const Call& call) {
-    return at::leaky_relu_backward(call.in(0), call.in(1), call.real("alpha", 0.01), false);
-  });
-  // x sigmoid(alpha x), whose alpha differs by what the op calls itself.
-  for (const auto& [type, usual] :
-       {std::pair("SwishGrad", 1.0), std::pair("QuickGeluGrad", 1.702)}) {
-    table[type] = single([usual = usual](const Call& call) {
-      const double alpha = call.real("alpha", usual);
-      const Tensor& x = call.in(1);
-      if (alpha == 1) return at::silu_backward(call.in(0), x);
-      const Tensor gate = (x * alpha).sigmoid();
-      return call.in(0) * gate * (1 + x * alpha * (1 - gate));
-    });
-  }
-}
-
-// dy, base, exponent: of one or the other, or of one that is both. Nothing comes of powers of zero.
-Tensor power_gradient(const Call& call) {
-  const Tensor& base = call.in(1);
-  const Tensor exponent = call.in(call.has(2) ? 2 : 1).to(base.dtype());
-  const auto of_base = [&] {
-    return (exponent * base.pow(exponent - 1)).masked_fill(exponent == 0, 0);
-  };
-  const auto of_exponent = [&] {
-    const Tensor slope = base.pow(exponent) * base.log();
-    return slope.masked_fill((base == 0).logical_and(exponent >= 0), 0);
-  };
-  if (!call.has(2)) return call.in(0) * (of_base() + of_exponent());
-  return call.in(0) * (call.integer("input", 0) == 0 ? of_base() : of_exponent());
-}
-
-void add_gradients_of_arithmetic(KernelTable& table) {
-  add_binary(table, "SquareGrad", [](const Tensor& dy, const Tensor& x) { return 2 * dy * x; });
-  // Of the divisor: dy, dividend, divisor.
-  table["DivGrad"] = single([](const Call& call) {
-    const Tensor& divisor = call.in(call.has(2) ? 2 : 1);
-    return -call.in(0) * call.in(1) / (divisor * divisor);
-  });
-  table["GemmBiasGrad"] =
-      single([](const Call& call) { return call.in(0) * call.real("beta", 1); });
-  table["MeanGrad"] = single([](const Call& call) {
-    if (!call.given("count")) fail_input("attributes: 'count', how many operands, is missing");
-    return call.in(0) / static_cast<double>(call.integer("count", 1));
-  });
-  table["PowGrad"] = single(power_gradient);
-  // dy, condition.
-  table["WhereGrad"] = single([](const Call& call) {
-    const Tensor nothing = torch::zeros_like(call.in(0));
-    return call.integer("input", 1) == 1 ? at::where(call.in(1), call.in(0), nothing)
-                                         : at::where(call.in(1), nothing, call.in(0));
-  });
-}
-
 }  // namespace
 
 void add_elementwise(KernelTable& table) {
@@ -279,9 +191,6 @@ void add_elementwise(KernelTable& table) {
   add_activations(table);
   add_arithmetic(table);
   add_comparisons(table);
-  add_gradients_of_results(table);
-  add_gradients_of_operands(table);
-  add_gradients_of_arithmetic(table);
 }
 
 }  // namespace emplace::exec

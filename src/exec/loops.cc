@@ -1,6 +1,5 @@
 #include "exec/loops.h"
 
-#include <bit>
 #include <cmath>
 
 // Compiled for newer processors as well. Sanitizers do not bear how the code is chosen.
@@ -58,18 +57,14 @@ EMPLACE_CLONES void draw(Key key, std::uint32_t first, std::int64_t count, std::
 EMPLACE_CLONES void mask(const float* x, const bool* kept, double scale, std::int64_t count,
                          float* result) {
   const auto factor = static_cast<float>(scale);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t all = 0U - static_cast<std::uint32_t>(kept[i]);
-    result[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x[i] * factor) & all);
-  }
+  const auto* flags = reinterpret_cast<const unsigned char*>(kept);
+  for (std::int64_t i = 0; i < count; ++i) result[i] = flags[i] != 0 ? x[i] * factor : 0.0F;
 }
 
 EMPLACE_CLONES void mask(const double* x, const bool* kept, double scale, std::int64_t count,
                          double* result) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t all = std::uint64_t{0} - static_cast<std::uint64_t>(kept[i]);
-    result[i] = std::bit_cast<double>(std::bit_cast<std::uint64_t>(x[i] * scale) & all);
-  }
+  const auto* flags = reinterpret_cast<const unsigned char*>(kept);
+  for (std::int64_t i = 0; i < count; ++i) result[i] = flags[i] != 0 ? x[i] * scale : 0.0;
 }
 
 EMPLACE_CLONES void momentum(const Momentum& rule, float* weight, const float* gradient, float* sum,

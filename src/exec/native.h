@@ -27,6 +27,8 @@ struct Site {
   bool wants(std::size_t input) const;
 };
 
+Site site_of(const Graph& graph, OpId op, const OpTarget& target);
+
 using Run = std::function<void(OpStep&)>;
 // An empty function: not for this op, which a plain kernel takes.
 using Compiler = Run (*)(const Site&);

@@ -85,7 +85,7 @@ void adam_on_cpu(Operands& at, const Adam& rule, std::int64_t number) {
 }
 
 void momentum_elsewhere(Operands& at, const Momentum& rule) {
-#if TORCH_VERSION_MAJOR >= 2
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
   if (at.weight.is_cuda()) {
     Tensors weight{at.weight};
     Tensors gradient{at.gradient.contiguous()};

@@ -41,6 +41,21 @@ TEST(ExecZoo, gradients_are_the_same_where_activations_are_computed_again) {
   expect_gradients(step);
 }
 
+// What dropout leaves of the scores is drawn three times: forward, again, and for the gradient.
+TEST(ExecZoo, attention_that_is_computed_again_drops_the_same) {
+  const Graph step = zoo::build_model(
+      "gpt2-small:batch=2,sequence=4,layers=2,hidden=8,heads=2,vocabulary=17,positions=8,"
+      "attention=fused,dropout=0.5",
+      {.recompute = {"transformer.h.*"}});
+  int again = 0;
+  for (OpId op = 0; op < step.num_ops(); ++op) {
+    const bool copy = step.op_name(op).ends_with("/recompute");
+    if (copy && step.type(op) == "FlashAttention") ++again;
+  }
+  EXPECT_EQ(again, 2);
+  expect_gradients(step);
+}
+
 class ExecZooModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(ExecZooModel, has_the_gradients_of_its_forward_pass) {
