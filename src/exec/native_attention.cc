@@ -69,15 +69,21 @@ Tensor by_key_heads(const Tensor& x, const Heads& heads) {
   return x.reshape({x.size(0), heads.key_heads, heads.each(), x.size(2), x.size(3)}).sum(2);
 }
 
+// Sums of 16 bits would be too coarse.
+Tensor in_float(const Tensor& x) {
+  const bool narrow = x.scalar_type() == torch::kHalf || x.scalar_type() == torch::kBFloat16;
+  return narrow ? x.to(torch::kFloat) : x;
+}
+
 Tensor scores_of(const Heads& heads, const Tensor& q, const Tensor& k, const Tensor& hidden) {
-  const Tensor scores = at::matmul(q * heads.scale, k.transpose(-2, -1));
+  const Tensor scores = in_float(at::matmul(q * heads.scale, k.transpose(-2, -1)));
   if (!hidden.defined()) return scores;
   return scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
 }
 
 Tensor sums_of(const Tensor& scores, const Tensor& sinks) {
   const Tensor sums = scores.logsumexp(-1);
-  return sinks.defined() ? at::logaddexp(sums, sinks.reshape({1, -1, 1})) : sums;
+  return sinks.defined() ? at::logaddexp(sums, in_float(sinks).reshape({1, -1, 1})) : sums;
 }
 
 // How many examples have scores of some megabytes together.
@@ -113,7 +119,7 @@ Run compile_flash_attention(const Site& site) {
       const Tensor sums = sums_of(scores, sinks);
       Tensor weights = (scores - sums.unsqueeze(-1)).exp();
       if (mask.defined()) weights = masked(weights, part(mask), heads.chance->scale());
-      results.push_back(at::matmul(weights, v));
+      results.push_back(at::matmul(weights.to(v.scalar_type()), v));
       all_sums.push_back(sums);
     }
     step.outputs[0] = results.size() == 1 ? results[0] : at::cat(results);
@@ -137,18 +143,21 @@ Tensors part_gradients(const Heads& heads, const Backward& at, const Tensor& hid
   const Tensor sums = at.sums.defined() ? at.sums : sums_of(scores, sinks);
   const Tensor weights = (scores - sums.unsqueeze(-1)).exp();
   Tensor used = weights;
-  Tensor dweights = at::matmul(at.dy, v.transpose(-2, -1));
+  Tensor dweights = in_float(at::matmul(at.dy, v.transpose(-2, -1)));
   if (at.mask.defined()) {
     used = masked(weights, at.mask, heads.chance->scale());
     dweights = masked(dweights, at.mask, heads.chance->scale());
   }
-  const Tensor mean = (at.dy * at.y).sum(-1);
-  const Tensor dscores = weights * (dweights - mean.unsqueeze(-1)) * heads.scale;
+  const Tensor mean = in_float(at.dy * at.y).sum(-1);
+  const auto type = at.q.scalar_type();
+  const Tensor dscores = (weights * (dweights - mean.unsqueeze(-1)) * heads.scale).to(type);
+  used = used.to(type);
   Tensors result{at::matmul(dscores, k),
                  by_key_heads(at::matmul(dscores.transpose(-2, -1), at.q), heads),
                  by_key_heads(at::matmul(used.transpose(-2, -1), at.dy), heads)};
   if (sinks.defined()) {
-    result.push_back(-(mean * (sinks.reshape({1, -1, 1}) - sums).exp()).sum(2));
+    const Tensor shares = (in_float(sinks).reshape({1, -1, 1}) - sums).exp();
+    result.push_back(-(mean * shares).sum(2));
   }
   return result;
 }

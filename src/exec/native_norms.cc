@@ -23,11 +23,11 @@ bool has_kept(const OpStep& step) {
 
 // As libtorch chooses between its own kernels and cuDNN's; the last number says which it was.
 Tensors normalise_batch(const OpStep& step, bool scaled, bool training, double epsilon) {
-  const auto at = [&](std::size_t i) { return scaled && !training ? step.inputs[i] : Tensor(); };
+  const bool runs = scaled && !training;
   const auto [y, mean, deviation, reserve, kind] = at::_batch_norm_impl_index(
       step.inputs[scaled ? 0 : 1], scaled ? step.inputs[1] : step.inputs[2],
-      scaled ? step.inputs[2] : torch::zeros_like(step.inputs[2]), at(3), at(4), training, 0,
-      epsilon, true);
+      scaled ? step.inputs[2] : torch::zeros_like(step.inputs[2]), runs ? step.inputs[3] : Tensor(),
+      runs ? step.inputs[4] : Tensor(), training, 0, epsilon, true);
   return {y, mean, deviation, reserve, torch::scalar_tensor(kind, torch::kLong)};
 }
 

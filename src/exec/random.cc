@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
 
@@ -103,11 +104,9 @@ Chance::Chance(const Call& call, Shape shape, double ratio)
       whole_(call.integers("region_shape")) {
   if (begin_.size() != shape_.size()) begin_.assign(shape_.size(), 0);
   if (whole_.size() != shape_.size()) whole_ = shape_;
-  for (std::size_t i = shape_.size(); i-- > 0;) {
-    run_ *= shape_[i];
-    if (shape_[i] != whole_[i]) break;
-  }
-  run_ = std::max<std::int64_t>(run_, 1);
+  last_cut_ = shape_.empty() ? 0 : shape_.size() - 1;
+  while (last_cut_ > 0 && shape_[last_cut_] == whole_[last_cut_]) --last_cut_;
+  run_ = std::max<std::int64_t>(count_elements(std::span(shape_).subspan(last_cut_)), 1);
   limit_ = static_cast<std::uint32_t>(std::lround(std::min(ratio, 1.0) * 0x1.0p31));
   scale_ = ratio >= 1 ? 0 : 1 / (1 - ratio);
 }
@@ -130,14 +129,20 @@ void Chance::for_runs(std::int64_t begin, std::int64_t end, const Body& body) co
   }
 }
 
+// The lower 32 bits of the elements' numbers.
 Tensor Chance::numbers(const torch::Device& device) const {
   const auto options = torch::TensorOptions(torch::kLong).device(device);
-  Tensor result = torch::zeros({}, options);
-  for (std::size_t i = 0; i < shape_.size(); ++i) {
+  Tensor first = torch::zeros({}, options);  // of every run
+  for (std::size_t i = 0; i < last_cut_; ++i) {
     const Tensor along = torch::arange(begin_[i], begin_[i] + shape_[i], options);
-    result = result.unsqueeze(-1) * whole_[i] + along;
+    first = first.unsqueeze(-1) * whole_[i] + along;
   }
-  return result;
+  if (!shape_.empty()) {
+    const std::int64_t inner = count_elements(std::span(whole_).subspan(last_cut_ + 1));
+    first = (first * whole_[last_cut_] + begin_[last_cut_]) * inner;
+  }
+  const Tensor run = torch::arange(run_, options.dtype(torch::kInt));
+  return (first.to(torch::kInt).unsqueeze(-1) + run).view(shape_);
 }
 
 Tensor Chance::mask_by_tensors(const Stream& stream, const torch::Device& device) const {
@@ -152,7 +157,7 @@ Tensor Chance::mask_by_tensors(const Stream& stream, const torch::Device& device
               .add_(static_cast<std::int64_t>(stream.key - kStepFactor));
   }
   key = mixed_key(key);
-  const Tensor z = mixed_numbers(numbers(device).to(torch::kInt), key.to(torch::kInt),
+  const Tensor z = mixed_numbers(numbers(device), key.to(torch::kInt),
                                  at::bitwise_right_shift(key, 32).to(torch::kInt));
   return shifted(z, 1, 32).ge(static_cast<std::int64_t>(limit_));
 }

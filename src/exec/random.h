@@ -29,7 +29,8 @@ class Chance {
   Shape shape_;
   Shape begin_;
   Shape whole_;
-  std::int64_t run_ = 1;  // elements that lie together in the piece and in the whole
+  std::size_t last_cut_ = 0;  // the last dimension that is cut, or the first
+  std::int64_t run_ = 1;      // elements of it and those behind it, which lie together
   std::uint32_t limit_ = 0;
   double scale_ = 1;
 };

@@ -140,6 +140,30 @@ INSTANTIATE_TEST_SUITE_P(Zoo, ExecStep, testing::ValuesIn(kSteps), [](const auto
   return name;
 });
 
+// Losses are about those of float64.
+TEST(ExecCompiled, steps_run_in_16_bits) {
+  for (const Step& given : kSteps) {
+    if (given.grows) continue;
+    SCOPED_TRACE(given.model);
+    const Graph step = zoo::build_model(fmt::format("{},dtype=bfloat16", given.model));
+    const auto loss_in = [&](const OpTarget& target) {
+      const InterpretOptions options{.target = target};
+      const auto values = interpret(step, training_sources(5, target), options);
+      double sum = 0;
+      for (OpId op = 0; op < step.num_ops(); ++op) {
+        if (step.type(op) == "OnesLike") sum += values[step.inputs(op)[0]].item<double>();
+      }
+      for (const OpId op : updates_of(step)) {
+        EXPECT_TRUE(values[step.inputs(op)[1]].isfinite().all().item<bool>());
+      }
+      return sum;
+    };
+    const double expected = loss_in({.real = torch::kDouble, .narrow = torch::kDouble});
+    EXPECT_NEAR(loss_in({.real = torch::kFloat, .narrow = torch::kBFloat16}), expected,
+                0.02 * expected);
+  }
+}
+
 TEST(ExecCompiled, by_products_are_found_where_forward_ops_are) {
   const Graph step = zoo::build_model("resnet-50:batch=2,image=32");
   int keepers = 0;

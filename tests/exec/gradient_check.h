@@ -9,8 +9,8 @@
 
 #include "graph/graph.h"
 
-#include "interpreter/interpreter.h"
 #include "exec/sources.h"
+#include "interpreter/interpreter.h"
 
 namespace emplace::exec {
 

@@ -110,6 +110,19 @@ TEST_F(ExecKernels, batch_normalisation) {
   }
 }
 
+TEST_F(ExecKernels, running_statistics_are_outputs_where_the_op_has_them) {
+  const Tensor x = random({3, 4, 2, 2});
+  const Tensor mean = random({4});
+  const Tensor variance = random({4}) + 2;
+  const Tensors inputs{x, random({4}), random({4}), mean, variance};
+  const Tensors found = run_op({"BatchNormalization",
+                                inputs,
+                                {real({3, 4, 2, 2}), real({4}), real({4})},
+                                {{"training_mode", std::int64_t{1}}, {"momentum", 0.75}}});
+  EXPECT_TRUE(same(found[1], mean * 0.75 + x.mean({0, 2, 3}) * 0.25));
+  EXPECT_TRUE(same(found[2], variance * 0.75 + x.var({0, 2, 3}, false) * 0.25));
+}
+
 TEST_F(ExecKernels, other_normalisations) {
   const Tensor x = random({3, 4, 5});
   const Tensor scale = random({4});

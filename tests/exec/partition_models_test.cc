@@ -26,6 +26,9 @@ constexpr const char* kModels[] = {
     "zoo:gpt2:layers=1,hidden=16,heads=4,sequence=6,batch=4,vocabulary=20,attention=fused",
 };
 
+// Parts of weights also change as the whole does.
+const exec::InterpretOptions kWithUpdates{.updates = true};
+
 std::shared_ptr<const Cluster> cluster_of(int devices) {
   ClusterSpec spec;
   spec.name = "equal";
@@ -52,7 +55,7 @@ TEST_P(PartitionedModel, computes_the_same) {
   const Model model = read_model(GetParam());
   const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
   const auto sources = exec::seeded_sources({.low = -0.5, .high = 0.5});
-  const auto values = exec::interpret(*graph, sources);
+  const auto values = exec::interpret(*graph, sources, kWithUpdates);
   const PartitionInput input(*graph);
   for (const int count : {2, 3, 4, 6, 8}) {
     const auto cluster = cluster_of(count);
@@ -65,19 +68,36 @@ TEST_P(PartitionedModel, computes_the_same) {
       if (deep && (!published || count == 2 || count == 4 || count == 6)) continue;
       SCOPED_TRACE(fmt::format("{} on {}", method->key, count));
       const Plan plan = find_plan(method->key, input, problem, on);
-      if (!expect_same(*graph, input.descriptions, plan, sources, values)) return;
+      if (!expect_same(*graph, input.descriptions, plan, sources, values, kWithUpdates)) return;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PartitionedModel, ::testing::ValuesIn(kModels));
 
+TEST(PartitionedModel, begins_training_with_parts_of_what_the_whole_begins_with) {
+  const Model model = read_model(kModels[3]);
+  const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+  const auto problem = compile(graph, cluster_of(4));
+  const WorkerDevices on = workers_on(*problem);
+  const PartitionInput input(*graph);
+  const Plan plan = find_plan("tofu", input, problem, on);
+  const Graph parts =
+      lower(*graph, input.descriptions, plan, {"gpu0", "gpu1", "gpu2", "gpu3"}).graph;
+  const exec::SourceValue sources = exec::training_sources(9);
+  const exec::SourceValue expected = parts_of(*graph, sources);
+  for (OpId op = 0; op < parts.num_ops(); ++op) {
+    if (!parts.is_source(op)) continue;
+    EXPECT_TRUE(at::equal(sources(parts, op, 0), expected(parts, op, 0))) << parts.op_name(op);
+  }
+}
+
 // Parts of unequal size, on devices of unequal speed.
 TEST(PartitionedModel, computes_the_same_on_unequal_devices) {
   const Model model = read_model(kModels[1]);
   const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
   const auto sources = exec::seeded_sources({.low = -0.5, .high = 0.5});
-  const auto values = exec::interpret(*graph, sources);
+  const auto values = exec::interpret(*graph, sources, kWithUpdates);
   const PartitionInput input(*graph);
   ClusterSpec spec = cluster_of(4)->spec();
   spec.devices[1].slowdown = Decimal{2, 0};
@@ -90,7 +110,7 @@ TEST(PartitionedModel, computes_the_same_on_unequal_devices) {
   for (const MethodInfo* method : all_partition_methods().list()) {
     SCOPED_TRACE(method->key);
     const Plan plan = find_plan(method->key, input, problem, on);
-    if (!expect_same(*graph, input.descriptions, plan, sources, values)) return;
+    if (!expect_same(*graph, input.descriptions, plan, sources, values, kWithUpdates)) return;
   }
 }
 
