@@ -9,7 +9,7 @@ namespace {
 class Cutter {
  public:
   Cutter(const Graph& graph, const StepPlan& plan, DeviceId device, const ProgramOrder& order)
-      : graph_(graph), plan_(plan), device_(device), order_(order), done_(graph.num_ops(), 0) {
+      : graph_(graph), plan_(plan), device_(device), order_(order) {
     for (TransferId i = 0; i < plan.transfers.size(); ++i) {
       if (plan.copies[plan.transfers[i].to].device == device) {
         transfer_to_[plan.transfers[i].to] = i;
@@ -19,24 +19,21 @@ class Cutter {
 
   std::vector<Segment> run() && {
     segments_.emplace_back();
+    std::vector<OpId> ops;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      if (graph_.is_source(op) && plan_.ops[op].device == device_) add_views_of(op);
+      if (plan_.ops[op].device == device_ && !graph_.is_source(op)) ops.push_back(op);
     }
-    if (order_.sequence.empty()) {
-      for (OpId op = 0; op < graph_.num_ops(); ++op) {
-        const bool here = plan_.ops[op].device == device_ && !graph_.is_source(op);
-        if (here && !graph_.is_view(op)) add(op);
-      }
-    } else {
-      for (const OpId op : order_.sequence[device_]) add(op);
+    // Ties stay in the graph's order, in which an op comes after what it needs.
+    if (!order_.starts.empty()) {
+      std::stable_sort(ops.begin(), ops.end(),
+                       [&](OpId a, OpId b) { return order_.starts[a] < order_.starts[b]; });
     }
+    for (const OpId op : ops) add(op);
     return std::move(segments_);
   }
 
  private:
   void add(OpId op) {
-    if (done_[op] != 0) return;
-    done_[op] = 1;
     begin_if_late(op);
     Segment& segment = segments_.back();
     segment.ops.push_back(op);
@@ -56,26 +53,15 @@ class Cutter {
       return plan_.ops[follower].device != device_;
     });
     if (elsewhere) segment.followed.push_back(op);
-    add_views_of(op);
   }
 
-  // Views take no time: they come with what they show.
-  void add_views_of(OpId op) {
-    for (const TensorId tensor : graph_.outputs(op)) {
-      for (const OpId reader : graph_.consumers(tensor)) {
-        const bool shows = graph_.is_view(reader) && graph_.inputs(reader)[0] == tensor;
-        if (shows && plan_.ops[reader].device == device_) add(reader);
-      }
-    }
-  }
-
+  // What other devices need of a segment is sent when all of it has been launched. So it must not
+  // wait for something that comes of what it sends itself.
   void begin_if_late(OpId op) {
     if (plan_.ops[op].missing == 0) return;
-    Segment& segment = segments_.back();
-    const auto timed = [&](OpId other) { return !graph_.is_view(other); };
-    const auto first = std::find_if(segment.ops.begin(), segment.ops.end(), timed);
-    if (first == segment.ops.end()) return;
-    if (!order_.starts.empty() && is_there(op, order_.starts[*first])) return;
+    const Segment& segment = segments_.back();
+    if (segment.ops.empty()) return;
+    if (!order_.starts.empty() && is_there(op, order_.starts[segment.ops.front()])) return;
     segments_.emplace_back();
   }
 
@@ -100,7 +86,6 @@ class Cutter {
   const StepPlan& plan_;
   DeviceId device_;
   const ProgramOrder& order_;
-  std::vector<std::uint8_t> done_;
   std::map<CopyId, TransferId> transfer_to_;
   std::map<TransferId, bool> arrived_;
   std::vector<Segment> segments_;

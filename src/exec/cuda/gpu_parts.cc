@@ -61,6 +61,18 @@ struct PlannedSegment {
   std::unique_ptr<StepGraph> graph;  // nullptr: not recorded, or nothing but views
 };
 
+// Libraries keep memory for every stream that they have worked in, so all programs share one.
+c10::cuda::CUDAStream compute_stream(int cuda) {
+  static std::mutex mutex;
+  static std::map<int, c10::cuda::CUDAStream> streams;
+  const std::lock_guard lock(mutex);
+  const auto found = streams.find(cuda);
+  if (found != streams.end()) return found->second;
+  const auto index = static_cast<c10::DeviceIndex>(cuda);
+  const auto made = c10::cuda::getStreamFromPool(/*isHighPriority=*/true, index);
+  return streams.emplace(cuda, made).first->second;
+}
+
 struct GpuPart {
   int cuda = -1;
   std::optional<c10::cuda::CUDAStream> stream;
@@ -84,7 +96,7 @@ class CudaParts final : public GpuParts {
       const auto index = static_cast<c10::DeviceIndex>(part.cuda);
       // With the first tensor, libtorch gets ready to use the GPU.
       torch::zeros({1}, torch::Device(torch::kCUDA, index));
-      part.stream = c10::cuda::getStreamFromPool(/*isHighPriority=*/true, index);
+      part.stream = compute_stream(part.cuda);
       c10::cuda::CUDACachingAllocator::resetPeakStats(index);
     }
   }
