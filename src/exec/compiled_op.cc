@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/ranges.h>
+
 #include "base/error.h"
 
 #include "exec/native.h"
