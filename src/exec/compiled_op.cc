@@ -146,7 +146,9 @@ CompiledOp compile_op(const Graph& graph, OpId op, const OpTarget& target) {
                       [&] {
                         const auto kernel = kernel_table().find(graph.type(op));
                         if (kernel == kernel_table().end()) {
-                          fail(ErrorKind::kUnsupported, "there is no kernel for this operator");
+                          fail(ErrorKind::kUnsupported,
+                               "there is no kernel for this operator; expected one of ONNX's: "
+                               "graphs captured elsewhere can only be simulated");
                         }
                         const Site site = site_of(graph, op, target);
                         CompiledOp compiled;

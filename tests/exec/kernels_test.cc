@@ -275,7 +275,8 @@ TEST_F(ExecKernels, errors_name_the_op_and_its_operator) {
     return {};
   };
   EXPECT_EQ(error_of({"Frobnicate", {random({2})}, {real({2})}}),
-            "op 'op': operator 'Frobnicate': there is no kernel for this operator");
+            "op 'op': operator 'Frobnicate': there is no kernel for this operator; expected one of "
+            "ONNX's: graphs captured elsewhere can only be simulated");
   EXPECT_EQ(error_of({"Relu", {random({2})}, {real({3})}}),
             "op 'op': operator 'Relu': made a tensor of [2], expected [3]");
   EXPECT_NE(error_of({"MatMul", {random({2, 3}), random({2, 3})}, {real({2, 3})}})

@@ -1,50 +1,14 @@
-// A machine of several devices on whatever cores there are, and ops of known length.
+// Ops of known length, for machines of whatever cores there are.
 #pragma once
-
-#include <map>
-#include <memory>
-#include <string>
 
 #include "graph/graph_builder.h"
 
 #include "exec/clock.h"
 #include "exec/machine.h"
 #include "exec/program.h"
+#include "support/shared_core.h"
 
 namespace emplace::exec {
-
-struct TestLink {
-  std::int64_t bandwidth = 1'000'000'000;
-  Nanoseconds latency = 0;
-  bool throttled = false;
-};
-
-// All devices share the first core that this process has: order and memory are tried, not speed.
-inline std::shared_ptr<const Cluster> shared_core_cluster(int devices, TestLink link = {},
-                                                          Bytes memory = kUnlimited) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof(set), &set);
-  int core = 0;
-  while (core < CPU_SETSIZE && !CPU_ISSET(static_cast<std::size_t>(core), &set)) ++core;
-  ClusterSpec spec;
-  spec.name = "test";
-  for (int i = 0; i < devices; ++i) {
-    Device device;
-    device.name = fmt::format("cpu{}", i);
-    device.kind = "cpu";
-    device.memory = memory;
-    device.runs_on = fmt::format("cores {}", core);
-    spec.devices.push_back(device);
-  }
-  LinkRule rule;
-  rule.bandwidth = link.bandwidth;
-  rule.latency = link.latency;
-  rule.channel = "out";
-  rule.throttled = link.throttled;
-  spec.links.push_back(rule);
-  return std::make_shared<const Cluster>(std::move(spec));
-}
 
 // Ops last as long as their attribute says and make tensors of ones.
 inline CompiledOp compile_waiting_op(const Graph& graph, OpId op, const OpTarget&) {
