@@ -305,7 +305,7 @@ void try_model(const std::string& model, const Settings& settings) {
                fmt::format("{:.3f}", run.predicted_ratio()),
                fmt::format("{:.3f}", run.oracle_ratio()),
                fmt::format("{}", run.measurement.transfers.size()), fmt::format("{:.3f}", memory),
-               fmt::format("{:+.1f}", 100 * (run.drift - 1))});
+               fmt::format("{:+.1f}", 100 * (run.drift.value_or(1) - 1))});
     if (step.relative() > kCalm) continue;
     predicted.push_back(milliseconds(run.predicted.step));
     measured.push_back(milliseconds(step.median));

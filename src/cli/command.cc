@@ -62,7 +62,7 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
       .type("MODULE");
 }
 
-void ProblemArguments::add_to(Command command, bool divides_ops) {
+void ProblemArguments::add_to(Command command, bool hides_rules) {
   add_model(command, request.model);
   const std::string help =
       "Cluster file, a preset such as 4xp100 (see: emplace cluster list), or local: this machine";
@@ -81,7 +81,7 @@ void ProblemArguments::add_to(Command command, bool divides_ops) {
       .type("MODE");
   command
       .flag("--fuse", request.fuse, "Chains of elementwise ops are one kernel each, on one device")
-      .hidden(divides_ops);
+      .hidden(hides_rules);
   add_dims(command, dims);
   what_if.add_batch(command);
   command
@@ -89,24 +89,24 @@ void ProblemArguments::add_to(Command command, bool divides_ops) {
              "Keep these ops or modules on these devices, e.g. --pin \"encoder.*=gpu0\" or "
              "\"head=gpu0,gpu1\"; may be given several times")
       .type("OPS=DEVICES")
-      .hidden(divides_ops);
+      .hidden(hides_rules);
   command
       .texts("--forbid", forbidden,
              "Keep these ops or modules off these devices, e.g. --forbid \"embed*=cpu\"; may "
              "be given several times")
       .type("OPS=DEVICES")
-      .hidden(divides_ops);
+      .hidden(hides_rules);
   command
       .text("--modules", modules,
             "whole: the ops of a module, with their backward passes and updates, share a device")
       .one_of({"whole", "cut"})
-      .hidden(divides_ops);
+      .hidden(hides_rules);
   command
       .text("--granularity", granularity,
             "What is placed as one: op, module (as --modules whole), or layer (encoder.layer.3 "
             "with all that is in it). Default: op")
       .one_of({"op", "module", "layer"})
-      .hidden(divides_ops);
+      .hidden(hides_rules);
   add_training_options(command, request.training);
   what_if.add_hardware(command);
 }

@@ -63,9 +63,9 @@ struct ProblemArguments {
   std::string granularity;
   ProblemRequest request;  // the rest
 
-  // What is for whole ops alone (pins, fusion, modules kept whole) is not offered where they are
-  // divided, and refused with a reason.
-  void add_to(Command command, bool divides_ops = false);
+  // Pins, fusion and modules kept whole are not offered where ops are divided, which refuses them
+  // with a reason, or have their places.
+  void add_to(Command command, bool hides_rules = false);
   // Throws an Error that names the option.
   ProblemRequest make() const;
 };

@@ -32,7 +32,7 @@ void MeasuringArguments::add_to(Command command) {
   command
       .text("--environment", environment,
             "What placers that learn go by: simulated steps, or measured ones, executed on this "
-            "machine")
+            "machine. Default: simulated")
       .one_of({"simulated", "measured"});
 }
 
@@ -40,6 +40,7 @@ Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& 
                      const std::vector<PlacerRun>& runs, const Session& session)
     : arguments_(arguments),
       whole_(problems.whole()),
+      most_devices_(problems.most_devices()),
       problem_(whole_, &problems.whole()->problem()) {
   if (arguments_.measure == 0 && !arguments_.measures_costs()) return;
   if (!(problems.objective() == Objective(StepTime{}))) {
@@ -62,7 +63,8 @@ void Measuring::prepare(PortfolioRequest& request) {
 
 void Measuring::choose(PortfolioResult& found) {
   if (!laboratory_ || arguments_.measure == 0) return;
-  std::vector<Solution> answers = promising_answers(whole_, found, arguments_.measure);
+  std::vector<Solution> answers =
+      promising_answers(whole_, found, arguments_.measure, most_devices_);
   if (answers.empty()) return;
   const std::size_t count = answers.size();
   const MeasureSettings settings{.steps = 10, .warm_up = 5};
@@ -75,6 +77,7 @@ void Measuring::choose(PortfolioResult& found) {
     });
     tried_ = measure_answers(*laboratory_, problem_, std::move(answers), settings);
   }
+  if (tried_.empty()) return;  // interrupted
   if (tried_.front().failed()) {
     warn(fmt::format("none of the placements could be executed: {}", tried_.front().failure));
     return;
@@ -83,8 +86,15 @@ void Measuring::choose(PortfolioResult& found) {
   const Solution& best = tried_.front().solution;
   chosen.result.placement = best.placement;
   chosen.result.schedule = best.schedule;
+  chosen.result.notes.clear();
   chosen.evaluation = best.value;
   found.results.insert(found.results.begin(), std::move(chosen));
+}
+
+std::string Measuring::choice() const {
+  if (tried_.empty() || tried_.front().failed()) return "";
+  return fmt::format(", of {} executed placements the fastest: {}, {} measured", tried_.size(),
+                     tried_.front().solution.origin, format_time(tried_.front().measured.median));
 }
 
 }  // namespace emplace::cli

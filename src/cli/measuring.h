@@ -34,10 +34,14 @@ class Measuring {
   void choose(PortfolioResult& found);
 
   const std::vector<MeasuredCandidate>& tried() const { return tried_; }
+  // ", of 3 executed placements the fastest: heft, 1.2 ms measured"; nothing where none was chosen
+  // so.
+  std::string choice() const;
 
  private:
   MeasuringArguments arguments_;
   std::shared_ptr<const Simulator> whole_;
+  int most_devices_;
   std::shared_ptr<const Problem> problem_;
   std::unique_ptr<Laboratory> laboratory_;
   std::atomic<int> steps_{0};

@@ -99,7 +99,7 @@ void add_partition(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   Command command =
       root.command("partition", "Divide every tensor and operator of a model among the devices");
-  arguments->problem.add_to(command, /*divides_ops=*/true);
+  arguments->problem.add_to(command, /*hides_rules=*/true);
   std::vector<std::string> methods;
   for (const MethodInfo* method : all_partition_methods().list()) methods.push_back(method->key);
   command

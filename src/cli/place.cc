@@ -150,6 +150,7 @@ void place(const Arguments& arguments, Session& session) {
   measuring.prepare(wanted);
   PortfolioResult found = run_portfolio(problems, std::move(wanted));
   const double searched = question.budget().elapsed_seconds();
+  const std::size_t tries = found.results.size();
   measuring.choose(found);
   const RunResult& best = found.best();
   const Assessment answer = assess(assessor_of(problems, found), problems, best);
@@ -172,9 +173,9 @@ void place(const Arguments& arguments, Session& session) {
     return;
   }
   const std::string text = fmt::format(
-      "{}\nplaced by {} with {} order{}{}\n{}{}", describe_problem(*question.problem()),
+      "{}\nplaced by {} with {} order{}{}{}\n{}{}", describe_problem(*question.problem()),
       best.run.placer.to_string(), best.run.scheduler,
-      found.results.size() > 1 ? fmt::format(", the best of {} tries", found.results.size()) : "",
+      tries > 1 ? fmt::format(", the best of {} tries", tries) : "", measuring.choice(),
       kept_whole(explanation), to_text(answer), to_text(explanation, answer));
   fmt::print(outputs.report(), "{}", fitted(text));
   if (!measuring.tried().empty()) {

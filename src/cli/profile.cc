@@ -39,7 +39,8 @@ std::string beside(const std::string& graph) {
   return stem + ".yaml";
 }
 
-// What an earlier run has measured, and where this one adds to it.
+// What an earlier run has measured, and where this one adds to it. There is no file before the
+// first phase.
 class PhaseFile {
  public:
   PhaseFile(std::string path, std::string header, bool resume)
@@ -47,7 +48,6 @@ class PhaseFile {
     if (resume && std::filesystem::exists(path_)) {
       phases_ = with_context(path_, [&] { return parse_phases(read_file(path_), header_); });
     }
-    write();
   }
 
   const std::vector<ProfilePhase>& phases() const { return phases_; }
@@ -56,6 +56,14 @@ class PhaseFile {
     write();
   }
   void remove() const { std::filesystem::remove(path_); }
+  // Of a run that ends before it has all.
+  [[noreturn]] void fail_interrupted(int wanted) const {
+    if (phases_.empty()) fail(ErrorKind::kSystem, "interrupted before a phase was done");
+    fail(ErrorKind::kSystem,
+         "interrupted: {} of {} phases are done and kept in {}; the same command with --resume "
+         "goes on",
+         phases_.size(), wanted, path_);
+  }
 
  private:
   void write() const {
@@ -72,6 +80,7 @@ class PhaseFile {
 void profile(const ProfileArguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   if (request.fuse) fail_option("--fuse: fused kernels can only be simulated");
+  if (arguments.output == "-") fail_option("--output: expected a file, as a second goes beside it");
   ProfileSettings settings = arguments.settings;
   settings.busy = !arguments.no_busy;
   const std::string cluster_output =
@@ -96,7 +105,12 @@ void profile(const ProfileArguments& arguments, Session& session) {
     warnings = laboratory.warnings();
     for (; phase < settings.phases; ++phase) {
       done = 0;
-      file.add(profiler.measure(laboratory, phase));
+      try {
+        file.add(profiler.measure(laboratory, phase));
+      } catch (const Error&) {
+        if (session.cancelled) file.fail_interrupted(settings.phases);
+        throw;
+      }
     }
   }
   for (const std::string& warning : warnings) warn(warning);
@@ -110,9 +124,9 @@ void profile(const ProfileArguments& arguments, Session& session) {
     fmt::print("{}", with_header(header, to_json(found)));
     return;
   }
-  fmt::print(outputs.report(), "{}",
-             fitted(fmt::format("{}\n{}\n", describe_problem(*problem), to_text(found))));
-  note(fmt::format("wrote {} and {}", arguments.output, cluster_output));
+  fmt::print("{}\nwrote {}\nwrote {}\n",
+             fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(found))),
+             arguments.output, cluster_output);
 }
 
 }  // namespace
@@ -120,7 +134,7 @@ void profile(const ProfileArguments& arguments, Session& session) {
 void add_profile(Command& root, Session& session) {
   auto arguments = std::make_shared<ProfileArguments>();
   Command command = root.command("profile", "Measure a model's ops and the links of this machine");
-  arguments->problem.add_to(command);
+  arguments->problem.add_to(command, /*hides_rules=*/true);
   command.text("-o,--output", arguments->output, "Write the graph with measured times here")
       .required()
       .type("FILE");

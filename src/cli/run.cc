@@ -38,6 +38,25 @@ PlacementFile placement_of(const RunArguments& arguments, const Problem& problem
   return file;
 }
 
+// Memory that runs out is an answer, the rest is not.
+int exit_code_of(const exec::Failure& failure) {
+  if (failure.kind == exec::Failure::Kind::kCancelled) {
+    fail(ErrorKind::kSystem, "interrupted before a step was timed");
+  }
+  return failure.kind == exec::Failure::Kind::kMemory ? kExitNothingFits : kExitBadInput;
+}
+
+void print_messages(const Execution& execution) {
+  if (execution.problem->cost_origin(kAnalyticCosts).ops > 0) {
+    note("predicted from estimated op times: emplace profile measures them");
+  }
+  for (const std::string& warning : execution.warnings) warn(warning);
+  if (execution.measurement.interrupted) {
+    note(fmt::format("interrupted: {} of {} steps were timed", execution.measurement.steps.size(),
+                     execution.settings.steps));
+  }
+}
+
 void run(const RunArguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   if (request.fuse) fail_option("--fuse: fused kernels can only be simulated");
@@ -57,7 +76,8 @@ void run(const RunArguments& arguments, Session& session) {
                           [&] { ++done; });
     return execute(laboratory, problem, file.placement, file.schedule, settings);
   }();
-  if (execution.failed()) session.exit_code = kExitNothingFits;
+  if (execution.failed()) session.exit_code = exit_code_of(*execution.measurement.failure);
+  print_messages(execution);
   if (!execution.failed()) {
     outputs.write(arguments.trace,
                   write_trace_json(*problem, execution.placement, {"measured", execution.measured},
@@ -71,6 +91,9 @@ void run(const RunArguments& arguments, Session& session) {
   }
   fmt::print(outputs.report(), "{}",
              fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(execution))));
+  if (!execution.failed() && !outputs.files().empty()) {
+    fmt::print(outputs.report(), "\nwrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
+  }
 }
 
 }  // namespace
@@ -79,7 +102,7 @@ void add_run(Command& root, Session& session) {
   auto arguments = std::make_shared<RunArguments>();
   Command command =
       root.command("run", "Execute a placement on this machine, beside what was predicted");
-  arguments->problem.add_to(command);
+  arguments->problem.add_to(command, /*hides_rules=*/true);
   arguments->saved.add_to(command);
   command.integer("--steps", arguments->settings.steps, 1, 1'000'000, "Steps that are timed")
       .shown()
@@ -92,7 +115,7 @@ void add_run(Command& root, Session& session) {
   command
       .text("--order", arguments->order,
             "Which ready op a device takes: by the schedule's priorities, or exactly the simulated "
-            "sequence")
+            "sequence. Default: priorities")
       .one_of({"priorities", "simulated"});
   command
       .text("--launch", arguments->launch,
@@ -110,7 +133,8 @@ void add_run(Command& root, Session& session) {
   command.footer(
       "The cluster's devices say where they are: emplace cluster local writes such a file.\n"
       "Parameters and inputs are random: times are real, results are not a trained model's.\n"
-      "Example: emplace run zoo:resnet-50:batch=4 placement.json --training -c local.yaml");
+      "Ctrl-C or SIGTERM ends it with what was timed until then.\n"
+      "Example: emplace run zoo:resnet-50:batch=4 placement.json -c local.yaml");
   command.run([arguments, &session] { run(*arguments, session); });
 }
 

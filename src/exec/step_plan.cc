@@ -2,11 +2,23 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 
 namespace emplace::exec {
 namespace {
+
+// Workers' ops are named "loss@0" and "loss@1", and what puts their results together
+// "loss@0/PartSum0".
+std::string_view undivided_name(std::string_view name) {
+  const std::size_t at = name.rfind('@');
+  if (at == name.npos) return name;
+  const std::size_t end = name.find_first_not_of("0123456789", at + 1);
+  const bool worker = end != at + 1 && (end == name.npos || name.substr(end).starts_with("/Part"));
+  return worker ? name.substr(0, at) : name;
+}
 
 class Planner {
  public:
@@ -106,21 +118,27 @@ class Planner {
     return to;
   }
 
-  // What the backward pass begins with; of a forward pass, single numbers that nothing reads.
+  // What the backward pass begins with; of a forward pass, single numbers that nothing reads. In a
+  // divided graph every worker has the whole number: one of them counts.
   void find_losses() {
     bool training = false;
     std::vector<TensorId> results;
     std::vector<TensorId> seeds;
+    std::set<std::string_view> seen;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       training = training || graph_.phase(op) == Phase::kBackward;
-      if (graph_.phase(op) == Phase::kBackward && graph_.type(op) == "OnesLike") {
+      if (graph_.phase(op) == Phase::kBackward && graph_.type(op) == "OnesLike" &&
+          seen.insert(undivided_name(graph_.op_name(op))).second) {
         seeds.push_back(graph_.inputs(op)[0]);
       }
       if (graph_.is_source(op) || graph_.outputs(op).empty()) continue;
       const TensorId first = graph_.outputs(op)[0];
       const auto shape = graph_.shape(first);
       const bool number = std::all_of(shape.begin(), shape.end(), [](auto n) { return n == 1; });
-      if (number && graph_.consumers(first).empty()) results.push_back(first);
+      if (number && graph_.consumers(first).empty() &&
+          seen.insert(undivided_name(graph_.op_name(op))).second) {
+        results.push_back(first);
+      }
     }
     for (const TensorId tensor : training ? seeds : results) {
       const CopyId copy = copy_of_[tensor].at(placement_[graph_.producer(tensor)]);

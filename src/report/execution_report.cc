@@ -15,8 +15,8 @@ std::string step_lines(const Execution& execution) {
   const TimeSpread step = execution.measurement.step();
   return fmt::format(
       "measured   {} a step, half of {} between {} and {}\n"
-      "predicted  {}, {:.3f} of that\n"
-      "oracle     {}, {:.3f} of that: predicted from the op times of this run\n",
+      "predicted  {}, {:.3f} times as long\n"
+      "oracle     {}, {:.3f} times as long: predicted from the op times of this run\n",
       format_time(step.median), execution.measurement.steps.size(), format_time(step.low),
       format_time(step.high), format_time(execution.predicted.step), execution.predicted_ratio(),
       format_time(execution.oracle), execution.oracle_ratio());
@@ -30,7 +30,8 @@ std::string loss_line(const Execution& execution) {
 }
 
 std::string drift_line(const Execution& execution) {
-  const double percent = 100 * (execution.drift - 1);
+  if (!execution.drift) return "";
+  const double percent = 100 * (*execution.drift - 1);
   return fmt::format("drift      the same work took {:.1f} % {} afterwards than before\n",
                      std::abs(percent), percent < 0 ? "less" : "more");
 }
@@ -82,13 +83,8 @@ double milliseconds_of(Nanoseconds time) {
 }  // namespace
 
 std::string to_text(const Execution& execution) {
-  std::string text;
-  for (const std::string& warning : execution.warnings)
-    text += fmt::format("warning: {}\n", warning);
-  if (execution.failed()) {
-    return text + fmt::format("failed: {}\n", execution.measurement.failure->text);
-  }
-  return text + step_lines(execution) + drift_line(execution) + loss_line(execution) +
+  if (execution.failed()) return fmt::format("failed: {}\n", execution.measurement.failure->text);
+  return step_lines(execution) + drift_line(execution) + loss_line(execution) +
          memory_table(execution) + type_table(execution);
 }
 
@@ -107,7 +103,8 @@ std::string to_json(const Execution& execution) {
   json["predicted_ratio"] = execution.predicted_ratio();
   json["oracle_ms"] = milliseconds_of(execution.oracle);
   json["oracle_ratio"] = execution.oracle_ratio();
-  json["drift"] = execution.drift;
+  json["drift"] =
+      execution.drift ? nlohmann::ordered_json(*execution.drift) : nlohmann::ordered_json();
   json["losses"] = execution.measurement.losses;
   for (DeviceId id = 0; id < execution.problem->num_devices(); ++id) {
     const exec::MemoryRecord& memory = execution.measurement.memory[id];

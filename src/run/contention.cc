@@ -22,11 +22,12 @@ std::vector<double> slowdowns(const Problem& problem, const Placement& placement
   std::vector<double> more(problem.num_ops(), 0);
   const Graph& graph = problem.graph();
   for (OpId op = 0; op < problem.num_ops(); ++op) {
-    const std::string& kind = problem.cluster().device(placement[op]).kind;
-    const MeasuredTime* alone = find_time(graph, op, kind);
-    const MeasuredTime* busy = find_time(graph, op, busy_name(kind));
+    const Device& device = problem.cluster().device(placement[op]);
+    const MeasuredTime* alone = find_time(graph, op, device.kind);
+    const MeasuredTime* busy = find_time(graph, op, busy_name(device.kind));
     if (alone == nullptr || busy == nullptr) continue;
-    more[op] = 1000 * (busy->microseconds.to_double() - alone->microseconds.to_double());
+    more[op] = 1000 * device.slowdown.to_double() *
+               (busy->microseconds.to_double() - alone->microseconds.to_double());
   }
   return more;
 }

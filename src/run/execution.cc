@@ -69,11 +69,12 @@ Execution execute(Laboratory& laboratory, const std::shared_ptr<const Problem>& 
                    .predicted = predict(problem, placement, schedule),
                    .warnings = laboratory.warnings()};
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
-  const Nanoseconds before = laboratory.reference_step();
+  const std::optional<Nanoseconds> before = laboratory.reference_step();
   result.measurement = laboratory.measure(
       graph, placement, order_of(*problem, placement, schedule, settings.fixed_order), settings);
   if (result.failed()) return result;
-  result.drift = ratio_of(laboratory.reference_step(), before);
+  const std::optional<Nanoseconds> after = laboratory.reference_step();
+  if (before && after) result.drift = ratio_of(*after, *before);
   result.measured = measured_timeline(*problem, placement, result.measurement);
   result.oracle =
       simulate_with_times(problem, placement, schedule, result.measurement.op_times).step;

@@ -29,7 +29,8 @@ struct Execution {
   // What the simulator says with the op times of this very run: how far it is off is the fault of
   // its rules, the rest that of op times.
   Nanoseconds oracle = 0;
-  double drift = 1;  // how much longer work that is always the same took afterwards
+  // How much longer work that is always the same took afterwards; nothing where it was not done.
+  std::optional<double> drift = std::nullopt;
   std::vector<TypeTimes> types = {};  // by what is measured, the most first
   std::vector<std::string> warnings = {};
 

@@ -1,6 +1,7 @@
 #include "run/measured_choice.h"
 
 #include <algorithm>
+#include <set>
 
 #include "sim/simulator.h"
 
@@ -23,6 +24,11 @@ double moved_share(const Problem& problem, const Placement& a, const Placement& 
   return all == 0 ? 0 : moved / all;
 }
 
+bool uses_at_most(const Placement& placement, int devices) {
+  const std::set<DeviceId> used(placement.begin(), placement.end());
+  return devices == 0 || used.size() <= static_cast<std::size_t>(devices);
+}
+
 void add_single_devices(const Problem& problem, std::vector<Solution>& answers) {
   for (DeviceId device = 0; device < problem.num_devices(); ++device) {
     const auto allowed = [&](GroupId group) { return problem.allowed(group, device); };
@@ -37,7 +43,7 @@ void add_single_devices(const Problem& problem, std::vector<Solution>& answers) 
 }  // namespace
 
 std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& simulator,
-                                        const PortfolioResult& found, int count) {
+                                        const PortfolioResult& found, int count, int most_devices) {
   const Problem& problem = simulator->problem();
   std::vector<Solution> answers;
   for (const RunResult& run : found.results) {
@@ -52,6 +58,9 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
                        .schedule = run.result.schedule,
                        .origin = run.run.placer.to_string()});
   }
+  std::erase_if(answers, [&](const Solution& answer) {
+    return !uses_at_most(answer.placement, most_devices);
+  });
   Evaluator evaluator(simulator);
   for (Solution& answer : answers) {
     answer.value = evaluator.evaluate(answer.placement, answer.schedule);
@@ -59,11 +68,16 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
   std::stable_sort(answers.begin(), answers.end(),
                    [](const Solution& a, const Solution& b) { return a.value < b.value; });
   std::vector<Solution> chosen;
+  bool single = count == 1;
   for (Solution& answer : answers) {
-    if (static_cast<int>(chosen.size()) == count || !answer.value.fits()) break;
+    const int left = count - static_cast<int>(chosen.size());
+    if (left == 0 || !answer.value.fits()) break;
+    const bool alone = uses_at_most(answer.placement, 1);
+    if (left == 1 && !single && !alone) continue;
     const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Solution& other) {
       return moved_share(problem, answer.placement, other.placement) < kSame;
     });
+    single = single || alone;
     if (!known) chosen.push_back(std::move(answer));
   }
   return chosen;
@@ -78,15 +92,17 @@ std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
   std::vector<MeasuredCandidate> candidates;
   for (Solution& answer : answers) candidates.push_back({.solution = std::move(answer)});
   std::vector<std::vector<Nanoseconds>> steps(candidates.size());
+  bool interrupted = false;
   for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
+    for (std::size_t i = 0; i < candidates.size() && !interrupted; ++i) {
       MeasuredCandidate& candidate = candidates[i];
       if (candidate.failed()) continue;
       const Solution& answer = candidate.solution;
       const Measurement measured = laboratory.measure(
           graph, answer.placement,
           order_of(*problem, answer.placement, answer.schedule, settings.fixed_order), settings);
-      if (measured.failure) candidate.failure = measured.failure->text;
+      interrupted = measured.interrupted;
+      if (measured.failure && !interrupted) candidate.failure = measured.failure->text;
       steps[i].insert(steps[i].end(), measured.steps.begin(), measured.steps.end());
     }
   }
@@ -95,6 +111,9 @@ std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
     candidates[i].predicted = predict(problem, answer.placement, answer.schedule).step;
     if (!candidates[i].failed()) candidates[i].measured = spread_of(steps[i]);
   }
+  std::erase_if(candidates, [](const MeasuredCandidate& candidate) {
+    return !candidate.failed() && candidate.measured.median == 0;
+  });
   std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
     if (a.failed() != b.failed()) return b.failed();
     return a.measured.median < b.measured.median;

@@ -22,11 +22,15 @@ struct MeasuredCandidate {
 };
 
 // The most promising answers that differ: what a portfolio found on its way, every device alone,
-// and quick splits. By predicted step, at most `count`, those that fit.
+// and quick splits. By predicted step, at most `count`, those that fit, on at most `most_devices`
+// (0: any number). Where several are wanted, the best single device is one of them: predictions are
+// surest of it.
 std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& simulator,
-                                        const PortfolioResult& found, int count);
+                                        const PortfolioResult& found, int count,
+                                        int most_devices = 0);
 
-// All of them executed, in turn and twice, since a machine's speed changes. The fastest first.
+// All of them executed, in turn and twice, since a machine's speed changes. The fastest first; when
+// cancelled, only those that were executed until then.
 std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
                                                const std::shared_ptr<const Problem>& problem,
                                                std::vector<Solution> answers,

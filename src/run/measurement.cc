@@ -93,6 +93,8 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
   for (int i = 0; i < settings.warm_up + settings.steps; ++i) {
     exec::StepRecord record = program->step();
     if (done_) done_();
+    result.interrupted = record.failure && record.failure->kind == exec::Failure::Kind::kCancelled;
+    if (result.interrupted && !records.empty()) break;
     if (record.failure) {
       result.failure = record.failure;
       return result;
@@ -119,7 +121,7 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
   return result;
 }
 
-Nanoseconds Laboratory::reference_step() {
+std::optional<Nanoseconds> Laboratory::reference_step() {
   constexpr int kSteps = 5;
   if (!reference_) {
     const auto graph = reference_graph(cluster_->num_devices());
@@ -127,7 +129,14 @@ Nanoseconds Laboratory::reference_step() {
     reference_->step();
   }
   std::vector<Nanoseconds> steps;
-  for (int i = 0; i < kSteps; ++i) steps.push_back(reference_->step().step);
+  for (int i = 0; i < kSteps; ++i) {
+    const exec::StepRecord record = reference_->step();
+    if (record.failure) {
+      reference_.reset();
+      return std::nullopt;
+    }
+    steps.push_back(record.step);
+  }
   return spread_of(steps).median;
 }
 

@@ -39,7 +39,8 @@ struct MeasureSettings {
   exec::GpuLaunch gpu_launch = exec::GpuLaunch::kGraphs;
 };
 
-// What steps of one placement showed. If one failed, nothing else counts.
+// What steps of one placement showed. If one failed, nothing else counts. Where it was cancelled,
+// the steps until then do, if one was timed.
 struct Measurement {
   std::vector<Nanoseconds> steps = {};           // those that count
   std::vector<double> losses = {};               // of all steps, warm-up included
@@ -51,6 +52,7 @@ struct Measurement {
   std::vector<exec::MemoryRecord> memory = {};   // by device
   std::vector<std::string> slow_types = {};  // ops that were not executed by a kernel of their own
   std::optional<exec::Failure> failure = std::nullopt;
+  bool interrupted = false;  // fewer steps than asked for
 
   TimeSpread step() const { return spread_of(steps); }
 };
@@ -69,8 +71,9 @@ class Laboratory {
   Measurement measure(const std::shared_ptr<const Graph>& graph, const Placement& placement,
                       const exec::ProgramOrder& order, const MeasureSettings& settings);
   // How long work that is always the same takes now, on all devices at once: what is measured
-  // minutes apart may differ because the machine does.
-  Nanoseconds reference_step();
+  // minutes apart may differ because the machine does. Nothing where memory is too short for it, or
+  // when cancelled.
+  std::optional<Nanoseconds> reference_step();
   // How long a tensor of that size takes.
   Nanoseconds send(DeviceId from, DeviceId to, Bytes bytes);
 
@@ -78,6 +81,7 @@ class Laboratory {
   Nanoseconds send_by_program(DeviceId from, DeviceId to, Bytes bytes);
 
   std::shared_ptr<const Cluster> cluster_;
+  const std::atomic<bool>* cancelled_;
   std::unique_ptr<exec::Runtime> runtime_;
   std::function<void()> done_;
   std::unique_ptr<exec::Program> reference_;

@@ -91,6 +91,10 @@ std::vector<Nanoseconds> medians_over(const std::vector<ProfilePhase>& phases, s
   return result;
 }
 
+[[noreturn]] void fail_interrupted() {
+  fail(ErrorKind::kSystem, "interrupted");
+}
+
 // Groups of ops that must be together go to any device: what is sent, is sent as in a real step.
 Placement scattered(const Graph& graph, const Cluster& cluster, int seed) {
   Rng rng(static_cast<std::uint64_t>(seed));
@@ -129,6 +133,7 @@ Measurement Profiler::measure_or_throw(Laboratory& laboratory,
                                        const std::shared_ptr<const Graph>& graph,
                                        const Placement& placement, const std::string& what) const {
   Measurement measured = laboratory.measure(graph, placement, {}, settings_.measure);
+  if (measured.interrupted) fail_interrupted();
   if (measured.failure) fail(ErrorKind::kSystem, "{}: {}", what, measured.failure->text);
   return measured;
 }
@@ -149,7 +154,9 @@ ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
     found.links = measure_links(laboratory, phase);
   }
   found.links.resize(cluster_->spec().links.size());
-  found.reference = laboratory.reference_step();
+  const std::optional<Nanoseconds> reference = laboratory.reference_step();
+  if (!reference) fail_interrupted();
+  found.reference = *reference;
   return found;
 }
 
