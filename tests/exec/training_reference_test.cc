@@ -16,11 +16,11 @@
 namespace emplace::exec {
 namespace {
 
-constexpr std::uint64_t kSeed = 9;
-constexpr int kSteps = 3;
+constexpr std::uint64_t kTrainingSeed = 9;
+constexpr int kTrainedSteps = 3;
 
 // The update ops of a step: the parameter, its gradient, then the optimizer's state.
-std::vector<OpId> updates_of(const Graph& graph) {
+std::vector<OpId> weight_updates(const Graph& graph) {
   std::vector<OpId> updates;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     if (graph.phase(op) == Phase::kUpdate && !graph.is_source(op)) updates.push_back(op);
@@ -30,8 +30,8 @@ std::vector<OpId> updates_of(const Graph& graph) {
 
 class Reference {
  public:
-  explicit Reference(const Graph& graph) : graph_(graph), updates_(updates_of(graph)) {
-    const SourceValue begin = training_sources(kSeed, wide());
+  explicit Reference(const Graph& graph) : graph_(graph), updates_(weight_updates(graph)) {
+    const SourceValue begin = training_sources(kTrainingSeed, wide());
     for (OpId op = 0; op < graph.num_ops(); ++op) {
       if (!graph.is_source(op)) continue;
       for (std::size_t i = 0; i < graph.outputs(op).size(); ++i) {
@@ -73,7 +73,7 @@ class Reference {
 
  private:
   static OpTarget wide() {
-    return {.real = torch::kDouble, .narrow = torch::kDouble, .seed = kSeed};
+    return {.real = torch::kDouble, .narrow = torch::kDouble, .seed = kTrainingSeed};
   }
 
   // As torch.optim.SGD and torch.optim.Adam.
@@ -137,11 +137,12 @@ TEST_P(TrainingReference, agrees_with_executed_steps) {
   Reference reference(*graph);
   Machine machine(shared_core_cluster(1), {});
   StepProgram program(
-      machine, graph, Placement(graph->num_ops(), 0), {.seed = kSeed, .wide = true},
-      training_sources(kSeed, {.real = torch::kDouble, .narrow = torch::kDouble, .seed = kSeed}));
+      machine, graph, Placement(graph->num_ops(), 0), {.seed = kTrainingSeed, .wide = true},
+      training_sources(kTrainingSeed,
+                       {.real = torch::kDouble, .narrow = torch::kDouble, .seed = kTrainingSeed}));
   std::vector<Tensor> results;
   program.watch(&results);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kTrainedSteps; ++step) {
     const double loss = reference.step();
     const StepRecord record = program.step();
     ASSERT_FALSE(record.failure) << record.failure->text;
