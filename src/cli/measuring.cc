@@ -91,7 +91,10 @@ void Measuring::choose(PortfolioResult& found) {
   found.results.insert(found.results.begin(), std::move(chosen));
 }
 
-std::string Measuring::choice() const {
+std::string Measuring::choice(const RunResult& best) const {
+  if (tried_.empty() && arguments_.measures_costs() && best.evaluation.fits()) {
+    return fmt::format(", {} measured", format_time(best.evaluation.step));
+  }
   if (tried_.empty() || tried_.front().failed()) return "";
   return fmt::format(", of {} executed placements the fastest: {}, {} measured", tried_.size(),
                      tried_.front().solution.origin, format_time(tried_.front().measured.median));

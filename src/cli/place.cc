@@ -175,7 +175,7 @@ void place(const Arguments& arguments, Session& session) {
   const std::string text = fmt::format(
       "{}\nplaced by {} with {} order{}{}{}\n{}{}", describe_problem(*question.problem()),
       best.run.placer.to_string(), best.run.scheduler,
-      tries > 1 ? fmt::format(", the best of {} tries", tries) : "", measuring.choice(),
+      tries > 1 ? fmt::format(", the best of {} tries", tries) : "", measuring.choice(best),
       kept_whole(explanation), to_text(answer), to_text(explanation, answer));
   fmt::print(outputs.report(), "{}", fitted(text));
   if (!measuring.tried().empty()) {

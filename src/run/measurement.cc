@@ -76,13 +76,18 @@ TimeSpread spread_of(std::vector<Nanoseconds> times) {
 Laboratory::Laboratory(std::shared_ptr<const Cluster> cluster, const exec::RuntimeOptions& options,
                        std::function<void()> done)
     : cluster_(std::move(cluster)),
+      cancelled_(options.cancelled),
       runtime_(exec::backend("executing a step").start(cluster_, options)),
       done_(std::move(done)) {}
 
 Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
                                 const Placement& placement, const exec::ProgramOrder& order,
                                 const MeasureSettings& settings) {
-  reference_.reset();  // its memory is not the program's
+  reference_.reset();                          // its memory is not the program's
+  if (cancelled_ != nullptr && *cancelled_) {  // loading takes long, too
+    return {.failure = exec::Failure{exec::Failure::Kind::kCancelled, "cancelled before a step"},
+            .interrupted = true};
+  }
   const auto program = runtime_->load(graph, placement,
                                       {.order = order,
                                        .seed = settings.seed,

@@ -118,6 +118,7 @@ TEST_P(Tutorial, works_from_start_to_end) {
   folder.shell("mkdir bin && ln -s " EMPLACE_BINARY " bin/emplace");
   const std::vector<Step> steps = steps_of(read(std::string("docs/tutorials/") + GetParam()));
   const bool can_learn = !learned_placers().empty();
+  if (!can_learn && GetParam() == std::string("running.md")) GTEST_SKIP() << "nothing executes";
   int commands = 0;
   for (const Step& step : steps) {
     if (!can_learn && (needs_to_learn(step.command) || has_any(step.command, "hdp|post|my.policy")))
@@ -134,7 +135,8 @@ TEST_P(Tutorial, works_from_start_to_end) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pages, Tutorial,
-                         ::testing::Values("engineer.md", "researcher.md", "hardware.md"),
+                         ::testing::Values("engineer.md", "researcher.md", "hardware.md",
+                                           "running.md"),
                          [](const auto& page) {
                            const std::string name = page.param;
                            return name.substr(0, name.find('.'));

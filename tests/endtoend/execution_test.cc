@@ -263,6 +263,7 @@ TEST_F(Execution, placers_learn_from_measured_steps) {
                                    "--evaluations 6 -o learned.json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(folder_.has("learned.json"));
+  EXPECT_THAT(result.out, HasSubstr("s measured\n"));
   expect_refused(std::string("place") + kTiny + "-c two.yaml -p auto --environment measured",
                  {"--environment measured: auto", "--measure N"});
   expect_refused(std::string("place") + kTiny +
