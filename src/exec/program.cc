@@ -380,7 +380,7 @@ void StepProgram::send(TransferId transfer) {
 void StepProgram::carry_over(TransferId transfer) {
   const PlannedTransfer& planned = plan_.transfers[transfer];
   const Transfer& what = transfers_[transfer];
-  guarded(graph_->producer(what.tensor), [&] {
+  const auto carry_it = [&] {
     Interval& time = transfer_times_[transfer];
     time.start = now();
     const Link& link = *machine_.cluster().link(what.from, what.to);
@@ -396,15 +396,18 @@ void StepProgram::carry_over(TransferId transfer) {
       arrived(planned.to);
     }
     if (link.throttled && link.hold > 0) wait_until(time.end + link.hold);
-  });
+  };
+  guarded(graph_->producer(what.tensor), carry_it, &what);
 }
 
 template <class Body>
-void StepProgram::guarded(OpId op, const Body& body) {
+void StepProgram::guarded(OpId op, const Body& body, const Transfer* sent) {
   const auto failed = [&](Failure::Kind kind, const std::string& why) {
-    const Device& device = machine_.cluster().device(plan_.ops[op].device);
-    stop({kind, fmt::format("op '{}' ({}) on device '{}': {}", graph_->op_name(op),
-                            graph_->type(op), device.name, why)});
+    const DeviceId device = sent == nullptr ? plan_.ops[op].device : sent->to;
+    stop({kind, fmt::format("{}op '{}' ({}) {} device '{}': {}",
+                            sent == nullptr ? "" : "the result of ", graph_->op_name(op),
+                            graph_->type(op), sent == nullptr ? "on" : "on its way to",
+                            machine_.cluster().device(device).name, why)});
   };
   try {
     body();

@@ -71,8 +71,9 @@ class StepProgram final : public Program, private StepHost {
   void arrived(CopyId copy);
   void release(CopyId copy);
   void carry_over(TransferId transfer);
+  // `sent`: what is done is to send the op's result.
   template <class Body>
-  void guarded(OpId op, const Body& body);
+  void guarded(OpId op, const Body& body, const Transfer* sent = nullptr);
   void stop(Failure failure);
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   StepRecord collect();

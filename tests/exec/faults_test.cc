@@ -110,6 +110,24 @@ TEST(Faults, parameters_that_do_not_fit_are_said) {
   EXPECT_THAT(record.failure->text, AllOf(HasSubstr("op 'w'"), HasSubstr("device 'cpu0'")));
 }
 
+TEST(Faults, a_tensor_that_does_not_fit_where_it_is_sent_is_said) {
+  GraphBuilder builder("sent");
+  const TensorId x = builder.add({.name = "x", .type = "input"}, {some_floats(4)})[0];
+  OpSpec big{.name = "big", .type = "Timed", .inputs = {x}};
+  const TensorId y = builder.add(big, {some_floats(1 << 20)})[0];
+  builder.add({.name = "reader", .type = "Timed", .inputs = {y}}, {some_floats(1)});
+  const auto graph = std::make_shared<const Graph>(std::move(builder).build());
+  ClusterSpec spec = shared_core_spec(2);
+  spec.devices[1].memory = 1 << 20;
+  Machine machine(std::make_shared<const Cluster>(spec), {.limit_memory = true});
+  StepProgram program(machine, graph, {0, 0, 1}, {}, sources_of_ones(), compile_waiting_op);
+  const StepRecord record = program.step();
+  ASSERT_TRUE(record.failure);
+  EXPECT_EQ(record.failure->kind, Failure::Kind::kMemory);
+  EXPECT_THAT(record.failure->text,
+              HasSubstr("the result of op 'big' (Timed) on its way to device 'cpu1': memory"));
+}
+
 TEST(Faults, a_device_that_is_nowhere_is_named) {
   ClusterSpec spec;
   spec.name = "only simulated";
