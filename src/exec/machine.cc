@@ -117,9 +117,9 @@ void Machine::assign_cores() {
   patience_ = Patience::kSleep;
   if (cores_of_channels_.size() < wanted && cluster_->num_channels() > 0) {
     warnings_.push_back(
-        fmt::format("{} cores are left for {} links and this program: transfers will take time "
-                    "from ops",
-                    cores_of_channels_.size(), cluster_->num_channels()));
+        fmt::format("cores left for {} links and this program: {}, expected {}; transfers will "
+                    "take time from ops",
+                    cluster_->num_channels(), cores_of_channels_.size(), wanted));
   }
 }
 
