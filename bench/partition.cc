@@ -24,8 +24,8 @@
 #include "tensor/methods/all.h"
 #include "tensor/topology.h"
 
-#include "report/table.h"
 #include "io/readers.h"
+#include "report/table.h"
 
 namespace {
 
@@ -73,13 +73,13 @@ void run(const std::string& name, const Settings& settings) {
       name, graph->num_ops(), input.classes.num_ops, input.classes.num_tensors, on.workers.count(),
       fmt::join(on.workers.factors(), " x "), format_bytes(static_cast<Bytes>(share)), prepared);
   Table table({{"method"},
-                    {"search s", Table::Align::kRight},
-                    {"lower s", Table::Align::kRight},
-                    {"moved", Table::Align::kRight},
-                    {"memory", Table::Align::kRight},
-                    {"of share", Table::Align::kRight},
-                    {"step", Table::Align::kRight},
-                    {"fits"}});
+               {"search s", Table::Align::kRight},
+               {"lower s", Table::Align::kRight},
+               {"moved", Table::Align::kRight},
+               {"memory", Table::Align::kRight},
+               {"of share", Table::Align::kRight},
+               {"step", Table::Align::kRight},
+               {"fits"}});
   for (const std::string& method : settings.methods) {
     PartitionContext context(input, problem, on);
     Budget budget;

@@ -7,10 +7,9 @@
 #include "base/options.h"
 #include "base/text.h"
 
+#include "cluster/device_pattern.h"
 #include "graph/layers.h"
 #include "graph/modules.h"
-
-#include "cluster/device_pattern.h"
 
 namespace emplace {
 namespace {

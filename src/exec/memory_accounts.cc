@@ -210,8 +210,11 @@ MemoryAccounts::~MemoryAccounts() {
   }
 }
 
-void MemoryAccounts::reset_peaks() {
-  for (DevicePool& pool : pools()) pool.peak = pool.alive.load();
+void MemoryAccounts::begin() {
+  for (DevicePool& pool : pools()) {
+    pool.give_back();
+    pool.peak = pool.alive.load();
+  }
 }
 
 MemoryRecord MemoryAccounts::record(std::size_t device) const {

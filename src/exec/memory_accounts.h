@@ -30,8 +30,9 @@ class MemoryAccounts {
   MemoryAccounts(const MemoryAccounts&) = delete;
   MemoryAccounts& operator=(const MemoryAccounts&) = delete;
 
-  // Peaks start again from what is held now.
-  void reset_peaks();
+  // For another program: freed blocks go back to the operating system, and peaks start again from
+  // what is held now.
+  void begin();
   MemoryRecord record(std::size_t device) const;
   // What is held now, and the most that was held since the last call of this.
   Bytes begin_span(std::size_t device);

@@ -66,7 +66,7 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
   }
   values_.resize(plan_.copies.size());
   uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
-  machine_.memory().reset_peaks();
+  machine_.memory().begin();
   load_sources(sources);
   if (gpus_) gpus_->prepare();
 }

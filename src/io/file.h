@@ -1,5 +1,5 @@
-// Whole files, in and out; "-" is read from standard input. Reading ungzips by content; writing goes to a temporary name first, so
-// that a reader never sees half a file.
+// Whole files, in and out; "-" is read from standard input. Reading ungzips by content; writing
+// goes to a temporary name first, so that a reader never sees half a file.
 #pragma once
 
 #include <string>

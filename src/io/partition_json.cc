@@ -32,7 +32,8 @@ std::string write_partition_json(const Graph& graph, const Descriptions& descrip
     text += (i == 0 ? "" : ", ") + json_quoted(file.devices[i]);
   }
   text += fmt::format(
-      "],\n \"predicted\": {{\"step_ns\": {}, \"fits\": {}, \"transfer_bytes\": {}}},\n \"tensors\": "
+      "],\n \"predicted\": {{\"step_ns\": {}, \"fits\": {}, \"transfer_bytes\": {}}},\n "
+      "\"tensors\": "
       "{{",
       file.step, file.fits, file.moved);
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {

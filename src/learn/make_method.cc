@@ -66,14 +66,13 @@ LearnerPtr make_learner(const Problem& problem, const LearnerSettings& settings)
 MethodPtr make_trained(const TrainedSystem& system, const Problem& problem,
                        const std::string& device, Rng& rng) {
   const bool shipped = system.policy == kShippedPolicy;
-  return general_method(
-      problem, shipped ? shipped_policy(system.kind) : read_bytes(system.policy),
-      shipped ? "the shipped policy" : system.policy,
-      {.kind = system.kind,
-       .rounds = system.finetune,
-       .proposals = system.proposals,
-       .prior = system.prior},
-      device, rng);
+  return general_method(problem, shipped ? shipped_policy(system.kind) : read_bytes(system.policy),
+                        shipped ? "the shipped policy" : system.policy,
+                        {.kind = system.kind,
+                         .rounds = system.finetune,
+                         .proposals = system.proposals,
+                         .prior = system.prior},
+                        device, rng);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ struct PpoAndCrossEntropySettings {
 using LearnerSettings =
     std::variant<ReinforceSettings, PpoSettings, CrossEntropySettings, PpoAndCrossEntropySettings>;
 
-// REINFORCE in place of PPO with all that the two have in common, its baseline's beginning included.
+// REINFORCE in place of PPO with all that the two have in common, its baseline's beginning
+// included.
 inline ReinforceSettings reinforce_as(const PpoSettings& ppo) {
   return {.batch = ppo.batch,
           .optimizer = ppo.optimizer,

@@ -8,10 +8,10 @@
 
 #include "sim/placement.h"
 
+#include "placer/evaluator.h"
+
 #include "search/context.h"
 #include "search/learning.h"
-
-#include "placer/evaluator.h"
 
 namespace emplace {
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/options.h"
 #include "base/rng.h"
 
@@ -13,7 +15,6 @@
 
 #include "placer/context.h"
 
-#include <emplace/search.h>
 #include "search/registry.h"
 
 namespace emplace {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "sim/throughput.h"
 #include "sim/timeline.h"
 
@@ -13,7 +15,6 @@
 #include "placer/placer.h"
 
 #include "bound/lower_bound.h"
-#include <emplace/search.h>
 #include "search/registry.h"
 
 namespace emplace {

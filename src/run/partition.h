@@ -39,7 +39,7 @@ struct PartitionAnswer {
   Plan plan;
   PlanOutcome outcome;
   WayToRun chosen;
-  std::vector<WayToRun> others;        // what other methods make of it
+  std::vector<WayToRun> others;  // what other methods make of it
   // Where fewer devices are faster, as those of one machine may be: by a quick method.
   std::optional<WayToRun> on_fewer;
   std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
@@ -61,8 +61,8 @@ PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
                                const std::function<void(const std::string&)>& on_phase = {});
 
 // What the quick methods (data-parallel, tofu) make of it, the better of them: a hint whether
-// dividing tensors is worth a search. Nothing where they cannot be divided, or where that would take
-// longer than the budget.
+// dividing tensors is worth a search. Nothing where they cannot be divided, or where that would
+// take longer than the budget.
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
                                         const Budget& budget);
 

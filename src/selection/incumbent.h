@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <emplace/search.h>
+
 #include "selection/assignment.h"
 #include "selection/solve.h"
 

@@ -8,9 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
-#include <emplace/search.h>
 #include "selection/selection_problem.h"
 
 namespace emplace {

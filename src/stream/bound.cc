@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "bound/lower_bound.h"
-
 #include "stream/bound_covering.h"
 
 namespace emplace {

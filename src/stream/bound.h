@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/units.h"
-
 #include <emplace/search.h>
+
+#include "base/units.h"
 
 #include "stream/bound_classes.h"
 #include "stream/bound_covering.h"

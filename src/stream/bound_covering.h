@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/units.h"
-
 #include <emplace/search.h>
+
+#include "base/units.h"
 
 #include "stream/bound_classes.h"
 #include "stream/bound_master.h"

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/ids.h"
 #include "base/units.h"
-
-#include <emplace/search.h>
 
 #include "stream/model.h"
 

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <string>
 
+#include <emplace/search.h>
+
 #include "base/options.h"
 #include "base/rng.h"
 
 #include "tensor/context.h"
 #include "tensor/plan.h"
 
-#include <emplace/search.h>
 #include "search/registry.h"
 
 namespace emplace {

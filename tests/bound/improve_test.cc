@@ -11,7 +11,6 @@
 #include "sim/simulator.h"
 
 #include "bound/lower_bound.h"
-
 #include "support/all_placements.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"

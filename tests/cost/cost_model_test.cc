@@ -1,4 +1,6 @@
 // Op times: measured before analytic, exact decimals, the curves' formula, and what is refused.
+#include "cost/cost_model.h"
+
 #include <cmath>
 #include <memory>
 
@@ -10,7 +12,6 @@
 #include "cluster/device_kinds.h"
 #include "graph/graph_builder.h"
 
-#include "cost/cost_model.h"
 #include "cost/problem.h"
 
 namespace emplace {

@@ -287,9 +287,10 @@ TEST_F(PlaceCommand, says_what_would_make_it_fit) {
 }
 
 TEST_F(PlaceCommand, an_interrupted_search_still_writes_the_best) {
-  const CommandResult result = folder_.shell(
-      "timeout --foreground --preserve-status -s INT 2 " EMPLACE_BINARY " compare " EMPLACE_SOURCE_DIR
-      "/examples/gnmt4-b256.json.gz -c 4xp100 -p random --seeds 1000 -o best.json");
+  const CommandResult result =
+      folder_.shell("timeout --foreground --preserve-status -s INT 2 " EMPLACE_BINARY
+                    " compare " EMPLACE_SOURCE_DIR
+                    "/examples/gnmt4-b256.json.gz -c 4xp100 -p random --seeds 1000 -o best.json");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("of 1000 runs gave a result"));
   EXPECT_TRUE(folder_.has("best.json"));

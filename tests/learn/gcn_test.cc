@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "learn/encoders/deep_graph_infomax.h"
-#include "learn/units/groupings.h"
 #include "learn/nn/recompute.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/graph_builder.h"
-
 #include "cluster/presets.h"
+#include "graph/graph_builder.h"
 
 #include "cost/problem.h"
 

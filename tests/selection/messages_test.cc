@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "random_selection.h"
 #include "selection/prices.h"
 #include "selection/reduction.h"
-
-#include "random_selection.h"
 
 namespace emplace {
 namespace {

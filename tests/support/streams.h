@@ -22,8 +22,9 @@ struct StreamCase {
   std::uint64_t ops = 6;
 };
 
-// What the literature's workloads look like, and by their rule: a graph whose ops have different times on accelerators
-// and on CPUs, which are slower, have all the memory and pay for no communication.
+// What the literature's workloads look like, and by their rule: a graph whose ops have different
+// times on accelerators and on CPUs, which are slower, have all the memory and pay for no
+// communication.
 std::shared_ptr<const Problem> random_stream(Rng& rng, const StreamCase& one);
 
 // Nothing where the placement is refused.

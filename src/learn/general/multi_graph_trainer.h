@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "learn/general/training.h"
-#include <emplace/search.h>
 
 namespace emplace::learn {
 

@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
-#include "learn/policies/seq2seq_net.h"
-#include "learn/policies/policy.h"
 #include "learn/nn/torch.h"
+#include "learn/policies/policy.h"
+#include "learn/policies/seq2seq_net.h"
 
 namespace emplace::learn {
 

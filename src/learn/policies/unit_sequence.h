@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "learn/nn/module.h"
-#include "learn/units/orders.h"
-#include "learn/policies/policy.h"
 #include "learn/nn/torch.h"
+#include "learn/policies/policy.h"
+#include "learn/units/orders.h"
 
 namespace emplace::learn {
 

@@ -5,8 +5,9 @@
 
 #include "base/check.h"
 
-#include "placers/common/choices.h"
 #include "placer/linked_devices.h"
+
+#include "placers/common/choices.h"
 #include "placers/common/traffic.h"
 
 namespace emplace {

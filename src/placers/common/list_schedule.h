@@ -20,8 +20,9 @@
 
 #include "cost/problem.h"
 
-#include "placers/common/gap_timeline.h"
 #include "placer/memory.h"
+
+#include "placers/common/gap_timeline.h"
 
 namespace emplace {
 

@@ -8,12 +8,12 @@
 #include <memory>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "placer/context.h"
 #include "placer/placer.h"
 
 #include "placers/common/coarse_graph.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 

@@ -4,11 +4,11 @@
 
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "placer/context.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/options.h"
 #include "base/rng.h"
 
 #include "placer/context.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 

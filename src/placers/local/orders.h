@@ -1,11 +1,11 @@
 // Orders of ops for a placement: the priorities are searched for together with the devices.
 #pragma once
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "placer/context.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 #include "base/units.h"
 
 #include "tensor/context.h"
 #include "tensor/plan.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 

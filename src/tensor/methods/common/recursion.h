@@ -7,13 +7,13 @@
 #include <functional>
 #include <string>
 
+#include <emplace/search.h>
+
 #include "base/rng.h"
 
 #include "tensor/context.h"
 #include "tensor/plan.h"
 #include "tensor/traffic.h"
-
-#include <emplace/search.h>
 
 namespace emplace {
 
