@@ -1,13 +1,16 @@
-// How far predictions are from executed steps: for each model a profile, then eleven placements,
+// How far predictions are from executed steps: for each model a profile, then some placements,
 // each predicted and executed. Prints the tables of docs/results/execution.md.
 //
-//   build/bench/fidelity --cluster local.yaml [MODEL...] [--steps 7] [--phases 2] [--seconds 3]
+//   build/bench/fidelity --cluster local.yaml [MODEL...] [--steps 7] [--warm-up 10] [--phases 2]
+//                        [--seconds 3]
 //
 // The placements: one device, halves, equal parts of the time on every device, three random cuts,
-// two random ones (runs of 8 and of 3 groups), heft, and two searches of this library. Errors are
-// |predicted / measured - 1|; "one factor" is after dividing by the geometric mean of the ratios,
-// the machine's speed of the moment; "oracle" is predicted from the op times of the very run.
-// Placements whose steps' quartiles differ by more than 5 % are shown and not judged.
+// two random ones (runs of 8 and of 3 groups), heft, and two searches of this library. Of a GPU and
+// a CPU: all on the GPU, the first, last or middle part of its time on the CPU, groups scattered,
+// heft, and a search. Errors are |predicted / measured - 1|; "one factor" is after dividing by the
+// geometric mean of the ratios, the machine's speed of the moment; "oracle" is predicted from the
+// op times of the very run. Placements whose steps' quartiles differ by more than 5 % are shown and
+// not judged.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -89,6 +89,7 @@ void profile(const ProfileArguments& arguments, Session& session) {
   const auto problem = load_noted(request).problem;
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto cluster = std::shared_ptr<const Cluster>(problem, &problem->cluster());
+  if (const auto warning = narrow_warning(*graph)) warn(*warning);
   const Profiler profiler(graph, cluster, settings);
 
   PhaseFile file(arguments.output + ".phases", phases_header(*graph, *cluster, settings),

@@ -1,6 +1,5 @@
 #include "exec/channel.h"
 
-#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <utility>

@@ -25,6 +25,7 @@ class StepHost {
   virtual std::vector<Tensor>& values() = 0;
   // Launches the op. `clock`: as in OpStep.
   virtual void execute(OpId op, const Tensor& clock) = 0;
+  virtual bool stopped() const = 0;
   // Until what the op needs of other devices has been sent; no: the step ends.
   virtual bool wait_for(OpId op) = 0;
   virtual void send(TransferId transfer) = 0;
@@ -42,7 +43,7 @@ class GpuParts {
   virtual ~GpuParts() = default;
 
   virtual bool has(DeviceId device) const = 0;
-  // Where the device's sources are to be.
+  // Where the device's sources are to be, and its kernels run.
   virtual torch::Device torch_device(DeviceId device) const = 0;
   // Once the sources are there.
   virtual void prepare() = 0;

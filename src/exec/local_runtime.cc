@@ -1,4 +1,6 @@
 // The other side of exec/runtime.h, in the library that links libtorch.
+#include <algorithm>
+#include <future>
 #include <memory>
 
 #include "exec/clock.h"
@@ -26,20 +28,21 @@ class LocalRuntime final : public Runtime {
     const Link* link = machine_.cluster().link(from, to);
     if (link == nullptr) return 0;
     const auto floats = std::max<std::int64_t>(1, bytes / static_cast<Bytes>(sizeof(float)));
-    torch::Tensor tensor;
-    machine_.device(from).post([&] { tensor = torch::ones({floats}); });
-    machine_.device(from).wait();
+    const torch::Tensor tensor = torch::ones({floats});
     flush_caches();
-    std::atomic<Nanoseconds> took{-1};
-    Signal done;
+    std::promise<Nanoseconds> took;
     machine_.channel(link->channel).post([&] {
-      const Nanoseconds start = now();
-      carry(tensor, to, *link);
-      took = now() - start;
-      done.notify();
+      try {
+        const Nanoseconds start = now();
+        carry(tensor, to, *link);
+        took.set_value(now() - start);
+      } catch (const OutOfMemory&) {
+        took.set_value(0);
+      } catch (...) {
+        took.set_exception(std::current_exception());
+      }
     });
-    done.wait(Patience::kSleep, [&] { return took.load() >= 0; });
-    return took;
+    return took.get_future().get();
   }
 
   std::vector<std::string> warnings() const override { return machine_.warnings(); }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
+#include <ATen/Parallel.h>
 #include <sched.h>
 
 #include "base/error.h"
@@ -78,6 +78,7 @@ RunsOn runs_on_of(const Device& device, const std::vector<int>& usable) {
 Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options)
     : cluster_(std::move(cluster)),
       cancelled_(options.cancelled),
+      threads_before_(at::get_num_threads()),
       memory_(memory_limits(*cluster_, options.limit_memory), has_gpus(*cluster_)) {
   assign_cores();
   for (std::size_t i = 0; i < cores_of_device_.size(); ++i) {
@@ -91,6 +92,12 @@ Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& o
   }
 }
 
+Machine::~Machine() {
+  channels_.clear();
+  devices_.clear();
+  at::set_num_threads(threads_before_);
+}
+
 void Machine::assign_cores() {
   const std::vector<int> usable = usable_cores();
   std::map<int, std::string> owner;
@@ -99,7 +106,13 @@ void Machine::assign_cores() {
     const Device& device = cluster_->device(id);
     const RunsOn runs_on = runs_on_of(device, usable);
     cores_of_device_.push_back(runs_on.cores);
-    cuda_of_device_.push_back(runs_on.cuda.value_or(-1));
+    const int cuda = runs_on.cuda.value_or(-1);
+    const auto same = std::find(cuda_of_device_.begin(), cuda_of_device_.end(), cuda);
+    if (cuda >= 0 && same != cuda_of_device_.end()) {
+      fail_input("device '{}': runs_on: 'cuda:{}' is another device's; expected a GPU of its own",
+                 device.name, cuda);
+    }
+    cuda_of_device_.push_back(cuda);
     for (const int core : cores_of_device_.back()) {
       const auto [at, free] = owner.try_emplace(core, device.name);
       if (free || shared) continue;
@@ -111,8 +124,14 @@ void Machine::assign_cores() {
   for (const int core : usable) {
     if (!owner.contains(core)) cores_of_channels_.push_back(core);
   }
-  // One more for whoever drives the step.
-  const std::size_t wanted = cluster_->num_channels() + 1;
+  // A core for each link, for each GPU's thread that has none, and for whoever drives the step.
+  std::size_t next = cluster_->num_channels();
+  for (DeviceId id = 0; id < cluster_->num_devices(); ++id) {
+    if (cuda_of_device_[id] < 0 || !cores_of_device_[id].empty()) continue;
+    if (next < cores_of_channels_.size()) cores_of_device_[id] = {cores_of_channels_[next]};
+    ++next;
+  }
+  const std::size_t wanted = next + 1;
   if (!shared && (cluster_->num_channels() == 0 || cores_of_channels_.size() >= wanted)) return;
   patience_ = Patience::kSleep;
   if (cores_of_channels_.size() < wanted && cluster_->num_channels() > 0) {

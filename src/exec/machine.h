@@ -20,6 +20,7 @@ namespace emplace::exec {
 class Machine {
  public:
   Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options);
+  ~Machine();
 
   const Cluster& cluster() const { return *cluster_; }
   std::size_t num_devices() const { return devices_.size(); }
@@ -41,6 +42,7 @@ class Machine {
   std::vector<int> cuda_of_device_;
   std::vector<int> cores_of_channels_;  // those that no device has; empty: any
   Patience patience_ = Patience::kSpin;
+  int threads_before_;  // of libtorch's loops: what new threads of the process begin with
   std::vector<std::string> warnings_;
   MemoryAccounts memory_;
   std::vector<std::unique_ptr<DeviceThread>> devices_;

@@ -197,11 +197,11 @@ MemoryAccounts::MemoryAccounts(const std::vector<Bytes>& limits, bool pinned) {
   for (std::size_t i = 0; i < limits.size(); ++i) pools()[i].limit = limits[i];
   c10::Allocator* expected = nullptr;
   EMPLACE_CHECK(allocator_before.compare_exchange_strong(expected, c10::GetCPUAllocator()));
-  c10::SetCPUAllocator(counting_allocator(), /*priority=*/1);
+  c10::SetCPUAllocator(counting_allocator());
 }
 
 MemoryAccounts::~MemoryAccounts() {
-  c10::SetCPUAllocator(allocator_before.exchange(nullptr), /*priority=*/1);
+  c10::SetCPUAllocator(allocator_before.exchange(nullptr));
   pins_memory = false;
   for (DevicePool& pool : pools()) {
     pool.give_back();

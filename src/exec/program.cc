@@ -1,8 +1,8 @@
 #include "exec/program.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
+#include <thread>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -66,9 +66,10 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
   }
   values_.resize(plan_.copies.size());
   uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
-  machine_.memory().begin();
   load_sources(sources);
-  if (gpus_) gpus_->prepare();
+  // What loading needed on the way does not count.
+  machine_.memory().begin();
+  if (gpus_) guarded(OpId{0}, [&] { gpus_->prepare(); });
 }
 
 // On a GPU, ops only wait for what comes from other devices.
@@ -98,6 +99,7 @@ bool StepProgram::fixed(CopyId copy) const {
 }
 
 StepProgram::~StepProgram() {
+  gpus_.reset();  // has threads that use the rest
   // Where they were allocated, so that devices have their memory back before the next program.
   values_.clear();
   kept_.clear();
@@ -128,6 +130,8 @@ void StepProgram::load_sources(const SourceValue& sources) {
           load_source(op, sources);
         } catch (const OutOfMemory&) {
           guarded(op, [] { throw; });  // is what the first step says
+        } catch (const c10::OutOfMemoryError&) {
+          guarded(op, [] { throw; });
         } catch (...) {
           errors[device] = std::current_exception();
           return;
@@ -150,6 +154,8 @@ void StepProgram::load_source(OpId op, const SourceValue& sources) {
         const DeviceId device = plan_.ops[op].device;
         const auto where = on_gpu(device) ? gpus_->torch_device(device) : torch::kCPU;
         values_[outputs[i]] = sources(*graph_, op, i).to(where, type).contiguous();
+      } catch (const c10::OutOfMemoryError&) {
+        throw;
       } catch (const c10::Error& error) {
         fail(ErrorKind::kSystem, "{}", error.what_without_backtrace());
       }
@@ -194,6 +200,7 @@ void StepProgram::reset() {
 }
 
 StepRecord StepProgram::step() {
+  if (machine_.cancelled()) stop({Failure::Kind::kCancelled, "the step was cancelled"});
   if (stopped()) return collect();
   reset();
   for (std::size_t device = 0; device < machine_.num_devices(); ++device) {
@@ -386,7 +393,11 @@ void StepProgram::carry_over(TransferId transfer) {
     const Link& link = *machine_.cluster().link(what.from, what.to);
     if (on_gpu(what.from) || on_gpu(what.to)) {
       const MemoryAccounts::For account(what.to);
-      gpus_->carry(transfer, [&] { arrived(planned.to); });
+      const auto bytes = static_cast<Bytes>(values_[planned.from].nbytes());
+      gpus_->carry(transfer, [&] {
+        if (link.throttled) wait_until(time.start + transfer_time(link, bytes));
+        arrived(planned.to);
+      });
       time.end = now();
       release(planned.from);
     } else {
@@ -416,6 +427,8 @@ void StepProgram::guarded(OpId op, const Body& body, const Transfer* sent) {
            fmt::format("memory runs out: {} more than the {} of {} that are held",
                        format_bytes(memory.wanted), format_bytes(memory.held),
                        format_bytes(memory.limit)));
+  } catch (const c10::OutOfMemoryError& error) {
+    failed(Failure::Kind::kMemory, error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     failed(Failure::Kind::kMemory, "the machine's memory runs out");
   } catch (const c10::Error& error) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -55,6 +56,8 @@ class StepProgram final : public Program, private StepHost {
   void set_temporary(OpId op, Bytes held) override;
   void guard(OpId op, const std::function<void()>& body) override { guarded(op, body); }
 
+  bool stopped() const override { return stopped_.load(std::memory_order_relaxed); }
+
   void find_gpus();
   bool on_gpu(DeviceId device) const { return gpus_ && gpus_->has(device); }
   // Memory of a copy that stays where it is.
@@ -75,7 +78,6 @@ class StepProgram final : public Program, private StepHost {
   template <class Body>
   void guarded(OpId op, const Body& body, const Transfer* sent = nullptr);
   void stop(Failure failure);
-  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   StepRecord collect();
 
   Machine& machine_;

@@ -111,12 +111,12 @@ class Runtime {
                                         const ProgramOptions& options) = 0;
   // How long a tensor of that many bytes takes that no cache holds, as a step would send it.
   virtual Nanoseconds send(DeviceId from, DeviceId to, Bytes bytes) = 0;
-  // Why times may mislead: more threads than cores, a BLAS that all devices share.
+  // Why times may mislead: more threads than cores.
   virtual std::vector<std::string> warnings() const = 0;
 };
 
 struct RuntimeOptions {
-  const std::atomic<bool>* cancelled = nullptr;  // looked at between ops
+  const std::atomic<bool>* cancelled = nullptr;  // looked at between ops, on GPUs between steps
   bool limit_memory = false;                     // devices have no more than the cluster says
 };
 

@@ -49,8 +49,8 @@ std::string memory_table(const Execution& execution) {
     const Bytes predicted = execution.predicted.devices[id].peak;
     const double busy = static_cast<double>(execution.measured.devices[id].busy);
     table.add({execution.problem->cluster().device(id).name,
-               fmt::format("{:.0f} %", 100 * busy / step), format_bytes(memory.peak),
-               format_bytes(predicted),
+               busy == 0 ? "" : fmt::format("{:.0f} %", 100 * busy / step),
+               format_bytes(memory.peak), format_bytes(predicted),
                predicted == 0 ? ""
                               : fmt::format("{:.3f}", static_cast<double>(memory.peak) /
                                                           static_cast<double>(predicted)),

@@ -40,7 +40,9 @@ std::string link_table(const Profile& profile) {
   for (const LinkProfile& link : profile.links) {
     table.add({fmt::format("{} -> {}", link.from, link.to), format_time(link.fit.latency),
                fmt::format("{:.2f} GB/s", static_cast<double>(link.fit.bandwidth) / 1e9),
-               link.measured ? fmt::format("{:.0f} %", 100 * link.fit.error) : "throttled"});
+               link.measured    ? fmt::format("{:.0f} %", 100 * link.fit.error)
+               : link.throttled ? "throttled"
+                                : "not used"});
   }
   return "\n" + table.to_string();
 }

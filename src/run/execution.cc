@@ -18,7 +18,8 @@ std::vector<TypeTimes> times_by_type(const Graph& graph, const std::vector<Nanos
                                      const Timeline& predicted) {
   std::map<std::string_view, TypeTimes> by_type;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
-    if (graph.is_source(op) || graph.is_view(op)) continue;
+    // What is launched together has no times of its own.
+    if (graph.is_source(op) || graph.is_view(op) || measured[op] == 0) continue;
     TypeTimes& times = by_type[graph.type(op)];
     times.type = graph.type(op);
     ++times.ops;
@@ -69,6 +70,7 @@ Execution execute(Laboratory& laboratory, const std::shared_ptr<const Problem>& 
                    .predicted = predict(problem, placement, schedule),
                    .warnings = laboratory.warnings()};
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
+  if (const auto warning = narrow_warning(*graph)) result.warnings.push_back(*warning);
   const std::optional<Nanoseconds> before = laboratory.reference_step();
   result.measurement = laboratory.measure(
       graph, placement, order_of(*problem, placement, schedule, settings.fixed_order), settings);

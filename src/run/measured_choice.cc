@@ -126,11 +126,14 @@ Evaluator::Measure measured_costs_of(Laboratory& laboratory,
                                      MeasureSettings settings) {
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto simulator = std::make_shared<const Simulator>(problem);
-  return [&laboratory, graph, simulator, settings](const Placement& placement,
-                                                   const ReadyOrder& order) {
-    exec::ProgramOrder program_order;
-    program_order.rank.assign(order.rank_of_op().begin(), order.rank_of_op().end());
-    Measurement measured = laboratory.measure(graph, placement, program_order, settings);
+  return [&laboratory, problem, graph, simulator, settings](const Placement& placement,
+                                                            const ReadyOrder& order) {
+    Schedule schedule;
+    for (const std::uint32_t rank : order.rank_of_op()) {
+      schedule.priorities.push_back(-static_cast<std::int64_t>(rank));
+    }
+    const Measurement measured = laboratory.measure(
+        graph, placement, order_of(*problem, placement, schedule, settings.fixed_order), settings);
     if (!measured.failure) return Evaluation{.step = measured.step().median, .overflow = 0};
     auto workspace = simulator->make_workspace();
     Evaluation value = simulator->evaluate(placement, order, *workspace);

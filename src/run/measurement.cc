@@ -1,12 +1,12 @@
 #include "run/measurement.h"
 
 #include <algorithm>
-#include <numeric>
 
-#include "base/check.h"
+#include "base/error.h"
 
 #include "cluster/runs_on.h"
 #include "graph/graph_builder.h"
+#include "graph/precision.h"
 
 #include "sim/simulator.h"
 
@@ -160,7 +160,7 @@ Nanoseconds Laboratory::send_by_program(DeviceId from, DeviceId to, Bytes bytes)
   std::vector<Nanoseconds> times;
   for (int i = 0; i < kSteps; ++i) {
     const exec::StepRecord record = program->step();
-    if (record.failure) return 0;
+    if (record.failure) fail(ErrorKind::kSystem, "sending a tensor: {}", record.failure->text);
     if (i > 1) times.push_back(record.transfers[0].length());
   }
   return spread_of(times).median;
@@ -169,6 +169,16 @@ Nanoseconds Laboratory::send_by_program(DeviceId from, DeviceId to, Bytes bytes)
 Nanoseconds Laboratory::send(DeviceId from, DeviceId to, Bytes bytes) {
   const bool gpus = is_gpu(cluster_->device(from)) || is_gpu(cluster_->device(to));
   return gpus ? send_by_program(from, to, bytes) : runtime_->send(from, to, bytes);
+}
+
+std::optional<std::string> narrow_warning(const Graph& graph) {
+  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+    if (!is_narrow(graph.dtype(tensor))) continue;
+    return fmt::format(
+        "numbers of type {} are executed as float32: times and memory are not theirs",
+        dtype_name(graph.dtype(tensor)));
+  }
+  return std::nullopt;
 }
 
 exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,

@@ -87,6 +87,9 @@ class Laboratory {
   std::unique_ptr<exec::Program> reference_;
 };
 
+// What to say of a model with numbers of 16 bits, which are executed as float32; nothing of others.
+std::optional<std::string> narrow_warning(const Graph& graph);
+
 // The order in which the simulator takes ready ops, or exactly its sequence; with GPUs, always
 // that.
 exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,

@@ -62,7 +62,9 @@ std::shared_ptr<const Graph> with_measured(const Graph& graph, const std::vector
     if (!graph.is_source(op) && !graph.is_view(op)) {
       spec.temp_bytes = temporary[op];
       for (const auto& [name, values] : times) {
-        std::erase_if(spec.time_us, [&](const auto& time) { return time.first == name; });
+        std::erase_if(spec.time_us, [&](const auto& time) {
+          return time.first == name || time.first == busy_name(name);
+        });
         spec.time_us.emplace_back(name, Decimal{(*values)[op], -3});
       }
     }
@@ -124,8 +126,9 @@ Profiler::Profiler(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clu
 
 int Profiler::steps_of_phase() const {
   const bool several = cluster_->num_devices() > 1;
-  const auto runs =
-      static_cast<int>(kinds_.size()) + (several ? 1 : 0) + (several && settings_.busy ? 1 : 0);
+  auto runs = static_cast<int>(kinds_.size());
+  for (const auto& [kind, device] : kinds_) runs += is_gpu(cluster_->device(device)) ? 1 : 0;
+  if (several) runs += settings_.busy ? 2 : 1;
   return runs * (settings_.measure.warm_up + settings_.measure.steps);
 }
 
@@ -165,7 +168,8 @@ ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
 void Profiler::measure_gpu_ops(Laboratory& laboratory, DeviceId device, Measurement& step) const {
   MeasureSettings settings = settings_.measure;
   settings.gpu_launch = exec::GpuLaunch::kTimed;
-  const Measurement timed =
+  settings.warm_up = std::max(settings.warm_up, 2);  // the first two steps have no times
+  Measurement timed =
       laboratory.measure(graph_, Placement(graph_->num_ops(), device), {}, settings);
   if (timed.failure) fail(ErrorKind::kSystem, "timing ops: {}", timed.failure->text);
   const auto sum = static_cast<double>(std::max<Nanoseconds>(1, sum_of(timed.op_times)));
@@ -173,6 +177,7 @@ void Profiler::measure_gpu_ops(Laboratory& laboratory, DeviceId device, Measurem
   for (OpId op = 0; op < graph_->num_ops(); ++op) {
     step.op_times[op] = std::llround(static_cast<double>(timed.op_times[op]) * scale);
   }
+  step.temporary = std::move(timed.temporary);
 }
 
 void Profiler::measure_busy(Laboratory& laboratory, ProfilePhase& phase) const {
@@ -225,6 +230,8 @@ void Profiler::add_sent(const Measurement& measurement,
     const exec::Transfer& sent = measurement.transfers[i];
     const std::size_t rule = rule_of(sent.from, sent.to);
     if (cluster_->spec().links[rule].throttled) continue;
+    // What a GPU sends also waits for the op that makes it.
+    if (is_gpu(cluster_->device(sent.from))) continue;
     links[rule].push_back({graph_->bytes(sent.tensor), measurement.transfer_times[i]});
   }
 }
@@ -276,7 +283,7 @@ KindProfile Profiler::combine_kind(std::size_t kind, const std::vector<ProfilePh
 LinkProfile Profiler::combine_link(std::size_t rule,
                                    const std::vector<ProfilePhase>& phases) const {
   const LinkRule& link = cluster_->spec().links[rule];
-  LinkProfile profile{.from = link.from, .to = link.to};
+  LinkProfile profile{.from = link.from, .to = link.to, .throttled = link.throttled};
   profile.fit = {.latency = link.latency, .bandwidth = link.bandwidth};
   std::vector<LinkSample> samples;
   for (const ProfilePhase& phase : phases) {

@@ -54,7 +54,8 @@ struct LinkProfile {
   std::string from;
   std::string to;
   LinkFit fit = {};
-  bool measured = false;  // no: throttled, so it is what the cluster says
+  bool measured = false;  // no: it is what the cluster says
+  bool throttled = false;
 };
 
 struct Profile {

@@ -10,10 +10,13 @@
 #include "exec/gpu_parts.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -56,6 +59,31 @@ class StepGraph : public at::cuda::CUDAGraph {
   void launch(cudaStream_t stream) { C10_CUDA_CHECK(cudaGraphLaunch(graph_exec_, stream)); }
 };
 
+// Ends also where something fails, or the stream could not be used again.
+class Capture {
+ public:
+  Capture(StepGraph& graph, at::cuda::MempoolId_t pool) : graph_(graph) {
+    graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+  }
+  ~Capture() noexcept(false) {
+    if (std::uncaught_exceptions() == exceptions_) {
+      graph_.capture_end();
+      return;
+    }
+    try {
+      graph_.capture_end();
+    } catch (const c10::Error&) {
+      // The first failure is the one that is said.
+    }
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+ private:
+  StepGraph& graph_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
 struct PlannedSegment {
   Segment segment;
   std::unique_ptr<StepGraph> graph;  // nullptr: not recorded, or nothing but views
@@ -73,15 +101,23 @@ c10::cuda::CUDAStream compute_stream(int cuda) {
   return streams.emplace(cuda, made).first->second;
 }
 
+// What cuBLAS and the like have held on to since their first use, by any program.
+std::atomic<Bytes>& library_bytes(int cuda) {
+  static std::mutex mutex;
+  static std::map<int, std::atomic<Bytes>> bytes;
+  const std::lock_guard lock(mutex);
+  return bytes[cuda];
+}
+
 struct GpuPart {
   int cuda = -1;
   std::optional<c10::cuda::CUDAStream> stream;
   std::vector<PlannedSegment> segments;
   Tensor clock;
-  Bytes libraries = 0;  // what cuBLAS and the like hold on to after their first use
   at::cuda::MempoolId_t pool = {0, 0};
-  std::map<CopyId, Tensor> held;  // what is sent or looked at after the step, as recorded
-  std::unique_ptr<Channel> watcher;
+  std::map<CopyId, Tensor> held;     // what is sent or looked at after the step, as recorded
+  std::unique_ptr<Channel> watcher;  // waits for ops that others come after
+  std::atomic<int> watched{0};
 };
 
 class CudaParts final : public GpuParts {
@@ -103,9 +139,11 @@ class CudaParts final : public GpuParts {
 
   ~CudaParts() override {
     for (auto& part : parts_) {
-      if (part) part->watcher.reset();
+      if (!part) continue;
+      part->watcher.reset();
+      const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(part->cuda));
+      cudaDeviceSynchronize();
     }
-    cudaDeviceSynchronize();
   }
 
   bool has(DeviceId device) const override { return parts_[device] != nullptr; }
@@ -121,7 +159,7 @@ class CudaParts final : public GpuParts {
   MemoryRecord memory(DeviceId device) const override {
     const auto index = static_cast<c10::DeviceIndex>(parts_[device]->cuda);
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
-    const Bytes peak = stats.allocated_bytes[0].peak - parts_[device]->libraries;
+    const Bytes peak = stats.allocated_bytes[0].peak - library_bytes(parts_[device]->cuda);
     const Bytes reserved = stats.reserved_bytes[0].peak;
     return {.peak = peak, .cached = std::max<Bytes>(0, reserved - peak)};
   }
@@ -132,10 +170,11 @@ class CudaParts final : public GpuParts {
   void launch_weighed(GpuPart& part);
   static Bytes allocated(const GpuPart& part);
   void record(GpuPart& part);
+  void hold(GpuPart& part, OpId op);
   void launch_graphs(GpuPart& part);
   bool wait_for_others(GpuPart& part, const Segment& segment);
   void after_launch(GpuPart& part, const Segment& segment);
-  void execute(GpuPart& part, OpId op);
+  bool execute(GpuPart& part, OpId op);
   void mark_sends(GpuPart& part, OpId op, unsigned flags);
   void follow(GpuPart& part, OpId op);
   CudaEvent& event(std::map<std::uint32_t, EventPtr>& events, std::uint32_t key);
@@ -156,6 +195,7 @@ void CudaParts::prepare() {
     const CopyId copy = plan.transfers[i].to;
     const DeviceId device = plan.copies[copy].device;
     if (!has(device)) continue;
+    const c10::cuda::CUDAGuard guard(torch_device(device));
     const TensorId tensor = plan.copies[copy].tensor;
     const auto shape = host_.graph().shape(tensor);
     const OpTarget target{.real = options_.wide ? torch::kDouble : torch::kFloat,
@@ -168,6 +208,7 @@ void CudaParts::prepare() {
   }
   for (DeviceId device = 0; device < parts_.size(); ++device) {
     if (!has(device)) continue;
+    const c10::cuda::CUDAGuard guard(torch_device(device));
     GpuPart& part = *parts_[device];
     for (Segment& segment : cut_segments(host_.graph(), plan, device, options_.order)) {
       for (const OpId op : segment.ops) event(made_, op);
@@ -176,8 +217,8 @@ void CudaParts::prepare() {
     part.clock = torch::zeros({}, torch::TensorOptions(torch::kFloat).device(torch_device(device)));
     part.pool = at::cuda::graph_pool_handle();
     part.watcher = std::make_unique<Channel>(std::vector<int>{}, Patience::kSleep);
+    C10_CUDA_CHECK(cudaDeviceSynchronize());
   }
-  C10_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
 CudaEvent& CudaParts::event(std::map<std::uint32_t, EventPtr>& events, std::uint32_t key) {
@@ -212,10 +253,11 @@ void CudaParts::run(DeviceId device) {
       launch_each(part);
     } else {
       if (host_.step_number() == 1) record(part);
-      launch_graphs(part);
+      if (!host_.stopped()) launch_graphs(part);
     }
     C10_CUDA_CHECK(cudaStreamSynchronize(part.stream->stream()));
-    if (first_step) part.libraries = allocated(part) - before;
+    while (part.watched > 0) std::this_thread::yield();
+    if (first_step) library_bytes(part.cuda) += std::max<Bytes>(0, allocated(part) - before);
   });
 }
 
@@ -232,7 +274,7 @@ void CudaParts::launch_weighed(GpuPart& part) {
     for (const OpId op : planned.segment.ops) {
       c10::cuda::CUDACachingAllocator::resetPeakStats(index);
       const Bytes before = allocated(part);
-      execute(part, op);
+      if (!execute(part, op)) return;
       const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
       host_.set_temporary(op, stats.allocated_bytes[0].peak - before);
       mark_sends(part, op, cudaEventRecordDefault);
@@ -241,8 +283,9 @@ void CudaParts::launch_weighed(GpuPart& part) {
   }
 }
 
-void CudaParts::execute(GpuPart& part, OpId op) {
+bool CudaParts::execute(GpuPart& part, OpId op) {
   host_.guard(op, [&] { host_.execute(op, part.clock); });
+  return !host_.stopped();
 }
 
 void CudaParts::mark_sends(GpuPart& part, OpId op, unsigned flags) {
@@ -250,8 +293,11 @@ void CudaParts::mark_sends(GpuPart& part, OpId op, unsigned flags) {
   for (const CopyId copy : host_.plan().ops[op].outputs) {
     sent = sent || !host_.plan().copies[copy].sends.empty();
   }
-  const auto& followers = host_.plan().ops[op].followers;
-  if (!sent && followers.empty()) return;
+  const PlannedOp& planned = host_.plan().ops[op];
+  for (const OpId follower : planned.followers) {
+    sent = sent || host_.plan().ops[follower].device != planned.device;
+  }
+  if (!sent) return;
   C10_CUDA_CHECK(cudaEventRecordWithFlags(event(made_, op).get(), part.stream->stream(), flags));
 }
 
@@ -273,9 +319,11 @@ void CudaParts::after_launch(GpuPart& part, const Segment& segment) {
 
 // Ops elsewhere may come after it when it has been executed, not when it has been launched.
 void CudaParts::follow(GpuPart& part, OpId op) {
-  part.watcher->post([this, op] {
+  ++part.watched;
+  part.watcher->post([this, &part, op] {
     host_.guard(op, [&] { C10_CUDA_CHECK(cudaEventSynchronize(event(made_, op).get())); });
     host_.followed(op);
+    --part.watched;
   });
 }
 
@@ -283,7 +331,7 @@ void CudaParts::launch_each(GpuPart& part) {
   for (const PlannedSegment& planned : part.segments) {
     if (!wait_for_others(part, planned.segment)) return;
     for (const OpId op : planned.segment.ops) {
-      execute(part, op);
+      if (!execute(part, op)) return;
       mark_sends(part, op, cudaEventRecordDefault);
     }
     after_launch(part, planned.segment);
@@ -329,7 +377,7 @@ void CudaParts::launch_timed(GpuPart& part) {
   for (const PlannedSegment& planned : part.segments) {
     if (!wait_for_others(part, planned.segment)) return;
     for (const OpId op : planned.segment.ops) {
-      execute(part, op);
+      if (!execute(part, op)) return;
       mark_sends(part, op, cudaEventRecordDefault);
       if (host_.graph().is_view(op)) continue;
       timed.push_back(op);
@@ -345,25 +393,36 @@ void CudaParts::launch_timed(GpuPart& part) {
 
 void CudaParts::record(GpuPart& part) {
   C10_CUDA_CHECK(cudaStreamSynchronize(part.stream->stream()));
+  // Nothing can be given back while a graph is recorded, and graphs have memory of their own.
+  c10::cuda::CUDACachingAllocator::emptyCache();
   for (PlannedSegment& planned : part.segments) {
     const auto& ops = planned.segment.ops;
     const bool real =
         std::any_of(ops.begin(), ops.end(), [&](OpId op) { return !host_.graph().is_view(op); });
-    if (real) {
-      planned.graph = std::make_unique<StepGraph>();
-      planned.graph->capture_begin(part.pool, cudaStreamCaptureModeThreadLocal);
-    }
-    for (const OpId op : ops) {
-      execute(part, op);
-      if (real) mark_sends(part, op, cudaEventRecordExternal);
-      for (const CopyId copy : host_.plan().ops[op].outputs) {
-        const TensorCopy& made = host_.plan().copies[copy];
-        const auto& losses = host_.plan().losses;
-        const bool looked_at = std::find(losses.begin(), losses.end(), copy) != losses.end();
-        if (!made.sends.empty() || looked_at) part.held[copy] = host_.values()[copy];
+    if (!real) {
+      for (const OpId op : ops) {
+        if (!execute(part, op)) return;
+        hold(part, op);
       }
+      continue;
     }
-    if (real) planned.graph->capture_end();
+    planned.graph = std::make_unique<StepGraph>();
+    const Capture capture(*planned.graph, part.pool);
+    for (const OpId op : ops) {
+      if (!execute(part, op)) return;
+      mark_sends(part, op, cudaEventRecordExternal);
+      hold(part, op);
+    }
+  }
+}
+
+// What is sent or looked at after the step stays as it was recorded.
+void CudaParts::hold(GpuPart& part, OpId op) {
+  const auto& losses = host_.plan().losses;
+  for (const CopyId copy : host_.plan().ops[op].outputs) {
+    const bool looked_at = std::find(losses.begin(), losses.end(), copy) != losses.end();
+    const bool sent = !host_.plan().copies[copy].sends.empty();
+    if (sent || looked_at) part.held[copy] = host_.values()[copy];
   }
 }
 
@@ -371,7 +430,11 @@ void CudaParts::launch_graphs(GpuPart& part) {
   for (const auto& [copy, tensor] : part.held) host_.values()[copy] = tensor;
   for (PlannedSegment& planned : part.segments) {
     if (!wait_for_others(part, planned.segment)) return;
-    if (planned.graph) planned.graph->launch(part.stream->stream());
+    if (planned.graph) {
+      planned.graph->launch(part.stream->stream());
+    } else {
+      for (const OpId op : planned.segment.ops) mark_sends(part, op, cudaEventRecordDefault);
+    }
     after_launch(part, planned.segment);
   }
 }

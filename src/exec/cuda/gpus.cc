@@ -31,7 +31,9 @@ std::vector<LocalGpu> cuda_gpus() {
 
 void* allocate_pinned(std::size_t bytes) {
   void* memory = nullptr;
-  return cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess ? memory : nullptr;
+  if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess) return memory;
+  cudaGetLastError();  // or whatever this thread launches next would fail with it
+  return nullptr;
 }
 
 void free_pinned(void* memory) {
