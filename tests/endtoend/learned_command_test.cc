@@ -277,7 +277,8 @@ TEST_F(LearnedCommand, ctrl_c_leaves_the_best_placement_and_a_checkpoint) {
   const auto step = [&] { return Json::parse(folder_.read("best.json"))["predicted"]["step_ns"]; };
   const Json found = step();
 
-  const CommandResult resumed = folder_.shell(run + "--time 1s --resume");
+  // Enough for a round also where libtorch is slow to load.
+  const CommandResult resumed = folder_.shell(run + "--time 5s --resume");
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_LE(step(), found);
   expect_whole("curves");

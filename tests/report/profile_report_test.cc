@@ -97,8 +97,11 @@ Profile some_profile() {
                            .to = "*",
                            .fit = {.latency = 4000, .bandwidth = 6'500'000'000, .error = 0.12},
                            .measured = true});
-  profile.links.push_back(
-      {.from = "cpu0", .to = "cpu1", .fit = {.latency = 50'000, .bandwidth = 1'000'000'000}});
+  profile.links.push_back({.from = "cpu0",
+                           .to = "cpu1",
+                           .fit = {.latency = 50'000, .bandwidth = 1'000'000'000},
+                           .throttled = true});
+  profile.links.push_back({.from = "gpu*", .to = "gpu*", .fit = {.latency = 1, .bandwidth = 1}});
   profile.drift = 1.034;
   return profile;
 }
@@ -107,7 +110,8 @@ TEST(ProfileReport, tells_people_all_that_was_measured) {
   const std::string text = to_text(some_profile());
   EXPECT_THAT(text, AllOf(HasSubstr("cpu-3cores"), HasSubstr("120.0 ms"), HasSubstr("110.0 ms"),
                           HasSubstr("5.000 us"), HasSubstr("+25.0 %"), HasSubstr("6.50 GB/s"),
-                          HasSubstr("12 %"), HasSubstr("throttled"), HasSubstr("3.4 % longer")));
+                          HasSubstr("12 %"), HasSubstr("throttled"), HasSubstr("not used"),
+                          HasSubstr("3.4 % longer")));
   Profile alone = some_profile();
   alone.links.clear();
   alone.kinds[0].busy_ratio = 0;
