@@ -37,4 +37,20 @@ OpSpec spec_of_op(const Graph& graph, OpId op) {
   return spec;
 }
 
+Graph changed_copy(const Graph& graph, const std::function<void(OpId, OpSpec&)>& change) {
+  GraphBuilder builder(graph.name(), graph.source());
+  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
+    builder.add_tensor(spec_of_tensor(graph, tensor));
+  }
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    OpSpec spec = spec_of_op(graph, op);
+    spec.inputs.assign(graph.inputs(op).begin(), graph.inputs(op).end());
+    spec.outputs.assign(graph.outputs(op).begin(), graph.outputs(op).end());
+    for (const OpId before : graph.after(op)) spec.after.emplace_back(graph.op_name(before));
+    change(op, spec);
+    builder.add_op(spec);
+  }
+  return std::move(builder).build();
+}
+
 }  // namespace emplace

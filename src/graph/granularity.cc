@@ -39,20 +39,10 @@ Colocation join_parts(const Graph& graph, const Modules& modules,
 }
 
 Graph with_colocation(const Graph& graph, const Colocation& colocation) {
-  GraphBuilder builder(graph.name(), graph.source());
-  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
-    builder.add_tensor(spec_of_tensor(graph, tensor));
-  }
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    OpSpec spec = spec_of_op(graph, op);
-    spec.inputs.assign(graph.inputs(op).begin(), graph.inputs(op).end());
-    spec.outputs.assign(graph.outputs(op).begin(), graph.outputs(op).end());
-    for (const OpId before : graph.after(op)) spec.after.emplace_back(graph.op_name(before));
+  return changed_copy(graph, [&](OpId op, OpSpec& spec) {
     const auto group = colocation.ops[colocation.group_of[op]];
     spec.colocate = group.size() == 1 ? "" : std::string(graph.op_name(group[0]));
-    builder.add_op(spec);
-  }
-  return std::move(builder).build();
+  });
 }
 
 }  // namespace

@@ -50,27 +50,16 @@ using NamedTimes = std::pair<std::string, const std::vector<Nanoseconds>*>;
 // In place of whatever the graph had of temporary memory, and of times under those names.
 std::shared_ptr<const Graph> with_measured(const Graph& graph, const std::vector<NamedTimes>& times,
                                            const std::vector<Bytes>& temporary) {
-  GraphBuilder builder(graph.name(), graph.source());
-  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
-    builder.add_tensor(spec_of_tensor(graph, tensor));
-  }
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    OpSpec spec = spec_of_op(graph, op);
-    spec.inputs.assign(graph.inputs(op).begin(), graph.inputs(op).end());
-    spec.outputs.assign(graph.outputs(op).begin(), graph.outputs(op).end());
-    for (const OpId before : graph.after(op)) spec.after.emplace_back(graph.op_name(before));
-    if (!graph.is_source(op) && !graph.is_view(op)) {
-      spec.temp_bytes = temporary[op];
-      for (const auto& [name, values] : times) {
-        std::erase_if(spec.time_us, [&](const auto& time) {
-          return time.first == name || time.first == busy_name(name);
-        });
-        spec.time_us.emplace_back(name, Decimal{(*values)[op], -3});
-      }
+  return std::make_shared<const Graph>(changed_copy(graph, [&](OpId op, OpSpec& spec) {
+    if (graph.is_source(op) || graph.is_view(op)) return;
+    spec.temp_bytes = temporary[op];
+    for (const auto& [name, values] : times) {
+      std::erase_if(spec.time_us, [&](const auto& time) {
+        return time.first == name || time.first == busy_name(name);
+      });
+      spec.time_us.emplace_back(name, Decimal{(*values)[op], -3});
     }
-    builder.add_op(spec);
-  }
-  return std::make_shared<const Graph>(std::move(builder).build());
+  }));
 }
 
 Nanoseconds sum_of(const std::vector<Nanoseconds>& times) {
