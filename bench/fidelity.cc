@@ -2,7 +2,7 @@
 // each predicted and executed. Prints the tables of docs/results/execution.md.
 //
 //   build/bench/fidelity --cluster local.yaml [MODEL...] [--steps 7] [--warm-up 10] [--phases 2]
-//                        [--seconds 3]
+//                        [--seconds 3] [--gpu-memory 0.6]
 //
 // The placements: one device, halves, equal parts of the time on every device, three random cuts,
 // two random ones (runs of 8 and of 3 groups), heft, and two searches of this library. Of a GPU and
@@ -10,7 +10,9 @@
 // heft, and a search. Errors are |predicted / measured - 1|; "one factor" is after dividing by the
 // geometric mean of the ratios, the machine's speed of the moment; "oracle" is predicted from the
 // op times of the very run. Placements whose steps' quartiles differ by more than 5 % are shown and
-// not judged.
+// not judged. The last line is what the search gains, as measured and as predicted, over one device
+// and over the best of the classical placers. With --gpu-memory the GPU has that share of what the
+// model needs on it, and only placers' answers are executed, within that memory.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,6 +27,8 @@
 #include "base/rng.h"
 
 #include "cluster/runs_on.h"
+
+#include "sim/simulator.h"
 
 #include "placer/run.h"
 
@@ -57,15 +61,22 @@ struct Settings {
   std::vector<std::string> models = kModels;
   int steps = 7;
   int phases = 2;
+  int proposals = 3;
   int warm_up = 10;
   double seconds = 3;
+  double gpu_memory = 0;  // 0: what it has
 };
+
+enum class Origin { kMade, kSingle, kClassical, kSearched };
 
 struct Candidate {
   std::string name;
   Placement placement;
   Schedule schedule = {};
+  Origin origin = Origin::kMade;
 };
+
+const std::vector<std::string> kClassical = {"heft", "m_etf", "m_sct", "expert", "metis"};
 
 // Groups in the order of their first ops, with the time of each.
 struct Line {
@@ -123,7 +134,30 @@ Candidate placed(const std::string& name, const std::shared_ptr<const Problem>& 
   const RunResult result =
       run_placer(all_placers(), context, {.placer = MethodSpec::parse(spec), .seed = seed},
                  budget.restarted());
-  return {name, result.result.placement, result.result.schedule};
+  const bool searched = spec.starts_with("auto");
+  return {name, result.result.placement, result.result.schedule,
+          searched ? Origin::kSearched : Origin::kClassical};
+}
+
+void add_placed(std::vector<Candidate>& all, const std::shared_ptr<const Problem>& problem,
+                double seconds) {
+  for (const std::string& placer : kClassical) {
+    all.push_back(placed(placer, problem, placer, seconds, 1));
+  }
+  for (const std::uint64_t seed : {1, 2}) {
+    all.push_back(placed(fmt::format("auto{}", seed), problem, "auto", seconds, seed));
+  }
+}
+
+std::vector<Candidate> on_one_device(const Problem& problem) {
+  std::vector<Candidate> all;
+  for (DeviceId id = 0; id < problem.num_devices(); ++id) {
+    all.push_back({problem.cluster().device(id).name + " alone",
+                   Placement(problem.num_ops(), id),
+                   {},
+                   Origin::kSingle});
+  }
+  return all;
 }
 
 // The time from one share of the whole to another on the CPU, the rest on the GPU.
@@ -143,7 +177,7 @@ std::vector<Candidate> candidates_beside_gpu(const std::shared_ptr<const Problem
                                              double seconds) {
   const Line line = line_of(*problem);
   std::vector<Candidate> all;
-  all.push_back({"gpu", Placement(problem->num_ops(), 0)});
+  all.push_back({"gpu", Placement(problem->num_ops(), 0), {}, Origin::kSingle});
   for (const double share : {0.02, 0.05, 0.15}) {
     const double percent = 100 * share;
     all.push_back({fmt::format("first{:.0f}%", percent), on_cpu(*problem, line, 0, share)});
@@ -157,12 +191,17 @@ std::vector<Candidate> candidates_beside_gpu(const std::shared_ptr<const Problem
     for (DeviceId& device : device_of_group) device = rng.below(1000) < per_mille ? 1 : 0;
     all.push_back({fmt::format("scatter{}", per_mille), expand_groups(*problem, device_of_group)});
   }
-  all.push_back(placed("heft", problem, "heft", seconds, 1));
-  all.push_back(placed("auto1", problem, "auto", seconds, 1));
+  add_placed(all, problem, seconds);
   return all;
 }
 
-std::vector<Candidate> candidates(const std::shared_ptr<const Problem>& problem, double seconds) {
+std::vector<Candidate> candidates(const std::shared_ptr<const Problem>& problem, double seconds,
+                                  bool short_of_memory) {
+  if (short_of_memory) {
+    std::vector<Candidate> all = on_one_device(*problem);
+    add_placed(all, problem, seconds);
+    return all;
+  }
   if (is_gpu(problem->cluster().device(0)) && problem->num_devices() == 2) {
     return candidates_beside_gpu(problem, seconds);
   }
@@ -170,7 +209,7 @@ std::vector<Candidate> candidates(const std::shared_ptr<const Problem>& problem,
   const DeviceId devices = problem->num_devices();
   Rng rng(5);
   std::vector<Candidate> all;
-  all.push_back({"single", Placement(problem->num_ops(), 0)});
+  all.push_back({"single", Placement(problem->num_ops(), 0), {}, Origin::kSingle});
   all.push_back({"halves", cut(*problem, line, {0.5, 0.5})});
   all.push_back({"equal", cut(*problem, line, std::vector<double>(devices, 1.0 / devices))});
   for (int i = 0; i < 3; ++i) {
@@ -182,9 +221,7 @@ std::vector<Candidate> candidates(const std::shared_ptr<const Problem>& problem,
   }
   all.push_back({"random8", scatter(*problem, line, 8, rng)});
   all.push_back({"random3", scatter(*problem, line, 3, rng)});
-  all.push_back(placed("heft", problem, "heft", seconds, 1));
-  all.push_back(placed("auto1", problem, "auto", seconds, 1));
-  all.push_back(placed("auto2", problem, "auto", seconds, 2));
+  add_placed(all, problem, seconds);
   return all;
 }
 
@@ -241,6 +278,49 @@ double milliseconds(Nanoseconds time) {
   return static_cast<double>(time) / 1e6;
 }
 
+struct Row {
+  Origin origin = Origin::kMade;
+  double measured = 0;
+  double predicted = 0;
+};
+
+// The fastest as measured.
+const Row* best_of(const std::vector<Row>& rows, Origin origin) {
+  const Row* best = nullptr;
+  for (const Row& row : rows) {
+    if (row.origin == origin && (best == nullptr || row.measured < best->measured)) best = &row;
+  }
+  return best;
+}
+
+void print_gains(const std::vector<Row>& rows) {
+  const Row* searched = best_of(rows, Origin::kSearched);
+  if (searched == nullptr) return;
+  const auto print = [&](const char* name, Origin origin) {
+    const Row* other = best_of(rows, origin);
+    if (other == nullptr) {
+      fmt::print("{}: none fits. ", name);
+      return;
+    }
+    fmt::print("{}: {:.2f} ms, {:.2f} times as long as auto measured, {:.2f} predicted. ", name,
+               other->measured, other->measured / searched->measured,
+               other->predicted / searched->predicted);
+  };
+  fmt::print("auto: {:.2f} ms measured. ", searched->measured);
+  print("One device", Origin::kSingle);
+  print("Best classical", Origin::kClassical);
+  fmt::print("\n");
+}
+
+// The first device with a share of the memory that the model needs on it.
+ClusterSpec with_less_memory(const Problem& problem, double share) {
+  ClusterSpec spec = problem.cluster().spec();
+  const Timeline alone = Simulator(std::shared_ptr<const Problem>(&problem, [](const Problem*) {
+                         })).run(Placement(problem.num_ops(), 0), {});
+  spec.devices[0].memory = static_cast<Bytes>(share * static_cast<double>(alone.devices[0].peak));
+  return spec;
+}
+
 void try_model(const std::string& model, const Settings& settings) {
   const auto loaded = load_problem({.model = model, .cluster = settings.cluster});
   const auto graph = std::shared_ptr<const Graph>(loaded, &loaded->graph());
@@ -248,7 +328,9 @@ void try_model(const std::string& model, const Settings& settings) {
   fmt::print("\n{} on {}: {} ops\n", model, cluster->name(), graph->num_ops());
   std::fflush(stdout);
   ProfileSettings profile_settings{
-      .phases = settings.phases, .measure = {.steps = settings.steps, .warm_up = settings.warm_up}};
+      .phases = settings.phases,
+      .proposals = settings.proposals,
+      .measure = {.steps = settings.steps, .warm_up = settings.warm_up}};
   Profiler profiler(graph, cluster, profile_settings);
   Profile profile;
   {
@@ -257,6 +339,7 @@ void try_model(const std::string& model, const Settings& settings) {
     std::vector<ProfilePhase> phases;
     for (int i = 0; i < settings.phases; ++i) phases.push_back(profiler.measure(laboratory, i));
     profile = profiler.combine(phases);
+    profiler.learn_transfers(laboratory, profile);
   }
   for (const KindProfile& kind : profile.kinds) {
     fmt::print(
@@ -267,15 +350,24 @@ void try_model(const std::string& model, const Settings& settings) {
         100 * kind.step.relative());
   }
   for (const LinkProfile& link : profile.links) {
-    fmt::print("{} -> {}: {:.1f} us, {:.2f} GB/s{}\n", link.from, link.to,
-               static_cast<double>(link.fit.latency) / 1e3,
-               static_cast<double>(link.fit.bandwidth) / 1e9,
-               link.measured ? fmt::format(", fitted within {:.0f} %", 100 * link.fit.error)
-                             : ", throttled");
+    fmt::print(
+        "{} -> {}: {:.1f} us, {:.2f} GB/s{}\n", link.from, link.to,
+        static_cast<double>(link.fit.latency) / 1e3, static_cast<double>(link.fit.bandwidth) / 1e9,
+        link.measured ? fmt::format(", fitted within {:.0f} %, and {:.1f} us beside",
+                                    100 * link.fit.error, static_cast<double>(link.added) / 1e3)
+                      : ", throttled");
   }
-  const auto measured_cluster = std::make_shared<const Cluster>(profile.cluster);
-  const auto problem = compile(profile.graph, measured_cluster, CostMode::kMeasured);
-  Laboratory laboratory(measured_cluster);
+  auto measured_cluster = std::make_shared<const Cluster>(profile.cluster);
+  auto problem = compile(profile.graph, measured_cluster, CostMode::kMeasured);
+  const bool short_of_memory = settings.gpu_memory > 0;
+  if (short_of_memory) {
+    measured_cluster =
+        std::make_shared<const Cluster>(with_less_memory(*problem, settings.gpu_memory));
+    problem = compile(profile.graph, measured_cluster, CostMode::kMeasured);
+    fmt::print("{}: {}\n", measured_cluster->device(0).name,
+               format_bytes(measured_cluster->device(0).memory));
+  }
+  Laboratory laboratory(measured_cluster, {.limit_memory = short_of_memory});
   Table table({{"placement"},
                {"measured ms", Table::Align::kRight},
                {"quartiles %", Table::Align::kRight},
@@ -288,7 +380,8 @@ void try_model(const std::string& model, const Settings& settings) {
   std::vector<double> measured;
   std::vector<double> oracle;
   double logs = 0;
-  for (const Candidate& candidate : candidates(problem, settings.seconds)) {
+  std::vector<Row> rows;
+  for (const Candidate& candidate : candidates(problem, settings.seconds, short_of_memory)) {
     const Execution run = execute(laboratory, problem, candidate.placement, candidate.schedule,
                                   {.steps = settings.steps, .warm_up = 4});
     if (run.failed()) {
@@ -309,6 +402,7 @@ void try_model(const std::string& model, const Settings& settings) {
                fmt::format("{:.3f}", run.oracle_ratio()),
                fmt::format("{}", run.measurement.transfers.size()), fmt::format("{:.3f}", memory),
                fmt::format("{:+.1f}", 100 * (run.drift.value_or(1) - 1))});
+    rows.push_back({candidate.origin, milliseconds(step.median), milliseconds(run.predicted.step)});
     if (step.relative() > kCalm) continue;
     predicted.push_back(milliseconds(run.predicted.step));
     measured.push_back(milliseconds(step.median));
@@ -323,6 +417,7 @@ void try_model(const std::string& model, const Settings& settings) {
       "oracle {}\n",
       predicted.size(), text(errors_of(predicted, measured)), factor,
       text(errors_of(predicted, measured, factor)), text(errors_of(oracle, measured)));
+  print_gains(rows);
   std::fflush(stdout);
 }
 
@@ -338,6 +433,9 @@ int main(int argc, char** argv) {
   app.add_option("--steps", settings.steps, "Steps that are timed");
   app.add_option("--warm-up", settings.warm_up, "Steps of a profile that do not count");
   app.add_option("--phases", settings.phases, "Phases of the profile");
+  app.add_option("--proposals", settings.proposals, "Of a search, to learn what transfers cost");
+  app.add_option("--gpu-memory", settings.gpu_memory,
+                 "Share of the model's memory that the first device has");
   app.add_option("--seconds", settings.seconds, "For each search");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -36,6 +36,19 @@ void MeasuringArguments::add_to(Command command) {
       .one_of({"simulated", "measured"});
 }
 
+void add_numbers(Command command, std::string& numbers) {
+  command
+      .text("--numbers", numbers,
+            "What floating numbers are computed in: float32, float64, or own: bfloat16 and float16 "
+            "where the model has them, as GPUs can. Default: float32")
+      .one_of({"float32", "float64", "own"});
+}
+
+exec::Numbers numbers_of(const std::string& text) {
+  if (text == "own") return exec::Numbers::kOwn;
+  return text == "float64" ? exec::Numbers::kFloat64 : exec::Numbers::kFloat32;
+}
+
 Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& problems,
                      const std::vector<PlacerRun>& runs, const Session& session)
     : arguments_(arguments),

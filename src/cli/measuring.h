@@ -19,6 +19,10 @@ struct MeasuringArguments {
   bool measures_costs() const { return environment == "measured"; }
 };
 
+// --numbers, and what it means.
+void add_numbers(Command command, std::string& numbers);
+exec::Numbers numbers_of(const std::string& text);
+
 // This machine, where it is asked for.
 class Measuring {
  public:

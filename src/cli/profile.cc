@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/measuring.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -25,6 +26,7 @@ struct ProfileArguments {
   ProfileSettings settings;
   bool no_busy = false;
   bool resume = false;
+  std::string numbers = "float32";
   std::string output;
   std::string cluster_output;
   bool json = false;
@@ -83,13 +85,14 @@ void profile(const ProfileArguments& arguments, Session& session) {
   if (arguments.output == "-") fail_option("--output: expected a file, as a second goes beside it");
   ProfileSettings settings = arguments.settings;
   settings.busy = !arguments.no_busy;
+  settings.measure.numbers = numbers_of(arguments.numbers);
   const std::string cluster_output =
       arguments.cluster_output.empty() ? beside(arguments.output) : arguments.cluster_output;
   const Outputs outputs({arguments.output, cluster_output}, arguments.json);
   const auto problem = load_noted(request).problem;
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto cluster = std::shared_ptr<const Cluster>(problem, &problem->cluster());
-  if (const auto warning = narrow_warning(*graph)) warn(*warning);
+  if (const auto warning = narrow_warning(*graph, settings.measure.numbers)) warn(*warning);
   const Profiler profiler(graph, cluster, settings);
 
   PhaseFile file(arguments.output + ".phases", phases_header(*graph, *cluster, settings),
@@ -97,8 +100,10 @@ void profile(const ProfileArguments& arguments, Session& session) {
   std::atomic<int> done{0};
   std::atomic<int> phase{static_cast<int>(file.phases().size())};
   std::vector<std::string> warnings;
+  Profile found;
   {
     const Progress progress([&] {
+      if (phase == settings.phases) return std::string("what a search proposes, for the links");
       return fmt::format("phase {} of {}: step {} of {}", phase.load() + 1, settings.phases,
                          done.load(), profiler.steps_of_phase());
     });
@@ -113,9 +118,10 @@ void profile(const ProfileArguments& arguments, Session& session) {
         throw;
       }
     }
+    found = profiler.combine(file.phases());
+    profiler.learn_transfers(laboratory, found);
   }
   for (const std::string& warning : warnings) warn(warning);
-  const Profile found = profiler.combine(file.phases());
   outputs.write(arguments.output, write_graph_json(*found.graph));
   outputs.write(cluster_output, write_cluster_yaml(found.cluster));
   file.remove();
@@ -156,6 +162,13 @@ void add_profile(Command& root, Session& session) {
                "Steps before these, which do not count")
       .shown()
       .type("N");
+  command
+      .integer("--proposals", arguments->settings.proposals, 0, 100,
+               "How many placements that a search proposes are executed, to learn what transfers "
+               "cost beside the link")
+      .shown()
+      .type("N");
+  add_numbers(command, arguments->numbers);
   command.flag("--no-busy", arguments->no_busy,
                "Do not measure ops while all devices are busy, which needs memory for a model on "
                "each");

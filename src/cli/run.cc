@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/measuring.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -23,6 +24,7 @@ struct RunArguments {
   MeasureSettings settings;
   std::string order = "priorities";
   std::string launch = "graphs";
+  std::string numbers = "float32";
   std::string trace;
   bool limit_memory = false;
   bool json = false;
@@ -65,6 +67,7 @@ void run(const RunArguments& arguments, Session& session) {
   PlacementFile file = placement_of(arguments, *problem);
   MeasureSettings settings = arguments.settings;
   settings.fixed_order = arguments.order == "simulated";
+  settings.numbers = numbers_of(arguments.numbers);
   if (arguments.launch == "each") settings.gpu_launch = exec::GpuLaunch::kEach;
 
   std::atomic<int> done{0};
@@ -121,7 +124,7 @@ void add_run(Command& root, Session& session) {
       .text("--launch", arguments->launch,
             "GPUs' ops: in graphs, as many at once as can go together, or each by itself")
       .one_of({"graphs", "each"});
-  command.flag("--float64", arguments->settings.wide, "Compute in float64 in place of float32");
+  add_numbers(command, arguments->numbers);
   command.flag("--limit-memory", arguments->limit_memory,
                "Fail where a device needs more memory than the cluster says it has");
   add_seed(command, arguments->settings.seed, "Seed of parameters, inputs and dropout");

@@ -124,8 +124,9 @@ torch::ScalarType scalar_type(DType dtype, const OpTarget& target) {
   switch (dtype) {
     case DType::kBool:
       return torch::kBool;
-    case DType::kFloat8:
     case DType::kFloat16:
+      return target.narrow == torch::kBFloat16 ? torch::kHalf : target.narrow;
+    case DType::kFloat8:
     case DType::kBFloat16:
       return target.narrow;
     case DType::kFloat32:

@@ -16,10 +16,11 @@ namespace emplace::exec {
 // What ops are compiled for.
 struct OpTarget {
   torch::Device device = torch::kCPU;
-  torch::ScalarType real = torch::kFloat;    // of floating tensors
-  torch::ScalarType narrow = torch::kFloat;  // of those that the graph has in 16 bits or less
-  bool training = false;                     // the graph has backward ops
-  std::uint64_t seed = 0;                    // of dropout
+  torch::ScalarType real = torch::kFloat;  // of floating tensors
+  // Of those that the graph has in 16 bits or less; kBFloat16: of float16, kHalf.
+  torch::ScalarType narrow = torch::kFloat;
+  bool training = false;   // the graph has backward ops
+  std::uint64_t seed = 0;  // of dropout
 };
 
 // Of a tensor of the graph; integers of all widths are int64, as libtorch's kernels want them.

@@ -20,6 +20,8 @@ class StepHost {
 
   virtual const Graph& graph() const = 0;
   virtual const StepPlan& plan() const = 0;
+  // What a tensor is executed in.
+  virtual torch::ScalarType type_of(TensorId tensor) const = 0;
   virtual std::int64_t step_number() const = 0;
   // By copy; what ops make is put there, and taken away after the last use.
   virtual std::vector<Tensor>& values() = 0;

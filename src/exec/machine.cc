@@ -79,7 +79,8 @@ Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& o
     : cluster_(std::move(cluster)),
       cancelled_(options.cancelled),
       threads_before_(at::get_num_threads()),
-      memory_(memory_limits(*cluster_, options.limit_memory), has_gpus(*cluster_)) {
+      limits_(memory_limits(*cluster_, options.limit_memory)),
+      memory_(limits_, has_gpus(*cluster_)) {
   assign_cores();
   for (std::size_t i = 0; i < cores_of_device_.size(); ++i) {
     devices_.push_back(std::make_unique<DeviceThread>(i, cores_of_device_[i]));

@@ -27,6 +27,7 @@ class Machine {
   DeviceThread& device(std::size_t i) { return *devices_[i]; }
   Channel& channel(std::size_t i) { return *channels_[i]; }
   MemoryAccounts& memory() { return memory_; }
+  Bytes memory_limit(std::size_t device) const { return limits_[device]; }
   Patience patience() const { return patience_; }
   // By device: the number of its GPU; -1: it is cores.
   const std::vector<int>& cuda_of_device() const { return cuda_of_device_; }
@@ -44,6 +45,7 @@ class Machine {
   Patience patience_ = Patience::kSpin;
   int threads_before_;  // of libtorch's loops: what new threads of the process begin with
   std::vector<std::string> warnings_;
+  std::vector<Bytes> limits_;  // by device
   MemoryAccounts memory_;
   std::vector<std::unique_ptr<DeviceThread>> devices_;
   std::vector<std::unique_ptr<Channel>> channels_;  // by channel of the cluster

@@ -9,6 +9,7 @@
 
 #include "exec/native.h"
 #include "exec/random.h"
+#include "exec/team_products.h"
 
 namespace emplace::exec {
 namespace {
@@ -76,7 +77,7 @@ Tensor in_float(const Tensor& x) {
 }
 
 Tensor scores_of(const Heads& heads, const Tensor& q, const Tensor& k, const Tensor& hidden) {
-  const Tensor scores = in_float(at::matmul(q * heads.scale, k.transpose(-2, -1)));
+  const Tensor scores = in_float(team_matmul(q * heads.scale, k.transpose(-2, -1)));
   if (!hidden.defined()) return scores;
   return scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
 }
@@ -119,7 +120,7 @@ Run compile_flash_attention(const Site& site) {
       const Tensor sums = sums_of(scores, sinks);
       Tensor weights = (scores - sums.unsqueeze(-1)).exp();
       if (mask.defined()) weights = masked(weights, part(mask), heads.chance->scale());
-      results.push_back(at::matmul(weights.to(v.scalar_type()), v));
+      results.push_back(team_matmul(weights.to(v.scalar_type()), v));
       all_sums.push_back(sums);
     }
     step.outputs[0] = results.size() == 1 ? results[0] : at::cat(results);
@@ -143,7 +144,7 @@ Tensors part_gradients(const Heads& heads, const Backward& at, const Tensor& hid
   const Tensor sums = at.sums.defined() ? at.sums : sums_of(scores, sinks);
   const Tensor weights = (scores - sums.unsqueeze(-1)).exp();
   Tensor used = weights;
-  Tensor dweights = in_float(at::matmul(at.dy, v.transpose(-2, -1)));
+  Tensor dweights = in_float(team_matmul(at.dy, v.transpose(-2, -1)));
   if (at.mask.defined()) {
     used = masked(weights, at.mask, heads.chance->scale());
     dweights = masked(dweights, at.mask, heads.chance->scale());
@@ -152,9 +153,9 @@ Tensors part_gradients(const Heads& heads, const Backward& at, const Tensor& hid
   const auto type = at.q.scalar_type();
   const Tensor dscores = (weights * (dweights - mean.unsqueeze(-1)) * heads.scale).to(type);
   used = used.to(type);
-  Tensors result{at::matmul(dscores, k),
-                 by_key_heads(at::matmul(dscores.transpose(-2, -1), at.q), heads),
-                 by_key_heads(at::matmul(used.transpose(-2, -1), at.dy), heads)};
+  Tensors result{team_matmul(dscores, k),
+                 by_key_heads(team_matmul(dscores.transpose(-2, -1), at.q), heads),
+                 by_key_heads(team_matmul(used.transpose(-2, -1), at.dy), heads)};
   if (sinks.defined()) {
     const Tensor shares = (in_float(sinks).reshape({1, -1, 1}) - sums).exp();
     result.push_back(-(mean * shares).sum(2));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/native.h"
+#include "exec/team_products.h"
 
 namespace emplace::exec {
 namespace {
@@ -36,49 +37,20 @@ std::int64_t rows_of(const Shape& shape) {
   return shape.back() == 0 ? 0 : count_elements(shape) / shape.back();
 }
 
-// Matrices in two dimensions, weights for all rows of a batch, and batches of the same extents are
-// each one call of libtorch.
+// Weights for all rows of a batch are one product of matrices.
 Run compile_matmul(const Site& site) {
   const Factors factors = factors_of(site);
   const Shape a = site.in(0);
   const Shape b = site.in(factors.right);
   const Shape y = site.out();
-  if (a.size() == 2 && b.size() == 2) {
-    return [factors](OpStep& step) {
-      step.outputs[0] = at::mm(factors.a(step), factors.b(step));
-      factors.scale(step.outputs[0]);
-    };
-  }
   if (a.size() > 2 && b.size() == 2 && !factors.trans_a) {
     return [factors, y, rows = rows_of(a), width = a.back()](OpStep& step) {
-      step.outputs[0] = at::mm(step.inputs[0].reshape({rows, width}), factors.b(step)).view(y);
+      step.outputs[0] = team_mm(step.inputs[0].reshape({rows, width}), factors.b(step)).view(y);
       factors.scale(step.outputs[0]);
     };
   }
-  const bool alike = a.size() > 2 && a.size() == b.size() && count_elements(a) > 0 &&
-                     count_elements(b) > 0 && std::equal(a.begin(), a.end() - 2, b.begin());
-  if (!alike) {
-    return [factors](OpStep& step) {
-      step.outputs[0] = at::matmul(factors.a(step), factors.b(step));
-      factors.scale(step.outputs[0]);
-    };
-  }
-  const auto flat = [](const Shape& shape) {
-    const Shape matrix(shape.end() - 2, shape.end());
-    return Shape{count_elements(shape) / count_elements(matrix), matrix[0], matrix[1]};
-  };
-  if (a.size() == 3) {
-    return [factors](OpStep& step) {
-      step.outputs[0] = at::bmm(factors.a(step), factors.b(step));
-      factors.scale(step.outputs[0]);
-    };
-  }
-  return [factors, y, a3 = flat(a), b3 = flat(b)](OpStep& step) {
-    const Tensor left = step.inputs[0].reshape(a3);
-    const Tensor right = step.inputs[factors.right].reshape(b3);
-    step.outputs[0] = at::bmm(factors.trans_a ? left.transpose(1, 2) : left,
-                              factors.trans_b ? right.transpose(1, 2) : right)
-                          .view(y);
+  return [factors](OpStep& step) {
+    step.outputs[0] = team_matmul(factors.a(step), factors.b(step));
     factors.scale(step.outputs[0]);
   };
 }
@@ -88,7 +60,7 @@ Run compile_gemm(const Site& site) {
   if (site.size() < 3) return compile_matmul(site);
   return [factors, beta = site.call.real("beta", 1)](OpStep& step) {
     step.outputs[0] =
-        at::addmm(step.inputs[2], factors.a(step), factors.b(step), beta, factors.alpha);
+        team_addmm(step.inputs[2], factors.a(step), factors.b(step), beta, factors.alpha);
   };
 }
 
@@ -100,7 +72,7 @@ Run compile_weight_grad(const Site& site) {
           alpha = site.call.real("alpha", 1)](OpStep& step) {
     const Tensor left = step.inputs[0].reshape(dy);
     const Tensor right = step.inputs[1].reshape(a);
-    step.outputs[0] = trans_b ? at::mm(left.t(), right) : at::mm(right.t(), left);
+    step.outputs[0] = trans_b ? team_mm(left.t(), right) : team_mm(right.t(), left);
     if (alpha != 1) step.outputs[0] = step.outputs[0] * alpha;
   };
 }

@@ -14,7 +14,8 @@ namespace {
 
 OpTarget target_of(const Graph& graph, const ProgramOptions& options) {
   OpTarget target{.seed = options.seed};
-  target.real = target.narrow = options.wide ? torch::kDouble : torch::kFloat;
+  target.real = options.numbers == Numbers::kFloat64 ? torch::kDouble : torch::kFloat;
+  target.narrow = options.numbers == Numbers::kOwn ? torch::kBFloat16 : target.real;
   for (OpId op = 0; op < graph.num_ops() && !target.training; ++op) {
     target.training = graph.phase(op) == Phase::kBackward;
   }
@@ -29,6 +30,16 @@ void require_shapes(const Graph& graph) {
         "shape and a dtype",
         graph.op_name(graph.producer(tensor)));
   }
+}
+
+bool is_plain_sum(const Graph& graph, OpId op) {
+  if (graph.type(op) != "Add" || graph.inputs(op).size() != 2 || graph.is_view(op)) return false;
+  const TensorId sum = graph.outputs(op)[0];
+  const auto same = [&](TensorId tensor) {
+    return graph.dtype(tensor) == graph.dtype(sum) &&
+           std::ranges::equal(graph.shape(tensor), graph.shape(sum));
+  };
+  return same(graph.inputs(op)[0]) && same(graph.inputs(op)[1]);
 }
 
 }  // namespace
@@ -107,6 +118,7 @@ StepProgram::~StepProgram() {
 
 void StepProgram::compile_ops(const OpCompiler& compiler) {
   compiled_.resize(graph_->num_ops());
+  is_sum_.assign(graph_->num_ops(), 0);
   std::set<std::string> slow;
   for (OpId op = 0; op < graph_->num_ops(); ++op) {
     if (graph_->is_source(op)) continue;
@@ -115,6 +127,7 @@ void StepProgram::compile_ops(const OpCompiler& compiler) {
     if (on_gpu(device)) target.device = gpus_->torch_device(device);
     compiled_[op] = compiler(*graph_, op, target);
     if (!compiled_[op].native) slow.emplace(graph_->type(op));
+    is_sum_[op] = static_cast<std::uint8_t>(is_plain_sum(*graph_, op));
   }
   slow_types_.assign(slow.begin(), slow.end());
 }
@@ -210,6 +223,7 @@ StepRecord StepProgram::step() {
   // After a failure some are still on their way.
   while (carrying_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
   ++num_steps_;
+  limit_gpus();
   return collect();
 }
 
@@ -232,6 +246,22 @@ StepRecord StepProgram::collect() {
     record.loss = record.loss.value_or(0) + values_[copy].to(torch::kDouble).item<double>();
   }
   return record;
+}
+
+// A GPU has more than the cluster says; what a smaller one could not have held is a failure.
+void StepProgram::limit_gpus() {
+  if (!gpus_ || stopped()) return;
+  for (std::size_t i = 0; i < machine_.num_devices(); ++i) {
+    const auto device = static_cast<DeviceId>(i);
+    if (!on_gpu(device)) continue;
+    const Bytes peak = gpus_->memory(device).peak;
+    const Bytes limit = machine_.memory_limit(i);
+    if (peak <= limit) continue;
+    stop({Failure::Kind::kMemory,
+          fmt::format("device '{}': memory runs out: the step holds up to {}, expected at most {}",
+                      machine_.cluster().device(device).name, format_bytes(peak),
+                      format_bytes(limit))});
+  }
 }
 
 // All devices begin together.
@@ -312,7 +342,9 @@ void StepProgram::execute(OpId op, const Tensor& clock) {
   OpStep call{.inputs = inputs, .outputs = outputs, .step = num_steps_, .clock = clock};
   if (planned.keeps_for > 0) call.keep = &kept_[op];
   if (planned.keeper != kNoOp) call.kept = &kept_[planned.keeper];
-  if (on_gpu(planned.device)) {
+  if (is_sum_[op] != 0 && add_in_place(op, inputs, outputs)) {
+    set_temporary(op, 0);
+  } else if (on_gpu(planned.device)) {
     compiled_[op].run(call);
   } else {
     const Bytes before = machine_.memory().begin_span(planned.device);
@@ -329,6 +361,23 @@ void StepProgram::execute(OpId op, const Tensor& clock) {
   }
   inputs.clear();
   for (const CopyId copy : planned.releases) release(copy);
+}
+
+// Where nobody else will look at one of the two, the sum takes its place: gradients that are summed
+// up over many time steps are read and written once less.
+bool StepProgram::add_in_place(OpId op, Tensors& inputs, Tensors& outputs) const {
+  constexpr std::size_t kHolders = 2;  // values_ and inputs
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const CopyId copy = plan_.ops[op].inputs[i];
+    const Tensor& term = inputs[i];
+    const bool last = uses_[copy].load(std::memory_order_acquire) == 1 && !fixed(copy);
+    if (!last || term.use_count() != kHolders || term.storage().use_count() != 1) continue;
+    if (!term.is_contiguous()) continue;
+    inputs[i].add_(inputs[1 - i]);
+    outputs[0] = inputs[i];
+    return true;
+  }
+  return false;
 }
 
 void StepProgram::complete(OpId op) {

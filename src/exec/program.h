@@ -46,6 +46,9 @@ class StepProgram final : public Program, private StepHost {
  private:
   const Graph& graph() const override { return *graph_; }
   const StepPlan& plan() const override { return plan_; }
+  torch::ScalarType type_of(TensorId tensor) const override {
+    return scalar_type(graph_->dtype(tensor), target_);
+  }
   std::int64_t step_number() const override { return num_steps_; }
   std::vector<Tensor>& values() override { return values_; }
   void execute(OpId op, const Tensor& clock) override;
@@ -73,6 +76,8 @@ class StepProgram final : public Program, private StepHost {
   void complete(OpId op);
   void arrived(CopyId copy);
   void release(CopyId copy);
+  bool add_in_place(OpId op, Tensors& inputs, Tensors& outputs) const;
+  void limit_gpus();
   void carry_over(TransferId transfer);
   // `sent`: what is done is to send the op's result.
   template <class Body>
@@ -88,6 +93,7 @@ class StepProgram final : public Program, private StepHost {
   std::vector<Transfer> transfers_;
   std::unique_ptr<GpuParts> gpus_;    // nullptr: there are none
   std::vector<CompiledOp> compiled_;  // by op
+  std::vector<std::uint8_t> is_sum_;  // by op: of two tensors of the result's shape
   std::vector<std::string> slow_types_;
 
   std::vector<Tensor> values_;  // by copy

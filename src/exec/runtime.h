@@ -93,10 +93,13 @@ struct ProgramOrder {
 // with the time of each, which takes longer.
 enum class GpuLaunch { kGraphs, kEach, kTimed };
 
+// What floating tensors are executed in; kOwn: 16 bits where the graph has such.
+enum class Numbers { kFloat32, kFloat64, kOwn };
+
 struct ProgramOptions {
   ProgramOrder order = {};
   std::uint64_t seed = 0;
-  bool wide = false;  // float64 in place of float32
+  Numbers numbers = Numbers::kFloat32;
   GpuLaunch gpu_launch = GpuLaunch::kGraphs;
 };
 

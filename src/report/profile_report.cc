@@ -35,10 +35,12 @@ std::string link_table(const Profile& profile) {
   if (profile.links.empty()) return "";
   Table table({{"link"},
                {"latency", Table::Align::kRight},
+               {"beside it", Table::Align::kRight},
                {"bandwidth", Table::Align::kRight},
                {"error of the fit", Table::Align::kRight}});
   for (const LinkProfile& link : profile.links) {
     table.add({fmt::format("{} -> {}", link.from, link.to), format_time(link.fit.latency),
+               link.added == 0 ? "" : "+ " + format_time(link.added),
                fmt::format("{:.2f} GB/s", static_cast<double>(link.fit.bandwidth) / 1e9),
                link.measured    ? fmt::format("{:.0f} %", 100 * link.fit.error)
                : link.throttled ? "throttled"
@@ -60,8 +62,7 @@ ProfilePhase phase_of(const Json& json) {
     phase.kinds.push_back({.step = kind.at("step_ns"),
                            .ops = kind.at("ops_ns"),
                            .temporary = kind.at("temporary_bytes"),
-                           .busy_ops = kind.at("busy_ops_ns"),
-                           .busy_step = kind.at("busy_step_ns")});
+                           .busy_ops = kind.at("busy_ops_ns")});
   }
   for (const Json& link : json.at("links")) {
     auto& samples = phase.links.emplace_back();
@@ -95,6 +96,7 @@ std::string to_json(const Profile& profile) {
                              {"to", link.to},
                              {"measured", link.measured},
                              {"latency_us", static_cast<double>(link.fit.latency) / 1e3},
+                             {"added_us", static_cast<double>(link.added) / 1e3},
                              {"bandwidth", link.fit.bandwidth},
                              {"error", link.fit.error}});
   }
@@ -114,7 +116,8 @@ std::string phases_header(const Graph& graph, const Cluster& cluster,
                   {"cluster", write_cluster_yaml(cluster.spec())},
                   {"steps", settings.measure.steps},
                   {"warm_up", settings.measure.warm_up},
-                  {"busy", settings.busy}};
+                  {"busy", settings.busy},
+                  {"numbers", static_cast<int>(settings.measure.numbers)}};
   return json.dump() + "\n";
 }
 
@@ -125,8 +128,7 @@ std::string phase_line(const ProfilePhase& phase) {
     json["kinds"].push_back({{"step_ns", kind.step},
                              {"ops_ns", kind.ops},
                              {"temporary_bytes", kind.temporary},
-                             {"busy_ops_ns", kind.busy_ops},
-                             {"busy_step_ns", kind.busy_step}});
+                             {"busy_ops_ns", kind.busy_ops}});
   }
   json["links"] = Json::array();
   for (const auto& samples : phase.links) json["links"].push_back(link_samples(samples));

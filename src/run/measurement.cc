@@ -91,7 +91,7 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
   const auto program = runtime_->load(graph, placement,
                                       {.order = order,
                                        .seed = settings.seed,
-                                       .wide = settings.wide,
+                                       .numbers = settings.numbers,
                                        .gpu_launch = settings.gpu_launch});
   Measurement result{.transfers = program->transfers(), .slow_types = program->slow_types()};
   std::vector<exec::StepRecord> records;
@@ -171,7 +171,8 @@ Nanoseconds Laboratory::send(DeviceId from, DeviceId to, Bytes bytes) {
   return gpus ? send_by_program(from, to, bytes) : runtime_->send(from, to, bytes);
 }
 
-std::optional<std::string> narrow_warning(const Graph& graph) {
+std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers) {
+  if (numbers == exec::Numbers::kOwn) return std::nullopt;
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
     if (!is_narrow(graph.dtype(tensor))) continue;
     return fmt::format(

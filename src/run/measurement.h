@@ -34,7 +34,7 @@ struct MeasureSettings {
   int steps = 50;
   int warm_up = 10;  // steps before, which do not count
   std::uint64_t seed = 0;
-  bool wide = false;         // float64
+  exec::Numbers numbers = exec::Numbers::kFloat32;
   bool fixed_order = false;  // exactly the simulated order of ops, not just its priorities
   exec::GpuLaunch gpu_launch = exec::GpuLaunch::kGraphs;
 };
@@ -88,7 +88,7 @@ class Laboratory {
 };
 
 // What to say of a model with numbers of 16 bits, which are executed as float32; nothing of others.
-std::optional<std::string> narrow_warning(const Graph& graph);
+std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers);
 
 // The order in which the simulator takes ready ops, or exactly its sequence; with GPUs, always
 // that.

@@ -13,6 +13,7 @@
 #include "graph/graph_builder.h"
 
 #include "run/contention.h"
+#include "run/transfer_costs.h"
 
 namespace emplace {
 namespace {
@@ -87,12 +88,14 @@ std::vector<Nanoseconds> medians_over(const std::vector<ProfilePhase>& phases, s
 }
 
 // Groups of ops that must be together go to any device: what is sent, is sent as in a real step.
-Placement scattered(const Graph& graph, const Cluster& cluster, int seed) {
+// After as many turns as there are devices, each op was on each.
+Placement scattered(const Graph& graph, const Cluster& cluster, int seed, DeviceId turn) {
   Rng rng(static_cast<std::uint64_t>(seed));
   const Colocation colocation = find_colocation(graph);
   Placement placement(graph.num_ops(), 0);
   for (GroupId group = 0; group < colocation.num_groups(); ++group) {
-    const auto device = static_cast<DeviceId>(rng.below(cluster.num_devices()));
+    const auto drawn = static_cast<DeviceId>(rng.below(cluster.num_devices()));
+    const auto device = static_cast<DeviceId>((drawn + turn) % cluster.num_devices());
     for (const OpId op : colocation.ops[group]) placement[op] = device;
   }
   return placement;
@@ -117,7 +120,11 @@ int Profiler::steps_of_phase() const {
   const bool several = cluster_->num_devices() > 1;
   auto runs = static_cast<int>(kinds_.size());
   for (const auto& [kind, device] : kinds_) runs += is_gpu(cluster_->device(device)) ? 1 : 0;
-  if (several) runs += settings_.busy ? 2 : 1;
+  if (several && has_gpu()) {
+    runs += cluster_->fully_linked() ? static_cast<int>(cluster_->num_devices()) : 0;
+  } else if (several) {
+    runs += (settings_.busy ? 1 : 0) + (cluster_->fully_linked() ? 1 : 0);
+  }
   return runs * (settings_.measure.warm_up + settings_.measure.steps);
 }
 
@@ -142,8 +149,9 @@ ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
                            .temporary = std::move(alone.temporary)});
   }
   if (cluster_->num_devices() > 1) {
-    if (settings_.busy) measure_busy(laboratory, found);
-    found.links = measure_links(laboratory, phase);
+    if (settings_.busy && !has_gpu()) measure_busy(laboratory, found);
+    found.links = measure_links(laboratory);
+    if (cluster_->fully_linked()) measure_scattered(laboratory, phase, found);
   }
   found.links.resize(cluster_->spec().links.size());
   const std::optional<Nanoseconds> reference = laboratory.reference_step();
@@ -181,13 +189,48 @@ void Profiler::measure_busy(Laboratory& laboratory, ProfilePhase& phase) const {
     const auto begin =
         busy.op_times.begin() + static_cast<std::ptrdiff_t>(kinds_[i].second) * graph_->num_ops();
     phase.kinds[i].busy_ops.assign(begin, begin + graph_->num_ops());
-    if (is_gpu(cluster_->device(kinds_[i].second))) phase.kinds[i].busy_ops = phase.kinds[i].ops;
-    phase.kinds[i].busy_step = busy.step().median;
   }
 }
 
-std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laboratory,
-                                                             int phase) const {
+// What is sent within steps is measured for links. With a GPU, every op is executed on every device
+// in turn.
+void Profiler::measure_scattered(Laboratory& laboratory, int seed, ProfilePhase& phase) const {
+  if (has_gpu()) {
+    for (ProfilePhase::Kind& kind : phase.kinds) kind.busy_ops = kind.ops;
+  }
+  const DeviceId turns = has_gpu() ? cluster_->num_devices() : DeviceId{1};
+  for (DeviceId turn = 0; turn < turns; ++turn) {
+    const Placement placement = scattered(*graph_, *cluster_, seed, turn);
+    const Measurement step =
+        measure_or_throw(laboratory, graph_, placement, "a step on all devices");
+    add_sent(step, phase.links);
+    for (std::size_t i = 0; has_gpu() && i < kinds_.size(); ++i) {
+      for (OpId op = 0; op < graph_->num_ops(); ++op) {
+        const bool here = placement[op] == kinds_[i].second && step.op_times[op] > 0;
+        if (here) phase.kinds[i].busy_ops[op] = step.op_times[op];
+      }
+    }
+  }
+}
+
+bool Profiler::has_gpu() const {
+  return std::any_of(kinds_.begin(), kinds_.end(),
+                     [&](const auto& kind) { return is_gpu(cluster_->device(kind.second)); });
+}
+
+void Profiler::learn_transfers(Laboratory& laboratory, Profile& profile) const {
+  const auto execute = [&](const Problem& problem, const Placement& placement,
+                           const Schedule& schedule) -> std::optional<Nanoseconds> {
+    const Measurement step = laboratory.measure(
+        graph_, placement, order_of(problem, placement, schedule, false), settings_.measure);
+    if (step.interrupted) fail_interrupted();
+    if (step.failure) return std::nullopt;
+    return step.step().median;
+  };
+  learn_transfer_costs(execute, {.rounds = settings_.proposals}, profile);
+}
+
+std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laboratory) const {
   std::vector<std::vector<LinkSample>> samples(cluster_->spec().links.size());
   constexpr Bytes kSmallest = 4096;
   constexpr Bytes kLargest = Bytes{16} << 20;
@@ -206,9 +249,6 @@ std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laborat
       }
     }
   }
-  if (!cluster_->fully_linked()) return samples;
-  const Placement placement = scattered(*graph_, *cluster_, phase);
-  add_sent(measure_or_throw(laboratory, graph_, placement, "a step on all devices"), samples);
   return samples;
 }
 

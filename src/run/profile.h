@@ -19,7 +19,8 @@
 namespace emplace {
 
 struct ProfileSettings {
-  int phases = 3;  // each measures everything once: a machine's speed changes over time
+  int phases = 3;     // each measures everything once: a machine's speed changes over time
+  int proposals = 3;  // of a search, executed to learn what transfers cost beside the link
   MeasureSettings measure = {.steps = 7};
   bool busy = true;  // also with all devices busy
 };
@@ -30,9 +31,9 @@ struct ProfilePhase {
     Nanoseconds step = 0;
     std::vector<Nanoseconds> ops = {};  // by op, within a step of one device
     std::vector<Bytes> temporary = {};  // by op: memory beside what it reads and writes
-    std::vector<Nanoseconds> busy_ops =
-        {};  // the same while every device has such a step; or empty
-    Nanoseconds busy_step = 0;
+    // The same while the other devices are busy; or empty. Of a CPU beside a GPU, in steps whose
+    // ops are scattered over both, so that what ops read comes from elsewhere.
+    std::vector<Nanoseconds> busy_ops = {};
   };
   std::vector<Kind> kinds = {};
   std::vector<std::vector<LinkSample>> links =
@@ -56,6 +57,7 @@ struct LinkProfile {
   LinkFit fit = {};
   bool measured = false;  // no: it is what the cluster says
   bool throttled = false;
+  Nanoseconds added = 0;  // to the latency: what transfers cost beside (run/transfer_costs.h)
 };
 
 struct Profile {
@@ -80,14 +82,18 @@ class Profiler {
   ProfilePhase measure(Laboratory& laboratory, int phase) const;
   // Of one phase or more.
   Profile combine(const std::vector<ProfilePhase>& phases) const;
+  // Then, where links can be learned about: executes what a search proposes.
+  void learn_transfers(Laboratory& laboratory, Profile& profile) const;
 
  private:
   Measurement measure_or_throw(Laboratory& laboratory, const std::shared_ptr<const Graph>& graph,
                                const Placement& placement, const std::string& what) const;
   void measure_gpu_ops(Laboratory& laboratory, DeviceId device, Measurement& step) const;
   void measure_busy(Laboratory& laboratory, ProfilePhase& phase) const;
-  std::vector<std::vector<LinkSample>> measure_links(Laboratory& laboratory, int phase) const;
+  void measure_scattered(Laboratory& laboratory, int seed, ProfilePhase& phase) const;
+  std::vector<std::vector<LinkSample>> measure_links(Laboratory& laboratory) const;
   void add_sent(const Measurement& measurement, std::vector<std::vector<LinkSample>>& links) const;
+  bool has_gpu() const;
   std::size_t rule_of(DeviceId from, DeviceId to) const;
   KindProfile combine_kind(std::size_t kind, const std::vector<ProfilePhase>& phases,
                            std::vector<Nanoseconds>& alone, std::vector<Nanoseconds>& busy) const;

@@ -96,7 +96,7 @@ TEST_F(Execution, gives_the_same_losses_wherever_ops_are) {
   EXPECT_EQ(one["losses"], fixed["losses"]);
   const Json other = json_of(std::string("run") + kTiny + "-c one.yaml --seed 6" + kQuick);
   EXPECT_NE(one["losses"], other["losses"]);
-  const Json wide = json_of(std::string("run") + kTiny + "-c one.yaml --float64" + options);
+  const Json wide = json_of(std::string("run") + kTiny + "-c one.yaml --numbers float64" + options);
   EXPECT_NE(one["losses"], wide["losses"]);
   EXPECT_NEAR(one["losses"][3].get<double>(), wide["losses"][3].get<double>(), 1e-4);
 }

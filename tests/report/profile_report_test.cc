@@ -18,11 +18,8 @@ using ::testing::SizeIs;
 
 ProfilePhase some_phase(Nanoseconds step) {
   ProfilePhase phase;
-  phase.kinds.push_back({.step = step,
-                         .ops = {0, 100, 200},
-                         .temporary = {0, 0, 4096},
-                         .busy_ops = {0, 110, 230},
-                         .busy_step = 400});
+  phase.kinds.push_back(
+      {.step = step, .ops = {0, 100, 200}, .temporary = {0, 0, 4096}, .busy_ops = {0, 110, 230}});
   phase.kinds.push_back({.step = 2 * step, .ops = {0, 1, 2}, .temporary = {0, 0, 0}});
   phase.links = {{{4096, 1000}, {16384, 4000}}, {}};
   phase.reference = 12'345'678'901;

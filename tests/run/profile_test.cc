@@ -48,8 +48,7 @@ ProfilePhase phase_of(Nanoseconds step, Nanoseconds first, Nanoseconds second,
   phase.kinds.push_back({.step = step,
                          .ops = {0, first, 0, second},
                          .temporary = {0, first, 0, 0},
-                         .busy_ops = std::move(busy),
-                         .busy_step = 2 * step});
+                         .busy_ops = std::move(busy)});
   phase.links = {{{1000, 2000}, {3000, 4000}}, {}};
   phase.reference = reference;
   return phase;

@@ -198,12 +198,9 @@ void CudaParts::prepare() {
     const c10::cuda::CUDAGuard guard(torch_device(device));
     const TensorId tensor = plan.copies[copy].tensor;
     const auto shape = host_.graph().shape(tensor);
-    const OpTarget target{.real = options_.wide ? torch::kDouble : torch::kFloat,
-                          .narrow = options_.wide ? torch::kDouble : torch::kFloat};
     host_.values()[copy] =
         torch::zeros(Integers(shape.begin(), shape.end()),
-                     torch::TensorOptions(scalar_type(host_.graph().dtype(tensor), target))
-                         .device(torch_device(device)));
+                     torch::TensorOptions(host_.type_of(tensor)).device(torch_device(device)));
     event(arrived_, i);
   }
   for (DeviceId device = 0; device < parts_.size(); ++device) {
