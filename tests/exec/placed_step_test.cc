@@ -24,13 +24,13 @@ struct Computed {
 
 Computed compute(const std::shared_ptr<const Graph>& graph,
                  const std::shared_ptr<const Cluster>& cluster, const Placement& placement,
-                 bool wide) {
+                 bool watched = true) {
   constexpr int kSteps = 2;
   Machine machine(cluster, {});
-  StepProgram program(machine, graph, placement, {.seed = 5, .wide = wide}, training_sources(5));
+  StepProgram program(machine, graph, placement, {.seed = 5}, training_sources(5));
   Computed computed;
-  std::vector<torch::Tensor> results;
-  program.watch(&results);
+  std::vector<torch::Tensor> results(graph->num_tensors());
+  if (watched) program.watch(&results);
   for (int i = 0; i < kSteps; ++i) {
     const StepRecord record = program.step();
     if (record.failure) throw Error(ErrorKind::kInput, record.failure->text);
@@ -63,15 +63,14 @@ class PlacedStep : public testing::TestWithParam<const char*> {};
 
 TEST_P(PlacedStep, computes_what_one_device_computes) {
   const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
-  const Computed alone =
-      compute(graph, shared_core_cluster(1), Placement(graph->num_ops(), 0), false);
+  const Computed alone = compute(graph, shared_core_cluster(1), Placement(graph->num_ops(), 0));
   ASSERT_FALSE(alone.losses.empty());
   EXPECT_TRUE(std::isfinite(alone.losses.back())) << alone.losses.back();
   Rng rng(17);
   for (const int devices : {2, 4}) {
     const auto cluster = shared_core_cluster(devices);
     const auto problem = compile(graph, cluster, CostMode::kAnalytic);
-    const Computed placed = compute(graph, cluster, random_placement(*problem, rng), false);
+    const Computed placed = compute(graph, cluster, random_placement(*problem, rng));
     EXPECT_EQ(placed.losses, alone.losses);
     for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
       const OpId op = graph->producer(tensor);
@@ -80,6 +79,22 @@ TEST_P(PlacedStep, computes_what_one_device_computes) {
       EXPECT_TRUE(same_bits(placed.sources[tensor], alone.sources[tensor]))
           << "source " << graph->op_name(op);
     }
+  }
+}
+
+// While nobody watches, sums take the place of one of their terms.
+TEST_P(PlacedStep, computes_the_same_with_sums_in_place) {
+  const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
+  const auto cluster = shared_core_cluster(2);
+  const auto problem = compile(graph, cluster, CostMode::kAnalytic);
+  Rng rng(18);
+  const Placement placement = random_placement(*problem, rng);
+  const Computed watched = compute(graph, cluster, placement);
+  const Computed unwatched = compute(graph, cluster, placement, false);
+  EXPECT_EQ(unwatched.losses, watched.losses);
+  for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
+    EXPECT_TRUE(same_bits(unwatched.sources[tensor], watched.sources[tensor]))
+        << "source " << graph->op_name(graph->producer(tensor));
   }
 }
 

@@ -137,7 +137,8 @@ TEST_P(TrainingReference, agrees_with_executed_steps) {
   Reference reference(*graph);
   Machine machine(shared_core_cluster(1), {});
   StepProgram program(
-      machine, graph, Placement(graph->num_ops(), 0), {.seed = kTrainingSeed, .numbers = Numbers::kFloat64},
+      machine, graph, Placement(graph->num_ops(), 0),
+      {.seed = kTrainingSeed, .numbers = Numbers::kFloat64},
       training_sources(kTrainingSeed,
                        {.real = torch::kDouble, .narrow = torch::kDouble, .seed = kTrainingSeed}));
   std::vector<Tensor> results;
