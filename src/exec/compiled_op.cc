@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 #include "exec/native.h"
+#include "exec/onednn.h"
 
 namespace emplace::exec {
 namespace {
@@ -143,6 +144,7 @@ torch::ScalarType scalar_type(DType dtype, const OpTarget& target) {
 }
 
 CompiledOp compile_op(const Graph& graph, OpId op, const OpTarget& target) {
+  keep_onednn_off_tiles();
   return with_context(fmt::format("op '{}': operator '{}'", graph.op_name(op), graph.type(op)),
                       [&] {
                         const auto kernel = kernel_table().find(graph.type(op));
