@@ -227,7 +227,7 @@ def main():
         time_steps(arguments.one, arguments.where, arguments.compile, arguments.steps)
         return
     with open(arguments.cluster, encoding="utf-8") as file:
-        where = re.search(r'runs_on: *"?([^"}]*)', file.read()).group(1)
+        where = re.search(r'runs_on: *"?([^"}\n]*)', file.read()).group(1)
     print("| model | eager, ms | compiled, ms | executed, ms | eager / executed | compiled / executed |")
     print("|---|---|---|---|---|---|")
     for spec in arguments.models:

@@ -73,6 +73,7 @@ struct LocalArguments {
   std::string groups;
   std::string link;
   bool oversubscribe = false;
+  bool no_gpus = false;
   std::string output;
   bool json = false;
 };
@@ -87,7 +88,8 @@ void describe_this_machine(const LocalArguments& arguments) {
     options.link = with_context("--link", [&] { return parse_local_link(arguments.link); });
   }
   const LocalMachine machine = this_machine();
-  const LocalCluster local = local_cluster(machine, options, find_gpus());
+  const auto gpus = arguments.no_gpus ? std::vector<LocalGpu>{} : find_gpus();
+  const LocalCluster local = local_cluster(machine, options, gpus);
   const std::string yaml = write_cluster_yaml(Cluster(local.spec).spec());
   const std::string text = arguments.json ? yaml_to_json(yaml) : yaml;
   note(fmt::format("this machine: {}", machine_text(machine)));
@@ -116,6 +118,7 @@ void add_local(Command& cluster) {
       .type("LINK");
   local.flag("--oversubscribe", arguments->oversubscribe,
              "Let devices share cores where there are too few");
+  local.flag("--no-gpus", arguments->no_gpus, "Leave GPUs out: groups of cores alone");
   add_file(local, "-o,--output", arguments->output,
            "Write the file here (default: standard output)");
   add_json(local, arguments->json);

@@ -120,11 +120,8 @@ int Profiler::steps_of_phase() const {
   const bool several = cluster_->num_devices() > 1;
   auto runs = static_cast<int>(kinds_.size());
   for (const auto& [kind, device] : kinds_) runs += is_gpu(cluster_->device(device)) ? 1 : 0;
-  if (several && has_gpu()) {
-    runs += cluster_->fully_linked() ? static_cast<int>(cluster_->num_devices()) : 0;
-  } else if (several) {
-    runs += (settings_.busy ? 1 : 0) + (cluster_->fully_linked() ? 1 : 0);
-  }
+  if (several && settings_.busy && !has_gpu()) ++runs;
+  if (several && worth_scattering()) runs += static_cast<int>(turns());
   return runs * (settings_.measure.warm_up + settings_.measure.steps);
 }
 
@@ -151,7 +148,7 @@ ProfilePhase Profiler::measure(Laboratory& laboratory, int phase) const {
   if (cluster_->num_devices() > 1) {
     if (settings_.busy && !has_gpu()) measure_busy(laboratory, found);
     found.links = measure_links(laboratory);
-    if (cluster_->fully_linked()) measure_scattered(laboratory, phase, found);
+    if (worth_scattering()) measure_scattered(laboratory, phase, found);
   }
   found.links.resize(cluster_->spec().links.size());
   const std::optional<Nanoseconds> reference = laboratory.reference_step();
@@ -198,8 +195,7 @@ void Profiler::measure_scattered(Laboratory& laboratory, int seed, ProfilePhase&
   if (has_gpu()) {
     for (ProfilePhase::Kind& kind : phase.kinds) kind.busy_ops = kind.ops;
   }
-  const DeviceId turns = has_gpu() ? cluster_->num_devices() : DeviceId{1};
-  for (DeviceId turn = 0; turn < turns; ++turn) {
+  for (DeviceId turn = 0; turn < turns(); ++turn) {
     const Placement placement = scattered(*graph_, *cluster_, seed, turn);
     const Measurement step =
         measure_or_throw(laboratory, graph_, placement, "a step on all devices");
@@ -216,6 +212,18 @@ void Profiler::measure_scattered(Laboratory& laboratory, int seed, ProfilePhase&
 bool Profiler::has_gpu() const {
   return std::any_of(kinds_.begin(), kinds_.end(),
                      [&](const auto& kind) { return is_gpu(cluster_->device(kind.second)); });
+}
+
+// Links that are slowed down are what they say, and scattered steps over them take minutes.
+bool Profiler::worth_scattering() const {
+  const auto& links = cluster_->spec().links;
+  const bool some =
+      std::any_of(links.begin(), links.end(), [](const LinkRule& rule) { return !rule.throttled; });
+  return some && cluster_->fully_linked();
+}
+
+DeviceId Profiler::turns() const {
+  return has_gpu() ? cluster_->num_devices() : DeviceId{1};
 }
 
 void Profiler::learn_transfers(Laboratory& laboratory, Profile& profile) const {

@@ -94,6 +94,8 @@ class Profiler {
   std::vector<std::vector<LinkSample>> measure_links(Laboratory& laboratory) const;
   void add_sent(const Measurement& measurement, std::vector<std::vector<LinkSample>>& links) const;
   bool has_gpu() const;
+  bool worth_scattering() const;
+  DeviceId turns() const;  // of scattered steps
   std::size_t rule_of(DeviceId from, DeviceId to) const;
   KindProfile combine_kind(std::size_t kind, const std::vector<ProfilePhase>& phases,
                            std::vector<Nanoseconds>& alone, std::vector<Nanoseconds>& busy) const;

@@ -146,6 +146,13 @@ TEST(Profile, each_kind_is_measured_on_its_first_device) {
   EXPECT_EQ(profiler.steps_of_phase(), 4 * 10) << "two kinds, all at once, and one that sends";
 }
 
+// Nothing is learned from steps that are scattered over links that are what the file says.
+TEST(Profile, steps_are_not_scattered_over_links_that_are_slowed_down) {
+  const Profiler profiler(small_graph(), shared_core_cluster(2, {.throttled = true}),
+                          {.measure = {.steps = 7, .warm_up = 3}});
+  EXPECT_EQ(profiler.steps_of_phase(), 2 * 10) << "one kind, and all at once";
+}
+
 #ifdef EMPLACE_LEARN
 
 TEST(Profile, of_a_model_has_a_time_for_every_op) {
