@@ -34,10 +34,8 @@ struct OpStep {
   Tensors* keep =
       nullptr;  // what a gradient can use beside the graph's tensors; nullptr: not wanted
   const Tensors* kept =
-      nullptr;  // of a gradient: what its forward op kept; nullptr: nothing is here
-  // On a GPU, where launches are recorded and run again: `step` and one as a float32 number there.
-  // It counts in place of `step` if it is defined.
-  Tensor clock = {};
+      nullptr;       // of a gradient: what its forward op kept; nullptr: nothing is here
+  Clock clock = {};  // counts in place of `step` if it is defined
 };
 
 struct CompiledOp {

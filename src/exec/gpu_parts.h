@@ -26,7 +26,7 @@ class StepHost {
   // By copy; what ops make is put there, and taken away after the last use.
   virtual std::vector<Tensor>& values() = 0;
   // Launches the op. `clock`: as in OpStep.
-  virtual void execute(OpId op, const Tensor& clock) = 0;
+  virtual void execute(OpId op, const Clock& clock) = 0;
   virtual bool stopped() const = 0;
   // Until what the op needs of other devices has been sent; no: the step ends.
   virtual bool wait_for(OpId op) = 0;

@@ -19,11 +19,19 @@ using torch::Tensor;
 using Tensors = std::vector<Tensor>;
 using Integers = std::vector<std::int64_t>;
 
+// The step as numbers on a GPU, where launches are recorded and run again.
+struct Clock {
+  Tensor number = {};  // the step and one, float32
+  Tensor key = {};     // the step's part of random numbers (random.h): two of int32
+
+  bool defined() const { return number.defined(); }
+};
+
 // The random numbers of an op (random.h).
 struct Stream {
   std::uint64_t key = 0;  // of the seed and the op
   std::int64_t step = 0;
-  Tensor clock = {};  // on a GPU, if defined: the step and one as a float32 number there
+  Clock clock = {};  // counts in place of `step` if it is defined
 };
 
 // One op to be computed.

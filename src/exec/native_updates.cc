@@ -100,7 +100,7 @@ void momentum_elsewhere(Operands& at, const Momentum& rule) {
 
 // The number of steps is a tensor, so that a recorded launch sees another every time.
 Tensor clock_of(const OpStep& step, const Tensor& like) {
-  if (step.clock.defined()) return step.clock;
+  if (step.clock.defined()) return step.clock.number;
   return torch::full({}, static_cast<double>(step.step + 1), like.options().dtype(torch::kFloat));
 }
 

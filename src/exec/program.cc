@@ -333,7 +333,7 @@ void StepProgram::make_ready(OpId op) {
   signals_[device].notify();
 }
 
-void StepProgram::execute(OpId op, const Tensor& clock) {
+void StepProgram::execute(OpId op, const Clock& clock) {
   const PlannedOp& planned = plan_.ops[op];
   Tensors inputs;
   inputs.reserve(planned.inputs.size());

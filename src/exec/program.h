@@ -51,7 +51,7 @@ class StepProgram final : public Program, private StepHost {
   }
   std::int64_t step_number() const override { return num_steps_; }
   std::vector<Tensor>& values() override { return values_; }
-  void execute(OpId op, const Tensor& clock) override;
+  void execute(OpId op, const Clock& clock) override;
   bool wait_for(OpId op) override;
   void send(TransferId transfer) override;
   void followed(OpId op) override;

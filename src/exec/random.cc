@@ -24,23 +24,28 @@ inline std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-std::uint64_t key_of(const Stream& stream) {
-  return stream.key + static_cast<std::uint64_t>(stream.step) * kStepFactor;
-}
-
-// Elements are drawn by the lower half of their numbers, with a key that is made of the rest.
-loops::Key halves_of(std::uint64_t key) {
-  const std::uint64_t mixed = mix(key);
+loops::Key halves_of(std::uint64_t mixed) {
   return {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
 }
 
-void draw_run(std::uint64_t key, std::uint64_t first, std::int64_t count, std::uint32_t limit,
+// Of all ops, so that a GPU is told once a step.
+std::uint64_t key_of_step(std::int64_t step) {
+  return mix(static_cast<std::uint64_t>(step) * kStepFactor + kGolden);
+}
+
+// Elements are drawn by the lower half of their numbers; the upper one is the block.
+std::uint64_t key_of_block(const Stream& stream, std::uint64_t block) {
+  return mix(stream.key + block * kGolden);
+}
+
+void draw_run(const Stream& stream, std::uint64_t first, std::int64_t count, std::uint32_t limit,
               bool* kept) {
+  const std::uint64_t step = key_of_step(stream.step);
   constexpr std::uint64_t kBlock = std::uint64_t{1} << 32;
   while (count > 0) {
     const auto here = std::min(count, static_cast<std::int64_t>(kBlock - first % kBlock));
-    loops::draw(halves_of(key + first / kBlock * kGolden), static_cast<std::uint32_t>(first), here,
-                limit, kept);
+    loops::draw(halves_of(key_of_block(stream, first / kBlock) ^ step),
+                static_cast<std::uint32_t>(first), here, limit, kept);
     first += static_cast<std::uint64_t>(here);
     kept += here;
     count -= here;
@@ -64,14 +69,9 @@ bool is_plain(const Tensor& x) {
 }
 
 // The same arithmetic on tensors, whose shifts keep the sign.
-Tensor shifted(const Tensor& z, std::int64_t bits, std::int64_t width) {
-  return at::bitwise_right_shift(z, bits).bitwise_and_((std::int64_t{1} << (width - bits)) - 1);
-}
-
-Tensor mixed_key(Tensor z) {
-  z = z.bitwise_xor(shifted(z, 30, 64)).mul_(static_cast<std::int64_t>(kFirstFactor));
-  z = z.bitwise_xor(shifted(z, 27, 64)).mul_(static_cast<std::int64_t>(kSecondFactor));
-  return z.bitwise_xor(shifted(z, 31, 64));
+Tensor shifted(const Tensor& z, std::int64_t bits) {
+  constexpr std::int64_t kWidth = 32;
+  return at::bitwise_right_shift(z, bits).bitwise_and_((std::int64_t{1} << (kWidth - bits)) - 1);
 }
 
 std::int64_t as_signed(std::uint32_t factor) {
@@ -80,11 +80,25 @@ std::int64_t as_signed(std::uint32_t factor) {
 
 Tensor mixed_numbers(Tensor z, const Tensor& first, const Tensor& second) {
   z.mul_(as_signed(loops::kNumberFactor)).bitwise_xor_(first);
-  z.bitwise_xor_(shifted(z, 16, 32)).mul_(as_signed(loops::kUpperFactor)).bitwise_xor_(second);
-  return z.bitwise_xor_(shifted(z, 13, 32)).mul_(as_signed(loops::kLowerFactor));
+  z.bitwise_xor_(shifted(z, 16)).mul_(as_signed(loops::kUpperFactor)).bitwise_xor_(second);
+  return z.bitwise_xor_(shifted(z, 13)).mul_(as_signed(loops::kLowerFactor));
+}
+
+// Whose upper 31 bits are not below the limit: unsigned, they are compared by flipping the sign.
+Tensor kept_by(Tensor& z, std::uint32_t limit) {
+  constexpr std::uint32_t kSign = std::uint32_t{1} << 31;
+  if (limit >= kSign) return torch::zeros(z.sizes(), z.options().dtype(torch::kBool));
+  return z.bitwise_xor_(as_signed(kSign)).ge(as_signed((limit << 1) ^ kSign));
 }
 
 }  // namespace
+
+void set_clock(Clock& clock, std::int64_t step) {
+  const loops::Key key = halves_of(key_of_step(step));
+  clock.number.fill_(static_cast<double>(step + 1));
+  clock.key[0].fill_(as_signed(key.first));
+  clock.key[1].fill_(as_signed(key.second));
+}
 
 std::uint64_t stream_key(std::uint64_t seed, std::string_view name) {
   std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a
@@ -132,6 +146,7 @@ void Chance::for_runs(std::int64_t begin, std::int64_t end, const Body& body) co
 // The lower 32 bits of the elements' numbers.
 Tensor Chance::numbers(const torch::Device& device) const {
   const auto options = torch::TensorOptions(torch::kLong).device(device);
+  if (shape_ == whole_) return torch::arange(run_, options.dtype(torch::kInt)).view(shape_);
   Tensor first = torch::zeros({}, options);  // of every run
   for (std::size_t i = 0; i < last_cut_; ++i) {
     const Tensor along = torch::arange(begin_[i], begin_[i] + shape_[i], options);
@@ -149,17 +164,17 @@ Tensor Chance::mask_by_tensors(const Stream& stream, const torch::Device& device
   if (count_elements(whole_) > std::int64_t{1} << 32) {
     fail(ErrorKind::kUnsupported, "there is no kernel for more than 2^32 elements there");
   }
-  const auto options = torch::TensorOptions(torch::kLong).device(device);
-  Tensor key = torch::full({}, static_cast<std::int64_t>(key_of(stream)), options);
-  if (stream.clock.defined()) {
-    key = stream.clock.to(torch::kLong)
-              .mul_(static_cast<std::int64_t>(kStepFactor))
-              .add_(static_cast<std::int64_t>(stream.key - kStepFactor));
+  Tensor step = stream.clock.key;
+  if (!step.defined()) {
+    Clock clock{.number = torch::zeros({}, device),
+                .key = torch::zeros({2}, torch::TensorOptions(torch::kInt).device(device))};
+    set_clock(clock, stream.step);
+    step = clock.key;
   }
-  key = mixed_key(key);
-  const Tensor z = mixed_numbers(numbers(device), key.to(torch::kInt),
-                                 at::bitwise_right_shift(key, 32).to(torch::kInt));
-  return shifted(z, 1, 32).ge(static_cast<std::int64_t>(limit_));
+  const loops::Key key = halves_of(key_of_block(stream, 0));
+  Tensor z = mixed_numbers(numbers(device), step[0].bitwise_xor(as_signed(key.first)),
+                           step[1].bitwise_xor(as_signed(key.second)));
+  return kept_by(z, limit_);
 }
 
 Tensor Chance::mask(const Stream& stream, const torch::Device& device) const {
@@ -168,7 +183,7 @@ Tensor Chance::mask(const Stream& stream, const torch::Device& device) const {
   auto* kept = result.data_ptr<bool>();
   for_ranges(result, [&](std::int64_t begin, std::int64_t end) {
     for_runs(begin, end, [&](std::uint64_t first, std::int64_t at, std::int64_t count) {
-      draw_run(key_of(stream), first, count, limit_, kept + at);
+      draw_run(stream, first, count, limit_, kept + at);
     });
   });
   return result;
@@ -186,13 +201,14 @@ void Chance::apply(const Stream& stream, const Tensor& x, Tensor& result, Tensor
   auto* kept = mask.data_ptr<bool>();
   for_ranges(mask, [&](std::int64_t begin, std::int64_t end) {
     for_runs(begin, end, [&](std::uint64_t first, std::int64_t at, std::int64_t count) {
-      draw_run(key_of(stream), first, count, limit_, kept + at);
+      draw_run(stream, first, count, limit_, kept + at);
       mask_run(given, kept, scale_, at, count, result);
     });
   });
 }
 
 Tensor masked(const Tensor& x, const Tensor& mask, double scale) {
+  if (!x.is_cpu()) return at::native_dropout_backward(x, mask, scale);  // one pass
   if (!is_plain(x)) return x * mask.to(x.dtype()) * scale;
   const Tensor given = x.contiguous();
   const Tensor which = mask.contiguous();

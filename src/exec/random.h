@@ -38,6 +38,9 @@ class Chance {
 // x without the elements that the mask leaves out, times the scale.
 Tensor masked(const Tensor& x, const Tensor& mask, double scale);
 
+// Sets the clock's tensors, wherever they are.
+void set_clock(Clock& clock, std::int64_t step);
+
 // Of the op's stream, which stands for the seed and a name.
 std::uint64_t stream_key(std::uint64_t seed, std::string_view name);
 

@@ -112,8 +112,34 @@ TEST(ExecDropout, is_the_same_by_tensor_operations) {
     const Tensor mask = chance.mask(stream, torch::kCPU);
     EXPECT_TRUE(at::equal(chance.mask_by_tensors(stream, torch::kCPU), mask));
     stream.step = -1;  // not looked at
-    stream.clock = torch::full({}, static_cast<float>(step + 1));
+    stream.clock = {.number = torch::zeros({}), .key = torch::zeros({2}, torch::kInt)};
+    set_clock(stream.clock, step);
     EXPECT_TRUE(at::equal(chance.mask_by_tensors(stream, torch::kCPU), mask));
+  }
+}
+
+TEST(ExecDropout, of_a_whole_tensor_is_the_same_by_tensor_operations) {
+  for (const double ratio : {0.0, 0.3, 1.0}) {
+    const Chance chance({.type = "Dropout"}, {40, 50}, ratio);
+    const Stream stream{.key = stream_key(11, "dropout"), .step = 3};
+    const Tensor mask = chance.mask(stream, torch::kCPU);
+    EXPECT_TRUE(at::equal(chance.mask_by_tensors(stream, torch::kCPU), mask));
+    EXPECT_NEAR(mask.to(torch::kDouble).mean().item<double>(), 1 - ratio, 0.05);
+  }
+}
+
+TEST(ExecDropout, draws_others_in_every_step_and_op) {
+  const Chance chance({.type = "Dropout"}, {4000}, 0.5);
+  const auto mask = [&](const char* name, std::int64_t step) {
+    return chance.mask({.key = stream_key(11, name), .step = step}, torch::kCPU);
+  };
+  const auto share_alike = [](const Tensor& a, const Tensor& b) {
+    return a.eq(b).to(torch::kDouble).mean().item<double>();
+  };
+  for (const std::int64_t step : {1, 2, 500}) {
+    EXPECT_NEAR(share_alike(mask("a", 0), mask("a", step)), 0.5, 0.05);
+    EXPECT_NEAR(share_alike(mask("a", step), mask("b", step)), 0.5, 0.05);
+    EXPECT_NEAR(share_alike(mask("a", step), mask("b", step + 1)), 0.5, 0.05);
   }
 }
 

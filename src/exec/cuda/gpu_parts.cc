@@ -31,6 +31,7 @@
 #include "exec/channel.h"
 #include "exec/clock.h"
 #include "exec/compiled_op.h"
+#include "exec/random.h"
 #include "exec/segments.h"
 
 namespace emplace::exec {
@@ -113,7 +114,7 @@ struct GpuPart {
   int cuda = -1;
   std::optional<c10::cuda::CUDAStream> stream;
   std::vector<PlannedSegment> segments;
-  Tensor clock;
+  Clock clock;
   at::cuda::MempoolId_t pool = {0, 0};
   std::map<CopyId, Tensor> held;     // what is sent or looked at after the step, as recorded
   std::unique_ptr<Channel> watcher;  // waits for ops that others come after
@@ -211,7 +212,9 @@ void CudaParts::prepare() {
       for (const OpId op : segment.ops) event(made_, op);
       part.segments.push_back({std::move(segment), nullptr});
     }
-    part.clock = torch::zeros({}, torch::TensorOptions(torch::kFloat).device(torch_device(device)));
+    const auto there = torch::TensorOptions(torch_device(device));
+    part.clock = {.number = torch::zeros({}, there.dtype(torch::kFloat)),
+                  .key = torch::zeros({2}, there.dtype(torch::kInt))};
     part.pool = at::cuda::graph_pool_handle();
     part.watcher = std::make_unique<Channel>(std::vector<int>{}, Patience::kSleep);
     C10_CUDA_CHECK(cudaDeviceSynchronize());
@@ -241,7 +244,7 @@ void CudaParts::run(DeviceId device) {
   const std::vector<OpId>& first = part.segments.front().segment.ops;
   const OpId any = first.empty() ? OpId{0} : first.front();
   host_.guard(any, [&] {
-    part.clock.fill_(static_cast<double>(host_.step_number() + 1));
+    set_clock(part.clock, host_.step_number());
     const bool first_step = host_.step_number() == 0;
     const Bytes before = allocated(part);
     if (options_.gpu_launch == GpuLaunch::kTimed && !first_step) {
