@@ -1,0 +1,73 @@
+"""What differs between PyTorch 1.13 and 2.x."""
+import contextlib
+
+import torch
+import torch.utils._pytree as pytree
+
+if hasattr(torch, "func"):
+    from torch.func import functional_call as _functional_call
+    from torch.func import functionalize
+
+    def functional_call(module, state, args, kwargs):
+        # `state` has every name of a tied tensor already.
+        return _functional_call(module, state, args, kwargs, tie_weights=False)
+else:
+    from functorch import functionalize
+    from torch.nn.utils.stateless import functional_call as _functional_call
+
+    def functional_call(module, state, args, kwargs):
+        return _functional_call(module, state, args, kwargs)
+
+
+def flatten(value):
+    """The leaves of nested tuples, lists and dictionaries, and what is needed to build it again."""
+    return pytree.tree_flatten(value)
+
+
+def unflatten(leaves, structure):
+    return pytree.tree_unflatten(leaves, structure)
+
+
+def tree_map(function, value):
+    return pytree.tree_map(function, value)
+
+
+def tags_of(target):
+    """The names of an operator's tags, such as dynamic_output_shape."""
+    return {str(tag).rsplit(".", 1)[-1] for tag in getattr(target, "tags", ())}
+
+
+@contextlib.contextmanager
+def portable_kernels():
+    """Operators that every kind of device has: no fused attention of one backend, no oneDNN."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+        if hasattr(torch.nn, "attention") and hasattr(torch.nn.attention, "sdpa_kernel"):
+            stack.enter_context(
+                torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH))
+        elif hasattr(torch.backends.cuda, "sdp_kernel"):
+            stack.enter_context(torch.backends.cuda.sdp_kernel(
+                enable_flash=False, enable_math=True, enable_mem_efficient=False))
+        yield
+
+
+@contextlib.contextmanager
+def as_if_compiling():
+    """Libraries ask torch.compiler.is_compiling() to leave out looks at values."""
+    compiler = getattr(torch, "compiler", None)
+    if compiler is None or not hasattr(compiler, "_is_compiling_flag"):
+        yield
+        return
+    before = compiler._is_compiling_flag
+    compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        compiler._is_compiling_flag = before
+
+
+@contextlib.contextmanager
+def random_state_kept():
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices):
+        yield

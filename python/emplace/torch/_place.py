@@ -1,0 +1,181 @@
+"""A model whose step runs where a placement says."""
+import torch
+
+import emplace
+
+from ._capture import Capture, capture
+from ._devices import cluster_of, devices_from
+from ._errors import Error
+from ._run import Program, values_of
+
+
+class Placed:
+    """A step that runs op by op on several devices. Call it as the model is called; a training step
+    takes the targets after the model's arguments.
+
+    model      the model itself, whose parameters now are on their devices
+    answer     the emplace.Answer: predicted times, memory, explanation
+    device_of  from every op's name to its device's name
+    """
+
+    def __init__(self, captured, devices, device_of, answer):
+        self.capture, self.devices, self.answer = captured, devices, answer
+        self.model, self.optimizer = captured.model, captured.optimizer
+        self.device_of = dict(device_of)
+        self.program = Program(captured, devices, self.device_of)
+        for state in self._states():
+            move_state(self.model, state, devices[self.program.home[state.name]], self.optimizer)
+
+    def _states(self):
+        return self.capture.trace.parameters + self.capture.trace.buffers
+
+    def __call__(self, *args, **kwargs):
+        """Of a forward pass: what the model returns. Of a training step: the loss. With an
+        optimizer the parameters are updated; without one, gradients are added to each parameter's
+        `.grad`, as backward() does."""
+        inputs = self.capture.inputs.match(args, kwargs)
+        outputs, gradients, buffers = self.program.run(values_of(self._states()), inputs)
+        trace = self.capture.trace
+        with torch.no_grad():
+            for state, value in zip(trace.buffers, buffers):
+                if value is not state.value:
+                    state.value.copy_(value)
+        if not trace.training:
+            return self.capture.result(outputs, gradients)
+        for position, gradient in zip(trace.trained, gradients):
+            parameter = trace.parameters[position].value
+            if gradient is not None:
+                add_gradient(parameter, gradient, replace=self.optimizer is not None)
+        if self.optimizer is not None:
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+        return outputs[0]
+
+    def gather(self, device="cpu"):
+        """Brings the model back to one device; this object is of no use then. Returns the model."""
+        (target,) = devices_from([device])
+        for state in self._states():
+            move_state(self.model, state, target, self.optimizer)
+        return self.model
+
+    def __repr__(self):
+        names = ", ".join(device.name for device in self.devices)
+        return f"<emplace.torch.Placed {self.capture.name} on {names}>"
+
+
+def add_gradient(parameter, gradient, replace):
+    if parameter.grad is None or replace:
+        parameter.grad = gradient
+    else:
+        parameter.grad = parameter.grad + gradient
+
+
+def move_state(model, state, device, optimizer):
+    """A parameter or buffer, with its gradient and the optimizer's state, to a device."""
+    old = state.value
+    if device.has(old):
+        return
+    data = device.take(old.detach())
+    if type(data) is torch.Tensor and torch._has_compatible_shallow_copy_type(old, data):
+        # As Module.to() does: whoever holds the parameter sees it move.
+        old.data = data
+        if old.grad is not None:
+            old.grad.data = device.take(old.grad)
+        new = old
+    else:
+        new = torch.nn.Parameter(data, old.requires_grad) if isinstance(
+            old, torch.nn.Parameter) else data
+        for name in state.names:
+            path, _, key = name.rpartition(".")
+            owner = model.get_submodule(path)
+            (owner._parameters if key in owner._parameters else owner._buffers)[key] = new
+        state.value = new
+    if optimizer is not None:
+        _move_optimizer_state(optimizer, old, new, device)
+
+
+def _move_optimizer_state(optimizer, old, new, device):
+    for group in optimizer.param_groups:
+        group["params"] = [new if parameter is old else parameter for parameter in group["params"]]
+    if old in optimizer.state:
+        kept = optimizer.state.pop(old)
+        # Counts of steps are numbers, which stay where the optimizer put them.
+        optimizer.state[new] = {
+            key: device.take(value) if isinstance(value, torch.Tensor) and value.dim() > 0 else value
+            for key, value in kept.items()}
+
+
+def place(model, example_inputs, *, devices, loss=None, targets=(), optimizer=None, placer="auto",
+          placement=None, cluster=None, profile=False, seconds=5.0, seed=1, name=None, **options):
+    """Finds where every op of a model's step should run, and gives back what runs it there.
+
+    model, example_inputs, loss, targets, optimizer, name: as `capture` takes them. Or `model` is a
+    Capture, and example_inputs None.
+
+    devices    names of PyTorch's devices, or Device objects: ["cuda:0", "cuda:1", "cpu"]
+    placer     any placer of emplace's, with its `options`; `seconds` is its budget
+    placement  in place of a search: an emplace.Answer, or a dictionary from op to device
+    cluster    what the devices are for the simulator, one by one and in this order: a preset, a
+               file's name or an emplace.Cluster. Without it, kinds and memory are those of the
+               devices
+    profile    measure the ops on the devices first
+
+    Parameters and buffers of the model move to their devices, as with model.to(). Raises Error
+    where the model does not fit.
+    """
+    devices = devices_from(devices)
+    captured = model
+    if not isinstance(model, Capture):
+        mixed = len({device.torch_device.type for device in devices}) > 1
+        captured = capture(model, example_inputs, loss=loss, targets=targets, optimizer=optimizer,
+                           name=name, portable=mixed)
+    measured = None
+    if profile:
+        from ._profile import profile as measure
+        measured = measure(captured, devices=devices)
+    problem, names = problem_of(captured, devices, cluster, measured)
+    if placement is None:
+        answer = emplace.place(problem, placer, seconds=seconds, seed=seed,
+                               use_cpu=any(device.is_cpu for device in devices), **options)
+    else:
+        answer = assessed(problem, placement, names)
+    if not answer.fits:
+        raise Error(f"{captured.name}: does not fit. " + shortage(answer, devices))
+    device_of = {op: names[device] for op, device in answer.device_of.items()}
+    return Placed(captured, devices, device_of, answer)
+
+
+def problem_of(captured, devices, cluster, measured=None):
+    """The problem, and the device's name of PyTorch's by its name in the cluster."""
+    if cluster is None:
+        cluster = cluster_of(devices, measured.links if measured else None)
+    elif isinstance(cluster, str):
+        cluster = emplace.read_cluster(cluster)
+    if len(cluster) != len(devices):
+        raise Error(f"cluster: has {len(cluster)} devices; expected {len(devices)}, one for each of "
+                    "devices")
+    names = {theirs.name: ours.name for theirs, ours in zip(cluster.devices, devices)}
+    return emplace.compile(captured.graph, cluster), names
+
+
+def assessed(problem, placement, names):
+    """A given placement, checked. Devices may be called as in PyTorch or as in the cluster."""
+    if isinstance(placement, emplace.Answer):
+        placement = placement.device_of
+    if not isinstance(placement, dict):
+        return emplace.assess(problem, placement)
+    theirs = {ours: name for name, ours in names.items()}
+    return emplace.assess(problem, {op: theirs.get(device, device)
+                                    for op, device in placement.items()})
+
+
+def shortage(answer, devices):
+    parts = []
+    for device, use in zip(devices, answer.timeline.devices):
+        if use.peak > use.capacity:
+            parts.append(f"{device.name} needs {use.peak / 2**20:.0f} MiB and has "
+                         f"{use.capacity / 2**20:.0f}")
+    return "; ".join(parts) + ": expected more memory, more devices or a smaller batch"
+
+
+__all__ = ["Placed", "place"]
