@@ -43,6 +43,15 @@ class Capture:
         """emplace.graph/1, for json.dump."""
         return self.document.value
 
+    def set_times(self, times):
+        """Measured times in microseconds: {op: {device or kind: time}}. They replace those that the
+        op had for the same devices."""
+        for op in self.document.ops:
+            if times.get(op["name"]):
+                op["time_us"] = {**op.get("time_us", {}), **{
+                    key: round(value, 3) for key, value in times[op["name"]].items()}}
+        self._graph = None
+
     def save(self, path):
         """Writes emplace.graph/1, gzipped where the name ends with .gz."""
         text = to_json(self.document.value).encode()

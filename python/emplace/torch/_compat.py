@@ -1,22 +1,15 @@
 """What differs between PyTorch 1.13 and 2.x."""
 import contextlib
+import linecache
 
 import torch
+import torch.fx.graph_module
 import torch.utils._pytree as pytree
 
 if hasattr(torch, "func"):
-    from torch.func import functional_call as _functional_call
     from torch.func import functionalize
-
-    def functional_call(module, state, args, kwargs):
-        # `state` has every name of a tied tensor already.
-        return _functional_call(module, state, args, kwargs, tie_weights=False)
 else:
     from functorch import functionalize
-    from torch.nn.utils.stateless import functional_call as _functional_call
-
-    def functional_call(module, state, args, kwargs):
-        return _functional_call(module, state, args, kwargs)
 
 
 def flatten(value):
@@ -71,3 +64,16 @@ def random_state_kept():
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices):
         yield
+
+
+@contextlib.contextmanager
+def sources_dropped():
+    """Graph modules leave their generated source in tables of PyTorch's for ever."""
+    kept = getattr(getattr(torch.fx.graph_module, "_loader", None), "eval_cache", {})
+    before = set(kept)
+    try:
+        yield
+    finally:
+        for key in set(kept) - before:
+            del kept[key]
+            linecache.cache.pop(key, None)

@@ -104,19 +104,18 @@ def devices_from(given):
     return devices
 
 
-def default_links(devices):
-    """Rules of the cluster: PCIe between devices, as presets have it."""
-    return [{"from": "*", "to": "*", "bandwidth": 24e9, "latency_us": 10, "channel": "out"}]
+# PCIe of generation 4, as presets have it.
+_PCIE = {"from": "*", "to": "*", "bandwidth": 24e9, "latency_us": 10, "channel": "out"}
 
 
 def cluster_of(devices, links=None):
     """The emplace.Cluster of these devices, by their names."""
-    lines = ["format: emplace.cluster/1", "name: " + ", ".join(d.name for d in devices), "devices:"]
-    lines[1] = f'name: "{", ".join(device.name for device in devices)}"'
+    title = ", ".join(device.name for device in devices)
+    lines = ["format: emplace.cluster/1", f'name: "{title}"', "devices:"]
     for device in devices:
         lines.append(f'  - {{name: "{device.name}", kind: {device.kind}, memory: {device.memory}}}')
     lines.append("links:")
-    for link in links or default_links(devices):
+    for link in links or [_PCIE]:
         lines.append(f'  - {{from: "{link["from"]}", to: "{link["to"]}", '
                      f'bandwidth: {int(link["bandwidth"])}B/s, latency_us: {link["latency_us"]:.3f}, '
                      f'channel: {link["channel"]}}}')

@@ -6,6 +6,8 @@ import emplace
 from ._capture import Capture, capture
 from ._devices import cluster_of, devices_from
 from ._errors import Error
+from ._profile import Profile
+from ._profile import profile as profile_of
 from ._run import Program, values_of
 
 
@@ -89,6 +91,8 @@ def move_state(model, state, device, optimizer):
             path, _, key = name.rpartition(".")
             owner = model.get_submodule(path)
             (owner._parameters if key in owner._parameters else owner._buffers)[key] = new
+            if isinstance(owner, torch.nn.RNNBase):  # keeps a list of its own
+                owner._flat_weights = [getattr(owner, name) for name in owner._flat_weights_names]
         state.value = new
     if optimizer is not None:
         _move_optimizer_state(optimizer, old, new, device)
@@ -105,12 +109,12 @@ def _move_optimizer_state(optimizer, old, new, device):
             for key, value in kept.items()}
 
 
-def place(model, example_inputs, *, devices, loss=None, targets=(), optimizer=None, placer="auto",
+def place(model, example_inputs=None, *, devices, loss=None, targets=(), optimizer=None, placer="auto",
           placement=None, cluster=None, profile=False, seconds=5.0, seed=1, name=None, **options):
     """Finds where every op of a model's step should run, and gives back what runs it there.
 
     model, example_inputs, loss, targets, optimizer, name: as `capture` takes them. Or `model` is a
-    Capture, and example_inputs None.
+    Capture, and nothing else of these is given.
 
     devices    names of PyTorch's devices, or Device objects: ["cuda:0", "cuda:1", "cpu"]
     placer     any placer of emplace's, with its `options`; `seconds` is its budget
@@ -118,22 +122,17 @@ def place(model, example_inputs, *, devices, loss=None, targets=(), optimizer=No
     cluster    what the devices are for the simulator, one by one and in this order: a preset, a
                file's name or an emplace.Cluster. Without it, kinds and memory are those of the
                devices
-    profile    measure the ops on the devices first
+    profile    True: measure the ops on the devices first; or what `profile` gave
 
     Parameters and buffers of the model move to their devices, as with model.to(). Raises Error
     where the model does not fit.
     """
     devices = devices_from(devices)
-    captured = model
-    if not isinstance(model, Capture):
-        mixed = len({device.torch_device.type for device in devices}) > 1
-        captured = capture(model, example_inputs, loss=loss, targets=targets, optimizer=optimizer,
-                           name=name, portable=mixed)
-    measured = None
-    if profile:
-        from ._profile import profile as measure
-        measured = measure(captured, devices=devices)
-    problem, names = problem_of(captured, devices, cluster, measured)
+    captured = captured_for(devices, model, example_inputs, loss=loss, targets=targets,
+                            optimizer=optimizer, name=name)
+    measured = measured_for(captured, devices, profile)
+    cluster, names = cluster_for(devices, cluster, measured)
+    problem = emplace.compile(captured.graph, cluster)
     if placement is None:
         answer = emplace.place(problem, placer, seconds=seconds, seed=seed,
                                use_cpu=any(device.is_cpu for device in devices), **options)
@@ -145,17 +144,39 @@ def place(model, example_inputs, *, devices, loss=None, targets=(), optimizer=No
     return Placed(captured, devices, device_of, answer)
 
 
-def problem_of(captured, devices, cluster, measured=None):
-    """The problem, and the device's name of PyTorch's by its name in the cluster."""
+def measured_for(captured, devices, wanted):
+    """A Profile of the capture, where one is wanted."""
+    if not isinstance(wanted, Profile):
+        return profile_of(captured, devices=devices) if wanted else None
+    if wanted.capture is not captured:
+        raise Error("profile: is of another capture; expected one of the model that is placed")
+    return wanted
+
+
+def captured_for(devices, model, example_inputs, **given):
+    """A capture that these devices can run, or the one that was given."""
+    if not isinstance(model, Capture):
+        if example_inputs is None:
+            raise Error("example_inputs: expected what the model is called with")
+        mixed = len({device.torch_device.type for device in devices}) > 1
+        return capture(model, example_inputs, portable=mixed, **given)
+    if example_inputs is not None or any(given.values()):
+        raise Error("model: is captured already; expected no inputs, loss or optimizer beside it")
+    return model
+
+
+def cluster_for(devices, cluster, measured=None):
+    """The cluster, and the device's name of PyTorch's by its name in the cluster."""
     if cluster is None:
         cluster = cluster_of(devices, measured.links if measured else None)
+    elif measured is not None:
+        raise Error("profile: measures the devices that are here; expected no cluster beside it")
     elif isinstance(cluster, str):
         cluster = emplace.read_cluster(cluster)
     if len(cluster) != len(devices):
         raise Error(f"cluster: has {len(cluster)} devices; expected {len(devices)}, one for each of "
                     "devices")
-    names = {theirs.name: ours.name for theirs, ours in zip(cluster.devices, devices)}
-    return emplace.compile(captured.graph, cluster), names
+    return cluster, {theirs.name: ours.name for theirs, ours in zip(cluster.devices, devices)}
 
 
 def assessed(problem, placement, names):

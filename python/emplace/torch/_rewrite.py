@@ -1,9 +1,12 @@
-"""Makes a traced graph smaller and pure: no writes, no views that show nothing new, no dead ops."""
+"""Makes a traced graph smaller and pure: no writes, no views that show nothing new, no dead ops, and
+none that depend on how a tensor happens to lie in memory."""
 import operator
 
 import torch
 
 from . import _compat
+from ._errors import Error
+from ._values import note_shapes
 
 _SAME = {"detach", "alias", "lift_fresh", "lift"}
 
@@ -22,6 +25,54 @@ def out_of_place(target):
     run._schema = target._schema
     run.in_place = target
     return run
+
+
+def note_layouts(module, values):
+    """How tensors lay in memory that were then read by position (as_strided): by what identifies
+    such a view, the Shape of what is viewed. Functionalize does not keep layouts."""
+    views = [node for node in module.graph.nodes if node.op == "call_function"
+             and _name(node.target) == "as_strided"]
+    if not views:
+        return {}
+    layouts, shapes = {}, note_shapes(module, values)
+    for node in views:
+        base = shapes[node.args[0]]
+        known = layouts.setdefault(_view_key(base, node.args[1:]), base)
+        if (known.stride, known.offset) != (base.stride, base.offset):
+            raise Error(f"{node.meta.get('line', '')}: two tensors that lie differently in memory are "
+                        "read by position in the same way, which cannot be told apart")
+    return layouts
+
+
+def _view_key(base, geometry):
+    size, stride, offset = (*geometry, None, None)[:3]
+    return base.size, tuple(size), tuple(stride), offset
+
+
+def by_position(target, layouts, shapes, node):
+    """as_strided, or as_strided_scatter, of a tensor that is laid out as when it was traced."""
+    geometry = node.args[1:] if _name(target) == "as_strided" else node.args[2:]
+    actual = shapes[node.args[0]]
+    base = layouts.get(_view_key(actual, geometry), actual)
+
+    def run(tensor, *args):
+        if tuple(tensor.stride()) != base.stride:
+            tensor = tensor.new_empty_strided(base.size, base.stride).copy_(tensor)
+        inputs, (size, stride, offset) = args[:-3], args[-3:]
+        first = tensor.storage_offset() + (0 if offset is None else offset - base.offset)
+        return target(tensor, *inputs, size, stride, first)
+    run.__name__ = _name(target)
+    run._schema = target._schema
+    return run
+
+
+def fix_layouts(module, layouts, shapes):
+    for node in module.graph.nodes:
+        if node.op == "call_function" and _name(node.target) in ("as_strided",
+                                                                 "as_strided_scatter"):
+            inputs = 1 if _name(node.target) == "as_strided" else 2
+            node.args = (*node.args, *[None] * (inputs + 3 - len(node.args)))
+            node.target = by_position(node.target, layouts, shapes, node)
 
 
 def _writes(target):

@@ -8,26 +8,7 @@ import operator
 import torch
 import torch.fx
 
-from ._trace import operator_name
-from ._values import Shape, attribute_of
-
-
-def restrided(tensor, shape):
-    """The tensor laid out in memory as when it was captured; copies are packed."""
-    if tuple(tensor.stride()) == shape.stride:
-        return tensor
-    fresh = torch.empty_strided(shape.size, shape.stride, dtype=tensor.dtype, device=tensor.device)
-    return fresh.copy_(tensor)
-
-
-def as_strided_like(shape):
-    """as_strided of a tensor that had this shape: reads memory by position, so that the positions
-    must be those of the capture."""
-    def run(tensor, size, stride, offset=None):
-        tensor = restrided(tensor, shape)
-        first = tensor.storage_offset() + (0 if offset is None else offset - shape.offset)
-        return torch.as_strided(tensor, size, stride, first)
-    return run
+from ._values import attribute_of
 
 
 class Program:
@@ -42,17 +23,11 @@ class Program:
         for state in self.trace.parameters + self.trace.buffers:
             self.home[state.name] = self.at[self.trace.roots[state.name]]
         self.calls = [node for node in self.trace.nodes if node.op == "call_function"]
-        self.targets = {node: self._target(node) for node in self.calls}
         self.results = self.trace.results
         self._plan_frees()
         self._constants = self._place_constants()
         self.copies = 0       # in the last step
         self.copied_bytes = 0
-
-    def _target(self, node):
-        if node.target is not operator.getitem and operator_name(node.target) == "as_strided":
-            return as_strided_like(self.trace.shapes[node.args[0]])
-        return node.target
 
     def _place_constants(self):
         """Tensors that the model's code holds, on their devices."""
@@ -121,10 +96,10 @@ class Program:
         if node.target is operator.getitem:
             env[node, where] = args[0][args[1]]
         elif around is None:
-            env[node, where] = device.call(self.targets[node], args, kwargs)
+            env[node, where] = device.call(node.target, args, kwargs)
         else:
             env[node, where] = around(node, device,
-                                      lambda: device.call(self.targets[node], args, kwargs))
+                                      lambda: device.call(node.target, args, kwargs))
         if not node.users:
             del env[node, where]
         for key in self.frees.get(node, ()):
@@ -143,5 +118,3 @@ class Program:
 def values_of(states):
     return [state.value.detach() for state in states]
 
-
-__all__ = ["Program", "Shape", "values_of"]

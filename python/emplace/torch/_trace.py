@@ -17,7 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from . import _compat
 from ._errors import Error, first_line, line_of_error, looks_at_values
 from ._origin import Origins
-from ._rewrite import simplify
+from ._rewrite import fix_layouts, note_layouts, simplify
 from ._values import Shape, note_shapes
 
 
@@ -78,6 +78,46 @@ def states_of(model, kind):
                 name = f"{path}.{key}" if path else key
                 found.setdefault(id(value), State([], value)).names.append(name)
     return list(found.values())
+
+
+@contextlib.contextmanager
+def swapped(model, states, values):
+    """The model with other parameters and buffers, under all their names. What its code makes of
+    them (a buffer may be assigned anew) is read from `read()` before the end."""
+    slots = []
+    for state in states:
+        for name in state.names:
+            path, _, key = name.rpartition(".")
+            owner = model.get_submodule(path)
+            table = owner._parameters if key in owner._parameters else owner._buffers
+            slots.append((table, key, table[key]))
+    recurrent = [module for module in model.modules() if isinstance(module, torch.nn.RNNBase)]
+    flat = [module._flat_weights for module in recurrent]
+    try:
+        position = 0
+        for state, value in zip(states, values):
+            for _ in state.names:
+                table, key, _ = slots[position]
+                table[key] = value
+                position += 1
+        for module in recurrent:  # keeps a list of its own
+            module._flat_weights = [getattr(module, name, None)
+                                    for name in module._flat_weights_names]
+
+        def read():
+            found, first = [], 0
+            for state in states:
+                table, key, _ = slots[first]
+                found.append(table[key])
+                first += len(state.names)
+            return found
+
+        yield read
+    finally:
+        for table, key, value in slots:
+            table[key] = value
+        for module, weights in zip(recurrent, flat):
+            module._flat_weights = weights
 
 
 class Inputs:
@@ -167,6 +207,7 @@ class Tracer:
         self.trained = [i for i, state in enumerate(self.parameters) if state.value.requires_grad]
         self.origins = Origins(model)
         self.output_structure = None
+        self.layouts = {}
         self._check_devices()
 
     def _check_devices(self):
@@ -186,17 +227,14 @@ class Tracer:
 
     def step(self, parameters, buffers, tensors):
         """The whole step as a function of values."""
-        state = {name: value for entry, value in zip(self.parameters, parameters)
-                 for name in entry.names}
-        state.update({name: value for entry, value in zip(self.buffers, buffers)
-                      for name in entry.names})
         args, kwargs, targets = self.inputs.arguments(tensors)
-        if self.loss is None:
-            with torch.no_grad():
-                output = _compat.functional_call(self.model, state, args, kwargs)
-            return self._outputs(output), [], list(buffers)
-        output = _compat.functional_call(self.model, state, args, kwargs)
-        loss = self.loss(output, *targets)
+        with swapped(self.model, self.parameters + self.buffers, parameters + buffers) as read:
+            if self.loss is None:
+                with torch.no_grad():
+                    output = self.model(*args, **kwargs)
+                return self._outputs(output), [], read()[len(parameters):]
+            loss = self.loss(self.model(*args, **kwargs), *targets)
+            buffers = [buffer.detach() for buffer in read()[len(parameters):]]
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             what = describe(loss) if isinstance(loss, torch.Tensor) else type(loss).__name__
             raise Error(f"loss: returned {what}; expected a tensor of one number")
@@ -205,7 +243,7 @@ class Tracer:
         self.origins.begin_backward(loss)
         gradients = torch.autograd.grad(loss, [parameters[i] for i in self.trained],
                                         allow_unused=True)
-        return [loss], list(gradients), list(buffers)
+        return [loss], list(gradients), buffers
 
     def _outputs(self, output):
         leaves, structure = _compat.flatten(output)
@@ -217,30 +255,31 @@ class Tracer:
         return [leaf for leaf in leaves if leaf is not None]
 
     def values(self, differentiable):
-        parameters = [state.value if differentiable else state.value.detach()
-                      for state in self.parameters]
+        # Tensors of our own: tracers leave their marks on what they are given.
+        parameters = [state.value.detach() for state in self.parameters]
+        if differentiable:
+            for parameter, state in zip(parameters, self.parameters):
+                parameter.requires_grad_(state.value.requires_grad)
         buffers = [state.value.detach().clone() for state in self.buffers]
         return parameters, buffers, [tensor.clone() for tensor in self.inputs.tensors]
 
     def run(self):
         with contextlib.ExitStack() as stack:
             stack.enter_context(_compat.random_state_kept())
+            stack.enter_context(_compat.sources_dropped())
             if self.portable:
                 stack.enter_context(_compat.portable_kernels())
             try:
                 traced = self._attempt()
-            except Exception as error:  # a second way, for libraries that then look at no values
-                if isinstance(error, Error) or not looks_at_values(error):
-                    raise self._explained(error) from error
-                try:
-                    with _compat.as_if_compiling():
-                        traced = self._attempt()
-                except Exception as again:
-                    raise self._explained(again) from again
+            except Exception as error:
+                if isinstance(error, Error):
+                    raise
+                traced = self._attempt_otherwise(error)
             trace = Trace(traced, self.parameters, self.buffers, self.inputs.names, {},
                           self.trained, self.output_structure, self.loss is not None)
             simplify(trace.module)
             trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
+            fix_layouts(trace.module, self.layouts, trace.shapes)
             refuse_unknown_shapes(trace)
         return trace
 
@@ -253,6 +292,7 @@ class Tracer:
 
             written = make_fx(step)(*self.values(self.loss is not None))
             origins.forget()
+            self.layouts = note_layouts(written, self.values(differentiable=False))
 
             class Replay(torch.fx.Interpreter):
                 def run_node(self, node):
@@ -266,10 +306,16 @@ class Tracer:
             with torch.no_grad():
                 return make_fx(_compat.functionalize(replay))(*self.values(False))
 
+    def _attempt_otherwise(self, error):
+        """Libraries look at fewer values when they are told that they are compiled."""
+        try:
+            with _compat.as_if_compiling():
+                return self._attempt()
+        except Exception:
+            raise self._explained(error) from error
+
     def _explained(self, error):
         """What is wrong, in the user's terms."""
-        if isinstance(error, Error):
-            return error
         line = line_of_error(error)
         at = f"{line}: " if line else ""
         if looks_at_values(error):
@@ -283,15 +329,11 @@ class Tracer:
 
     def _eager_failure(self):
         try:
-            args, kwargs, targets = self.inputs.arguments(self.inputs.tensors)
-            state = {name: entry.value.detach().clone() for entry in self.buffers
-                     for name in entry.names}
-            with torch.no_grad():
-                output = _compat.functional_call(self.model, state, args, kwargs)
-                if self.loss is not None:
-                    self.loss(output, *targets)
+            self.step(*self.values(differentiable=True))
         except Exception as failure:
             return failure
+        finally:
+            self.origins.forget()
         return None
 
 
