@@ -1,5 +1,6 @@
 """What differs between PyTorch 1.13 and 2.x."""
 import contextlib
+import inspect
 import linecache
 
 import torch
@@ -23,6 +24,13 @@ def unflatten(leaves, structure):
 
 def tree_map(function, value):
     return pytree.tree_map(function, value)
+
+
+def before_forward(module, hook):
+    """Registers hook(module, args), or hook(module, args, kwargs) where PyTorch can."""
+    if "with_kwargs" in inspect.signature(module.register_forward_pre_hook).parameters:
+        return module.register_forward_pre_hook(hook, with_kwargs=True)
+    return module.register_forward_pre_hook(hook)
 
 
 def tags_of(target):

@@ -79,7 +79,7 @@ class Origins:
         self._stack.pop()
 
     def _watch(self, module, path):
-        def enter(_module, arguments):
+        def enter(_module, *arguments):
             self._own(arguments, self._stack[-1])
             self._stack.append(path)
 
@@ -87,7 +87,7 @@ class Origins:
             self._own(output, path)
             self._stack.pop()
 
-        self._handles.append(module.register_forward_pre_hook(enter))
+        self._handles.append(_compat.before_forward(module, enter))
         self._handles.append(module.register_forward_hook(leave))
 
     def _own(self, value, path):
