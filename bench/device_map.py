@@ -2,7 +2,7 @@
 """Hugging Face models with too little GPU memory: accelerate's own device map against ours.
 
     PYTHONPATH=build/python bench/device_map.py
-    PYTHONPATH=build/python bench/device_map.py --models bert-large --sizes 1x64 --fraction 0.3
+    PYTHONPATH=build/python bench/device_map.py --models bert-large --sizes 1x64 --fraction 0.4
 
 Each model is built from its published configuration with random weights; nothing is downloaded. Its
 weights may take `--fraction` of their size on the GPU. accelerate.dispatch_model then runs forward
@@ -171,7 +171,7 @@ def main():
     parser.add_argument("--sizes", default="1x128,16x128",
                         help="BATCHxTOKENS, several with commas; of images only the batch counts "
                              "(default: %(default)s)")
-    parser.add_argument("--fraction", type=float, default=0.5,
+    parser.add_argument("--fraction", type=float, default=0.7,
                         help="of the weights that the GPU has room for (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=9, help="forward passes that are timed")
     parser.add_argument("--warm-up", type=int, default=2, help="forward passes before")

@@ -80,7 +80,7 @@ def device_map(model, example_inputs=None, *, devices=None, max_memory=None, los
         except Error as error:  # it may be proven that nothing fits
             failure = error
     if offload != "run" and can_send:
-        maps.append(_by_sending(units, devices, labels, cluster, names, measured))
+        maps.append(_by_sending(captured, devices, labels, cluster, names, measured))
     fitting = [made for made in maps if made is not None and (
         made.answer is None or made.answer.fits)]
     if not fitting and failure is not None:
@@ -149,28 +149,32 @@ def _place_parts(units, cluster, search, use_cpu, inputs_on):
     return emplace.place(problem, use_cpu=use_cpu, **search)
 
 
-def _by_sending(units, devices, labels, cluster, names, measured):
+def _by_sending(captured, devices, labels, cluster, names, measured):
     """Everything is computed on the GPU; weights without room there are sent."""
-    captured = units.capture
+    units = Units(captured, loose_parameters=False, apart=False)
     gpu = next(device for device in devices if not device.is_cpu)
     cpu = next(device for device in devices if device.is_cpu)
     problem = emplace.compile(captured.graph, cluster)
     number = [names[device.name] for device in problem.cluster.devices].index(gpu.name)
     compute = float(problem.durations[:, number].sum()) / 1e9
     bandwidth = measured.bandwidth(cpu.name, gpu.name) if measured else 12e9
-    chosen = choose_resident(_parts(units), gpu.memory, bandwidth, _PER_TENSOR)
+    # The model's own parameters are on the main device, whatever the map says.
+    parts = _parts(units)
+    own = sum(part.resident_bytes for part in parts if part.key == "")
+    parts = [part for part in parts if part.key != ""]
+    chosen = choose_resident(parts, gpu.memory - own, bandwidth, _PER_TENSOR)
     if chosen is None:
         return None
-    stay, sending = chosen
-    where = {key: gpu.name if units.part_of(key) in stay else cpu.name for key in units.keys()}
-    made = _as_map(units, where, labels)
+    stay, sending = chosen[0] | {""}, chosen[1]
+    made = _as_map(units, {key: gpu.name if units.part_of(key) in stay else cpu.name
+                           for key in units.keys()}, labels)
     made.main_device, made.seconds = labels[gpu.name], compute + sending
-    made.sent_bytes = sum(part.sent_bytes for part in _parts(units) if part.key not in stay)
+    made.sent_bytes = sum(part.sent_bytes for part in parts if part.key not in stay)
     return made
 
 
 def _parts(units):
-    """Parameters by part; "" is the model's own, which is always there."""
+    """Parameters by part; "" is the model's own."""
     parts, modules = {}, {}
     for state in units.trace.parameters:
         size = state.value.numel() * state.value.element_size()

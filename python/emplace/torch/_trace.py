@@ -134,6 +134,7 @@ class Inputs:
             raise Error("example_inputs: expected a tensor, a tuple of arguments or a dictionary "
                         f"of named ones, not {type(example_inputs).__name__}")
         targets = (targets,) if isinstance(targets, torch.Tensor) else tuple(targets)
+        self.keys = list(kwargs)
         leaves, self.structure = _compat.flatten((args, kwargs, targets))
         self.constants = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.is_tensor = [isinstance(leaf, torch.Tensor) for leaf in leaves]
@@ -144,21 +145,24 @@ class Inputs:
                         f"{type(model).__name__}.forward")
 
     def _names(self, model, args, kwargs, targets):
+        """Of the tensors: the parameters of forward() that they are (in)."""
         try:
-            words = [name for name in inspect.signature(model.forward).parameters]
+            words = list(inspect.signature(model.forward).parameters)
         except (TypeError, ValueError):
             words = []
-        labelled = []
-        for i, value in enumerate(args):
-            labelled.append((words[i] if i < len(words) else f"input{i}", value))
-        labelled += list(kwargs.items())
-        labelled += [("target" if len(targets) == 1 else f"target{i}", value)
-                     for i, value in enumerate(targets)]
-        names = []
-        for label, value in labelled:
-            count = sum(isinstance(leaf, torch.Tensor) for leaf in _compat.flatten(value)[0])
-            names += [label] if count == 1 else [f"{label}.{i}" for i in range(count)]
-        return names
+        words += [f"input{i}" for i in range(len(words), len(args))]
+        wanted = ["target" if len(targets) == 1 else f"target{i}" for i in range(len(targets))]
+
+        def labelled(value, label):
+            return _compat.tree_map(lambda _: label, value)
+
+        labels, _ = _compat.flatten((
+            tuple(labelled(value, word) for value, word in zip(args, words)),
+            {key: labelled(value, key) for key, value in kwargs.items()},
+            tuple(labelled(value, word) for value, word in zip(targets, wanted))))
+        labels = [label for label, is_tensor in zip(labels, self.is_tensor) if is_tensor]
+        return [label if labels.count(label) == 1 else f"{label}.{labels[:i].count(label)}"
+                for i, label in enumerate(labels)]
 
     def arguments(self, tensors):
         """(args, kwargs, targets) with these tensors."""
@@ -170,7 +174,8 @@ class Inputs:
     def match(self, args, kwargs):
         """The tensors of a call, checked against the examples. Targets follow the arguments."""
         count = len(self.arguments(self.tensors)[0])
-        call = (tuple(args[:count]), kwargs, tuple(args[count:]))
+        ordered = {key: kwargs[key] for key in self.keys if key in kwargs}
+        call = (tuple(args[:count]), {**ordered, **kwargs}, tuple(args[count:]))
         leaves, structure = _compat.flatten(call)
         if structure != self.structure:
             raise Error(f"called with {_counted(args, kwargs)}; expected what was captured: "

@@ -21,9 +21,11 @@ from ._document import owner_of
 
 
 class Units:
-    def __init__(self, captured, targets=(), loose_parameters=True):
+    def __init__(self, captured, targets=(), loose_parameters=True, apart=True):
+        """apart=False: modules differ in where their weights are kept, not where they are computed;
+        only who reads parameters counts then."""
         self.capture, self.trace = captured, captured.trace
-        self._loose_parameters = loose_parameters
+        self._loose_parameters, self._apart = loose_parameters, apart
         model = captured.model
         self._children = {path: [f"{path}.{name}" if path else name
                                  for name, _ in module.named_children()]
@@ -81,7 +83,8 @@ class Units:
                     inside.add(node)
                 elif read.op == "placeholder" or not within(self._module(read), path):
                     outside.add(node)
-            if node in inside and node in outside and node.target is not operator.getitem:
+            if self._apart and node in inside and node in outside and (
+                    node.target is not operator.getitem):
                 whole.add(path)
         return whole
 
@@ -108,15 +111,15 @@ class Units:
             self._parents[other] = one
 
     def key_of_state(self, name):
-        """The unit of a parameter or buffer, or its own name where its module is taken apart; the
-        model's own stay with its inputs."""
-        owner = owner_of(name)
-        unit = self.unit_of(owner)
-        return unit if unit is not None else (name if owner else "")
+        """The unit of a parameter or buffer, or its own name where its module is taken apart."""
+        unit = self.unit_of(owner_of(name))
+        return name if unit is None else unit
 
     def _join(self):
         for state in self.trace.parameters + self.trace.buffers:
             self._unite([self.key_of_state(name) for name in state.names])
+            if not all(map(owner_of, state.names)):  # the model's own stay with its inputs
+                self._unite(["", self.key_of_state(state.name)])
         for node in self._forward:
             unit = self.unit_of(self._module(node))
             if unit is not None:
@@ -127,7 +130,8 @@ class Units:
             origins = [self.origin(read) for read in node.all_input_nodes]
             origins = [origin for origin in origins if origin is not None]
             if origins:
-                self._unite(origins)
+                if self._apart:
+                    self._unite(origins)
                 self._origins[node] = origins[0]
 
     def origin(self, node):
@@ -166,6 +170,8 @@ class Units:
             else:
                 origin = None
             parts[name] = None if origin is None else self.part_of(origin)
+        for state, update in self.capture.document.update_of.items():
+            parts[update] = self.part_of(self.key_of_state(state))
         return parts
 
 
