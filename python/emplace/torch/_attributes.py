@@ -8,7 +8,7 @@ from ._trace import operator_name
 _RENAMED = {  # arguments of any operator
     "stride": "strides", "dilation": "dilations", "groups": "group", "eps": "epsilon",
     "keepdim": "keepdims", "kernel_size": "kernel_shape", "negative_slope": "alpha",
-    "input_size": "sizes", "upper": "upper", "half_to_float": None, "output_mask": None,
+    "half_to_float": None, "output_mask": None,
     "memory_format": None, "layout": None, "device": None, "pin_memory": None, "non_blocking": None,
     "generator": None, "bias_sizes": None, "implicit": None,
 }
@@ -28,11 +28,12 @@ _OF_OPERATOR = {  # where the same argument means something else
     ("_unsafe_view", "size"): "shape", ("reshape", "shape"): "shape",
     ("expand", "size"): "shape", ("_to_copy", "dtype"): "to",
 }
-_BOTH_SIDES = {"padding": "pads", "output_padding": "output_padding"}
+# Both of their sides, in ONNX's pads.
+_PADDED = ("convolution", "max_pool", "avg_pool")
 
 
 def attributes_of(node, shapes):
-    """What the operator is given beside tensors, where it differs from the default."""
+    """What the operator is given beside tensors, where it differs from PyTorch's default."""
     schema = getattr(node.target, "_schema", None)
     if schema is None:
         return {}
@@ -41,25 +42,23 @@ def attributes_of(node, shapes):
     given.update(node.kwargs)
     for argument in schema.arguments:
         name = argument.name
-        if name not in given or given[name] is None or given[name] == argument.default_value:
-            if not (operator in ("slice", "_softmax", "transpose") and name in given):
-                continue
-        if operator == "transpose" and name in ("dim0", "dim1"):
+        value, renamed = _plain(given.get(name)), _renamed(operator, name)
+        by_default = given.get(name) == argument.default_value and operator != "slice"
+        if value is None or renamed is None or by_default:
             continue
-        value = _plain(given[name])
-        if value is None:
-            continue
-        renamed = _OF_OPERATOR.get((operator, name), _RENAMED.get(name, name))
-        if name == "padding" and operator.startswith(("convolution", "max_pool", "avg_pool")):
+        if name == "padding" and operator.startswith(_PADDED):
             renamed, value = "pads", list(value) * 2
-        if renamed is not None:
-            attributes[renamed] = value
+        attributes[renamed] = value
     if operator in ("transpose", "t"):
-        attributes["perm"] = _swapped(node, shapes)
+        attributes = {"perm": _swapped(node, shapes)}
     if operator.startswith("convolution") and not given.get("transposed", False):
         attributes.pop("transposed", None)
         attributes.pop("output_padding", None)
     return attributes
+
+
+def _renamed(operator, name):
+    return _OF_OPERATOR.get((operator, name), _RENAMED.get(name, name))
 
 
 def _plain(value):
