@@ -10,9 +10,11 @@
 #pragma once
 
 #include <emplace/cluster.h>
+#include <emplace/environment.h>
 #include <emplace/error.h>
 #include <emplace/granularity.h>
 #include <emplace/model.h>
+#include <emplace/parse.h>
 #include <emplace/partition.h>
 #include <emplace/place.h>
 #include <emplace/problem.h>

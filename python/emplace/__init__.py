@@ -1,0 +1,93 @@
+"""emplace decides where every operation of a neural network should run.
+
+>>> import emplace
+>>> problem = emplace.compile("zoo:gnmt-2:batch=8,sequence=4", "2xp100")
+>>> answer = emplace.place(problem, "expert")
+>>> answer.fits
+True
+
+Times are whole nanoseconds, sizes whole bytes, devices numbers (`answer.placement`) or names
+(`answer.device_of`). Mistakes raise `emplace.Error`, a ValueError that says what was expected.
+Importing this loads neither numpy nor libtorch.
+"""
+
+from . import _html, placers
+from ._emplace import (
+    Answer,
+    ChannelUse,
+    Cluster,
+    DeviceDescription,
+    DeviceUse,
+    DeviceView,
+    Error,
+    Graph,
+    LearningSettings,
+    LinkRule,
+    MethodInfo,
+    Model,
+    OptionInfo,
+    OpView,
+    Problem,
+    TensorView,
+    Timeline,
+    ZooModel,
+    assess,
+    build_cluster,
+    device_kinds,
+    example_presets,
+    list_partition_methods,
+    list_placers,
+    read_cluster,
+    read_model,
+    read_placement,
+    simulate,
+    simulate_all,
+    version,
+    zoo_models,
+)
+from ._models import compile, zoo
+from ._place import compare, explain, place
+
+__version__ = version()
+
+__all__ = [
+    "Answer",
+    "ChannelUse",
+    "Cluster",
+    "DeviceDescription",
+    "DeviceUse",
+    "DeviceView",
+    "Error",
+    "Graph",
+    "LearningSettings",
+    "LinkRule",
+    "MethodInfo",
+    "Model",
+    "OptionInfo",
+    "OpView",
+    "Problem",
+    "TensorView",
+    "Timeline",
+    "ZooModel",
+    "assess",
+    "build_cluster",
+    "compare",
+    "compile",
+    "device_kinds",
+    "example_presets",
+    "explain",
+    "list_partition_methods",
+    "list_placers",
+    "place",
+    "placers",
+    "read_cluster",
+    "read_model",
+    "read_placement",
+    "simulate",
+    "simulate_all",
+    "version",
+    "zoo",
+    "zoo_models",
+]
+
+_html.attach()
