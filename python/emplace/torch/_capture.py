@@ -9,7 +9,8 @@ import emplace
 from . import _compat
 from ._document import Document, to_json
 from ._errors import Error
-from ._trace import Inputs, Tracer
+from ._inputs import Inputs
+from ._trace import Tracer
 from ._values import attribute_of, last_uses
 
 

@@ -7,7 +7,7 @@ from . import _compat
 from ._devices import Device, devices_from
 from ._errors import Error
 from ._place import move_state
-from ._trace import states_of
+from ._state import states_of
 
 
 def key_for(name, device_map):

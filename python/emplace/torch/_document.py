@@ -72,15 +72,10 @@ class Document:
 
     def _sources(self):
         trace = self.trace
-        placeholders = iter([node for node in trace.nodes if node.op == "placeholder"])
         for kind, states in (("parameter", trace.parameters), ("buffer", trace.buffers)):
             for state in states:
-                node = next(placeholders)
-                trace.roots[state.name] = node
-                self._source(node, kind, state.name, owner_of(state.name))
-        for name in trace.inputs:
-            node = next(placeholders)
-            trace.roots[name] = node
+                self._source(trace.state_nodes[state.name], kind, state.name, owner_of(state.name))
+        for name, node in zip(trace.inputs, trace.input_nodes):
             self._source(node, "input", name, "")
 
     def _call(self, node):
@@ -111,7 +106,7 @@ class Document:
             if gradient is None:
                 continue
             state = self.trace.parameters[position]
-            reads = self._tensors[gradient] + self._tensors[self.trace.roots[state.name]]
+            reads = self._tensors[gradient] + self._tensors[self.trace.state_nodes[state.name]]
             kind = update_type(self.optimizer)
             self.update_of[state.name] = self._op(
                 f"{state.name}.{kind}", kind, reads, [], phase="update",
@@ -121,7 +116,7 @@ class Document:
     def _buffer_updates(self):
         _, _, buffers = self.trace.results
         for state, value in zip(self.trace.buffers, buffers):
-            root = self.trace.roots[state.name]
+            root = self.trace.state_nodes[state.name]
             if value is root:
                 continue
             source = next(op for op in self.ops if op["name"] == self.op_of[root])

@@ -1,10 +1,13 @@
 """A model whose step runs where a placement says."""
+import operator
+
 import torch
 
 import emplace
 
 from ._capture import Capture, capture
 from ._devices import cluster_of, devices_from
+from ._document import is_view
 from ._errors import Error
 from ._profile import Profile
 from ._profile import profile as profile_of
@@ -25,6 +28,7 @@ class Placed:
         self.model, self.optimizer = captured.model, captured.optimizer
         self.device_of = dict(device_of)
         self.program = Program(captured, devices, self.device_of)
+        self._shared = shared_gradients(captured.trace)
         for state in self._states():
             move_state(self.model, state, devices[self.program.home[state.name]], self.optimizer)
 
@@ -44,10 +48,10 @@ class Placed:
                     state.value.copy_(value)
         if not trace.training:
             return self.capture.result(outputs, gradients)
-        for position, gradient in zip(trace.trained, gradients):
-            parameter = trace.parameters[position].value
+        for position, gradient, shared in zip(trace.trained, gradients, self._shared):
             if gradient is not None:
-                add_gradient(parameter, gradient, replace=self.optimizer is not None)
+                add_gradient(trace.parameters[position].value, gradient, shared,
+                             replace=self.optimizer is not None)
         if self.optimizer is not None:
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
@@ -65,11 +69,32 @@ class Placed:
         return f"<emplace.torch.Placed {self.capture.name} on {names}>"
 
 
-def add_gradient(parameter, gradient, replace):
-    if parameter.grad is None or replace:
-        parameter.grad = gradient
-    else:
+def add_gradient(parameter, gradient, shared, replace):
+    """Into .grad, laid out as the parameter, as autograd has it, and nobody else's."""
+    if parameter.grad is not None and not replace:
         parameter.grad = parameter.grad + gradient
+    elif shared or gradient.stride() != parameter.stride():
+        parameter.grad = torch.empty_like(parameter).copy_(gradient)
+    else:
+        parameter.grad = gradient
+
+
+def shared_gradients(trace):
+    """Whether each gradient may be the memory of something else that outlives the step."""
+    outputs, gradients, buffers = trace.results
+    bases = [None if node is None else base_of(node) for node in gradients]
+    others = [base_of(node) for node in outputs + buffers]
+    return [base is not None and (base.op != "call_function" or base in others
+                                  or bases.count(base) > 1) for base in bases]
+
+
+def base_of(node):
+    """What a view shows."""
+    while node.op == "call_function" and (node.target is operator.getitem or is_view(node.target)):
+        if node.target is operator.getitem and not is_view(node.args[0].target):
+            return node
+        node = node.args[0]
+    return node
 
 
 def move_state(model, state, device, optimizer):

@@ -3,6 +3,7 @@ none that depend on how a tensor happens to lie in memory."""
 import operator
 
 import torch
+import torch.fx
 
 from . import _compat
 from ._errors import Error
@@ -82,6 +83,56 @@ def _writes(target):
             and schema.arguments[0].alias_info.is_write)
 
 
+def _silent_statistics(node):
+    """Positions of the running statistics that a batch norm writes although its schema does not say
+    so (native_batch_norm of 1.13, cudnn_batch_norm); none where it writes nothing."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or "batch_norm" not in _name(node.target) or "backward" in _name(node.target):
+        return []
+    names = [argument.name for argument in schema.arguments]
+    if "training" not in names or "running_mean" not in names:
+        return []
+    given = dict(zip(names, node.args))
+    positions = [names.index("running_mean"), names.index("running_var")]
+    silent = all(schema.arguments[i].alias_info is None for i in positions)
+    there = all(isinstance(given.get(names[i]), torch.fx.Node) for i in positions)
+    functional = len(schema.returns) >= 5
+    return positions if silent and there and given.get("training") and not functional else []
+
+
+def with_statistics(target, positions):
+    """The batch norm, with the new statistics as two more results."""
+    def run(*args, **kwargs):
+        args = list(args)
+        for position in positions:
+            args[position] = args[position].clone()
+        return (*target(*args, **kwargs), *(args[position] for position in positions))
+    run.__name__ = _name(target)
+    run._schema = target._schema
+    return run
+
+
+def _return_statistics(graph, node, positions):
+    """Whoever reads the statistics after the node gets the new ones."""
+    results = len(node.target._schema.returns)
+    after = set()
+    at = node
+    while at.op != "root":
+        after.add(at)
+        at = at.next
+    after.remove(node)
+    old = [node.args[position] for position in positions]
+    node.target = with_statistics(node.target, positions)
+    with graph.inserting_after(node):
+        new = [graph.call_function(operator.getitem, (node, results + i)) for i in range(2)]
+    for before, fresh in zip(old, new):
+        fresh.meta.update({key: node.meta[key] for key in ("module", "phase", "line")
+                           if key in node.meta})
+        for user in list(before.users):
+            if user in after:
+                user.replace_input_with(before, fresh)
+
+
 def is_random(node):
     if node.op != "call_function" or node.target is operator.getitem:
         return False
@@ -109,6 +160,8 @@ def simplify(module):
             node.target, node.args = torch.ops.aten.reshape.default, node.args[:2]
         elif _writes(node.target):
             node.target = out_of_place(node.target)
+        elif positions := _silent_statistics(node):
+            _return_statistics(graph, node, positions)
     for node in reversed(list(graph.nodes)):
         # Random ops stay, as those after them would draw other numbers.
         if node.op in ("call_function", "get_attr") and not node.users and not is_random(node):

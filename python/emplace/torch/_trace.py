@@ -6,9 +6,8 @@ to is carried over. A last run on values notes shapes, dtypes and strides. The r
 a step changes (buffers) is among its outputs.
 """
 import contextlib
-import inspect
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.fx
@@ -16,20 +15,11 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from . import _compat
 from ._errors import Error, first_line, line_of_error, looks_at_values
+from ._inputs import describe
 from ._origin import Origins
 from ._rewrite import fix_layouts, note_layouts, simplify
+from ._state import states_of, swapped
 from ._values import Shape, note_shapes
-
-
-@dataclass
-class State:
-    """A parameter or buffer, once, under all the names that the model has for it."""
-    names: list
-    value: torch.Tensor
-
-    @property
-    def name(self):
-        return self.names[0]
 
 
 @dataclass
@@ -48,7 +38,12 @@ class Trace:
     trained: list       # positions in `parameters`
     output_structure: object = None
     training: bool = False
-    roots: dict = field(default_factory=dict)  # placeholder of a state or input, by name
+
+    def __post_init__(self):
+        placeholders = [node for node in self.nodes if node.op == "placeholder"]
+        states = self.parameters + self.buffers
+        self.state_nodes = {state.name: node for state, node in zip(states, placeholders)}
+        self.input_nodes = placeholders[len(states):]
 
     @property
     def nodes(self):
@@ -67,139 +62,6 @@ def _leaves(value):
     if isinstance(value, (tuple, list)):
         return [leaf for item in value for leaf in _leaves(item)]
     return [value]
-
-
-def states_of(model, kind):
-    """Tied ones once; 1.13's named_parameters() cannot be asked for every name."""
-    found = {}
-    for path, module in model.named_modules(remove_duplicate=False):
-        for key, value in getattr(module, kind).items():
-            if value is not None:
-                name = f"{path}.{key}" if path else key
-                found.setdefault(id(value), State([], value)).names.append(name)
-    return list(found.values())
-
-
-@contextlib.contextmanager
-def swapped(model, states, values):
-    """The model with other parameters and buffers, under all their names. What its code makes of
-    them (a buffer may be assigned anew) is read from `read()` before the end."""
-    slots = []
-    for state in states:
-        for name in state.names:
-            path, _, key = name.rpartition(".")
-            owner = model.get_submodule(path)
-            table = owner._parameters if key in owner._parameters else owner._buffers
-            slots.append((table, key, table[key]))
-    recurrent = [module for module in model.modules() if isinstance(module, torch.nn.RNNBase)]
-    flat = [module._flat_weights for module in recurrent]
-    try:
-        position = 0
-        for state, value in zip(states, values):
-            for _ in state.names:
-                table, key, _ = slots[position]
-                table[key] = value
-                position += 1
-        for module in recurrent:  # keeps a list of its own
-            module._flat_weights = [getattr(module, name, None)
-                                    for name in module._flat_weights_names]
-
-        def read():
-            found, first = [], 0
-            for state in states:
-                table, key, _ = slots[first]
-                found.append(table[key])
-                first += len(state.names)
-            return found
-
-        yield read
-    finally:
-        for table, key, value in slots:
-            table[key] = value
-        for module, weights in zip(recurrent, flat):
-            module._flat_weights = weights
-
-
-class Inputs:
-    """Example inputs as a flat list of tensors with names, and back to arguments of the model."""
-
-    def __init__(self, model, example_inputs, targets):
-        if isinstance(example_inputs, torch.Tensor):
-            example_inputs = (example_inputs,)
-        if isinstance(example_inputs, dict):
-            args, kwargs = (), dict(example_inputs)
-        elif isinstance(example_inputs, (tuple, list)):
-            args, kwargs = tuple(example_inputs), {}
-        else:
-            raise Error("example_inputs: expected a tensor, a tuple of arguments or a dictionary "
-                        f"of named ones, not {type(example_inputs).__name__}")
-        targets = (targets,) if isinstance(targets, torch.Tensor) else tuple(targets)
-        self.keys = list(kwargs)
-        leaves, self.structure = _compat.flatten((args, kwargs, targets))
-        self.constants = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-        self.is_tensor = [isinstance(leaf, torch.Tensor) for leaf in leaves]
-        self.tensors = [leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        self.names = self._names(model, args, kwargs, targets)
-        if not self.tensors:
-            raise Error("example_inputs: has no tensor; expected the arguments of "
-                        f"{type(model).__name__}.forward")
-
-    def _names(self, model, args, kwargs, targets):
-        """Of the tensors: the parameters of forward() that they are (in)."""
-        try:
-            words = list(inspect.signature(model.forward).parameters)
-        except (TypeError, ValueError):
-            words = []
-        words += [f"input{i}" for i in range(len(words), len(args))]
-        wanted = ["target" if len(targets) == 1 else f"target{i}" for i in range(len(targets))]
-
-        def labelled(value, label):
-            return _compat.tree_map(lambda _: label, value)
-
-        labels, _ = _compat.flatten((
-            tuple(labelled(value, word) for value, word in zip(args, words)),
-            {key: labelled(value, key) for key, value in kwargs.items()},
-            tuple(labelled(value, word) for value, word in zip(targets, wanted))))
-        labels = [label for label, is_tensor in zip(labels, self.is_tensor) if is_tensor]
-        return [label if labels.count(label) == 1 else f"{label}.{labels[:i].count(label)}"
-                for i, label in enumerate(labels)]
-
-    def arguments(self, tensors):
-        """(args, kwargs, targets) with these tensors."""
-        tensors = iter(tensors)
-        leaves = [next(tensors) if is_tensor else constant
-                  for is_tensor, constant in zip(self.is_tensor, self.constants)]
-        return _compat.unflatten(leaves, self.structure)
-
-    def match(self, args, kwargs):
-        """The tensors of a call, checked against the examples. Targets follow the arguments."""
-        count = len(self.arguments(self.tensors)[0])
-        ordered = {key: kwargs[key] for key in self.keys if key in kwargs}
-        call = (tuple(args[:count]), {**ordered, **kwargs}, tuple(args[count:]))
-        leaves, structure = _compat.flatten(call)
-        if structure != self.structure:
-            raise Error(f"called with {_counted(args, kwargs)}; expected what was captured: "
-                        + ", ".join(self.names))
-        tensors = []
-        for leaf, is_tensor, constant in zip(leaves, self.is_tensor, self.constants):
-            if is_tensor and isinstance(leaf, torch.Tensor):
-                tensors.append(leaf)
-            elif is_tensor or (leaf is not constant and leaf != constant):
-                raise Error(f"called with {leaf!r} where it was captured with "
-                            + ("a tensor" if is_tensor else repr(constant)))
-        for name, tensor, example in zip(self.names, tensors, self.tensors):
-            if tensor.shape != example.shape or tensor.dtype != example.dtype:
-                raise Error(f"input '{name}': is {describe(tensor)}; expected "
-                            f"{describe(example)}, as captured")
-        return tensors
-
-
-def describe(tensor):
-    return f"{str(tensor.dtype).split('.')[-1]} of shape {list(tensor.shape)}"
-
-
-def _counted(args, kwargs):
-    return f"{len(args)} arguments" + (f" and {', '.join(kwargs)}" if kwargs else "")
 
 
 class Tracer:

@@ -31,11 +31,10 @@ class Units:
                                  for name, _ in module.named_children()]
                           for path, module in model.named_modules()}
         self._targets = set(targets)
-        self._owners = {}  # of placeholders: (kind, state)
-        for kind, states in (("parameter", self.trace.parameters), ("buffer", self.trace.buffers)):
-            for state in states:
-                self._owners[self.trace.roots[state.name]] = state
-        self._inputs = {self.trace.roots[name]: name for name in self.trace.inputs}
+        self._owners = {}  # states by their placeholders
+        for state in self.trace.parameters + self.trace.buffers:
+            self._owners[self.trace.state_nodes[state.name]] = state
+        self._inputs = dict(zip(self.trace.input_nodes, self.trace.inputs))
         self._forward = [node for node in self.trace.nodes if node.op == "call_function"
                          and node.meta.get("phase", "forward") == "forward"]
         self.names = self._find_units()

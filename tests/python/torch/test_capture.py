@@ -27,8 +27,10 @@ def same(one, other):
 def test_a_replayed_training_step_is_eager_bit_for_bit(name):
     model, x, y, captured = capture(name)
     loss, gradients = eager(model, x, y)
+    before = {key: value.clone() for key, value in model.named_buffers()}
     torch.manual_seed(7)
     replayed, their = captured.run(x, y)
+    assert all(torch.equal(before[key], value) for key, value in model.named_buffers())
     assert torch.equal(loss, replayed)
     assert set(gradients) == set(their)
     assert [key for key in gradients if not same(gradients[key], their[key])] == []
@@ -183,6 +185,26 @@ def test_buffers_that_are_assigned_anew():
     expected = net.mean.clone()
     net.mean = before.clone().zero_()
     assert torch.equal(net(x).detach(), loss) and torch.equal(net.mean, expected)
+
+
+def test_a_norm_that_is_used_twice_updates_its_statistics_twice():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(4)
+
+        def forward(self, x):
+            return self.norm(self.norm(x) + 1).square().sum()
+
+    net, x = Net(), torch.randn(8, 4)
+    placed = emplace.torch.place(net, x, loss=lambda output: output, devices=["cpu"],
+                                 placer="single")
+    loss = placed(x)
+    ours = {key: value.clone() for key, value in net.named_buffers()}
+    reference = Net()
+    assert torch.equal(reference(x).detach(), loss)
+    assert all(torch.equal(value, ours[key]) for key, value in reference.named_buffers())
+    assert int(ours["norm.num_batches_tracked"]) == 2
 
 
 def test_saved_graphs_are_read_back(tmp_path):

@@ -169,3 +169,20 @@ def test_mistakes_are_explained():
     placed = emplace.torch.place(captured, devices=["cpu"])
     with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 64\\]; expected"):
         placed(torch.randn(5, 64))
+
+
+def test_gradients_do_not_share_memory():
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(4))
+
+        def forward(self, x):
+            return ((self.one + self.other) * x).sum()
+
+    net, x = Sum(), torch.randn(4)
+    emplace.torch.place(net, x, loss=lambda output: output, devices=["cpu"], placer="single")(x)
+    assert torch.equal(net.one.grad, x) and torch.equal(net.other.grad, x)
+    net.one.grad.zero_()
+    assert torch.equal(net.other.grad, x)
+    assert all(p.grad.stride() == p.stride() for p in net.parameters())
