@@ -216,12 +216,17 @@ def assessed(problem, placement, names):
 
 
 def shortage(answer, devices):
-    parts = []
-    for device, use in zip(devices, answer.timeline.devices):
-        if use.peak > use.capacity:
-            parts.append(f"{device.name} needs {use.peak / 2**20:.0f} MiB and has "
-                         f"{use.capacity / 2**20:.0f}")
+    parts = [f"{device.name} needs {readable(use.peak)} and has {readable(use.capacity)}"
+             for device, use in zip(devices, answer.timeline.devices) if use.peak > use.capacity]
     return "; ".join(parts) + ": expected more memory, more devices or a smaller batch"
+
+
+def readable(size):
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 10240:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
 
 
 __all__ = ["Placed", "place"]

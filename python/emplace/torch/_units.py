@@ -17,7 +17,7 @@ together.
 """
 import operator
 
-from ._document import owner_of
+from ._document import is_view, owner_of
 
 
 class Units:
@@ -153,21 +153,20 @@ class Units:
 
     def parts_of_ops(self):
         """By op of the document: its part, None where it may be anywhere. Backward ops are with the
-        module that they belong to."""
+        module that they belong to, views with what they show: what is copied is then the view."""
         parts = {}
         for node, name in self.capture.document.op_of.items():
-            if node in self._owners or node in self._inputs:
-                origin = self.origin(node)
-            elif node in self._origins:
-                origin = self._origins[node]
-            elif node.op == "call_function" and node.meta.get("phase") == "backward":
+            if node.op == "call_function" and is_view(node.target):
+                parts[name] = parts[self.capture.document.op_of[node.args[0]]]
+                self._origins.setdefault(node, self.origin(node.args[0]))
+                continue
+            origin = self.origin(node)
+            if node.op == "call_function" and node.meta.get("phase") == "backward":
                 origin = self.unit_of(self._module(node))
                 if origin is None:
                     found = [self._origins.get(read) for read in node.all_input_nodes]
                     origin = next((item for item in found if item is not None), None)
                 self._origins[node] = origin
-            else:
-                origin = None
             parts[name] = None if origin is None else self.part_of(origin)
         for state, update in self.capture.document.update_of.items():
             parts[update] = self.part_of(self.key_of_state(state))

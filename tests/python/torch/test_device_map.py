@@ -84,10 +84,10 @@ def test_undispatch_takes_the_hooks_off():
 def test_a_map_that_emplace_finds_runs_and_says_what_it_costs():
     model, x, y = make("gpt")
     loss, _ = eager(model, x, y)
-    # Blocks are 50 KB each, with gradients and activations: not all fit one device.
-    devices = fakes(2, memory=260_000)
-    found = emplace.torch.device_map(model, x, loss=cross_entropy, targets=y, devices=devices,
-                                     seconds=2)
+    captured = emplace.torch.capture(model, x, loss=cross_entropy, targets=y)
+    alone = emplace.place(emplace.compile(captured.graph, "1xp100"), "single").used[0]
+    devices = fakes(2, memory=int(0.8 * alone))
+    found = emplace.torch.device_map(captured, devices=devices, seconds=2)
     assert set(found.values()) == {"test:0", "test:1"}
     assert found["embed"] == found["head"]
     assert found.answer.fits and found.seconds > 0
