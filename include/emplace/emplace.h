@@ -17,6 +17,7 @@
 #include <emplace/parse.h>
 #include <emplace/partition.h>
 #include <emplace/place.h>
+#include <emplace/placer_function.h>
 #include <emplace/problem.h>
 #include <emplace/search.h>
 #include <emplace/simulate.h>

@@ -37,5 +37,8 @@ void bind_models(py::module_& module);
 void bind_problems(py::module_& module);
 void bind_simulation(py::module_& module);
 void bind_placement(py::module_& module);
+void bind_environments(py::module_& module);
+void bind_partition(py::module_& module);
+void bind_training(py::module_& module);
 
 }  // namespace emplace::python

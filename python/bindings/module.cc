@@ -13,4 +13,7 @@ PYBIND11_MODULE(_emplace, module) {
   bind_problems(module);
   bind_simulation(module);
   bind_placement(module);
+  bind_environments(module);
+  bind_partition(module);
+  bind_training(module);
 }

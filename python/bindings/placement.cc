@@ -2,7 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "answer.h"
-#include "arrays.h"
+#include "environment.h"
 #include "work.h"
 
 namespace emplace::python {
@@ -13,8 +13,37 @@ struct PlaceArguments {
   PlaceOptions options;
   Work work;
 
+  // A Python function of a PlacerSession, as a placer.
+  PlacerFunction placer_from(const std::string& name, const py::object& function) {
+    return {name, [this, function = function.ptr()](PlacerSession& session) {
+              const py::gil_scoped_acquire acquire;
+              try {
+                return devices_from(py::reinterpret_borrow<py::object>(function), session);
+              } catch (const py::error_already_set&) {
+                work.fail(std::current_exception());
+                return std::vector<std::int32_t>{};
+              }
+            }};
+  }
+  static std::vector<std::int32_t> devices_from(const py::object& function,
+                                                PlacerSession& session) {
+    SessionHandle handle{&session};
+    const py::object given = py::cast(handle);
+    const py::object answer = function(given);
+    given.cast<SessionHandle&>().session = nullptr;
+    if (answer.is_none()) return {};
+    const auto numbers = whole_numbers(answer, 1, "placement");
+    const DeviceRows row = device_rows(numbers.attr("reshape")(py::make_tuple(1, numbers.size())),
+                                       size_of(*session.problem()).groups);
+    return {row.numbers().begin(), row.numbers().end()};
+  }
+
   PlaceArguments(const ProblemHandle& problem, const py::dict& given) : work(given["progress"]) {
     options.placer = given["placer"].cast<std::string>();
+    for (const auto& [name, function] : given["functions"].cast<py::dict>()) {
+      options.functions.push_back(
+          placer_from(name.cast<std::string>(), py::reinterpret_borrow<py::object>(function)));
+    }
     options.scheduler = given["scheduler"].cast<std::string>();
     options.objective = objective_from(given["objective"].cast<std::string>());
     options.budget.seconds = given["seconds"].cast<std::optional<double>>();

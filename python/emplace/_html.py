@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from . import _emplace
-from ._emplace import Answer, Cluster, Graph, Timeline
+from ._emplace import Answer, Cluster, Graph, Partition, Timeline
 
 if TYPE_CHECKING:
     from ._place import Comparison
@@ -23,6 +23,8 @@ def attach() -> None:
     Answer._repr_html_ = _answer
     Timeline.to_dict = _timeline_dict
     Timeline._repr_html_ = lambda self: _svg(self)
+    Partition.to_dict = _partition_dict
+    Partition._repr_html_ = _partition
     Cluster.to_dict = _cluster_dict
     Cluster._repr_html_ = _cluster
     Graph.to_dict = _graph_dict
@@ -151,6 +153,12 @@ def _svg(timeline: Timeline) -> str:
     )
 
 
+def _partition(partition: Partition) -> str:
+    from html import escape
+
+    return f"<p>{escape(partition.verdict)}</p><pre>{escape(partition.to_text())}</pre>"
+
+
 def _cluster(cluster: Cluster) -> str:
     rows = [(device.name, device.kind, size(device.memory)) for device in cluster.devices]
     return _table(("device", "kind", "memory"), rows)
@@ -166,6 +174,13 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
     import json
 
     return json.loads(answer.to_json())  # type: ignore[no-any-return]
+
+
+def _partition_dict(partition: Partition) -> dict[str, Any]:
+    """As `to_json`."""
+    import json
+
+    return json.loads(partition.to_json())  # type: ignore[no-any-return]
 
 
 def _timeline_dict(timeline: Timeline) -> dict[str, Any]:

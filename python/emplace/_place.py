@@ -34,7 +34,7 @@ def place(
     """The best placement that was found, whether it fits or not.
 
     `placer` is a placer's key, several of them ('heft,expert', or a list), a family or 'all': the
-    best of them is the answer. Further keyword arguments are its options, which
+    best of them is the answer; or a function of your own (see `compare`). Further keyword arguments are its options, which
     `help(emplace.placers.KEY)` shows. Searches take 10 seconds unless `seconds` or `evaluations` says
     otherwise; Ctrl-C ends them with the best so far. `threads` are all cores unless given; under a
     limit of evaluations alone the answer does not depend on them. `objective` is 'step', 'period' (of
@@ -76,13 +76,19 @@ def compare(
 ) -> "Comparison":
     """Every placer's answer, the best first; each has the whole budget.
 
-    Randomised placers run with `seeds` seeds, from `seed` on. Placers that cannot cope with the
+    A function of a `PlacerSession` is a placer too: it asks for evaluations of placements, devices by
+    group, until the session is spent, and returns the devices of the best, or None for the best that
+    was evaluated. Randomised placers and functions run with `seeds` seeds, from `seed` on. Placers that cannot cope with the
     problem are left out, and named in the notes of the first answer.
 
     >>> import emplace
     >>> problem = emplace.compile("zoo:gnmt-2:batch=8,sequence=4", "2xp100")
     >>> [answer.placer for answer in emplace.compare(problem, ["single", "random"], evaluations=10)][0]
     'single'
+    >>> def all_on_the_last(session):
+    ...     return [len(session.problem.cluster) - 1] * session.num_groups
+    >>> sorted(answer.placer for answer in emplace.compare(problem, ["single", all_on_the_last]))
+    ['all_on_the_last', 'single']
     """
     options: dict[str, object] = {}
     given = _arguments(locals())
@@ -130,15 +136,31 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
     names = ("scheduler", "objective", "seconds", "evaluations", "seed", "most_devices", "use_cpu", "samples")
     return {
         **{name: given[name] for name in names},
-        "placer": _specs(given["placer"], given["options"]),
+        **_placers(given["placer"], given["options"]),
         "threads": len(os.sched_getaffinity(0)) if threads is None else threads,
         "starts": list(given["starts"]),
         "learning": given["learning"] or LearningSettings(),
     }
 
 
-def _specs(placer: Union[Placer, Sequence[Placer]], options: dict[str, object]) -> str:
+def _placers(placer: Union[Placer, Sequence[Placer]], options: dict[str, object]) -> dict[str, Any]:
+    """Specs as one text, and functions by name."""
     placers = [placer] if isinstance(placer, str) or callable(placer) else list(placer)
-    if options and len(placers) != 1:
-        raise _emplace.Error(f"{', '.join(options)}: options go with one placer; write 'heft(insertion=false)' for one of several")
-    return ",".join(spec(one, options) if options else str(one) for one in placers)
+    if options and (len(placers) != 1 or not isinstance(placers[0], str)):
+        names = ", ".join(options)
+        raise _emplace.Error(f"{names}: options go with one placer; for one of several, write 'heft(insertion=false)'")
+    functions: dict[str, Any] = {}
+    specs = []
+    for one in placers:
+        if isinstance(one, str):
+            specs.append(spec(one, options))
+        elif not callable(one):
+            raise _emplace.Error(f"placer {one!r}: expected a spec such as 'heft', or a function")
+        else:
+            name = getattr(one, "__name__", type(one).__name__)
+            if name in functions:
+                raise _emplace.Error(f"placer '{name}': given twice")
+            functions[name] = one
+    if not placers:
+        raise _emplace.Error("placer: expected one or more")
+    return {"placer": ",".join(specs), "functions": functions}

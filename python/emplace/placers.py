@@ -21,7 +21,7 @@ def spec(placer: str, options: dict[str, object]) -> str:
     from ._models import _written
 
     written = ",".join(f"{key}={_written(value)}" for key, value in options.items())
-    if placer.endswith(")"):
+    if options and placer.endswith(")"):
         raise _emplace.Error(f"{', '.join(options)}: '{placer}' has its options already")
     return f"{placer}({written})" if written else placer
 
