@@ -130,8 +130,11 @@ def capture(model, example_inputs, *, loss=None, targets=(), optimizer=None, nam
 
     >>> import torch, emplace.torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
-    >>> emplace.torch.capture(net, torch.zeros(3, 4))
-    <emplace.torch.Capture of Sequential: a forward pass of 12 ops>
+    >>> captured = emplace.torch.capture(net, torch.zeros(3, 4))
+    >>> captured.graph.parameters, captured.training
+    (58, False)
+    >>> captured.run(torch.zeros(3, 4)).shape
+    torch.Size([3, 2])
     """
     check_model(model, optimizer, loss)
     inputs = Inputs(model, example_inputs, targets)

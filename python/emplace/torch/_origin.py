@@ -7,17 +7,12 @@ of gradients) belongs to the model itself.
 """
 import contextlib
 import sys
-import threading
 
 import torch
 import torch.fx
 
 from . import _compat
 from ._errors import line_of_frame
-
-# Tracers are patched for the time of a capture, so there is one capture at a time.
-_LOCK = threading.RLock()
-
 
 class Origins:
     def __init__(self, model):
@@ -46,15 +41,14 @@ class Origins:
             node.meta.update(module=self._stack[-1], phase=self._phase, line=line)
             return node
 
-        with _LOCK:
-            torch.fx.proxy.TracerBase.create_node = create_node
-            try:
-                for path, module in self._model.named_modules():
-                    self._watch(module, path)
-                yield
-            finally:
-                torch.fx.proxy.TracerBase.create_node = create
-                self.forget()
+        torch.fx.proxy.TracerBase.create_node = create_node
+        try:
+            for path, module in self._model.named_modules():
+                self._watch(module, path)
+            yield
+        finally:
+            torch.fx.proxy.TracerBase.create_node = create
+            self.forget()
 
     def forget(self):
         """Hooks refer to this object, and autograd's nodes cannot be collected as a cycle."""

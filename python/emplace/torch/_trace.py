@@ -7,6 +7,7 @@ a step changes (buffers) is among its outputs.
 """
 import contextlib
 import operator
+import threading
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +21,11 @@ from ._origin import Origins
 from ._rewrite import fix_layouts, note_layouts, simplify
 from ._state import states_of, swapped
 from ._values import Shape, note_shapes
+
+
+# Tracers are patched for the time of a capture, and random numbers are put back after it, so there is
+# one capture at a time.
+_LOCK = threading.RLock()
 
 
 @dataclass
@@ -131,7 +137,7 @@ class Tracer:
         return parameters, buffers, [tensor.clone() for tensor in self.inputs.tensors]
 
     def run(self):
-        with contextlib.ExitStack() as stack:
+        with _LOCK, contextlib.ExitStack() as stack:
             stack.enter_context(_compat.random_state_kept())
             stack.enter_context(_compat.sources_dropped())
             if self.portable:

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch import nn
 
 import emplace
 import emplace.torch
-from models import MODELS, Control, Gpt, cross_entropy, eager, make
+from models import MODELS, Control, cross_entropy, eager, make
 
 
 def capture(model_name, **options):
@@ -269,6 +270,25 @@ def test_mistakes_are_explained():
         captured.run(torch.randn(5, 4))
     with pytest.raises(emplace.Error, match="2 arguments; expected what was captured: input"):
         captured.run(x, x)
+
+
+def test_two_threads_capture_at_once():
+    jobs = [make("gpt"), make("lstm")] * 2
+    found = [None] * len(jobs)
+
+    def work(number):
+        model, x, y = jobs[number]
+        found[number] = emplace.torch.capture(model, x, loss=cross_entropy, targets=y).to_dict()
+
+    # Different models at a time; one model is swapped about while it is captured.
+    for first in (0, 2):
+        threads = [threading.Thread(target=work, args=(first + i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found[0] == found[2] and found[1] == found[3]
+    assert any(op.get("module") == "blocks.0.up" for op in found[0]["ops"])
 
 
 def test_importing_emplace_does_not_import_torch():

@@ -1,9 +1,9 @@
 """The tutorial's code, run as it stands, with test devices for its GPUs."""
+import doctest
 import os
 import re
 
-import pytest
-
+import emplace.torch
 import emplace.torch._devices as devices
 import emplace.torch._dispatch as dispatching
 from fake_device import FakeDevice
@@ -13,6 +13,11 @@ from test_tools import ROOT
 def blocks():
     with open(os.path.join(ROOT, "docs", "pytorch.md")) as file:
         return re.findall(r"^```python\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+
+
+def test_examples_in_docstrings():
+    failed, tried = doctest.testmod(emplace.torch._capture)
+    assert failed == 0 and tried > 0
 
 
 def test_the_tutorial(tmp_path, monkeypatch, capsys):
@@ -27,7 +32,6 @@ def test_the_tutorial(tmp_path, monkeypatch, capsys):
 
     for module in (devices, dispatching):
         monkeypatch.setattr(module, "Device", AnyDevice)
-    monkeypatch.setattr(devices, "devices_from", devices.devices_from)
     monkeypatch.chdir(tmp_path)
     assert len(blocks()) >= 6
     namespace = {"__name__": "tutorial"}
