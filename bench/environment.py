@@ -14,7 +14,7 @@ import emplace
 import numpy as np
 
 CLUSTER = "4xp100"
-WORKLOADS = [("zoo:resnet-50", 20_000), ("zoo:gnmt-4", 200)]
+WORKLOADS = [("zoo:gpt2-small:layers=2", 20_000), ("zoo:bert-base:layers=1", 20_000), ("zoo:gnmt-4", 200)]
 THREADS = 2
 ROUNDS = 5
 
@@ -27,7 +27,7 @@ def from_python(environment, rows):
 
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "build/bench/environment"
-    print("model            ops   Python/s      C++/s   ratio of medians")
+    print("model                      ops   Python/s      C++/s   ratio of medians")
     for model, count in WORKLOADS:
         problem = emplace.compile(model, CLUSTER)
         environment = emplace.Environment(problem, threads=THREADS)
@@ -43,7 +43,7 @@ def main():
                                       capture_output=True, text=True, check=True)
                 theirs += [float(line) for line in done.stdout.split()]
         ours, theirs = statistics.median(ours), statistics.median(theirs)
-        print(f"{model:<14} {len(problem.graph):5} {ours:10.0f} {theirs:10.0f}   {ours / theirs:.3f}")
+        print(f"{model:<24} {len(problem.graph):5} {ours:10.0f} {theirs:10.0f}   {ours / theirs:.3f}")
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ Groups of ops that must share a device are what is decided about. `durations` an
 group and device, `edges` has the groups between which tensors of `edge_bytes` go.
 
 >>> import emplace
->>> features = emplace.features_of(emplace.compile("zoo:mlp", "2xp100"))
+>>> features = emplace.features_of(emplace.compile("zoo:alexnet", "2xp100"))
 >>> features["durations"].shape == features["allowed"].shape
 True
 )");

@@ -222,7 +222,7 @@ void bind_placement(py::module_& module) {
              R"(A given placement, with its bound and its explanation.
 
 >>> import emplace
->>> problem = emplace.compile("zoo:mlp", "2xp100")
+>>> problem = emplace.compile("zoo:alexnet", "2xp100")
 >>> emplace.assess(problem, [0] * len(problem.graph)).fits
 True
 )");

@@ -152,7 +152,7 @@ void bind_simulation(py::module_& module) {
 `priorities` has a number for each op: among ready ops a device takes the highest.
 
 >>> import emplace
->>> problem = emplace.compile("zoo:mlp", "2xp100")
+>>> problem = emplace.compile("zoo:alexnet", "2xp100")
 >>> emplace.simulate(problem, [0] * len(problem.graph)).num_transfers
 0
 )");

@@ -15,7 +15,7 @@ def zoo(name: str, *, training: bool = False, **options: object) -> Model:
 
     >>> import emplace
     >>> emplace.zoo("resnet-50", batch=64)
-    <Model resnet-50>
+    <Model resnet-50,batch=64>
     """
     written = ",".join(f"{key}={_written(value)}" for key, value in options.items())
     whole = f"zoo:{name}:{written}" if written else f"zoo:{name}"
@@ -40,8 +40,8 @@ def compile(
     `forbid` are rules such as 'encoder.*=gpu0,gpu1'; `fuse` makes elementwise chains one kernel each.
 
     >>> import emplace
-    >>> emplace.compile("zoo:mlp", "4xp100", pin=["*=gpu0,gpu1"])
-    <Problem: mlp on 4xp100>
+    >>> emplace.compile("zoo:alexnet", "4xp100", pin=["*=gpu0,gpu1"])
+    <Problem: alexnet on 4xp100>
     """
     if isinstance(model, str):
         model = _emplace.read_model(model)

@@ -29,7 +29,7 @@ def partition(
     Further arguments are the method's options (`list_partition_methods`).
 
     >>> import emplace
-    >>> problem = emplace.compile("zoo:mlp", "2xp100")
+    >>> problem = emplace.compile("zoo:alexnet", "2xp100")
     >>> emplace.partition(problem, "all-row").fits
     True
     """

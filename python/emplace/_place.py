@@ -123,7 +123,7 @@ def explain(problem: Problem, placement: Any, priorities: Any = None, objective:
     """What limits a placement, what is where, and what would help; `answer.explanation()` of any.
 
     >>> import emplace
-    >>> problem = emplace.compile("zoo:mlp", "2xp100")
+    >>> problem = emplace.compile("zoo:alexnet", "2xp100")
     >>> "What limits the step" in emplace.explain(problem, [0] * len(problem.graph))
     True
     """

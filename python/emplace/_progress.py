@@ -31,11 +31,17 @@ def _in_notebook() -> bool:
 
 
 def _in_cell() -> Iterator[Function]:
-    from IPython.display import display  # type: ignore[import]
+    from IPython.display import display
 
     handle = display({"text/plain": ""}, raw=True, display_id=True)
-    yield lambda line, seconds: handle.update({"text/plain": f"{seconds:.0f} s  {line}"}, raw=True)
-    handle.update({"text/plain": ""}, raw=True)
+
+    def show(line: str, seconds: float) -> None:
+        handle.update({"text/plain": f"{seconds:.0f} s  {line}"}, raw=True)
+
+    try:
+        yield show
+    finally:
+        handle.update({"text/plain": ""}, raw=True)
 
 
 def _on_terminal() -> Iterator[Function]:

@@ -41,7 +41,7 @@ class Environment:
     gymnasium's.
 
     >>> import emplace
-    >>> environment = emplace.Environment(emplace.compile("zoo:mlp", "2xp100"))
+    >>> environment = emplace.Environment(emplace.compile("zoo:alexnet", "2xp100"))
     >>> observation, info = environment.reset()
     >>> terminated = False
     >>> while not terminated:

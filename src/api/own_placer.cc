@@ -82,7 +82,7 @@ class OwnSession final : public PlacerSession {
     const std::optional<Evaluation> known = context_.incumbent().value();
     if (known && !(value < *known)) return;
     const auto row = static_cast<std::size_t>(best - values.begin());
-    Solution solution{.value = value, .origin = "own"};
+    Solution solution{.placement = {}, .value = value, .origin = "own"};
     groups_.expand(devices.subspan(row * groups_.num_groups(), groups_.num_groups()),
                    solution.placement);
     context_.incumbent().offer(std::move(solution));

@@ -13,9 +13,9 @@ def make_fork(memory: int = 1 << 30, devices: int = 2) -> emplace.Problem:
         return {"name": name, "type": type_, "inputs": inputs, "outputs": [number], "time_us": {"p100": microseconds}}
 
     ops = [
-        op(0, [], "start", 0, "input"),
+        op(0, [], "start", 0, "parameter"),
         op(1, [0], "left", 100),
-        op(2, [0], "right", 100),
+        op(2, [], "right", 100),
         op(3, [1, 2], "join", 10),
     ]
     tensors = [{"bytes": 1000}] * 4

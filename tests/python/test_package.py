@@ -37,7 +37,7 @@ def test_importing_is_quick_and_loads_neither_numpy_nor_libtorch():
 
 def test_placing_does_not_load_libtorch():
     code = (
-        "import emplace; emplace.place(emplace.compile('zoo:mlp', '2xp100'), seconds=0.2);"
+        "import emplace; emplace.place(emplace.compile('zoo:alexnet', '2xp100'), seconds=0.2);"
         "print('libtorch' in open('/proc/self/maps').read())"
     )
     assert python(code) == "False"
