@@ -1,9 +1,12 @@
 """What an optimizer keeps for a parameter, found by letting it update a small one."""
 import functools
+import inspect
 import math
 import re
 
 import torch
+
+from ._errors import Error, first_line
 
 _PROBE = (2, 3, 5, 7, 11, 13)  # different sizes, so that each dimension can be told
 
@@ -48,10 +51,18 @@ def _state_shapes(kind, settings, rank, dtype):
     """Each tensor of the state: (whether it is a dimension of the parameter's, which or how large)
     by dimension, and the size of an element."""
     probe = torch.nn.Parameter(torch.ones(_PROBE[:rank], dtype=dtype))
-    settings = {key: value for key, value in settings if key not in ("capturable", "fused")}
-    copy = kind([probe], **settings)
-    probe.grad = torch.ones_like(probe)
-    copy.step()
+    taken = inspect.signature(kind).parameters
+    settings = {key: value for key, value in settings
+                if key in taken and key not in ("capturable", "fused")}
+    if "lr" in taken:
+        settings.setdefault("lr", 0.1)
+    try:
+        copy = kind([probe], **settings)
+        probe.grad = torch.ones_like(probe)
+        copy.step()
+    except Exception as error:
+        raise Error(f"optimizer: {kind.__name__} cannot be tried on a small parameter "
+                    f"({first_line(error)}); expected one that updates by step() alone") from error
     kept = []
     for value in copy.state[probe].values():
         if isinstance(value, torch.Tensor) and value.dim() > 0:

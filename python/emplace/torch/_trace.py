@@ -196,8 +196,9 @@ class Tracer:
                          "expected a step whose ops are the same for every input")
         failure = self._eager_failure()
         if failure is not None:
-            return Error(f"{line_of_error(failure) or at}: the model does not take its example "
-                         f"inputs ({first_line(failure)})")
+            line = line_of_error(failure)
+            return Error((f"{line}: " if line else "") + "the model does not take its example inputs "
+                         f"({first_line(failure)})")
         return Error(f"{at}cannot be traced ({first_line(error)})")
 
     def _eager_failure(self):

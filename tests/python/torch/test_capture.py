@@ -261,6 +261,8 @@ def test_mistakes_are_explained():
     refused("no parameter that requires a gradient", nn.ReLU(), x, loss=torch.sum)
     refused("of no use without a loss", net, x, optimizer=torch.optim.SGD(net.parameters(), lr=1))
     refused("expected a torch.optim.Optimizer, not str", net, x, loss=torch.sum, optimizer="adam")
+    refused("LBFGS cannot be tried on a small parameter", net, x, loss=torch.sum,
+            optimizer=torch.optim.LBFGS(net.parameters()))
     refused("not the model's", net, x, loss=torch.sum,
             optimizer=torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=1))
     refused("'input': is on meta and the model on cpu", net, x.to("meta"))
@@ -315,6 +317,6 @@ def test_memory_stays_flat_over_many_captures():
     for _ in range(100):
         once()
     gc.collect()
-    # A capture has some 300 KB of tensors, and hundreds of objects.
-    assert len(gc.get_objects()) - objects < 1000
+    # A capture has some 300 KB of tensors, and 300 objects in its smaller graph.
+    assert len(gc.get_objects()) - objects < 3000
     assert resident_bytes() - before < 8e6
