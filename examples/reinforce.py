@@ -2,12 +2,13 @@
 
     PYTHONPATH=build/python /usr/bin/python3 examples/reinforce.py --model zoo:gnmt-4 --cluster 4xp100 --seconds 300
 
-The ops of a module, forward, backward and update, are one decision. The policy has an embedding for each module, which
+The ops of a module, forward, backward and update, are one decision; of a recurrent one, so are ten steps. The policy has an embedding for each module, which
 a small network turns into a distribution over devices. Rounds of samples are evaluated by the simulator; what is better
 than the round's mean becomes likelier.
 """
 
 import argparse
+import re
 import time
 
 import emplace
@@ -30,7 +31,8 @@ class Policy(torch.nn.Module):
 
 def units_of(features):
     """The unit of every group, and what is known of each unit, scaled."""
-    _, unit = np.unique(features["modules"], return_inverse=True)
+    names = [re.sub(r"step\.(\d+)", lambda step: f"steps.{int(step[1]) // 10}", name) for name in features["modules"]]
+    _, unit = np.unique(names, return_inverse=True)
     columns = [features["durations"].mean(axis=1), features["resident"], features["outputs"]]
     sums = [np.bincount(unit, weights=column) for column in columns]
     begin = np.full(unit.max() + 1, np.inf)
@@ -39,7 +41,7 @@ def units_of(features):
     return unit, torch.tensor(table / (table.max(axis=0) + 1), dtype=torch.float32)
 
 
-def reinforce(session, batch=32, rate=0.01, entropy_weight=0.003):
+def reinforce(session, batch=32, rate=0.03, entropy_weight=0.003):
     torch.manual_seed(session.seed)
     features = emplace.features_of(session.problem)
     unit, known = units_of(features)
