@@ -142,8 +142,10 @@ def compare(name, batch, length, options, libraries):
     ours = emplace.torch.device_map(capture, max_memory=max_memory, profile=profile,
                                     seconds=options.search)
     took = time.perf_counter() - began
+    where = set(ours.values())
     how = (f"sends {ours.sent_bytes / 2**20:.0f} MiB" if ours.answer is None else
-           "computes on both" if len(set(ours.values())) > 1 else "fits one device")
+           "computes on both" if len(where) > 1 else
+           "computes on the CPU" if where == {"cpu"} else "computes on the GPU")
     if options.maps:
         print(f"# {name} theirs: {dict(theirs)}\n# {name} ours ({ours.main_device}): {dict(ours)}")
     del capture, profile

@@ -41,15 +41,22 @@ def tags_of(target):
 @contextlib.contextmanager
 def portable_kernels():
     """Operators that every kind of device has: no fused attention of one backend, no oneDNN."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
-        if hasattr(torch.nn, "attention") and hasattr(torch.nn.attention, "sdpa_kernel"):
-            stack.enter_context(
-                torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH))
-        elif hasattr(torch.backends.cuda, "sdp_kernel"):
-            stack.enter_context(torch.backends.cuda.sdp_kernel(
-                enable_flash=False, enable_math=True, enable_mem_efficient=False))
+    with torch.backends.mkldnn.flags(enabled=False), _plain_attention():
         yield
+
+
+def _plain_attention():
+    """Attention as products and a softmax."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        return sdpa_kernel(SDPBackend.MATH)
+    except ImportError:
+        pass
+    choose = getattr(torch.backends.cuda, "sdp_kernel", None)
+    if choose is None:
+        return contextlib.nullcontext()
+    known = inspect.signature(choose).parameters
+    return choose(**{name: name == "enable_math" for name in known if name.startswith("enable_")})
 
 
 @contextlib.contextmanager
