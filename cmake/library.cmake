@@ -83,6 +83,18 @@ foreach(part emplace_fast emplace_light emplace_other)
   emplace_together(${part} APART src/sim src/zoo src/placers/local src/placers/common src/placers/search)
 endforeach()
 
+# By which name the loader knows the libtorch that libemplace_torch needs.
+if(EMPLACE_LEARN AND TARGET torch_cpu)
+  get_target_property(torch_configurations torch_cpu IMPORTED_CONFIGURATIONS)
+  list(GET torch_configurations 0 torch_configuration)
+  get_target_property(torch_soname torch_cpu IMPORTED_SONAME_${torch_configuration})
+  if(torch_soname)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/loaded_library.cc PROPERTIES
+                                COMPILE_DEFINITIONS EMPLACE_TORCH_SONAME="${torch_soname}"
+                                SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endif()
+
 add_library(emplace SHARED)
 target_link_libraries(emplace PRIVATE emplace_fast emplace_light emplace_other $<BUILD_INTERFACE:emplace_private> ${CMAKE_DL_LIBS})
 target_include_directories(emplace PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

@@ -10,11 +10,14 @@
 #pragma once
 
 #include <emplace/cluster.h>
+#include <emplace/environment.h>
 #include <emplace/error.h>
 #include <emplace/granularity.h>
 #include <emplace/model.h>
+#include <emplace/parse.h>
 #include <emplace/partition.h>
 #include <emplace/place.h>
+#include <emplace/placer_function.h>
 #include <emplace/problem.h>
 #include <emplace/search.h>
 #include <emplace/simulate.h>

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <emplace/placer_function.h>
 #include <emplace/search.h>
 #include <emplace/simulate.h>
 
@@ -24,6 +25,8 @@ struct LearningSettings {
 
 struct PlaceOptions {
   std::string placer = "auto";  // specs, families or "all": the best of them is the answer
+  std::vector<PlacerFunction> functions =
+      {};  // placers of yours, beside these; then it may be empty
   // own (the placer's), fifo, pct, msr, or all: the best of them.
   std::string scheduler = "own";
   Objective objective = {};

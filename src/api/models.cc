@@ -1,6 +1,8 @@
-// emplace/model.h, emplace/cluster.h, emplace/problem.h over the rooms that do the work.
+// emplace/model.h, emplace/cluster.h, emplace/parse.h, emplace/problem.h over the rooms that do the
+// work.
 #include <utility>
 
+#include <emplace/parse.h>
 #include <emplace/problem.h>
 
 #include "base/error.h"
@@ -14,6 +16,7 @@
 
 #include "io/cluster_yaml_writer.h"
 #include "io/graph_json_writer.h"
+#include "io/readers.h"
 #include "report/assessment_report.h"
 #include "zoo/registry.h"
 
@@ -142,6 +145,10 @@ std::string graph_json(const Graph& graph) {
   return write_graph_json(graph);
 }
 
+std::shared_ptr<const Graph> parse_graph(const std::string& json) {
+  return std::make_shared<const Graph>(read_graph_json(json));
+}
+
 std::vector<ZooModel> zoo_models() {
   std::vector<ZooModel> models;
   const auto add = [&](const std::string& prefix, std::span<const zoo::ModelInfo> infos) {
@@ -190,6 +197,10 @@ std::vector<std::string> channels_of(const Cluster& cluster) {
 
 std::string cluster_yaml(const Cluster& cluster) {
   return write_cluster_yaml(cluster.spec());
+}
+
+std::shared_ptr<const Cluster> parse_cluster(const std::string& yaml) {
+  return std::make_shared<const Cluster>(read_cluster_yaml(yaml));
 }
 
 std::vector<std::string> device_kinds() {

@@ -10,6 +10,7 @@
 
 #include "tensor/methods/all.h"
 
+#include "api/own_placer.h"
 #include "io/trace_json.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
@@ -65,13 +66,22 @@ SubsetProblems problems_of(const std::shared_ptr<const Problem>& problem,
   return problems;
 }
 
+std::vector<PlacerRun> runs_of(const PlaceOptions& options, int seeds) {
+  std::vector<PlacerRun> runs;
+  if (!options.placer.empty() || options.functions.empty()) {
+    runs = make_runs(options.placer, options.scheduler, options.seed, seeds);
+  }
+  const std::vector<PlacerRun> own = own_runs(options, seeds);
+  runs.insert(runs.end(), own.begin(), own.end());
+  return runs;
+}
+
 PortfolioResult search(const SubsetProblems& problems, const PlaceOptions& options, TimeFor time,
                        int seeds) {
-  Portfolio portfolio(problems,
-                      {.runs = make_runs(options.placer, options.scheduler, options.seed, seeds),
-                       .budget = options.budget,
-                       .time_for = time,
-                       .learning = options.learning});
+  Portfolio portfolio(problems, {.runs = runs_of(options, seeds),
+                                 .budget = options.budget,
+                                 .time_for = time,
+                                 .learning = options.learning});
   const Ticker ticker(options.on_progress, [&] { return portfolio.status().line(); });
   return portfolio.run();
 }

@@ -8,7 +8,7 @@ namespace emplace {
 
 RunResult run_placer(const PlacerRegistry& registry, PlaceContext& context, const PlacerRun& run,
                      const Budget& budget) {
-  const std::unique_ptr<Placer> placer = registry.make(run.placer);
+  const std::unique_ptr<Placer> placer = run.make ? run.make() : registry.make(run.placer);
   RunResult result{.run = run, .result = {}, .evaluation = {}, .bound = {}};
   const double start = budget.elapsed_seconds();
   with_context("placer '" + run.placer.key + "'", [&] {

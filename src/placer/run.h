@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct PlacerRun {
   MethodSpec placer;
   std::string scheduler{kOwnSchedule};  // or a key of placer/scheduler.h
   std::uint64_t seed = 1;
+  // Makes a placer that is in no registry; `placer` is then what it is called.
+  std::function<std::unique_ptr<Placer>()> make = {};
 };
 
 struct RunResult {

@@ -94,7 +94,7 @@ void check_learning(const LearningSettings& settings, const std::vector<PlacerRu
 }
 
 bool learns(const PlacerRun& run) {
-  return all_placers().info(run.placer.key).learns;
+  return !run.make && all_placers().info(run.placer.key).learns;
 }
 
 std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSettings& settings,

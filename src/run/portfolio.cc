@@ -120,7 +120,7 @@ class Portfolio::Runner {
   }
   bool takes_no_time(std::size_t index) const {
     constexpr OpId kFewOps = 200'000;
-    return request_.time_for == TimeFor::kEachRun &&
+    return request_.time_for == TimeFor::kEachRun && !runs_[index].make &&
            problems_.whole()->problem().num_ops() <= kFewOps &&
            all_placers().info(runs_[index].placer.key).family == "heuristic";
   }

@@ -210,15 +210,5 @@ time.sleep(600)
   EXPECT_TRUE(folder_.has("best.json"));
 }
 
-TEST_F(ResearchCommand, capturing_says_which_pytorch_it_needs) {
-  folder_.shell("mkdir torch");
-  folder_.write("torch/__init__.py", "__version__ = '1.13.1+cpu'\n");
-  const CommandResult result = folder_.shell("PYTHONPATH=. /usr/bin/python3 " EMPLACE_SOURCE_DIR
-                                             "/tools/capture_torch.py --list");
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("needs PyTorch 2"), HasSubstr("1.13.1"),
-                                Not(HasSubstr("Traceback"))));
-}
-
 }  // namespace
 }  // namespace emplace

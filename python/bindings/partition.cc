@@ -1,0 +1,116 @@
+// emplace/partition.h and emplace/train.h.
+#include <pybind11/stl.h>
+
+#include "arrays.h"
+#include "work.h"
+
+namespace emplace::python {
+namespace {
+
+Budget budget_of(const py::dict& given, const Work& work) {
+  Budget budget;
+  budget.seconds = given["seconds"].cast<std::optional<double>>();
+  budget.evaluations = given["evaluations"].cast<std::optional<std::int64_t>>();
+  budget.threads = given["threads"].cast<int>();
+  budget.cancelled = work.cancelled();
+  return budget;
+}
+
+Partition partition_handle(const ProblemHandle& problem, const py::dict& given) {
+  Work work(given["progress"]);
+  PartitionOptions options{.method = given["method"].cast<std::string>(),
+                           .workers = given["workers"].cast<int>(),
+                           .budget = budget_of(given, work),
+                           .seed = given["seed"].cast<std::uint64_t>(),
+                           .on_progress = work.listener()};
+  std::optional<Partition> found;
+  work.run([&] { found = partition(problem.problem, options); });
+  return *found;
+}
+
+Selection select_file(const std::string& path, const py::dict& given) {
+  Work work(py::none{});
+  const SelectOptions options{.budget = budget_of(given, work),
+                              .seed = given["seed"].cast<std::uint64_t>()};
+  Selection found;
+  work.run([&] { found = select(path, options); });
+  return found;
+}
+
+TrainResult train_policy(const py::dict& given) {
+  Work work(given["progress"]);
+  TrainOptions options;
+  options.policy = given["policy"].cast<std::string>();
+  options.graphs = given["graphs"].cast<std::vector<std::string>>();
+  options.clusters = given["clusters"].cast<std::vector<std::string>>();
+  options.memory = given["memory"].cast<std::vector<double>>();
+  options.imitate = given["imitate"].cast<std::string>();
+  options.imitate_evaluations = given["imitate_evaluations"].cast<std::int64_t>();
+  options.settings = given["settings"].cast<OptionValues>();
+  options.from = given["start"].cast<std::string>();
+  options.device = given["device"].cast<std::string>();
+  options.curves = given["curves"].cast<std::string>();
+  options.checkpoint = given["checkpoint"].cast<std::string>();
+  options.checkpoint_seconds = given["checkpoint_seconds"].cast<std::optional<double>>();
+  options.resume = given["resume"].cast<bool>();
+  options.seed = given["seed"].cast<std::uint64_t>();
+  options.budget = budget_of(given, work);
+  options.on_progress = work.listener();
+  TrainResult result;
+  work.run([&] { result = train(options); });
+  return result;
+}
+
+}  // namespace
+
+void bind_partition(py::module_& module) {
+  py::class_<Partition>(module, "Partition",
+                        "How every tensor and op is divided, and what that is worth.")
+      .def_property_readonly("step", &Partition::step, "Nanoseconds.")
+      .def_property_readonly("fits", &Partition::fits)
+      .def_property_readonly("moved", &Partition::moved, "Bytes between devices, in a step.")
+      .def_property_readonly("verdict", &Partition::verdict, "What to do, with the figures.")
+      .def_property_readonly(
+          "divided", [](const Partition& p) { return ProblemHandle{p.divided()}; },
+          "The divided graph as a problem, which can be simulated.")
+      .def_property_readonly(
+          "placement", [](const Partition& p) { return array_of<std::int32_t>(p.placement()); },
+          "Of the divided graph.")
+      .def("to_text", &Partition::to_text)
+      .def("to_json", &Partition::to_json)
+      .def("plan_json", &Partition::plan_json)
+      .def("__str__", &Partition::to_text)
+      .def("__repr__",
+           [](const Partition& p) { return "<Partition: " + std::to_string(p.step()) + " ns>"; });
+  module.def("partition", &partition_handle, py::arg("problem"), py::arg("options"));
+  py::class_<Selection>(module, "Selection", "One strategy for each node.")
+      .def_property_readonly(
+          "strategies", [](const Selection& s) { return array_of<std::int32_t>(s.strategies); })
+      .def_readonly("cost", &Selection::cost)
+      .def_readonly("lower_bound", &Selection::lower_bound)
+      .def_readonly("feasible", &Selection::feasible)
+      .def_readonly("proven", &Selection::proven)
+      .def("__repr__",
+           [](const Selection& s) { return "<Selection: cost " + std::to_string(s.cost) + ">"; });
+  module.def("select", &select_file, py::arg("problem_file"), py::arg("options"));
+}
+
+void bind_training(py::module_& module) {
+  py::class_<TrainResult>(module, "TrainResult", "A trained policy, and how it was trained.")
+      .def_property_readonly(
+          "policy", [](const TrainResult& r) { return py::bytes(r.policy); },
+          "A policy file's content: write it, and use 'gdp(policy=FILE)'.")
+      .def_readonly("tasks", &TrainResult::tasks)
+      .def_readonly("evaluations", &TrainResult::evaluations)
+      .def_readonly("steps", &TrainResult::steps)
+      .def_readonly("finished", &TrainResult::finished)
+      .def_readonly("relative_time", &TrainResult::relative_time)
+      .def_readonly("fitting_share", &TrainResult::fitting_share)
+      .def_readonly("warnings", &TrainResult::warnings);
+  module.def("train", &train_policy, py::arg("options"));
+  module.def("train_settings", &train_settings, "What `train` takes as further arguments.");
+  module.def("describe_policy", &describe_policy, py::arg("path"),
+             "What a policy file says of itself.");
+}
+
+}  // namespace emplace::python

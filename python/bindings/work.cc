@@ -1,0 +1,81 @@
+#include "work.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <thread>
+
+namespace emplace::python {
+namespace {
+
+// Ends a thread before anything that it uses is gone.
+class Joined {
+ public:
+  explicit Joined(std::function<void()> work) : thread_(std::move(work)) {}
+  ~Joined() {
+    const py::gil_scoped_release release;
+    thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace
+
+ProgressListener Work::listener() {
+  if (progress_.is_none()) return {};
+  return [this](const Progress& progress) {
+    if (cancelled_) return;
+    const py::gil_scoped_acquire acquire;
+    try {
+      progress_(progress.line, progress.seconds);
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  };
+}
+
+void Work::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(error);
+  cancelled_ = true;
+}
+
+void Work::run(const std::function<void()>& work) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  std::exception_ptr error;
+  {
+    const Joined thread([&] {
+      try {
+        work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      done = true;
+      changed.notify_one();
+    });
+    // Signals are looked at here, by Python's main thread; on others that does nothing.
+    for (bool ended = false; !ended;) {
+      {
+        const py::gil_scoped_release release;
+        std::unique_lock lock(mutex);
+        ended = changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return done; });
+      }
+      if (PyErr_CheckSignals() != 0) {
+        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) {
+          PyErr_Clear();
+          cancelled_ = interrupted_ = true;
+        } else {
+          fail(std::make_exception_ptr(py::error_already_set()));
+        }
+      }
+    }
+  }
+  if (failure_) std::rethrow_exception(failure_);
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace emplace::python

@@ -1,0 +1,114 @@
+"""emplace decides where every operation of a neural network should run.
+
+>>> import emplace
+>>> problem = emplace.compile("zoo:gnmt-2:batch=8,sequence=4", "2xp100")
+>>> answer = emplace.place(problem, "expert")
+>>> answer.fits
+True
+
+Times are whole nanoseconds, sizes whole bytes, devices numbers (`answer.placement`) or names
+(`answer.device_of`). Mistakes raise `emplace.Error`, a ValueError that says what was expected.
+Importing this loads neither numpy nor libtorch.
+"""
+
+from . import _html, placers
+from ._emplace import (
+    Answer,
+    ChannelUse,
+    Cluster,
+    DeviceDescription,
+    DeviceUse,
+    DeviceView,
+    Error,
+    Graph,
+    LearningSettings,
+    LinkRule,
+    MethodInfo,
+    Model,
+    OptionInfo,
+    OpView,
+    Partition,
+    PlacerSession,
+    Problem,
+    Selection,
+    TensorView,
+    Timeline,
+    TrainResult,
+    ZooModel,
+    assess,
+    build_cluster,
+    describe_policy,
+    device_kinds,
+    example_presets,
+    features_of,
+    list_partition_methods,
+    list_placers,
+    read_cluster,
+    read_model,
+    read_placement,
+    simulate,
+    simulate_all,
+    train_settings,
+    version,
+    zoo_models,
+)
+from ._models import compile, zoo
+from ._partition import partition, select, train
+from ._place import Comparison, compare, explain, place
+from .environment import Environment
+
+__version__ = version()
+
+__all__ = [
+    "Answer",
+    "ChannelUse",
+    "Cluster",
+    "Comparison",
+    "DeviceDescription",
+    "DeviceUse",
+    "DeviceView",
+    "Environment",
+    "Error",
+    "Graph",
+    "LearningSettings",
+    "LinkRule",
+    "MethodInfo",
+    "Model",
+    "OpView",
+    "OptionInfo",
+    "Partition",
+    "PlacerSession",
+    "Problem",
+    "Selection",
+    "TensorView",
+    "Timeline",
+    "TrainResult",
+    "ZooModel",
+    "assess",
+    "build_cluster",
+    "compare",
+    "compile",
+    "describe_policy",
+    "device_kinds",
+    "example_presets",
+    "explain",
+    "features_of",
+    "list_partition_methods",
+    "list_placers",
+    "partition",
+    "place",
+    "placers",
+    "read_cluster",
+    "read_model",
+    "read_placement",
+    "select",
+    "simulate",
+    "simulate_all",
+    "train",
+    "train_settings",
+    "version",
+    "zoo",
+    "zoo_models",
+]
+
+_html.attach()

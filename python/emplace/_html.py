@@ -1,0 +1,246 @@
+"""What results show of themselves in notebooks, and as dictionaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable, Sequence
+
+from . import _emplace
+from ._emplace import Answer, Cluster, Graph, Partition, Timeline
+
+if TYPE_CHECKING:
+    from ._place import Comparison
+
+_WIDTH = 900
+_LABEL = 110
+_ROW = 22
+_COLOURS = {"forward": "#4c78a8", "backward": "#e4803a", "update": "#54a24b", "transfer": "#9d8bb5"}
+
+
+def attach() -> None:
+    """Gives the classes of the C++ part what is easier written in Python."""
+    Answer.to_dict = _answer_dict
+    Answer.save = _save
+    Answer._repr_html_ = _answer
+    Timeline.to_dict = _timeline_dict
+    Timeline._repr_html_ = lambda self: _svg(self)
+    Partition.to_dict = _partition_dict
+    Partition._repr_html_ = _partition
+    Cluster.to_dict = _cluster_dict
+    Cluster._repr_html_ = _cluster
+    Graph.to_dict = _graph_dict
+    Graph._repr_html_ = _graph
+
+
+def comparison(answers: Comparison) -> str:
+    if not answers:
+        return "<p>no answers</p>"
+    best = answers[0].time
+    rows = [
+        (a.placer, a.seed, duration(a.time), f"{a.time / best:.3f}", "yes" if a.fits else "no", f"{a.search_seconds:.2f} s")
+        for a in answers
+    ]
+    return _table(("placer", "seed", "time", "by the best", "fits", "search"), rows)
+
+
+def duration(nanoseconds: int) -> str:
+    """For people.
+
+    >>> duration(1_234_567)
+    '1.235 ms'
+    """
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3f} {unit}"
+    return f"{nanoseconds} ns"
+
+
+def size(number: int | None) -> str:
+    """For people.
+
+    >>> size(3 << 29)
+    '1.5 GiB'
+    """
+    if number is None or number == (1 << 63) - 1:
+        return "unlimited"
+    for unit, bytes_of in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if number >= bytes_of:
+            return f"{number / bytes_of:.1f} {unit}"
+    return f"{number} B"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    from html import escape
+
+    def line(tag: str, cells: Sequence[object]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    return "<table>" + line("th", head) + "".join(line("td", row) for row in rows) + "</table>"
+
+
+def _answer(answer: Answer) -> str:
+    from html import escape
+
+    timeline = answer.timeline
+    head = f"<b>{duration(answer.time)}</b>, at least {duration(answer.bound)} ({escape(answer.bound_reason)})"
+    if not answer.fits:
+        head += ", <b>does not fit</b>"
+    used = answer.used
+    rows = [
+        (device.name, device.kind, int((answer.placement == i).sum()), f"{100 * use.busy / max(1, timeline.step):.0f} %",
+         size(int(used[i])), size(use.capacity))
+        for i, (device, use) in enumerate(zip(answer.problem.cluster.devices, timeline.devices))
+    ]
+    return f"<p>{head}</p>" + _table(("device", "kind", "ops", "busy", "needs", "has"), rows) + _svg(timeline)
+
+
+def _slices(rows: list[list[tuple[int, int, str, str]]], step: int) -> Iterable[str]:
+    """Rectangles; what is narrower than half a pixel goes with what follows it closely."""
+    from html import escape
+
+    scale = (_WIDTH - _LABEL) / max(1, step)
+    for row, slices in enumerate(rows):
+        last: tuple[float, float, str] | None = None
+        title = ""
+        for start, finish, colour, name in sorted(slices):
+            left, right = _LABEL + start * scale, _LABEL + finish * scale
+            if last and colour == last[2] and left - last[1] < 0.5 and right - last[0] < 2:
+                last = (last[0], max(right, last[1]), colour)
+                continue
+            if last:
+                yield _rectangle(row, last, escape(title))
+            last, title = (left, right, colour), name
+        if last:
+            yield _rectangle(row, last, escape(title))
+
+
+def _rectangle(row: int, slice_: tuple[float, float, str], title: str) -> str:
+    left, right, colour = slice_
+    return (
+        f'<rect x="{left:.1f}" y="{row * _ROW + 3}" width="{max(right - left, 0.5):.1f}" height="{_ROW - 6}" '
+        f'fill="{_COLOURS[colour]}"><title>{title}</title></rect>'
+    )
+
+
+def _svg(timeline: Timeline) -> str:
+    """The timeline: a row for each device, then for each channel that carries something."""
+    from html import escape
+
+    problem = timeline.problem
+    devices, graph = problem.cluster.devices, problem.graph
+    rows: list[list[tuple[int, int, str, str]]] = [[] for _ in devices]
+    placement, start, finish = timeline.placement.tolist(), timeline.start.tolist(), timeline.finish.tolist()
+    for number, device in enumerate(placement):
+        if finish[number] > start[number]:
+            op = graph.op(number)
+            rows[device].append((start[number], finish[number], op.phase, f"{op.name} ({op.type}): {duration(finish[number] - start[number])}"))
+    labels = [device.name for device in devices]
+    sent = {name: column.tolist() for name, column in timeline.transfers.items()}
+    channels = problem.cluster.channels
+    for channel in sorted(set(sent["channel"]) - {-1}):
+        labels.append(channels[channel])
+        rows.append([
+            (sent["start"][i], sent["finish"][i], "transfer", f"{size(sent['bytes'][i])} to {devices[sent['to'][i]].name}")
+            for i in range(len(sent["channel"])) if sent["channel"][i] == channel
+        ])
+    texts = "".join(
+        f'<text x="0" y="{row * _ROW + 15}" font-size="11">{escape(label[:18])}</text>' for row, label in enumerate(labels)
+    )
+    height = len(rows) * _ROW + 16
+    axis = f'<text x="{_WIDTH}" y="{height - 3}" font-size="11" text-anchor="end">{duration(timeline.step)}</text>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
+        f'fill="currentColor">{texts}{"".join(_slices(rows, timeline.step))}{axis}</svg>'
+    )
+
+
+def _partition(partition: Partition) -> str:
+    from html import escape
+
+    return f"<p>{escape(partition.verdict)}</p><pre>{escape(partition.to_text())}</pre>"
+
+
+def _cluster(cluster: Cluster) -> str:
+    rows = [(device.name, device.kind, size(device.memory)) for device in cluster.devices]
+    return _table(("device", "kind", "memory"), rows)
+
+
+def _graph(graph: Graph) -> str:
+    rows = [(graph.name, f"{graph.num_ops:,}", f"{graph.parameters:,}", f"{graph.flops:.3g}", "yes" if graph.training else "no")]
+    return _table(("graph", "ops", "parameters", "FLOPs", "training"), rows)
+
+
+def _answer_dict(answer: Answer) -> dict[str, Any]:
+    """As `to_json`."""
+    import json
+
+    return json.loads(answer.to_json())  # type: ignore[no-any-return]
+
+
+def _partition_dict(partition: Partition) -> dict[str, Any]:
+    """As `to_json`."""
+    import json
+
+    return json.loads(partition.to_json())  # type: ignore[no-any-return]
+
+
+def _timeline_dict(timeline: Timeline) -> dict[str, Any]:
+    return {
+        "step_ns": timeline.step,
+        "fits": timeline.fits,
+        "ops": [
+            {"name": name, "device": device, "start_ns": start, "finish_ns": finish}
+            for name, device, start, finish in zip(
+                timeline.problem.graph.op_names, timeline.placement.tolist(), timeline.start.tolist(), timeline.finish.tolist()
+            )
+        ],
+        "transfers": {name: column.tolist() for name, column in timeline.transfers.items()},
+        "devices": [{"busy_ns": d.busy, "peak_bytes": d.peak, "capacity_bytes": d.capacity} for d in timeline.devices],
+    }
+
+
+def _cluster_dict(cluster: Cluster) -> dict[str, Any]:
+    return {
+        "name": cluster.name,
+        "devices": [{"name": d.name, "kind": d.kind, "memory_bytes": d.memory, "cpu": d.is_cpu} for d in cluster.devices],
+        "channels": cluster.channels,
+    }
+
+
+def _graph_dict(graph: Graph) -> dict[str, Any]:
+    """As `to_json`."""
+    import json
+
+    return json.loads(graph.to_json())  # type: ignore[no-any-return]
+
+
+def _save(answer: Answer, path: str) -> None:
+    """Writes a placement file."""
+    write(path, answer.placement_json())
+
+
+def write(path: str, text: str) -> None:
+    """Under a temporary name first, so that nobody sees half of it."""
+    import os
+    import tempfile
+
+    folder, name = os.path.split(os.fspath(path))
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")
+    except OSError as error:
+        raise _emplace.Error(f"{path}: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        os.unlink(temporary)
+        raise _emplace.Error(f"{path}: {error.strerror}") from error
+
+
+def _umask() -> int:
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,73 @@
+"""Models and problems, with the shorthands that Python allows."""
+
+from __future__ import annotations
+
+from typing import Callable, Optional, Sequence, Union
+
+from . import _emplace
+from ._emplace import Cluster, Graph, Model, OpView, Problem
+
+CostFunction = Callable[[OpView, str, str], Optional[float]]
+
+
+def zoo(name: str, *, training: bool = False, **options: object) -> Model:
+    """A model of the zoo; `zoo_models()` lists them with their options.
+
+    >>> import emplace
+    >>> emplace.zoo("resnet-50", batch=64)
+    <Model resnet-50,batch=64>
+    """
+    written = ",".join(f"{key}={_written(value)}" for key, value in options.items())
+    whole = f"zoo:{name}:{written}" if written else f"zoo:{name}"
+    return _emplace.read_model(whole, training=training)
+
+
+def compile(
+    model: Union[Graph, Model, str],
+    cluster: Union[Cluster, str, None] = None,
+    *,
+    cost: str = "auto",
+    fuse: bool = False,
+    pin: Sequence[str] = (),
+    forbid: Sequence[str] = (),
+    costs: Optional[CostFunction] = None,
+) -> Problem:
+    """A graph on a cluster, with every duration known.
+
+    Models and clusters may also be given as `read_model` and `read_cluster` take them. `cost` says
+    where op times come from ('auto': measured where the graph has them, else estimated);
+    `costs(op, device, kind)` gives microseconds of your own, or None where it knows none. `pin` and
+    `forbid` are rules such as 'encoder.*=gpu0,gpu1'; `fuse` makes elementwise chains one kernel each.
+
+    >>> import emplace
+    >>> emplace.compile("zoo:alexnet", "4xp100", pin=["*=gpu0,gpu1"])
+    <Problem: alexnet on 4xp100>
+    """
+    if isinstance(model, str):
+        model = _emplace.read_model(model)
+    if isinstance(model, Model):
+        if cluster is None:
+            cluster = model.cluster
+        model = model.graph
+    if cluster is None:
+        raise _emplace.Error("cluster: expected one, as the model brings none")
+    if isinstance(cluster, str):
+        cluster = _emplace.read_cluster(cluster)
+    return _emplace.compile(model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs)
+
+
+def _texts(rules: Sequence[str], what: str) -> list[str]:
+    if isinstance(rules, str):
+        raise _emplace.Error(f"{what}: expected a list of rules, not one text")
+    return list(rules)
+
+
+def _written(value: object) -> str:
+    """An option's value as specs have it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    if any(character in text for character in ",()"):
+        quote = '"' if "'" in text else "'"
+        return f"{quote}{text}{quote}"
+    return text

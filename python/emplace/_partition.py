@@ -1,0 +1,108 @@
+"""Divided tensors, selected strategies, trained policies."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, Sequence
+
+from . import _emplace, _progress
+from ._emplace import Partition, Problem, Selection, TrainResult
+from ._models import _written
+from ._place import Listener
+from .placers import spec
+
+
+def partition(
+    problem: Problem,
+    method: str = "search",
+    *,
+    workers: int = 0,
+    seconds: Optional[float] = None,
+    evaluations: Optional[int] = None,
+    threads: Optional[int] = None,
+    seed: int = 1,
+    progress: Listener = None,
+    **options: object,
+) -> Partition:
+    """How every tensor and op is divided among `workers` devices (0: all that are no CPUs).
+
+    Further arguments are the method's options (`list_partition_methods`).
+
+    >>> import emplace
+    >>> problem = emplace.compile("zoo:alexnet", "2xp100")
+    >>> emplace.partition(problem, "all-row").fits
+    True
+    """
+    with _progress.shown(progress) as listener:
+        return _emplace.partition(problem, {
+            "method": spec(method, options),
+            "workers": workers,
+            "seed": seed,
+            "progress": listener,
+            **_budget(seconds, evaluations, threads),
+        })
+
+
+def select(
+    problem_file: str,
+    *,
+    seconds: Optional[float] = None,
+    evaluations: Optional[int] = None,
+    threads: Optional[int] = None,
+    seed: int = 1,
+) -> Selection:
+    """One strategy for each node of a strategy-selection problem, a file of the contest IOPDDL."""
+    return _emplace.select(problem_file, {"seed": seed, **_budget(seconds, evaluations, threads)})
+
+
+def train(
+    graphs: Sequence[str],
+    clusters: Sequence[str],
+    *,
+    policy: str = "gdp",
+    memory: Sequence[float] = (),
+    imitate: str = "none",
+    imitate_evaluations: int = 5000,
+    start: str = "",
+    device: str = "cpu",
+    curves: str = "",
+    checkpoint: str = "",
+    checkpoint_seconds: Optional[float] = None,
+    resume: bool = False,
+    seed: int = 1,
+    seconds: Optional[float] = None,
+    evaluations: Optional[int] = None,
+    threads: Optional[int] = None,
+    progress: Listener = None,
+    **settings: object,
+) -> TrainResult:
+    """A policy that is trained on many graphs and clusters and then places what it never saw.
+
+    `graphs` are files, folders, or names such as 'family:ptb:seed=0..31'; `start` is a policy file to
+    begin with; further arguments are the trainer's (`train_settings`). Write `result.policy` to a file,
+    and place with 'gdp(policy=FILE)'.
+    """
+    with _progress.shown(progress) as listener:
+        return _emplace.train({
+            "policy": policy,
+            "graphs": list(graphs),
+            "clusters": list(clusters),
+            "memory": list(memory),
+            "imitate": imitate,
+            "imitate_evaluations": imitate_evaluations,
+            "settings": [(name, _written(value)) for name, value in settings.items()],
+            "start": start,
+            "device": device,
+            "curves": curves,
+            "checkpoint": checkpoint,
+            "checkpoint_seconds": checkpoint_seconds,
+            "resume": resume,
+            "seed": seed,
+            "progress": listener,
+            **_budget(seconds, evaluations, threads),
+        })
+
+
+def _budget(seconds: Optional[float], evaluations: Optional[int], threads: Optional[int]) -> dict[str, Any]:
+    cores = len(os.sched_getaffinity(0)) if threads is None else threads
+    return {"seconds": seconds, "evaluations": evaluations, "threads": cores}

@@ -1,0 +1,159 @@
+"""A model's step as an emplace graph."""
+import gzip
+import os
+
+import torch
+
+import emplace
+
+from . import _compat
+from ._document import Document, to_json
+from ._errors import Error
+from ._inputs import Inputs
+from ._trace import Tracer
+from ._values import attribute_of, last_uses
+
+
+class Capture:
+    """A captured step: `graph`, which every function of emplace takes, and what runs it again."""
+
+    def __init__(self, model, inputs, trace, optimizer, name):
+        self.model, self.optimizer = model, optimizer
+        self.inputs, self.trace = inputs, trace
+        source = f"torch {torch.__version__}, aten operators of " + (
+            "a training step" if trace.training else "a forward pass")
+        self.document = Document(trace, name, source, optimizer)
+        self._graph = None
+
+    @property
+    def name(self):
+        return self.document.value["name"]
+
+    @property
+    def training(self):
+        return self.trace.training
+
+    @property
+    def graph(self):
+        """The emplace.Graph, made when it is first asked for."""
+        if self._graph is None:
+            self._graph = emplace.Graph.from_json(to_json(self.document.value))
+        return self._graph
+
+    def to_dict(self):
+        """emplace.graph/1, for json.dump."""
+        return self.document.value
+
+    def set_times(self, times):
+        """Measured times in microseconds: {op: {device or kind: time}}. They replace those that the
+        op had for the same devices."""
+        for op in self.document.ops:
+            if times.get(op["name"]):
+                op["time_us"] = {**op.get("time_us", {}), **{
+                    key: round(value, 3) for key, value in times[op["name"]].items()}}
+        self._graph = None
+
+    def save(self, path):
+        """Writes emplace.graph/1, gzipped where the name ends with .gz."""
+        text = to_json(self.document.value).encode()
+        write_whole(path, gzip.compress(text, mtime=0) if str(path).endswith(".gz") else text)
+
+    def run(self, *args, **kwargs):
+        """Runs the captured ops with the model's parameters and buffers as they are now, changing
+        neither. Of a training step: (loss, gradients by parameter's name); else what the model
+        returns."""
+        trace = self.trace
+        values = [state.value.detach() for state in trace.parameters + trace.buffers]
+        env, free = {}, last_uses(trace.module.graph)
+        given = iter(values + self.inputs.match(args, kwargs))
+        fetch = lambda value: torch.fx.node.map_arg(value, env.__getitem__)
+        with torch.no_grad():
+            for node in trace.nodes:
+                if node.op == "placeholder":
+                    env[node] = next(given)
+                elif node.op == "get_attr":
+                    env[node] = attribute_of(trace.module, node.target)
+                elif node.op == "call_function":
+                    env[node] = node.target(*fetch(node.args), **fetch(node.kwargs))
+                else:
+                    outputs, gradients, _ = trace.results
+                    return self.result(fetch(outputs), fetch(gradients))
+                for read in free.get(node, ()):
+                    del env[read]
+
+    def result(self, outputs, gradients):
+        """What a step gives back."""
+        trace = self.trace
+        if trace.training:
+            names = [trace.parameters[i].name for i in trace.trained]
+            return outputs[0], dict(zip(names, gradients))
+        structure, present = trace.output_structure
+        values = iter(outputs)
+        return _compat.unflatten([next(values) if there else None for there in present], structure)
+
+    def __repr__(self):
+        ops = len(self.document.ops)
+        what = "training step" if self.training else "forward pass"
+        return f"<emplace.torch.Capture of {self.name}: a {what} of {ops} ops>"
+
+
+def write_whole(path, data):
+    """All of it or nothing."""
+    part = f"{path}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+        os.replace(part, path)
+    except OSError as error:
+        if os.path.exists(part):
+            os.remove(part)
+        raise Error(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def capture(model, example_inputs, *, loss=None, targets=(), optimizer=None, name=None,
+            portable=False):
+    """The ops of a model's step, as PyTorch runs them.
+
+    model           a torch.nn.Module; whether it is in train() or eval() mode counts
+    example_inputs  what it is called with: a tensor, a tuple of arguments, or a dictionary of named
+                    ones. The graph is for inputs of these shapes and dtypes
+    loss            a function of the model's output, and of the targets, that returns the loss;
+                    without one the forward pass alone is captured
+    targets         what the loss takes after the output: a tensor or a tuple of them
+    optimizer       a torch.optim optimizer of the model's parameters, whose updates and state then
+                    are part of the step
+    name            of the graph; the model's class, if not given
+    portable        only operators that every kind of device has. Fused attention is taken apart,
+                    so results may differ from eager ones in the last bits
+
+    Parameters, buffers, random numbers and the optimizer's state stay as they are.
+
+    >>> import torch, emplace.torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> captured = emplace.torch.capture(net, torch.zeros(3, 4))
+    >>> captured.graph.parameters, captured.training
+    (58, False)
+    >>> captured.run(torch.zeros(3, 4)).shape
+    torch.Size([3, 2])
+    """
+    check_model(model, optimizer, loss)
+    inputs = Inputs(model, example_inputs, targets)
+    trace = Tracer(model, inputs, loss, portable).run()
+    return Capture(model, inputs, trace, optimizer, name or type(model).__name__)
+
+
+def check_model(model, optimizer, loss):
+    if not isinstance(model, torch.nn.Module):
+        raise Error(f"model: expected a torch.nn.Module, not {type(model).__name__}")
+    if optimizer is None:
+        return
+    if loss is None:
+        raise Error("optimizer: is of no use without a loss; expected a function of the model's "
+                    "output as loss")
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise Error(f"optimizer: expected a torch.optim.Optimizer, not {type(optimizer).__name__}; "
+                    "for example torch.optim.SGD(model.parameters(), lr=0.1)")
+    own = {id(parameter) for parameter in model.parameters()}
+    for group in optimizer.param_groups:
+        if not all(id(parameter) in own for parameter in group["params"]):
+            raise Error("optimizer: has parameters that are not the model's")

@@ -1,0 +1,94 @@
+"""What differs between PyTorch 1.13 and 2.x."""
+import contextlib
+import inspect
+import linecache
+
+import torch
+import torch.fx.graph_module
+import torch.utils._pytree as pytree
+
+if hasattr(torch, "func"):
+    from torch.func import functionalize
+else:
+    from functorch import functionalize
+
+
+def flatten(value):
+    """The leaves of nested tuples, lists and dictionaries, and what is needed to build it again."""
+    return pytree.tree_flatten(value)
+
+
+def unflatten(leaves, structure):
+    return pytree.tree_unflatten(leaves, structure)
+
+
+def tree_map(function, value):
+    return pytree.tree_map(function, value)
+
+
+def before_forward(module, hook):
+    """Registers hook(module, args), or hook(module, args, kwargs) where PyTorch can."""
+    if "with_kwargs" in inspect.signature(module.register_forward_pre_hook).parameters:
+        return module.register_forward_pre_hook(hook, with_kwargs=True)
+    return module.register_forward_pre_hook(hook)
+
+
+def tags_of(target):
+    """The names of an operator's tags, such as dynamic_output_shape."""
+    return {str(tag).rsplit(".", 1)[-1] for tag in getattr(target, "tags", ())}
+
+
+@contextlib.contextmanager
+def portable_kernels():
+    """Operators that every kind of device has: no fused attention of one backend, no oneDNN."""
+    with torch.backends.mkldnn.flags(enabled=False), _plain_attention():
+        yield
+
+
+def _plain_attention():
+    """Attention as products and a softmax."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        return sdpa_kernel(SDPBackend.MATH)
+    except ImportError:
+        pass
+    choose = getattr(torch.backends.cuda, "sdp_kernel", None)
+    if choose is None:
+        return contextlib.nullcontext()
+    known = inspect.signature(choose).parameters
+    return choose(**{name: name == "enable_math" for name in known if name.startswith("enable_")})
+
+
+@contextlib.contextmanager
+def as_if_compiling():
+    """Libraries ask torch.compiler.is_compiling() to leave out looks at values."""
+    compiler = getattr(torch, "compiler", None)
+    if compiler is None or not hasattr(compiler, "_is_compiling_flag"):
+        yield
+        return
+    before = compiler._is_compiling_flag
+    compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        compiler._is_compiling_flag = before
+
+
+@contextlib.contextmanager
+def random_state_kept():
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices):
+        yield
+
+
+@contextlib.contextmanager
+def sources_dropped():
+    """Graph modules leave their generated source in tables of PyTorch's for ever."""
+    kept = getattr(getattr(torch.fx.graph_module, "_loader", None), "eval_cache", {})
+    before = set(kept)
+    try:
+        yield
+    finally:
+        for key in set(kept) - before:
+            del kept[key]
+            linecache.cache.pop(key, None)

@@ -1,0 +1,122 @@
+"""Devices that steps run on, and the cluster that they are for the simulator."""
+import os
+import re
+
+import torch
+
+import emplace
+
+from ._errors import Error
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def parse_bytes(size):
+    """A number of bytes, or a text such as 10GiB."""
+    if isinstance(size, int):
+        return size
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(size))
+    if not found or found.group(2).upper() not in _UNITS:
+        raise Error(f"memory '{size}': expected bytes, or a size such as 10GiB or 500MB")
+    return int(float(found.group(1)) * _UNITS[found.group(2).upper()])
+
+
+class Device:
+    """A device of PyTorch's: "cpu", "cuda:0".
+
+    memory  how much of it may be used, in bytes or as "10GiB"; what is free, if not given
+    kind    the kind of device that the cost model takes it for, such as "h200"; by its name, if not
+            given
+    """
+
+    def __init__(self, name, *, memory=None, kind=None):
+        try:
+            self.torch_device = torch.device(name)
+        except RuntimeError as error:
+            raise Error(f"device '{name}': expected one of PyTorch's, such as cpu or cuda:0 "
+                        f"({str(error).splitlines()[0]})") from error
+        if self.torch_device.type == "cuda":
+            count = torch.cuda.device_count()
+            if self.torch_device.index is None:
+                self.torch_device = torch.device("cuda", 0)
+            if self.torch_device.index >= count:
+                has = f"{count} GPUs" if count else "no GPU"
+                raise Error(f"device '{name}': PyTorch sees {has} here")
+        elif self.torch_device.type == "meta":
+            raise Error("device 'meta': holds no values; expected a device that computes")
+        self.name = str(self.torch_device)
+        self.memory = parse_bytes(memory) if memory is not None else self._free()
+        self.kind = kind or self._kind()
+
+    def _free(self):
+        if self.torch_device.type == "cuda":
+            return torch.cuda.mem_get_info(self.torch_device)[0]
+        return int(0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+    def _kind(self):
+        """The built-in kind whose name is in the device's: h200 of NVIDIA H200."""
+        if self.torch_device.type != "cuda":
+            return "cpu"
+        words = re.split(r"[^a-z0-9]+", torch.cuda.get_device_name(self.torch_device).lower())
+        kinds = set(emplace.device_kinds())
+        joined = {"".join(words[i:i + 2]) for i in range(len(words))}
+        for word in list(words) + sorted(joined):
+            if word in kinds:
+                return word
+        return "a100"
+
+    @property
+    def is_cpu(self):
+        return self.torch_device.type == "cpu"
+
+    def has(self, tensor):
+        return tensor.device == self.torch_device
+
+    def take(self, tensor):
+        """The tensor, on this device."""
+        return tensor.to(self.torch_device, non_blocking=not self.is_cpu)
+
+    def call(self, target, args, kwargs):
+        """Runs an operator; what makes tensors of nothing makes them here."""
+        if kwargs.get("device") is not None:
+            kwargs = {**kwargs, "device": self.torch_device}
+        return target(*args, **kwargs)
+
+    def synchronize(self):
+        if self.torch_device.type == "cuda":
+            torch.cuda.synchronize(self.torch_device)
+
+    def __repr__(self):
+        return f"<Device {self.name}>"
+
+
+def devices_from(given):
+    if isinstance(given, (str, torch.device, Device)):
+        given = [given]
+    devices = [item if isinstance(item, Device) else Device(item) for item in given]
+    if not devices:
+        raise Error("devices: is empty; expected at least one, such as ['cuda:0', 'cpu']")
+    names = [device.name for device in devices]
+    for name in names:
+        if names.count(name) > 1:
+            raise Error(f"devices: '{name}' occurs twice")
+    return devices
+
+
+# PCIe of generation 4, as presets have it.
+_PCIE = {"from": "*", "to": "*", "bandwidth": 24e9, "latency_us": 10, "channel": "out"}
+
+
+def cluster_of(devices, links=None):
+    """The emplace.Cluster of these devices, by their names."""
+    title = ", ".join(device.name for device in devices)
+    lines = ["format: emplace.cluster/1", f'name: "{title}"', "devices:"]
+    for device in devices:
+        lines.append(f'  - {{name: "{device.name}", kind: {device.kind}, memory: {device.memory}}}')
+    lines.append("links:")
+    for link in links or [_PCIE]:
+        lines.append(f'  - {{from: "{link["from"]}", to: "{link["to"]}", '
+                     f'bandwidth: {int(link["bandwidth"])}B/s, latency_us: {link["latency_us"]:.3f}, '
+                     f'channel: {link["channel"]}}}')
+    return emplace.Cluster.from_yaml("\n".join(lines) + "\n")

@@ -1,0 +1,169 @@
+"""Makes a traced graph smaller and pure: no writes, no views that show nothing new, no dead ops, and
+none that depend on how a tensor happens to lie in memory."""
+import operator
+
+import torch
+import torch.fx
+
+from . import _compat
+from ._errors import Error
+from ._values import note_shapes
+
+_SAME = {"detach", "alias", "lift_fresh", "lift"}
+
+
+def _name(target):
+    schema = getattr(target, "_schema", None)
+    return schema.name.split("::")[-1] if schema is not None else ""
+
+
+def out_of_place(target):
+    """The operator, applied to a copy of its first argument: what functionalize left in place
+    (random numbers written into a fresh tensor) writes nothing that others see."""
+    def run(first, *args, **kwargs):
+        return target(first.clone(), *args, **kwargs)
+    run.__name__ = _name(target)
+    run._schema = target._schema
+    run.in_place = target
+    return run
+
+
+def note_layouts(module, values):
+    """How tensors lay in memory that were then read by position (as_strided): by what identifies
+    such a view, the Shape of what is viewed. Functionalize does not keep layouts."""
+    views = [node for node in module.graph.nodes if node.op == "call_function"
+             and _name(node.target) == "as_strided"]
+    if not views:
+        return {}
+    layouts, shapes = {}, note_shapes(module, values)
+    for node in views:
+        base = shapes[node.args[0]]
+        known = layouts.setdefault(_view_key(base, node.args[1:]), base)
+        if (known.stride, known.offset) != (base.stride, base.offset):
+            raise Error(f"{node.meta.get('line', '')}: two tensors that lie differently in memory are "
+                        "read by position in the same way, which cannot be told apart")
+    return layouts
+
+
+def _view_key(base, geometry):
+    size, stride, offset = (*geometry, None, None)[:3]
+    return base.size, tuple(size), tuple(stride), offset
+
+
+def by_position(target, layouts, shapes, node):
+    """as_strided, or as_strided_scatter, of a tensor that is laid out as when it was traced."""
+    geometry = node.args[1:] if _name(target) == "as_strided" else node.args[2:]
+    actual = shapes[node.args[0]]
+    base = layouts.get(_view_key(actual, geometry), actual)
+
+    def run(tensor, *args):
+        if tuple(tensor.stride()) != base.stride:
+            tensor = tensor.new_empty_strided(base.size, base.stride).copy_(tensor)
+        inputs, (size, stride, offset) = args[:-3], args[-3:]
+        first = tensor.storage_offset() + (0 if offset is None else offset - base.offset)
+        return target(tensor, *inputs, size, stride, first)
+    run.__name__ = _name(target)
+    run._schema = target._schema
+    return run
+
+
+def fix_layouts(module, layouts, shapes):
+    for node in module.graph.nodes:
+        if node.op == "call_function" and _name(node.target) in ("as_strided",
+                                                                 "as_strided_scatter"):
+            inputs = 1 if _name(node.target) == "as_strided" else 2
+            node.args = (*node.args, *[None] * (inputs + 3 - len(node.args)))
+            node.target = by_position(node.target, layouts, shapes, node)
+
+
+def _writes(target):
+    schema = getattr(target, "_schema", None)
+    return (schema is not None and bool(schema.arguments)
+            and schema.arguments[0].alias_info is not None
+            and schema.arguments[0].alias_info.is_write)
+
+
+def _silent_statistics(node):
+    """Positions of the running statistics that a batch norm writes although its schema does not say
+    so (native_batch_norm of 1.13, cudnn_batch_norm); none where it writes nothing."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or "batch_norm" not in _name(node.target) or "backward" in _name(node.target):
+        return []
+    names = [argument.name for argument in schema.arguments]
+    if "training" not in names or "running_mean" not in names:
+        return []
+    given = dict(zip(names, node.args))
+    positions = [names.index("running_mean"), names.index("running_var")]
+    silent = all(schema.arguments[i].alias_info is None for i in positions)
+    there = all(isinstance(given.get(names[i]), torch.fx.Node) for i in positions)
+    functional = len(schema.returns) >= 5
+    return positions if silent and there and given.get("training") and not functional else []
+
+
+def with_statistics(target, positions):
+    """The batch norm, with the new statistics as two more results."""
+    def run(*args, **kwargs):
+        args = list(args)
+        for position in positions:
+            args[position] = args[position].clone()
+        return (*target(*args, **kwargs), *(args[position] for position in positions))
+    run.__name__ = _name(target)
+    run._schema = target._schema
+    return run
+
+
+def _return_statistics(graph, node, positions):
+    """Whoever reads the statistics after the node gets the new ones."""
+    results = len(node.target._schema.returns)
+    after = set()
+    at = node
+    while at.op != "root":
+        after.add(at)
+        at = at.next
+    after.remove(node)
+    old = [node.args[position] for position in positions]
+    node.target = with_statistics(node.target, positions)
+    with graph.inserting_after(node):
+        new = [graph.call_function(operator.getitem, (node, results + i)) for i in range(2)]
+    for before, fresh in zip(old, new):
+        fresh.meta.update({key: node.meta[key] for key in ("module", "phase", "line")
+                           if key in node.meta})
+        for user in list(before.users):
+            if user in after:
+                user.replace_input_with(before, fresh)
+
+
+def is_random(node):
+    if node.op != "call_function" or node.target is operator.getitem:
+        return False
+    name = _name(node.target)
+    return ("nondeterministic_seeded" in _compat.tags_of(node.target)
+            or any(word in name for word in ("bernoulli", "dropout", "rand", "normal_", "uniform_",
+                                             "multinomial", "exponential_")))
+
+
+def simplify(module):
+    graph = module.graph
+    for node in list(graph.nodes):
+        if node.op != "call_function":
+            continue
+        name = _name(node.target)
+        if name in _SAME:
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+        elif name == "copy_" and node.args[0].op == "placeholder":
+            # The new value of a buffer, which is among the outputs.
+            node.replace_all_uses_with(node.args[1])
+            graph.erase_node(node)
+        elif name == "_reshape_alias":
+            # Carries the strides of one copy of the tensor.
+            node.target, node.args = torch.ops.aten.reshape.default, node.args[:2]
+        elif _writes(node.target):
+            node.target = out_of_place(node.target)
+        elif positions := _silent_statistics(node):
+            _return_statistics(graph, node, positions)
+    for node in reversed(list(graph.nodes)):
+        # Random ops stay, as those after them would draw other numbers.
+        if node.op in ("call_function", "get_attr") and not node.users and not is_random(node):
+            graph.erase_node(node)
+    graph.lint()

@@ -1,0 +1,67 @@
+"""A model's parameters and buffers, each once, and the model with others in their place."""
+import contextlib
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass
+class State:
+    """A parameter or buffer, once, under all the names that the model has for it."""
+    names: list
+    value: torch.Tensor
+
+    @property
+    def name(self):
+        return self.names[0]
+
+
+def states_of(model, kind):
+    """Tied ones once; 1.13's named_parameters() cannot be asked for every name."""
+    found = {}
+    for path, module in model.named_modules(remove_duplicate=False):
+        for key, value in getattr(module, kind).items():
+            if value is not None:
+                name = f"{path}.{key}" if path else key
+                found.setdefault(id(value), State([], value)).names.append(name)
+    return list(found.values())
+
+
+@contextlib.contextmanager
+def swapped(model, states, values):
+    """The model with other parameters and buffers, under all their names. What its code makes of
+    them (a buffer may be assigned anew) is read from `read()` before the end."""
+    slots = []
+    for state in states:
+        for name in state.names:
+            path, _, key = name.rpartition(".")
+            owner = model.get_submodule(path)
+            table = owner._parameters if key in owner._parameters else owner._buffers
+            slots.append((table, key, table[key]))
+    recurrent = [module for module in model.modules() if isinstance(module, torch.nn.RNNBase)]
+    flat = [module._flat_weights for module in recurrent]
+    try:
+        position = 0
+        for state, value in zip(states, values):
+            for _ in state.names:
+                table, key, _ = slots[position]
+                table[key] = value
+                position += 1
+        for module in recurrent:  # keeps a list of its own
+            module._flat_weights = [getattr(module, name, None)
+                                    for name in module._flat_weights_names]
+
+        def read():
+            found, first = [], 0
+            for state in states:
+                table, key, _ = slots[first]
+                found.append(table[key])
+                first += len(state.names)
+            return found
+
+        yield read
+    finally:
+        for table, key, value in slots:
+            table[key] = value
+        for module, weights in zip(recurrent, flat):
+            module._flat_weights = weights

@@ -1,0 +1,238 @@
+"""From a model to the ops of its step: make_fx over forward pass, loss and gradients, functionalized.
+
+The step is traced on real values, so that every operator shows as it runs. It is traced twice: the
+second time as a replay under functionalize, which takes writes into tensors out; who an op belongs
+to is carried over. A last run on values notes shapes, dtypes and strides. The result is pure: what
+a step changes (buffers) is among its outputs.
+"""
+import contextlib
+import operator
+import threading
+from dataclasses import dataclass
+
+import torch
+import torch.fx
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from . import _compat
+from ._errors import Error, first_line, line_of_error, looks_at_values
+from ._inputs import describe
+from ._origin import Origins
+from ._rewrite import fix_layouts, note_layouts, simplify
+from ._state import states_of, swapped
+from ._values import Shape, note_shapes
+
+
+# Tracers are patched for the time of a capture, and random numbers are put back after it, so there is
+# one capture at a time.
+_LOCK = threading.RLock()
+
+
+@dataclass
+class Trace:
+    """A step as a graph of aten operators.
+
+    Its placeholders are parameters, buffers and inputs, in this order; its outputs those of the
+    model (or the loss alone), a gradient for each of `trained` (None where the loss does not depend
+    on it), and the buffers' new values.
+    """
+    module: torch.fx.GraphModule
+    parameters: list
+    buffers: list
+    inputs: list        # names
+    shapes: dict        # by node: a Shape, or a list of Shapes and Nones
+    trained: list       # positions in `parameters`
+    output_structure: object = None
+    training: bool = False
+
+    def __post_init__(self):
+        placeholders = [node for node in self.nodes if node.op == "placeholder"]
+        states = self.parameters + self.buffers
+        self.state_nodes = {state.name: node for state, node in zip(states, placeholders)}
+        self.input_nodes = placeholders[len(states):]
+
+    @property
+    def nodes(self):
+        return self.module.graph.nodes
+
+    @property
+    def results(self):
+        """Nodes of (outputs, gradients, buffers)."""
+        leaves = _leaves(next(node for node in self.nodes if node.op == "output").args[0])
+        buffers = len(leaves) - len(self.buffers)
+        gradients = buffers - len(self.trained) if self.training else buffers
+        return leaves[:gradients], leaves[gradients:buffers], leaves[buffers:]
+
+
+def _leaves(value):
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
+
+
+class Tracer:
+    """One capture of one model."""
+
+    def __init__(self, model, inputs, loss, portable):
+        self.model, self.inputs, self.loss, self.portable = model, inputs, loss, portable
+        self.parameters = states_of(model, "_parameters")
+        self.buffers = states_of(model, "_buffers")
+        self.trained = [i for i, state in enumerate(self.parameters) if state.value.requires_grad]
+        self.origins = Origins(model)
+        self.output_structure = None
+        self.layouts = {}
+        self._check_devices()
+
+    def _check_devices(self):
+        """A model on one device, and inputs beside it, are what can be traced."""
+        of_model = {state.value.device for state in self.parameters + self.buffers}
+        if len(of_model) > 1:
+            names = ", ".join(sorted(map(str, of_model)))
+            raise Error(f"the model is spread over {names}; expected all of it on one device")
+        for name, tensor in zip(self.inputs.names, self.inputs.tensors):
+            for device in of_model:
+                if tensor.device != device:
+                    raise Error(f"input '{name}': is on {tensor.device} and the model on {device}; "
+                                "expected both on one device")
+        if self.loss is not None and not self.trained:
+            raise Error("the model has no parameter that requires a gradient; expected one, as a "
+                        "loss is given")
+
+    def step(self, parameters, buffers, tensors):
+        """The whole step as a function of values."""
+        args, kwargs, targets = self.inputs.arguments(tensors)
+        with swapped(self.model, self.parameters + self.buffers, parameters + buffers) as read:
+            if self.loss is None:
+                with torch.no_grad():
+                    output = self.model(*args, **kwargs)
+                return self._outputs(output), [], read()[len(parameters):]
+            loss = self.loss(self.model(*args, **kwargs), *targets)
+            buffers = [buffer.detach() for buffer in read()[len(parameters):]]
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            what = describe(loss) if isinstance(loss, torch.Tensor) else type(loss).__name__
+            raise Error(f"loss: returned {what}; expected a tensor of one number")
+        if loss.grad_fn is None:
+            raise Error("loss: does not depend on any parameter that requires a gradient")
+        self.origins.begin_backward(loss)
+        gradients = torch.autograd.grad(loss, [parameters[i] for i in self.trained],
+                                        allow_unused=True)
+        return [loss], list(gradients), buffers
+
+    def _outputs(self, output):
+        leaves, structure = _compat.flatten(output)
+        for leaf in leaves:
+            if not isinstance(leaf, torch.Tensor) and leaf is not None:
+                raise Error(f"the model returns a {type(leaf).__name__}; expected tensors, or "
+                            "tuples, lists and dictionaries of them")
+        self.output_structure = (structure, [leaf is not None for leaf in leaves])
+        return [leaf for leaf in leaves if leaf is not None]
+
+    def values(self, differentiable):
+        # Tensors of our own: tracers leave their marks on what they are given.
+        parameters = [state.value.detach() for state in self.parameters]
+        if differentiable:
+            for parameter, state in zip(parameters, self.parameters):
+                parameter.requires_grad_(state.value.requires_grad)
+        buffers = [state.value.detach().clone() for state in self.buffers]
+        return parameters, buffers, [tensor.clone() for tensor in self.inputs.tensors]
+
+    def run(self):
+        with _LOCK, contextlib.ExitStack() as stack:
+            stack.enter_context(_compat.random_state_kept())
+            stack.enter_context(_compat.sources_dropped())
+            if self.portable:
+                stack.enter_context(_compat.portable_kernels())
+            try:
+                traced = self._attempt()
+            except Exception as error:
+                if isinstance(error, Error):
+                    raise
+                traced = self._attempt_otherwise(error)
+            trace = Trace(traced, self.parameters, self.buffers, self.inputs.names, {},
+                          self.trained, self.output_structure, self.loss is not None)
+            simplify(trace.module)
+            trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
+            fix_layouts(trace.module, self.layouts, trace.shapes)
+            refuse_unknown_shapes(trace)
+        return trace
+
+    def _attempt(self):
+        """make_fx, then make_fx of a functionalized replay."""
+        self.origins = origins = Origins(self.model)
+        with origins.recorded():
+            def step(parameters, buffers, tensors):  # 1.13 counts the `self` of a method
+                return self.step(parameters, buffers, tensors)
+
+            written = make_fx(step)(*self.values(self.loss is not None))
+            origins.forget()
+            self.layouts = note_layouts(written, self.values(differentiable=False))
+
+            class Replay(torch.fx.Interpreter):
+                def run_node(self, node):
+                    origins.at(node.meta.get("module", ""), node.meta.get("phase", "forward"),
+                               node.meta.get("line", ""))
+                    return super().run_node(node)
+
+            def replay(*values):
+                return Replay(written).run(*_compat.flatten(values)[0], enable_io_processing=False)
+
+            with torch.no_grad():
+                return make_fx(_compat.functionalize(replay))(*self.values(False))
+
+    def _attempt_otherwise(self, error):
+        """Libraries look at fewer values when they are told that they are compiled."""
+        try:
+            with _compat.as_if_compiling():
+                return self._attempt()
+        except Exception:
+            raise self._explained(error) from error
+
+    def _explained(self, error):
+        """What is wrong, in the user's terms."""
+        line = line_of_error(error)
+        at = f"{line}: " if line else ""
+        if looks_at_values(error):
+            return Error(f"{at}looks at a tensor's contents, on which the step would depend; "
+                         "expected a step whose ops are the same for every input")
+        failure = self._eager_failure()
+        if failure is not None:
+            line = line_of_error(failure)
+            return Error((f"{line}: " if line else "") + "the model does not take its example inputs "
+                         f"({first_line(failure)})")
+        return Error(f"{at}cannot be traced ({first_line(error)})")
+
+    def _eager_failure(self):
+        try:
+            self.step(*self.values(differentiable=True))
+        except Exception as failure:
+            return failure
+        finally:
+            self.origins.forget()
+        return None
+
+
+_SHAPE_FROM_VALUES = {"nonzero", "masked_select", "unique_consecutive", "_unique2", "bincount"}
+
+
+def refuse_unknown_shapes(trace):
+    """Ops whose results' shapes depend on values were traced for one of them."""
+    for node in trace.nodes:
+        if node.op != "call_function" or node.target is operator.getitem:
+            continue
+        name = operator_name(node.target)
+        by_mask = name == "index" and any(
+            isinstance(index, torch.fx.Node) and isinstance(trace.shapes[index], Shape)
+            and trace.shapes[index].dtype in (torch.bool, torch.uint8)
+            for index in node.args[1])
+        if by_mask or name in _SHAPE_FROM_VALUES or (
+                name == "repeat_interleave" and len(node.args) < 3):
+            line = node.meta.get("line", "")
+            raise Error((f"{line}: " if line else "") + f"'{name}' makes a tensor whose shape "
+                        "depends on values; expected shapes that are the same for every input")
+
+
+def operator_name(target):
+    """"convolution" of aten.convolution.default."""
+    schema = getattr(target, "_schema", None)
+    name = schema.name if schema is not None else getattr(target, "__name__", str(target))
+    return name.split("::")[-1]

@@ -1,0 +1,111 @@
+"""The simulator as an environment."""
+
+import numpy as np
+import pytest
+
+import emplace
+
+
+def test_values_are_the_simulators(gnmt):
+    environment = emplace.Environment(gnmt)
+    random = np.random.default_rng(1)
+    rows = random.integers(2, size=(40, environment.num_groups), dtype=np.int32)
+    times, overflow = environment.evaluate(rows)
+    for row, time, over in zip(rows, times, overflow):
+        timeline = emplace.simulate(gnmt, environment.placement(row))
+        assert timeline.step == time and timeline.fits == (over == 0)
+    assert environment.evaluations == 40
+    assert (environment.evaluate(rows.astype(np.int64))[0] == times).all()
+    assert (environment.evaluate(np.asfortranarray(rows))[0] == times).all()
+    assert environment.assess(rows[0]).time == times[0]
+
+
+def test_memory_that_is_short_is_counted(make):
+    problem = make(memory=2500)
+    environment = emplace.Environment(problem)
+    times, overflow = environment.evaluate([[0, 0, 0, 0]])
+    assert overflow[0] == emplace.simulate(problem, [0, 0, 0, 0]).devices[0].peak - 2500 > 0
+    environment.reset()
+    for _ in range(4):
+        *_, info = environment.step(0)
+    assert not info["fits"] and info["overflow"] == overflow[0]
+
+
+def test_an_episode(fork):
+    environment = emplace.Environment(fork)
+    observation, info = environment.reset(seed=1)
+    assert observation["group"] == 0 and (observation["devices"] == -1).all() and info == {}
+    assert environment.action_space.n == 2
+    rewards = []
+    for device in (0, 0, 1, 0):
+        observation, reward, terminated, truncated, info = environment.step(device)
+        rewards.append(reward)
+        assert not truncated
+    assert terminated and rewards == [0, 0, 0, -111e-6] and info["time"] == 111_000
+    with pytest.raises(emplace.Error, match="call reset first"):
+        environment.step(0)
+    own = emplace.Environment(fork, reward=lambda time, overflow: 1 / time)
+    own.reset()
+    assert [own.step(0)[1] for _ in range(4)][-1] == 1 / 210_000
+
+
+def test_the_period_of_a_stream(fork):
+    times, _ = emplace.Environment(fork, objective="period").evaluate([[0, 0, 1, 0]])
+    assert times[0] == 110_000
+
+
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ([0, 0, 1, 0], "2 dimensions"),
+        ([[0, 0, 1]], "rows of 4 devices, one for each group, not 3"),
+        ([[0, 0, 1, 0], [0, 0, 2, 0]], "placement 1: op 'right'.*2; the cluster has 2"),
+        ([[0, 0, -1, 0]], "op 'right'.*-1"),
+        ([[0, 0, 1 << 32, 0]], "op 'right'"),
+        ([[0.5, 0, 1, 0]], "whole numbers"),
+        ([[0, 0], [1]], "whole numbers|dimensions"),
+        ("gpu0", "whole numbers"),
+    ],
+)
+def test_what_is_no_batch_is_refused(fork, rows, message):
+    with pytest.raises(emplace.Error, match=message):
+        emplace.Environment(fork).evaluate(rows)
+
+
+def test_no_rows_have_no_values(fork):
+    times, overflow = emplace.Environment(fork).evaluate(np.zeros((0, 4), dtype=np.int32))
+    assert len(times) == len(overflow) == 0
+
+
+def test_rules_hold(fork):
+    pinned = emplace.compile(fork.graph, fork.cluster, pin=["left=gpu1"])
+    environment = emplace.Environment(pinned)
+    with pytest.raises(emplace.Error, match="op 'left'.*may only be on gpu1"):
+        environment.evaluate([[0, 0, 0, 0]])
+    environment.reset()
+    environment.step(0)
+    with pytest.raises(emplace.Error, match=r"op 'left': device number 0; expected one of \[1\]"):
+        environment.step(0)
+
+
+def test_links_that_are_missing_are_noticed(fork):
+    devices = [emplace.DeviceDescription(f"gpu{i}", "p100") for i in range(2)]
+    one_way = emplace.build_cluster("one way", devices, [emplace.LinkRule("gpu0", "gpu1", bandwidth=10**9)])
+    environment = emplace.Environment(emplace.compile(fork.graph, one_way))
+    assert environment.evaluate([[0, 0, 0, 1]])[0][0] > 0
+    with pytest.raises(emplace.Error, match="placement 0.*no link"):
+        environment.evaluate([[1, 1, 1, 0]])
+
+
+def test_features(fork, gnmt):
+    features = emplace.features_of(fork)
+    assert features["names"] == ["start", "left", "right", "join"]
+    assert features["durations"].tolist() == [[0, 0], [100_000] * 2, [100_000] * 2, [10_000] * 2]
+    assert sorted(map(tuple, features["edges"].tolist())) == [(0, 1), (1, 3), (2, 3)]
+    assert features["edge_bytes"].tolist() == [1000] * 3
+    assert features["before"].tolist() == [0, 0, 0, 100_000]
+    assert features["after"].tolist() == [110_000, 110_000, 110_000, 10_000]
+    large = emplace.features_of(gnmt)
+    assert large["durations"].sum() == gnmt.durations.sum()
+    assert large["ops"].sum() == len(gnmt.graph) and large["allowed"].all()
+    assert large["edges"].max() < len(large["names"])

@@ -1,0 +1,188 @@
+"""A placed step computes what the model does, on test devices that refuse to be mixed."""
+import random
+
+import pytest
+import torch
+from torch import nn
+
+import emplace
+import emplace.torch
+from fake_device import FakeDevice, On, bare
+from models import MODELS, cross_entropy, eager, make
+
+
+def fakes(count, **options):
+    return [FakeDevice(f"test:{i}", **options) for i in range(count)]
+
+
+def random_placement(captured, devices, seed):
+    """Every group of ops that must be together, anywhere."""
+    cluster = f"{len(devices)}xp100"
+    problem = emplace.compile(captured.graph, cluster)
+    rng = random.Random(seed)
+    chosen = [rng.choice(devices).name for _ in range(max(problem.groups) + 1)]
+    return cluster, {name: chosen[group]
+                     for name, group in zip(captured.graph.op_names, problem.groups)}
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("name", MODELS)
+def test_random_placements_train_bit_for_bit(name, count):
+    model, x, y = make(name)
+    loss, gradients = eager(model, x, y)
+    buffers = {key: value.clone() for key, value in model.named_buffers()}
+    captured = emplace.torch.capture(model, x, loss=cross_entropy, targets=y)
+    devices = fakes(count)
+    cluster, placement = random_placement(captured, devices, seed=count)
+    placed = emplace.torch.place(captured, devices=devices, cluster=cluster, placement=placement)
+    torch.manual_seed(7)
+    result = placed(x, y)
+    assert torch.equal(loss, bare(result))
+    parameters = dict(model.named_parameters())
+    wrong = [key for key, gradient in gradients.items() if gradient is not None
+             and not torch.equal(gradient, bare(parameters[key].grad))]
+    assert wrong == []
+    assert {parameter.grad.place == parameter.place for parameter in parameters.values()} == {True}
+    assert all(device.ops > 0 for device in devices)
+    # Buffers are as after one eager step.
+    reference, _, _ = make(name)
+    torch.manual_seed(7)
+    reference(x)
+    for key, value in reference.named_buffers():
+        assert torch.equal(value, bare(dict(model.named_buffers())[key])), key
+    assert set(buffers) == set(dict(reference.named_buffers()))
+
+
+@pytest.mark.parametrize("make_optimizer", [
+    lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    lambda p: torch.optim.Adam(p, lr=0.01, weight_decay=0.1),
+    lambda p: torch.optim.AdamW(p, lr=0.01),
+])
+@pytest.mark.parametrize("name", ["resnet18", "gpt"])
+def test_steps_with_an_optimizer_are_eager_bit_for_bit(name, make_optimizer):
+    model, x, y = make(name)
+    reference, _, _ = make(name)
+    devices = fakes(3)
+    captured = emplace.torch.capture(model, x, loss=cross_entropy, targets=y,
+                                     optimizer=make_optimizer(model.parameters()))
+    cluster, placement = random_placement(captured, devices, seed=5)
+    placed = emplace.torch.place(captured, devices=devices, cluster=cluster, placement=placement)
+    theirs = make_optimizer(reference.parameters())
+    for seed in range(3):
+        torch.manual_seed(seed)
+        ours = placed(x, y)
+        torch.manual_seed(seed)
+        loss = cross_entropy(reference(x), y)
+        theirs.zero_grad()
+        loss.backward()
+        theirs.step()
+        assert torch.equal(loss.detach(), bare(ours))
+    trained = dict(model.state_dict())
+    for key, value in reference.state_dict().items():
+        assert torch.equal(value, bare(trained[key])), key
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_tensor_is_copied_once_to_each_device():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = nn.Linear(4, 4, bias=False)
+
+        def forward(self, x):
+            y = self.one(x)
+            return y.sin() + y.cos() + y.tanh()
+
+    net, x = Net(), torch.randn(2, 4)
+    with torch.no_grad():
+        expected = net(x)
+    captured = emplace.torch.capture(net, x)
+    devices = fakes(2)
+    away = {"sin", "cos", "tanh", "add", "add_2"}
+    placement = {name: devices[name in away].name for name in captured.graph.op_names}
+    placed = emplace.torch.place(captured, devices=devices, cluster="2xp100", placement=placement)
+    result = placed(x)
+    assert torch.equal(bare(result), expected)
+    assert placed.program.copies == 1 and placed.program.copied_bytes == 2 * 4 * 4
+    assert placed.answer.timeline.num_transfers == 1
+    assert result.place == devices[1].name
+
+
+def test_emplace_finds_a_placement_that_runs():
+    model, x, y = make("gpt")
+    loss, gradients = eager(model, x, y)
+    placed = emplace.torch.place(model, x, loss=cross_entropy, targets=y, devices=fakes(2),
+                                 placer="heft", seconds=1)
+    torch.manual_seed(7)
+    assert torch.equal(loss, bare(placed(x, y)))
+    assert placed.answer.placer == "heft" and placed.answer.fits
+    assert set(placed.device_of) == set(placed.capture.graph.op_names)
+    assert isinstance(model.embed.weight.data, On)
+
+
+def test_gradients_add_up_without_an_optimizer():
+    model, x, y = make("lstm")
+    _, gradients = eager(model, x, y)
+    placed = emplace.torch.place(model, x, loss=cross_entropy, targets=y, devices=["cpu"])
+    placed(x, y)
+    placed(x, y)
+    for key, parameter in model.named_parameters():
+        assert torch.equal(parameter.grad, gradients[key] + gradients[key])
+
+
+def test_what_was_kept_by_the_optimizer_moves_along():
+    model, x, y = make("lstm")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    cross_entropy(model(x), y).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    devices = fakes(2)
+    captured = emplace.torch.capture(model, x, loss=cross_entropy, targets=y, optimizer=optimizer)
+    cluster, placement = random_placement(captured, devices, seed=1)
+    emplace.torch.place(captured, devices=devices, cluster=cluster, placement=placement)(x, y)
+    for parameter in model.parameters():
+        assert optimizer.state[parameter]["momentum_buffer"].place == parameter.place
+
+
+def refused(match, *args, **kwargs):
+    with pytest.raises(emplace.Error, match=match):
+        emplace.torch.place(*args, **kwargs)
+
+
+def test_mistakes_are_explained():
+    net, x = nn.Linear(64, 64), torch.randn(3, 64)
+    refused("device 'gpu7': expected one of PyTorch's, such as cpu or cuda:0", net, x,
+            devices=["gpu7"])
+    refused("PyTorch sees", net, x, devices=["cuda:99"])
+    refused("'cpu' occurs twice", net, x, devices=["cpu", "cpu"])
+    refused("devices: is empty", net, x, devices=[])
+    refused("expected what the model is called with", net, devices=["cpu"])
+    refused("has 4 devices; expected 2, one for each", net, x, devices=fakes(2), cluster="4xp100")
+    refused("is placed on 'mars'", net, x, devices=["cpu"],
+            placement={name: "mars" for name in emplace.torch.capture(net, x).graph.op_names})
+    refused("fit", net, x, devices=fakes(2, memory=4000))
+
+    with pytest.raises(emplace.Error, match="memory '3 apples': expected bytes, or a size such as"):
+        emplace.torch.Device("cpu", memory="3 apples")
+    captured = emplace.torch.capture(net, x)
+    refused("is captured already", captured, x, devices=["cpu"])
+    placed = emplace.torch.place(captured, devices=["cpu"])
+    with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 64\\]; expected"):
+        placed(torch.randn(5, 64))
+
+
+def test_gradients_do_not_share_memory():
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(4))
+
+        def forward(self, x):
+            return ((self.one + self.other) * x).sum()
+
+    net, x = Sum(), torch.randn(4)
+    emplace.torch.place(net, x, loss=lambda output: output, devices=["cpu"], placer="single")(x)
+    assert torch.equal(net.one.grad, x) and torch.equal(net.other.grad, x)
+    net.one.grad.zero_()
+    assert torch.equal(net.other.grad, x)
+    assert all(p.grad.stride() == p.stride() for p in net.parameters())

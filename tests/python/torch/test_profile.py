@@ -1,0 +1,75 @@
+"""Times that are measured go into the graph, and from there into problems."""
+import pytest
+import torch
+from torch import nn
+
+import emplace
+import emplace.torch
+from fake_device import FakeDevice
+from models import cross_entropy, make
+
+
+def test_every_op_that_computes_is_timed():
+    model, x, y = make("gpt")
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    captured = emplace.torch.capture(model, x, loss=cross_entropy, targets=y)
+    profile = emplace.torch.profile(captured, devices=["cpu"], steps=5)
+    timed = {op["name"]: op["time_us"]["cpu"] for op in captured.to_dict()["ops"]
+             if "time_us" in op}
+    computing = [op["name"] for op in captured.to_dict()["ops"] if op["outputs"]
+                 and op["type"] not in ("parameter", "buffer", "input", "constant")]
+    assert set(computing) == set(timed)
+    assert all(time > 0 for time in timed.values())
+    # Ops are most of a step; the rest is the interpreter's.
+    assert 0.05 < sum(timed.values()) / 1e6 / profile.steps["cpu"] <= 1.5
+    assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
+    assert "cpu" in repr(profile)
+
+
+def test_larger_products_take_longer():
+    net = nn.Sequential(nn.Linear(32, 32), nn.Linear(32, 2048), nn.Linear(2048, 2048))
+    captured = emplace.torch.capture(net, torch.randn(64, 32))
+    emplace.torch.profile(captured, devices=["cpu"], steps=7)
+    times = {op["name"]: op["time_us"]["cpu"] for op in captured.to_dict()["ops"]
+             if op["type"] == "addmm"}
+    assert times["2.addmm"] > 5 * times["0.addmm"]
+
+
+def test_placing_uses_the_times():
+    model, x, _ = make("lstm")
+    captured = emplace.torch.capture(model.eval(), x)
+    product = next(op["name"] for op in captured.to_dict()["ops"]
+                   if op.get("module") == "head" and "flops" in op)
+    captured.set_times({product: {"cpu": 12345.0}})
+    placed = emplace.torch.place(captured, devices=["cpu"], placer="single")
+    number = captured.graph.op_names.index(product)
+    assert placed.answer.problem.durations[number, 0] == 12_345_000
+
+
+def test_place_measures_where_it_is_told_to():
+    model, x, _ = make("lstm")
+    placed = emplace.torch.place(model.eval(), x, devices=["cpu"], profile=True, placer="single")
+    assert any("time_us" in op for op in placed.capture.to_dict()["ops"])
+
+
+def test_links_are_measured_between_every_two_devices():
+    model, x, _ = make("lstm")
+    captured = emplace.torch.capture(model.eval(), x)
+    devices = [FakeDevice("test:0"), FakeDevice("test:1")]
+    profile = emplace.torch.profile(captured, devices=devices, steps=2, warm_up=0)
+    assert [(link["from"], link["to"]) for link in profile.links] == [
+        ("test:0", "test:1"), ("test:1", "test:0")]
+    assert profile.bandwidth("test:0", "test:1") > 1e6
+    with pytest.raises(emplace.Error, match="was not measured"):
+        profile.bandwidth("test:0", "test:7")
+
+
+def test_mistakes_are_explained():
+    model, x, _ = make("lstm")
+    with pytest.raises(emplace.Error, match="expected what emplace.torch.capture returns, not Lstm"):
+        emplace.torch.profile(model, devices=["cpu"])
+    captured = emplace.torch.capture(model.eval(), x)
+    with pytest.raises(emplace.Error, match="at least one step, not 0"):
+        emplace.torch.profile(captured, devices=["cpu"], steps=0)
+    with pytest.raises(emplace.Error, match="expected no cluster beside it"):
+        emplace.torch.place(captured, devices=["cpu"], profile=True, cluster="1xp100")
