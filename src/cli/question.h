@@ -20,6 +20,7 @@ struct QuestionArguments {
   std::uint64_t seed = 1;
   std::string output;
   std::string trace;
+  std::string report;
   bool json = false;
 };
 
