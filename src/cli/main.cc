@@ -53,11 +53,10 @@ std::string typed(int argc, char** argv) {
   std::string line = "emplace";
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    const bool plain =
-        !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-          return std::isalnum(c) != 0 || std::string_view("_-+=.,:/@%").find(static_cast<char>(c)) !=
-                                             std::string_view::npos;
-        });
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("_-+=.,:/@%").find(static_cast<char>(c)) != std::string_view::npos;
+    });
     line += ' ';
     if (plain) {
       line += word;

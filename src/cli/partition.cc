@@ -69,9 +69,9 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (request.granularity != Granularity::kOp) {
     fail_option("modules are kept whole by placements; a partition gives every device a part");
   }
-  const Outputs outputs({arguments.output, arguments.graph, arguments.placement, arguments.trace,
-                         arguments.report},
-                        arguments.json);
+  const Outputs outputs(
+      {arguments.output, arguments.graph, arguments.placement, arguments.trace, arguments.report},
+      arguments.json);
   const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
@@ -89,8 +89,9 @@ void partition_model(const Arguments& arguments, Session& session) {
                                         .budget = &options.budget},
                                        to_json(answer));
   if (!arguments.report.empty()) {
-    outputs.write(arguments.report,
-                  page_html({page_of_partition({session.command_line, "partition", json}, answer)}));
+    outputs.write(
+        arguments.report,
+        page_html({page_of_partition({session.command_line, "partition", json}, answer)}));
   }
   if (arguments.json) {
     fmt::print("{}", json);

@@ -110,8 +110,7 @@ void look_further(const Arguments& arguments, const std::shared_ptr<const Proble
   }
   if (arguments.sensitivity || !arguments.report.empty()) {
     const Progress progress([] { return std::string("trying other hardware"); });
-    explanation.sensitivities =
-        sensitivities(answer, arguments.sensitivity ? share : quick(share));
+    explanation.sensitivities = sensitivities(answer, arguments.sensitivity ? share : quick(share));
   }
 }
 

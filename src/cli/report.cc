@@ -32,9 +32,10 @@ void add_report(Command& root, Session&) {
   auto arguments = std::make_shared<ReportArguments>();
   Command command = root.command("report", "Put several results side by side, as one page");
   command
-      .list("FILES", arguments->files,
-            "Pages that --report wrote, data downloaded from them, or what --json printed (of which "
-            "there is less to see)")
+      .list(
+          "FILES", arguments->files,
+          "Pages that --report wrote, data downloaded from them, or what --json printed (of which "
+          "there is less to see)")
       .required();
   add_file(command, "-o,--output", arguments->output,
            "Write the page here; - for standard output. Default: report.html");

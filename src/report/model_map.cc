@@ -10,9 +10,11 @@
 namespace emplace {
 namespace {
 
-constexpr double kAspect = 1.6;  // width by height
+// Width by height: of boxes, and of the whole, which has a page's width.
+constexpr double kAspect = 1.6;
+constexpr double kAspectOfWhole = 2.3;
 
-bool is_number(std::string_view text) {
+bool is_index(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
@@ -67,7 +69,7 @@ class MapMaker {
     const bool nested = dot != std::string::npos && dot > 0;
     const std::size_t parent = nested ? node_of(path.substr(0, dot)) : 0;
     std::string name = nested ? path.substr(dot + 1) : path;
-    if (is_number(name) && parent != 0) name = nodes_[parent].name + "." + name;
+    if (is_index(name) && parent != 0) name = nodes_[parent].name + "." + name;
     nodes_[parent].inside.push_back(nodes_.size());
     nodes_.push_back({.name = std::move(name), .path = path});
     return by_path_[path] = nodes_.size() - 1;
@@ -101,7 +103,7 @@ class MapMaker {
         node.height = child.height;
         return;
       }
-      fill_rows(node);
+      fill_best_rows(node, id == 0 ? kAspectOfWhole : kAspect);
     }
     if (node.name.empty()) return;
     node.margin = 0.4 + 0.02 * std::sqrt(node.width * node.height);
@@ -110,7 +112,8 @@ class MapMaker {
     node.height += 2 * node.margin + node.header;
   }
 
-  void fill_rows(Node& node) {
+  // Of several widths, the one with which it fits into the smallest frame of that aspect.
+  void fill_best_rows(Node& node, double aspect) {
     double area = 0;
     double widest = 0;
     for (const std::size_t child : node.inside) {
@@ -118,7 +121,21 @@ class MapMaker {
       widest = std::max(widest, at(child).width);
     }
     const double gap = 0.4 + 0.015 * std::sqrt(area);
-    const double limit = std::max(widest, std::sqrt(area * kAspect) * 1.05);
+    double best = 0;
+    double smallest = 0;
+    for (double factor = 0.7; factor <= 2.5; factor += 0.1) {
+      const double limit = std::max(widest, factor * std::sqrt(area * aspect));
+      fill_rows(node, limit, gap);
+      const double frame = std::max(node.width / aspect, node.height);
+      if (best > 0 && frame >= smallest) continue;
+      best = limit;
+      smallest = frame;
+    }
+    fill_rows(node, best, gap);
+  }
+
+  void fill_rows(Node& node, double limit, double gap) {
+    node.width = 0;
     double x = 0;
     double y = 0;
     double row = 0;

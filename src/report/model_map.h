@@ -27,7 +27,7 @@ struct MapBox {
   double width = 0;
   double height = 0;
   std::vector<OpId> ops = {};  // those that are in no box inside, in the order of the grid
-  std::int32_t columns = 0;  // of the grid, which begins at (ops_x, ops_y)
+  std::int32_t columns = 0;    // of the grid, which begins at (ops_x, ops_y)
   double ops_x = 0;
   double ops_y = 0;
 };

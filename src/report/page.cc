@@ -114,9 +114,8 @@ Json result_of_answer(Json answer, const std::string& path) {
 }  // namespace
 
 std::string page_html(const std::vector<std::string>& results) {
-  const std::string data =
-      fmt::format(R"({{"format":"{}","version":"{}","results":[{}]}})", kReportFormat, version(),
-                  fmt::join(results, ","));
+  const std::string data = fmt::format(R"({{"format":"{}","version":"{}","results":[{}]}})",
+                                       kReportFormat, version(), fmt::join(results, ","));
   std::string page(built_page());
   const std::size_t place = page.find(kPlaceOfData);
   EMPLACE_CHECK(place != std::string::npos);

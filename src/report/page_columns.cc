@@ -149,9 +149,10 @@ Json op_columns(const Problem& problem, const Placement& placement, const Module
 
 Json step_columns(const Problem& problem, const Timeline& timeline) {
   const auto& ops = timeline.ops;
-  return {{"start", column(ops.size(), [&](std::size_t i) { return ops[i].start; })},
-          {"length", column(ops.size(), [&](std::size_t i) { return ops[i].finish - ops[i].start; })},
-          {"transfers", transfer_columns(problem.graph(), timeline.transfers)}};
+  return {
+      {"start", column(ops.size(), [&](std::size_t i) { return ops[i].start; })},
+      {"length", column(ops.size(), [&](std::size_t i) { return ops[i].finish - ops[i].start; })},
+      {"transfers", transfer_columns(problem.graph(), timeline.transfers)}};
 }
 
 Json reader_columns(const Problem& problem, const Placement& placement, const Timeline& timeline) {

@@ -128,15 +128,16 @@ std::string dumped_page(const Json& json) {
 }  // namespace
 
 std::string page_of_answer(const PageSource& source, const Assessment& answer,
-                    const Explanation& explanation, const std::vector<SearchCourse>& courses) {
+                           const Explanation& explanation,
+                           const std::vector<SearchCourse>& courses) {
   Json json = result_of(source, source.answer, answer, explanation);
   if (!courses.empty()) json["searches"] = courses_of(courses);
   return dumped_page(json);
 }
 
 std::string page_of_comparison(const PageSource& source, const Comparison& comparison,
-                        const std::string& best, const Explanation& explanation,
-                        const std::vector<SearchCourse>& courses) {
+                               const std::string& best, const Explanation& explanation,
+                               const std::vector<SearchCourse>& courses) {
   Json json = result_of(source, best, comparison.best, explanation);
   json["comparison"] = Json::parse(source.answer);
   json["searches"] = courses_of(courses);
@@ -157,7 +158,7 @@ std::string page_of_partition(const PageSource& source, const PartitionAnswer& a
 }
 
 std::string page_of_execution(const PageSource& source, const Execution& execution,
-                       const Assessment& predicted, const Explanation& explanation) {
+                              const Assessment& predicted, const Explanation& explanation) {
   Json json = result_of(source, to_json(predicted, nullptr, &explanation), predicted, explanation);
   json["execution"] = Json::parse(source.answer);
   json["measured"] = step_columns(*execution.problem, execution.measured);

@@ -22,16 +22,15 @@ struct PageSource {
 };
 
 std::string page_of_answer(const PageSource& source, const Assessment& answer,
-                                      const Explanation& explanation,
-                                      const std::vector<SearchCourse>& courses = {});
+                           const Explanation& explanation,
+                           const std::vector<SearchCourse>& courses = {});
 // `best` is what --json would print of the best answer.
 std::string page_of_comparison(const PageSource& source, const Comparison& comparison,
-                                          const std::string& best, const Explanation& explanation,
-                                          const std::vector<SearchCourse>& courses);
+                               const std::string& best, const Explanation& explanation,
+                               const std::vector<SearchCourse>& courses);
 std::string page_of_partition(const PageSource& source, const PartitionAnswer& answer);
 // Of one that did not fail; `predicted` is what was predicted, assessed.
 std::string page_of_execution(const PageSource& source, const Execution& execution,
-                                         const Assessment& predicted,
-                                         const Explanation& explanation);
+                              const Assessment& predicted, const Explanation& explanation);
 
 }  // namespace emplace

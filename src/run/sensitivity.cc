@@ -138,8 +138,7 @@ Sensitivities tried_on_all(const Assessment& answer, const std::optional<Budget>
     if (!each) continue;
     if (auto found = search_on(problems, *each)) known.push_back(std::move(*found));
   }
-  std::optional<AnotherDevice> more =
-      each ? another_device(answer, known.front()) : std::nullopt;
+  std::optional<AnotherDevice> more = each ? another_device(answer, known.front()) : std::nullopt;
   if (more) more->search(*each, known);
   result.now = best_of(known, answer.simulator, answer.objective);
   for (std::size_t i = 0; i < result.list.size(); ++i) {

@@ -74,8 +74,8 @@ class HolderCollector {
     add(op, placement_[op], MemoryUse::kScratch, graph_.temp_bytes(op), span.start, span.finish);
     const OpRole role = graph_.role(op);
     if (role == OpRole::kParameter || role == OpRole::kBuffer || graph_.is_view(op)) return;
-    const MemoryUse use = graph_.phase(op) == Phase::kForward ? MemoryUse::kActivations
-                                                              : MemoryUse::kGradients;
+    const MemoryUse use =
+        graph_.phase(op) == Phase::kForward ? MemoryUse::kActivations : MemoryUse::kGradients;
     for (const TensorId tensor : graph_.outputs(op)) {
       add(op, placement_[op], use, graph_.memory_bytes(tensor), span.start, until_[tensor]);
     }
@@ -176,10 +176,10 @@ std::vector<MemoryMoment> thinned(const std::vector<MemoryMoment>& moments, Nano
   std::vector<MemoryMoment> kept;
   std::size_t part_of_last = parts;
   for (const MemoryMoment& moment : moments) {
-    const auto part = static_cast<std::size_t>(
-        end <= 0 ? 0
-                 : static_cast<double>(moment.time) / static_cast<double>(end) *
-                       static_cast<double>(parts));
+    const auto part = static_cast<std::size_t>(end <= 0 ? 0
+                                                        : static_cast<double>(moment.time) /
+                                                              static_cast<double>(end) *
+                                                              static_cast<double>(parts));
     if (part != part_of_last || kept.empty()) {
       kept.push_back(moment);
       part_of_last = part;

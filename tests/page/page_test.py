@@ -49,7 +49,7 @@ PAIR = """format: emplace.cluster/1
 name: pair
 kinds: {gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}}
 devices: [{name: d, kind: gpu, count: 2}]
-links: [{from: "*", to: "*", bandwidth: 10GB/s, latency: 10us, channel: out}]
+links: [{from: "*", to: "*", bandwidth: 10GB/s, latency_us: 10, channel: out}]
 """
 LABELS = 132  # the width of the timeline's labels
 FIRST_ROW = 26 + 13  # the middle of its first row
@@ -85,10 +85,11 @@ def start_browser(downloads):
     options.binary_location = binary
     for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"]:
         options.add_argument(argument)
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.chrome.service.Service(str(DRIVER))
-    return webdriver.Chrome(service=service, options=options)
+    browser = webdriver.Chrome(service=service, options=options)
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
+    return browser
 
 
 class Page(unittest.TestCase):
@@ -319,5 +320,5 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    EMPLACE = sys.argv.pop(1)
+    EMPLACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

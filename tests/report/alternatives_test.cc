@@ -96,10 +96,9 @@ TEST(Alternatives, list_batches_and_other_hardware) {
   Explanation explanation = explain(answer);
   explanation.batches = BatchSearch{
       .largest = 6, .tried = {{6, true, "on gpu0 alone"}, {8, false, "proven: too much"}}};
-  explanation.sensitivities =
-      Sensitivities{{111'000, 0},
-                    {{"speed", 2, "devices twice as fast", {56'000, 0}},
-                     {"memory", 2, "twice the memory", {111'000, 0}}}};
+  explanation.sensitivities = Sensitivities{{111'000, 0},
+                                            {{"speed", 2, "devices twice as fast", {56'000, 0}},
+                                             {"memory", 2, "twice the memory", {111'000, 0}}}};
   const std::string text = to_text(explanation, answer);
   EXPECT_THAT(text, HasSubstr("Batches that were tried: 6 is the largest found to fit"));
   EXPECT_THAT(text, HasSubstr("proven: too much"));

@@ -35,7 +35,7 @@ TEST(ModelMap, has_every_op_once_and_boxes_in_their_parents_side_by_side) {
         EXPECT_TRUE(within(box, boxes[static_cast<std::size_t>(box.parent)])) << box.path;
       }
       for (std::size_t j = 0; j < i; ++j) {
-        if (boxes[j].parent == box.parent) EXPECT_FALSE(overlap(box, boxes[j])) << box.path;
+        EXPECT_FALSE(boxes[j].parent == box.parent && overlap(box, boxes[j])) << box.path;
       }
       if (box.ops.empty()) continue;
       const double rows = std::ceil(static_cast<double>(box.ops.size()) / box.columns);

@@ -30,6 +30,12 @@ export function percent(share: number): string {
   return `${value > 0 && value < 0.95 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
+// A limit from above, so rounded up.
+export function atMost(share: number): string {
+  const tenths = Math.ceil(1000 * share - 1e-9) / 10;
+  return `${tenths < 1 ? tenths.toFixed(1) : Math.ceil(100 * share - 1e-9)} %`;
+}
+
 export function times(ratio: number): string {
   return `${ratio.toFixed(2)}×`;
 }

@@ -352,8 +352,16 @@ class MapPainter {
     if (map.ops[box].length > 0) this.ops(context, box, width, height);
   }
 
-  private title(context: CanvasRenderingContext2D, box: number, x: number, y: number, w: number, room: number) {
-    const size = Math.min(13, room - 2);
+  private title(
+    context: CanvasRenderingContext2D,
+    box: number,
+    x: number,
+    y: number,
+    w: number,
+    room: number,
+    most = 13,
+  ) {
+    const size = Math.min(most, room - 2);
     if (size < 7 || w < 24) return;
     context.font = font(size, 600);
     context.textAlign = "left";
@@ -368,7 +376,7 @@ class MapPainter {
     const sum = counts.reduce((a, b) => a + b, 0);
     if (sum === 0) return;
     const inset = Math.min(2, w / 8, h / 8);
-    const header = this.map.name[box] && h > 26 && w > 34 ? 13 : 0;
+    const header = this.map.name[box] && h > 32 && w > 34 ? 16 : 0;
     let left = x + inset;
     counts.forEach((count, i) => {
       if (count === 0) return;
@@ -377,7 +385,7 @@ class MapPainter {
       context.fillRect(left, y + inset + header, part, h - 2 * inset - header);
       left += part;
     });
-    if (header) this.title(context, box, x, y, w, header + 2);
+    if (header) this.title(context, box, x, y + 1, w, header, 11.5);
   }
 
   private ops(context: CanvasRenderingContext2D, box: number, width: number, height: number) {

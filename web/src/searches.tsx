@@ -232,7 +232,7 @@ function Runs({ runs, onRun }: { runs: Answer[]; onRun: (run: Answer | null) => 
       name: "above the bound",
       number: true,
       value: (run) => run.gap ?? null,
-      show: (run) => (run.gap === null || run.gap === undefined ? "–" : run.optimal ? "optimal" : format.percent(run.gap)),
+      show: (run) => (run.gap === null || run.gap === undefined ? "–" : run.optimal ? "optimal" : `≤ ${format.atMost(run.gap)}`),
     },
     { name: "fits", value: (run) => (run.fits ? "yes" : "no"), show: (run) => (run.fits ? "yes" : <span class="bad">no</span>) },
     { name: "sent", number: true, value: (run) => run.transfer_bytes ?? 0, show: (run) => format.bytes(run.transfer_bytes ?? 0) },

@@ -12,7 +12,7 @@ export function Several({ results, shown, onShow }: { results: Result[]; shown: 
     ["against the best here", (result) => (result.raw.answer.fits && best > 0 ? format.times(result.time / best) : "does not fit")],
     ["above the bound", (result) => {
       const { gap, optimal } = result.raw.answer;
-      return result.raw.partition || gap === undefined || gap === null ? "" : optimal ? "optimal" : format.percent(gap);
+      return result.raw.partition || gap === undefined || gap === null ? "" : optimal ? "optimal" : `≤ ${format.atMost(gap)}`;
     }],
     ["devices", (result) => (result.raw.answer.devices ? format.count(result.raw.answer.devices.length) : "")],
     ["fullest device", (result) => {

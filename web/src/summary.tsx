@@ -59,7 +59,7 @@ function Gain({ result }: { result: Result }) {
     figures.push(
       <Figure
         id="figure-gap"
-        value={answer.optimal ? "optimal" : `≤ ${format.percent(answer.gap)}`}
+        value={answer.optimal ? "optimal" : `≤ ${format.atMost(answer.gap)}`}
         label={answer.optimal ? "no placement that fits is faster" : "above the best that is possible"}
       />,
     );

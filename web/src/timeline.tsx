@@ -474,10 +474,12 @@ class Painter {
       if (last && Math.abs(last.y - middle) > 1) {
         context.setLineDash([]);
         context.lineWidth = 1;
+        context.globalAlpha = 0.5;
         context.beginPath();
         context.moveTo(last.x, last.y);
         context.lineTo(x(begin), middle);
         context.stroke();
+        context.globalAlpha = 0.85;
       }
       last = { x: x(end), y: middle };
     }
