@@ -51,6 +51,7 @@ class Question {
   ProblemRequest request_;
   const char* format_;
   bool json_;
+  bool page_;
   LoadedProblem loaded_;
   SubsetProblems problems_;
   Budget given_;

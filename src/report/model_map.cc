@@ -28,7 +28,7 @@ class MapMaker {
     grow();
     for (Node& node : nodes_) separate_own_ops(node);
     measure(0);
-    place(0, -1, 0, 0);
+    place(0, -1, 0, 0, "");
     return std::move(boxes_);
   }
 
@@ -107,7 +107,7 @@ class MapMaker {
     }
     if (node.name.empty()) return;
     node.margin = 0.4 + 0.02 * std::sqrt(node.width * node.height);
-    node.header = std::min(1 + 0.08 * std::sqrt(node.width * node.height), 0.5 * node.height + 1);
+    node.header = 0.9 + 0.04 * std::sqrt(node.width * node.height);
     node.width += 2 * node.margin;
     node.height += 2 * node.margin + node.header;
   }
@@ -154,10 +154,13 @@ class MapMaker {
     node.height = y + row;
   }
 
-  void place(std::size_t id, std::int32_t parent, double x, double y) {
+  // `around`: wrappers that are left out, which are named with what is in them.
+  void place(std::size_t id, std::int32_t parent, double x, double y, const std::string& around) {
     const Node& node = at(id);
-    if (is_only_a_wrapper(node) && id != 0) return place(node.inside[0], parent, x, y);
-    MapBox box{.parent = parent, .name = node.name, .path = node.path};
+    const bool has_it = around.empty() || node.name.empty() || node.name.starts_with(around + ".");
+    const std::string name = has_it ? node.name : around + "." + node.name;
+    if (is_only_a_wrapper(node) && id != 0) return place(node.inside[0], parent, x, y, name);
+    MapBox box{.parent = parent, .name = name, .path = node.path};
     box.x = x;
     box.y = y;
     box.width = node.width;
@@ -169,7 +172,7 @@ class MapMaker {
     const auto index = static_cast<std::int32_t>(boxes_.size());
     boxes_.push_back(box);
     for (const std::size_t child : node.inside) {
-      place(child, index, box.ops_x + at(child).x, box.ops_y + at(child).y);
+      place(child, index, box.ops_x + at(child).x, box.ops_y + at(child).y, "");
     }
   }
 

@@ -1,6 +1,7 @@
 #include "report/page_data.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -89,13 +90,26 @@ Json result_of(const PageSource& source, const std::string& answer_json, const A
   return json;
 }
 
+// The header of what --json printed, before the fields of an answer that it does not have.
+std::string with_header_of(const std::string& printed, const std::string& answer) {
+  const Json all = Json::parse(printed);
+  Json json;
+  for (const char* key : {"version", "model", "made_with", "graph", "cluster", "budget"}) {
+    if (all.contains(key)) json[key] = all[key];
+  }
+  json.update(Json::parse(answer));
+  return json.dump();
+}
+
 std::string cut_name(const Cuts& cuts, const Workers& workers) {
-  std::vector<std::string> parts;
+  std::map<int, int> pieces;  // by dimension
   for (std::size_t level = 0; level < cuts.size(); ++level) {
-    if (cuts[level] == kUncut) continue;
-    const std::string among =
-        cuts.size() > 1 ? fmt::format(" by {}", workers.factors()[level]) : "";
-    parts.push_back(fmt::format("dimension {}{}", static_cast<int>(cuts[level]), among));
+    if (cuts[level] != kUncut)
+      pieces.try_emplace(cuts[level], 1).first->second *= workers.factor(level);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [dimension, count] : pieces) {
+    parts.push_back(fmt::format("dimension {} in {}", dimension, count));
   }
   return parts.empty() ? "whole everywhere" : join_words(parts);
 }
@@ -149,7 +163,9 @@ std::string page_of_partition(const PageSource& source, const PartitionAnswer& a
                           answer.terms);
   const Assessment divided = assessor.assess(answer.outcome.placement, {});
   const Explanation explanation = explain(divided);
-  Json json = result_of(source, to_json(divided, nullptr, &explanation), divided, explanation);
+  Json json =
+      result_of(source, with_header_of(source.answer, to_json(divided, nullptr, &explanation)),
+                divided, explanation);
   json["title"] = fmt::format("{} on {}, in parts", answer.whole->graph().name(),
                               answer.whole->cluster().name());
   json["partition"] = Json::parse(source.answer);
@@ -159,7 +175,9 @@ std::string page_of_partition(const PageSource& source, const PartitionAnswer& a
 
 std::string page_of_execution(const PageSource& source, const Execution& execution,
                               const Assessment& predicted, const Explanation& explanation) {
-  Json json = result_of(source, to_json(predicted, nullptr, &explanation), predicted, explanation);
+  Json json =
+      result_of(source, with_header_of(source.answer, to_json(predicted, nullptr, &explanation)),
+                predicted, explanation);
   json["execution"] = Json::parse(source.answer);
   json["measured"] = step_columns(*execution.problem, execution.measured);
   return dumped_page(json);

@@ -27,7 +27,8 @@ export function counted(n: number, thing: string): string {
 
 export function percent(share: number): string {
   const value = 100 * share;
-  return `${value > 0 && value < 0.95 ? value.toFixed(1) : value.toFixed(0)} %`;
+  const fine = (value > 0 && value < 0.95) || (value > 99 && value < 99.95);
+  return `${value.toFixed(fine ? 1 : 0)} %`;
 }
 
 // A limit from above, so rounded up.

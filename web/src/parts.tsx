@@ -117,13 +117,11 @@ export function SortedTable<Row>({
   columns,
   first,
   marked,
-  onRow,
 }: {
   rows: Row[];
   columns: Column<Row>[];
   first: number; // the column that it is sorted by
   marked?: (row: Row) => boolean;
-  onRow?: (row: Row | null) => void;
 }) {
   const [by, setBy] = useState(first);
   const [down, setDown] = useState(false);
@@ -155,11 +153,7 @@ export function SortedTable<Row>({
         </thead>
         <tbody>
           {sorted.map((row) => (
-            <tr
-              class={marked?.(row) ? "marked" : ""}
-              onMouseEnter={() => onRow?.(row)}
-              onMouseLeave={() => onRow?.(null)}
-            >
+            <tr class={marked?.(row) ? "marked" : ""}>
               {columns.map((column) => (
                 <td class={column.number ? "number" : ""}>{column.show ? column.show(row) : column.value(row)}</td>
               ))}

@@ -160,14 +160,17 @@ function Learning({ search, store }: { search: Search; store: Store }) {
 const timeOf = (answer: Answer) => answer.period_ns ?? answer.step_ns;
 const familyOf = (placer: string) => placer.replace(/\(.*/, "");
 
-function Scatter({ runs, store, marked }: { runs: Answer[]; store: Store; marked: Answer | null }) {
+function Scatter({ runs, store }: { runs: Answer[]; store: Store }) {
   const fitting = runs.filter((run) => run.fits && run.seconds !== undefined);
   const sorted = [...fitting].sort((a, b) => a.seconds! - b.seconds!);
   const seconds = sorted.map((run) => Math.max(run.seconds!, 1e-4));
   const [data] = useState(() => [seconds, sorted.map(timeOf)] as uPlot.AlignedData);
   if (fitting.length < 2) return null;
   const options = () => ({
-    scales: { x: { time: false, distr: 3 as const }, y: { distr: 3 as const } },
+    scales: {
+      x: { time: false, distr: 3 as const },
+      y: { distr: 3 as const, range: (_: uPlot, low: number, high: number): [number, number] => [low / 1.3, high * 1.3] },
+    },
     legend: { show: false },
     cursor: { points: { show: false } },
     axes: axes("seconds of search", "step time", (value) => (Number.isInteger(Math.log10(value)) ? `${value}` : "")),
@@ -211,12 +214,11 @@ function Scatter({ runs, store, marked }: { runs: Answer[]; store: Store; marked
     <>
       <h3>Step time against search time</h3>
       <Plot store={store} title="Step time against search time of every run" options={options} data={data} />
-      {marked && <p class="hint">{marked.placer}</p>}
     </>
   );
 }
 
-function Runs({ runs, onRun }: { runs: Answer[]; onRun: (run: Answer | null) => void }) {
+function Runs({ runs }: { runs: Answer[] }) {
   const seeds = new Set(runs.map((run) => run.seed)).size > 1;
   const columns: Column<Answer>[] = [
     { name: "placer", value: (run) => run.placer ?? "" },
@@ -229,22 +231,21 @@ function Runs({ runs, onRun }: { runs: Answer[]; onRun: (run: Answer | null) => 
       show: (run) => format.time(timeOf(run)),
     },
     {
-      name: "above the bound",
+      name: "of the bound",
       number: true,
       value: (run) => run.gap ?? null,
-      show: (run) => (run.gap === null || run.gap === undefined ? "–" : run.optimal ? "optimal" : `≤ ${format.atMost(run.gap)}`),
+      show: (run) => (run.gap === null || run.gap === undefined ? "–" : run.optimal ? "optimal" : format.times(1 + run.gap)),
     },
     { name: "fits", value: (run) => (run.fits ? "yes" : "no"), show: (run) => (run.fits ? "yes" : <span class="bad">no</span>) },
     { name: "sent", number: true, value: (run) => run.transfer_bytes ?? 0, show: (run) => format.bytes(run.transfer_bytes ?? 0) },
     { name: "evaluations", number: true, value: (run) => run.evaluations ?? 0, show: (run) => format.count(run.evaluations ?? 0) },
     { name: "search", number: true, value: (run) => run.seconds ?? 0, show: (run) => format.seconds(run.seconds ?? 0) },
   ];
-  return <SortedTable rows={runs} columns={columns} first={seeds ? 3 : 2} marked={(run) => run === runs[0]} onRow={onRun} />;
+  return <SortedTable rows={runs} columns={columns} first={seeds ? 3 : 2} marked={(run) => run === runs[0]} />;
 }
 
 export function Searches({ result, store }: { result: Result; store: Store }) {
   const { searches, comparison, answer } = result.raw;
-  const [marked, setMarked] = useState<Answer | null>(null);
   const courses = (searches ?? []).filter((search) => search.points.length > 1);
   const learning = (searches ?? []).filter((search) => search.rounds.length > 1);
   if (courses.length === 0 && learning.length === 0 && !comparison) return null;
@@ -252,8 +253,8 @@ export function Searches({ result, store }: { result: Result; store: Store }) {
   return (
     <section id="searches">
       <h2>{comparison ? "All that were compared" : "The search"}</h2>
-      {comparison && <Runs runs={comparison.runs} onRun={setMarked} />}
-      {comparison && <Scatter runs={comparison.runs} store={store} marked={marked} />}
+      {comparison && <Runs runs={comparison.runs} />}
+      {comparison && <Scatter runs={comparison.runs} store={store} />}
       {courses.length > 0 && (
         <Courses searches={courses} store={store} quantity={answer.period_ns ? "period" : "step time"} />
       )}
