@@ -309,6 +309,21 @@ class Page(unittest.TestCase):
         self.assertEqual(self.text("#figure-time"), time_text(result["partition"]["step_ns"]))
         self.assertIn("dimension", self.text("#map .legend"))
 
+    def test_what_cannot_be_shown_is_refused(self):
+        (self.folder / "odd.json").write_text('{"format": "emplace.graph/1"}')
+        (self.folder / "many.jsonl").write_text("[0, 0, 0, 0]\n")
+        for arguments, expected in [
+            ("report odd.json -o refused.html", "odd.json"),
+            ("report missing.html -o refused.html", "missing.html"),
+            ("simulate fork.json many.jsonl -c pair.yaml --report refused.html", "--report is of one placement"),
+            ("compare fork.json -c pair.yaml -c pair.yaml --report refused.html", "several clusters"),
+            ("place fork.json -c pair.yaml --report nowhere/refused.html", "nowhere"),
+        ]:
+            done = subprocess.run([EMPLACE, *arguments.split()], cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(expected, done.stderr, arguments)
+            self.assertFalse((self.folder / "refused.html").exists(), arguments)
+
     def tearDown(self):
         """No script failed and nothing was asked for but the page itself."""
         errors = [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]

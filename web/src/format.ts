@@ -27,6 +27,7 @@ export function counted(n: number, thing: string): string {
 
 export function percent(share: number): string {
   const value = 100 * share;
+  if (value > 0 && value < 0.05) return "< 0.1 %";
   const fine = (value > 0 && value < 0.95) || (value > 99 && value < 99.95);
   return `${value.toFixed(fine ? 1 : 0)} %`;
 }

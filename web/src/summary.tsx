@@ -40,9 +40,9 @@ function bestAlone(answer: Answer): OneDevice | null {
 function Gain({ result }: { result: Result }) {
   const { answer, text, partition, execution } = result.raw;
   const alone = bestAlone(answer);
-  const quantity = answer.period_ns ? "period" : "step time";
+  const quantity = !answer.fits ? "a step, were there the memory" : execution ? "predicted step time" : answer.period_ns ? "from one step to the next" : "step time";
   const figures = [
-    <Figure id="figure-time" value={format.time(result.time)} label={answer.period_ns ? "from one step to the next" : quantity} />,
+    <Figure id="figure-time" value={format.time(result.time)} label={quantity} />,
   ];
   if (execution) {
     figures.push(
@@ -403,7 +403,7 @@ function Help({ result }: { result: Result }) {
                   <td>{change.what ?? `${change.resource} × ${change.factor}`}</td>
                   <td class="number" data-what={change.resource}>{format.time(timeOf(change))}</td>
                   <td>
-                    <Bar share={timeOf(change) / now} />
+                    <Bar share={Math.min(1, timeOf(change) / now)} />
                   </td>
                   <td>{gain(timeOf(change), change.fits)}</td>
                   <td>{again && <CopyButton text={again} />}</td>
@@ -415,7 +415,7 @@ function Help({ result }: { result: Result }) {
                 <td>tensors divided ({in_parts.method})</td>
                 <td class="number">{format.time(in_parts.step_ns)}</td>
                 <td>
-                  <Bar share={in_parts.step_ns / now} />
+                  <Bar share={Math.min(1, in_parts.step_ns / now)} />
                 </td>
                 <td>{gain(in_parts.step_ns, in_parts.fits)}</td>
                 <td>
