@@ -30,7 +30,7 @@ function Plot({
       const width = element.clientWidth;
       if (plot && plot.width === width) return;
       plot?.destroy();
-      plot = new uPlot({ width, height: 250, ...options(width) }, data, element);
+      plot = new uPlot({ width, height: 230, ...options(width) }, data, element);
     };
     const observer = new ResizeObserver(make);
     observer.observe(element);
@@ -43,7 +43,12 @@ function Plot({
   return <div class="plot" ref={place} role="img" aria-label={title} />;
 }
 
-function axes(x: string, y: string, xValues: (value: number) => string): uPlot.Axis[] {
+function axes(
+  x: string,
+  y: string,
+  xValues: (value: number) => string,
+  yValues: (value: number) => string = format.time,
+): uPlot.Axis[] {
   const colours = theme();
   const style = {
     stroke: colours.muted,
@@ -55,9 +60,12 @@ function axes(x: string, y: string, xValues: (value: number) => string): uPlot.A
   };
   return [
     { ...style, label: x, values: (_, values) => values.map((value) => (value === null ? "" : xValues(value))) },
-    { ...style, label: y, size: 74, values: (_, values) => values.map((value) => (value === null ? "" : format.time(value))) },
+    { ...style, label: y, size: 74, values: (_, values) => values.map((value) => (value === null ? "" : yValues(value))) },
   ];
 }
+
+// Time begins at 0.
+const fromZero = { time: false, range: (_: uPlot, _low: number, high: number): [number, number] => [0, high] };
 
 const nameOf = (search: { placer?: string; seed?: number; scheduler?: string }, seeds: boolean) =>
   `${search.placer}${seeds ? `, seed ${search.seed}` : ""}`;
@@ -90,7 +98,7 @@ function Courses({ searches, store, quantity }: { searches: Search[]; store: Sto
   const seeds = new Set(searches.map((search) => search.seed)).size > 1;
   const stepped = uPlot.paths.stepped!({ align: 1 });
   const options = () => ({
-    scales: { x: { time: false } },
+    scales: { x: fromZero },
     legend: { show: searches.length <= 12 },
     cursor: { points: { size: 6 } },
     axes: axes("seconds of search", quantity, (value) => `${value}`),
@@ -123,6 +131,34 @@ function Courses({ searches, store, quantity }: { searches: Search[]; store: Sto
   );
 }
 
+function Evaluations({ searches, store }: { searches: Search[]; store: Store }) {
+  const [data] = useState(() =>
+    together(searches.map((search) => search.points.map(([time, evaluations]): [number, number] => [time, evaluations]))),
+  );
+  const seeds = new Set(searches.map((search) => search.seed)).size > 1;
+  const options = () => ({
+    scales: { x: fromZero },
+    legend: { show: searches.length <= 12 },
+    axes: axes("seconds of search", "evaluations", (value) => `${value}`, format.count),
+    series: [
+      { label: "seconds", value: (_: uPlot, value: number | null) => (value === null ? "" : value.toFixed(2)) },
+      ...searches.map((search, i) => ({
+        label: nameOf(search, seeds),
+        stroke: categoryColour(i),
+        width: 1.5,
+        points: { show: true, size: 4 },
+        value: (_: uPlot, value: number | null) => (value === null ? "–" : format.count(value)),
+      })),
+    ],
+  });
+  return (
+    <>
+      <h3>Placements evaluated, where the best or the bound changed</h3>
+      <Plot store={store} title="Evaluations over the time of the search" options={options} data={data} />
+    </>
+  );
+}
+
 function Learning({ search, store }: { search: Search; store: Store }) {
   const [data] = useState(
     () =>
@@ -147,14 +183,25 @@ function Learning({ search, store }: { search: Search; store: Store }) {
         store={store}
         title={`Learning curve of ${search.placer}`}
         options={() => ({
-          scales: { x: { time: false }, y: { distr: 3 } },
-          axes: axes("seconds", "step time", (value) => `${value}`),
-          series: [{ label: "s" }, line("best so far", 0), line("best of the round", 1), line("mean of the round", 2)],
+          scales: { x: fromZero, y: { distr: 3 } },
+          axes: axes("seconds of search", "step time", (value) => `${value}`),
+          series: [
+            { label: "seconds", value: (_: uPlot, value: number | null) => (value === null ? "" : value.toFixed(2)) },
+            line("best so far", 0),
+            line("best of the round", 1),
+            line("mean of the round", 2),
+          ],
         })}
         data={data}
       />
     </>
   );
+}
+
+// Limits of a logarithmic axis with one digit each, so that its marks are round.
+function aroundInDigits(low: number, high: number): [number, number] {
+  const power = (value: number) => 10 ** Math.floor(Math.log10(value));
+  return [Math.floor(low / power(low)) * power(low), Math.ceil(high / power(high)) * power(high)];
 }
 
 const timeOf = (answer: Answer) => answer.period_ns ?? answer.step_ns;
@@ -169,7 +216,7 @@ function Scatter({ runs, store }: { runs: Answer[]; store: Store }) {
   const options = () => ({
     scales: {
       x: { time: false, distr: 3 as const },
-      y: { distr: 3 as const, range: (_: uPlot, low: number, high: number): [number, number] => [low / 1.3, high * 1.3] },
+      y: { distr: 3 as const, range: (_: uPlot, low: number, high: number) => aroundInDigits(low / 1.2, high * 1.2) },
     },
     legend: { show: false },
     cursor: { points: { show: false } },
@@ -258,6 +305,7 @@ export function Searches({ result, store }: { result: Result; store: Store }) {
       {courses.length > 0 && (
         <Courses searches={courses} store={store} quantity={answer.period_ns ? "period" : "step time"} />
       )}
+      {courses.length > 0 && <Evaluations searches={courses} store={store} />}
       {learning.map((search) => (
         <Learning search={search} store={store} />
       ))}
