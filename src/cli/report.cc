@@ -36,7 +36,8 @@ void add_report(Command& root, Session&) {
           "FILES", arguments->files,
           "Pages that --report wrote, data downloaded from them, or what --json printed (of which "
           "there is less to see)")
-      .required();
+      .required()
+      .type("FILE");
   add_file(command, "-o,--output", arguments->output,
            "Write the page here; - for standard output. Default: report.html");
   add_quiet(command);

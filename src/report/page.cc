@@ -111,6 +111,24 @@ Json result_of_answer(Json answer, const std::string& path) {
   return result;
 }
 
+std::vector<std::string> results_of(Json data, const std::string& path) {
+  if (!data.is_object()) fail_input("{}: expected a JSON object", path);
+  if (data.value("format", "") != kReportFormat) {
+    return {dumped(result_of_answer(std::move(data), path))};
+  }
+  if (!data.contains("results") || !data["results"].is_array() || data["results"].empty()) {
+    fail_input("{}: 'results': expected a list of results", path);
+  }
+  std::vector<std::string> results;
+  for (const Json& result : data["results"]) {
+    if (!result.is_object() || !result.contains("answer")) {
+      fail_input("{}: 'results': expected objects with an 'answer'", path);
+    }
+    results.push_back(dumped(result));
+  }
+  return results;
+}
+
 }  // namespace
 
 std::string page_html(const std::vector<std::string>& results) {
@@ -131,22 +149,11 @@ std::vector<std::string> results_in(const std::string& path) {
     if (end == std::string::npos) fail_input("{}: the page ends too early", path);
     text = gunzip(from_base64(std::string_view(text).substr(begin, end - begin), path), path);
   }
-  Json data = parsed(text, path);
-  if (!data.is_object()) fail_input("{}: expected a JSON object", path);
-  if (data.value("format", "") != kReportFormat) {
-    return {dumped(result_of_answer(std::move(data), path))};
+  try {
+    return results_of(parsed(text, path), path);
+  } catch (const Json::type_error& error) {
+    fail_input("{}: a field is not what it should be: {}", path, error.what());
   }
-  if (!data.contains("results") || !data["results"].is_array() || data["results"].empty()) {
-    fail_input("{}: 'results': expected a list of results", path);
-  }
-  std::vector<std::string> results;
-  for (const Json& result : data["results"]) {
-    if (!result.is_object() || !result.contains("answer")) {
-      fail_input("{}: 'results': expected objects with an 'answer'", path);
-    }
-    results.push_back(dumped(result));
-  }
-  return results;
 }
 
 }  // namespace emplace

@@ -61,6 +61,8 @@ TEST(ReportPage, of_something_else_is_refused_by_name) {
   EXPECT_THAT(refusal(R"({"format": "emplace.graph/1"})"),
               AllOf(HasSubstr("odd.json"), HasSubstr("emplace.graph/1")));
   EXPECT_THAT(refusal(R"({"format": "emplace.report/1", "results": []})"), HasSubstr("'results'"));
+  EXPECT_THAT(refusal(R"({"format": "emplace.answer/1", "graph": 5, "step_ns": 1})"),
+              AllOf(HasSubstr("odd.json"), HasSubstr("a field is not what it should be")));
   EXPECT_THAT(refusal(R"(<script id="data" type="text/plain">!!</script>)"), HasSubstr("corrupt"));
   EXPECT_THAT(refusal(R"(<script id="data" type="text/plain">AAAA)"), HasSubstr("too early"));
 }
