@@ -17,7 +17,8 @@ build/build.ninja: tools/packages.txt CMakePresets.json
 demo: program
 	@mkdir -p demo-out
 	@build/emplace compare examples/gnmt4-b256.json.gz --cluster 4xh200 --placers heuristic,partition,auto \
-	  --schedulers best --time 15s --output demo-out/placement.json --trace demo-out/timeline.json
+	  --schedulers best --time 15s --output demo-out/placement.json --trace demo-out/timeline.json \
+	  --report demo-out/report.html
 
 test: build
 	@ctest --preset release --parallel 2

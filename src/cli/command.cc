@@ -298,6 +298,11 @@ void add_file(Command command, const std::string& names, std::string& path,
   command.text(names, path, help).type("FILE");
 }
 
+void add_report_option(Command command, std::string& path, const std::string& what) {
+  add_file(command, "--report", path,
+           "Write " + what + " here as a page, one HTML file that any browser opens");
+}
+
 void add_json(Command command, bool& json) {
   command.flag("--json", json, "Print the result as JSON on standard output");
 }

@@ -23,9 +23,10 @@ inline constexpr int kExitFine = 0;
 inline constexpr int kExitNothingFits = 1;
 inline constexpr int kExitBadInput = 2;
 
-// The exit code that the chosen command left, and whether Ctrl-C was pressed.
+// The exit code that the chosen command left, whether Ctrl-C was pressed, and what was typed.
 struct Session {
   int exit_code = kExitFine;
+  std::string command_line = {};  // so that a shell would take it
   std::atomic<bool> cancelled{false};
 };
 
@@ -33,6 +34,7 @@ struct Session {
 void add_place(Command& root, Session& session);
 void add_simulate(Command& root, Session& session);
 void add_run(Command& root, Session& session);
+void add_report(Command& root, Session& session);
 void add_profile(Command& root, Session& session);
 void add_compare(Command& root, Session& session);
 void add_list(Command& root, Session& session);
@@ -140,6 +142,8 @@ void add_seed(Command command, std::uint64_t& seed,
 // An option that names a file.
 void add_file(Command command, const std::string& names, std::string& path,
               const std::string& help);
+// --report. `what`: of what the page is.
+void add_report_option(Command command, std::string& path, const std::string& what);
 // --json.
 void add_json(Command command, bool& json);
 

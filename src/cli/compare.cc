@@ -9,10 +9,14 @@
 #include "cli/command.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/question.h"
 #include "report/assessment_report.h"
 #include "report/cluster_comparison.h"
 #include "report/comparison.h"
+#include "report/explanation.h"
+#include "report/page.h"
+#include "report/page_data.h"
 #include "report/prose.h"
 #include "report/whole_modules.h"
 
@@ -61,7 +65,7 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
 }
 
 void compare_clusters(const Arguments& arguments, Session& session) {
-  if (!arguments.output.empty() || !arguments.trace.empty()) {
+  if (!arguments.output.empty() || !arguments.trace.empty() || !arguments.report.empty()) {
     fail_option("with several clusters there is no one placement to write");
   }
   if (!arguments.csv.empty() || arguments.each_seed) {
@@ -96,8 +100,31 @@ void compare_clusters(const Arguments& arguments, Session& session) {
                                to_json(rows, objective)));
 }
 
+// The page of all runs, and of the best one everything; what other hardware would bring it is
+// looked at quickly.
+std::string page_of(const Comparison& comparison, const RunResult& winner,
+                    const std::vector<SearchCourse>& courses, const Question& question,
+                    const Session& session) {
+  constexpr double kQuickSeconds = 2;
+  const bool recomputes = question.request().could_recompute();
+  Explanation explanation = explain(comparison.best, {winner}, recomputes);
+  if (!session.cancelled) {
+    const Progress progress([] { return std::string("trying other hardware"); });
+    Budget each = question.budget();
+    each.seconds = std::min(each.seconds.value_or(kQuickSeconds), kQuickSeconds);
+    explanation.sensitivities = sensitivities(comparison.best, each);
+  }
+  JsonHeader header = question.header();
+  const std::string runs = with_header(header, to_json(comparison));
+  header.format = "emplace.answer/1";
+  const std::string best = with_header(header, to_json(comparison.best, &winner, &explanation));
+  return page_html({page_of_comparison({session.command_line, "compare", runs}, comparison, best,
+                                       explanation, courses)});
+}
+
 void compare_placers(const Arguments& arguments, Session& session) {
-  const Outputs outputs({arguments.output, arguments.trace, arguments.csv}, arguments.json);
+  const Outputs outputs({arguments.output, arguments.trace, arguments.csv, arguments.report},
+                        arguments.json);
   const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
   if (question.refuse_hopeless(session)) return;
   std::vector<PlacerRun> runs = arguments.runs("all");
@@ -106,8 +133,10 @@ void compare_placers(const Arguments& arguments, Session& session) {
       run_portfolio(question.problems(), {.runs = std::move(runs),
                                           .budget = question.given(),
                                           .time_for = TimeFor::kEachRun,
-                                          .learning = arguments.learning.make()});
+                                          .learning = arguments.learning.make(),
+                                          .keep_courses = !arguments.report.empty()});
   const RunResult winner = found.best();
+  const std::vector<SearchCourse> courses = std::move(found.courses);
   Comparison comparison =
       compare(question.problems(), std::move(found), asked, arguments.best_orders());
   if (question.op_by_op() != nullptr) {
@@ -122,6 +151,9 @@ void compare_placers(const Arguments& arguments, Session& session) {
   outputs.write(arguments.trace, arguments.trace.empty() ? "" : trace_json(comparison.best));
   outputs.write(arguments.csv,
                 arguments.csv.empty() ? "" : to_csv(comparison, header_columns(question.header())));
+  if (!arguments.report.empty()) {
+    outputs.write(arguments.report, page_of(comparison, winner, courses, question, session));
+  }
   if (arguments.json) {
     fmt::print("{}", with_header(question.header(), to_json(comparison)));
     return;
@@ -142,11 +174,15 @@ void compare_placers(const Arguments& arguments, Session& session) {
   }
   for (const std::string& path : outputs.files()) {
     const bool trace = path == arguments.trace;
+    const bool page = path == arguments.report;
     const char* what = trace                   ? "its timeline"
                        : path == arguments.csv ? "a row for each run"
+                       : page                  ? "the comparison"
                                                : "the best placement";
     fmt::print(report, "\nwrote {} to {}{}\n", what, path,
-               trace ? " (open it at ui.perfetto.dev)" : "");
+               trace  ? " (open it at ui.perfetto.dev)"
+               : page ? " (open it in a browser)"
+                      : "");
   }
 }
 
@@ -184,6 +220,7 @@ void add_compare(Command& root, Session& session) {
       command, "-o,--output", arguments->output,
       "Write the best placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace, "Write the best one's timeline here");
+  add_report_option(command, arguments->report, "the comparison, and all of the best answer,");
   add_file(command, "--csv", arguments->csv, "Write a row for each run here, as CSV");
   add_json(command, arguments->json);
   add_quiet(command);

@@ -48,6 +48,27 @@ void follow_locale() {
   set_ascii_only(!utf8);
 }
 
+// What was typed, so that a shell would take it; the program by its name alone.
+std::string typed(int argc, char** argv) {
+  std::string line = "emplace";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("_-+=.,:/@%").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    line += ' ';
+    if (plain) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 int report(const char* message) {
   fmt::print(stderr, "emplace: {}\n", message);
   return cli::kExitBadInput;
@@ -75,12 +96,14 @@ int main(int argc, char** argv) {
   cli::add_cluster(root, session);
   cli::add_profile_fit(root, session);
   cli::add_zoo(root, session);
+  cli::add_report(root, session);
 #ifdef EMPLACE_LEARN
   cli::add_profile(root, session);
   cli::add_run(root, session);
   cli::add_train(root, session);
 #endif
   cli::add_list(root, session);
+  session.command_line = typed(argc, argv);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_interrupt);
   try {
     if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;

@@ -14,6 +14,8 @@
 #include "cli/progress.h"
 #include "io/graph_json_writer.h"
 #include "io/trace_json.h"
+#include "report/page.h"
+#include "report/page_data.h"
 #include "report/partition_report.h"
 
 namespace emplace::cli {
@@ -27,6 +29,7 @@ struct Arguments {
   std::string graph;
   std::string placement;
   std::string trace;
+  std::string report;
   bool json = false;
 };
 
@@ -66,8 +69,9 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (request.granularity != Granularity::kOp) {
     fail_option("modules are kept whole by placements; a partition gives every device a part");
   }
-  const Outputs outputs({arguments.output, arguments.graph, arguments.placement, arguments.trace},
-                        arguments.json);
+  const Outputs outputs(
+      {arguments.output, arguments.graph, arguments.placement, arguments.trace, arguments.report},
+      arguments.json);
   const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
@@ -77,19 +81,28 @@ void partition_model(const Arguments& arguments, Session& session) {
   write(arguments, outputs, answer);
   if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
   if (session.cancelled) note_interrupted();
+  options.budget = options.budget.or_default(kPartitionSeconds);
+  const std::string json = with_header({.format = "emplace.partition-answer/1",
+                                        .model = request.model,
+                                        .made_with = request.made_with(),
+                                        .problem = problem.get(),
+                                        .budget = &options.budget},
+                                       to_json(answer));
+  if (!arguments.report.empty()) {
+    outputs.write(
+        arguments.report,
+        page_html({page_of_partition({session.command_line, "partition", json}, answer)}));
+  }
   if (arguments.json) {
-    options.budget = options.budget.or_default(kPartitionSeconds);
-    fmt::print("{}", with_header({.format = "emplace.partition-answer/1",
-                                  .model = request.model,
-                                  .made_with = request.made_with(),
-                                  .problem = problem.get(),
-                                  .budget = &options.budget},
-                                 to_json(answer)));
+    fmt::print("{}", json);
     return;
   }
   std::FILE* report = outputs.report();
   fmt::print(report, "{}", to_text(answer));
-  for (const std::string& path : outputs.files()) fmt::print(report, "\nwrote {}", path);
+  for (const std::string& path : outputs.files()) {
+    fmt::print(report, "\nwrote {}{}", path,
+               path == arguments.report ? " (open it in a browser)" : "");
+  }
   fmt::print(report, "\n");
 }
 
@@ -118,6 +131,7 @@ void add_partition(Command& root, Session& session) {
            "Write which of the divided graph's ops is on which device here");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
+  add_report_option(command, arguments->report, "all that is known of the partition");
   command
       .text("--time", arguments->budget.time,
             fmt::format(

@@ -15,6 +15,8 @@
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 #include "report/measured_report.h"
+#include "report/page.h"
+#include "report/page_data.h"
 #include "report/prose.h"
 
 namespace emplace::cli {
@@ -41,6 +43,12 @@ Budget share_of(Budget budget) {
   return budget.restarted();
 }
 
+// For the page, which has it unasked.
+Budget quick(Budget budget) {
+  budget.seconds = std::min(budget.seconds.value_or(kQuick), kQuick);
+  return budget;
+}
+
 void print_notes(const RunResult& result, const SubsetProblems& problems) {
   for (const std::string& text : result.result.notes) note(text);
   if (!problems.starts().empty() && problems.starts().front().value < result.evaluation) {
@@ -53,7 +61,9 @@ void print_written(const Arguments& arguments, const Outputs& outputs) {
   std::string blank = "\n";
   for (const std::string& path : outputs.files()) {
     fmt::print(outputs.report(), "{}wrote {}{}\n", std::exchange(blank, ""), path,
-               path == arguments.trace ? " (open it at ui.perfetto.dev)" : "");
+               path == arguments.trace    ? " (open it at ui.perfetto.dev)"
+               : path == arguments.report ? " (open it in a browser)"
+                                          : "");
   }
 }
 
@@ -98,9 +108,9 @@ void look_further(const Arguments& arguments, const std::shared_ptr<const Proble
     budget.seconds = std::max(searched, arguments.placer == kDefaultPlacer ? kQuick : 0);
     explanation.in_parts = quick_partition(problem, budget);
   }
-  if (arguments.sensitivity) {
+  if (arguments.sensitivity || !arguments.report.empty()) {
     const Progress progress([] { return std::string("trying other hardware"); });
-    explanation.sensitivities = sensitivities(answer, share);
+    explanation.sensitivities = sensitivities(answer, arguments.sensitivity ? share : quick(share));
   }
 }
 
@@ -124,7 +134,7 @@ std::string kept_whole(const Explanation& explanation) {
 
 void place(const Arguments& arguments, Session& session) {
   ProblemRequest request = arguments.problem.make();
-  const Outputs outputs({arguments.output, arguments.trace}, arguments.json);
+  const Outputs outputs({arguments.output, arguments.trace, arguments.report}, arguments.json);
   std::optional<BatchSearch> batches;
   std::vector<Solution> starts;
   if (const auto range = arguments.problem.what_if.range()) {
@@ -145,7 +155,8 @@ void place(const Arguments& arguments, Session& session) {
   PortfolioRequest wanted{.runs = runs_of(arguments),
                           .budget = shared.whole,
                           .time_for = TimeFor::kAllRuns,
-                          .learning = arguments.learning.make()};
+                          .learning = arguments.learning.make(),
+                          .keep_courses = !arguments.report.empty()};
   Measuring measuring(arguments.measuring, problems, wanted.runs, session);
   measuring.prepare(wanted);
   PortfolioResult found = run_portfolio(problems, std::move(wanted));
@@ -167,9 +178,18 @@ void place(const Arguments& arguments, Session& session) {
   explanation.batches = std::move(batches);
   look_further(arguments, whole ? question.op_by_op() : question.problem(), answer, searched,
                session, explanation);
+  const std::string json =
+      arguments.json || !arguments.report.empty()
+          ? with_header(question.header(),
+                        with_measured(to_json(answer, &best, &explanation), measuring.tried()))
+          : "";
+  if (!arguments.report.empty()) {
+    outputs.write(arguments.report,
+                  page_html({page_of_answer({session.command_line, "place", json}, answer,
+                                            explanation, found.courses)}));
+  }
   if (arguments.json) {
-    const std::string object = to_json(answer, &best, &explanation);
-    fmt::print("{}", with_header(question.header(), with_measured(object, measuring.tried())));
+    fmt::print("{}", json);
     return;
   }
   const std::string text = fmt::format(
@@ -208,8 +228,8 @@ void add_place(Command& root, Session& session) {
   arguments->subsets.add_to(command);
   arguments->budget.add_to(command, "shared by all placers that run");
   command.flag("--sensitivity", arguments->sensitivity,
-               "Also say what twice the compute, memory or bandwidth would bring; takes a quarter "
-               "of the time for each");
+               "Also say what twice the compute, memory or bandwidth, or one more device, would "
+               "bring; takes a quarter of the time for each");
   arguments->measuring.add_to(command);
   arguments->learning.add_to(command, /*several_runs=*/false);
   add_seed(command, arguments->seed);
@@ -217,6 +237,7 @@ void add_place(Command& root, Session& session) {
            "Write the placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
+  add_report_option(command, arguments->report, "all that is known of the answer");
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(

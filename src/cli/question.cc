@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/messages.h"
 #include "report/assessment_report.h"
 #include "report/shortfall.h"
 
@@ -14,6 +15,7 @@ Question::Question(const QuestionArguments& arguments, ProblemRequest request, c
     : request_(std::move(request)),
       format_(format),
       json_(arguments.json),
+      page_(!arguments.report.empty()),
       loaded_(load_noted(request_)),
       problems_(
           arguments.subsets.make(loaded_.problem, arguments.objective.make(), std::move(more))),
@@ -46,6 +48,7 @@ bool Question::refuse_hopeless(Session& session) const {
   } else if (!advice.empty()) {
     fmt::print("What is short\n{}", advice);
   }
+  if (page_) note("there is no placement to show, so no page was written");
   session.exit_code = kExitNothingFits;
   return true;
 }

@@ -20,6 +20,7 @@ struct QuestionArguments {
   std::uint64_t seed = 1;
   std::string output;
   std::string trace;
+  std::string report;
   bool json = false;
 };
 
@@ -50,6 +51,7 @@ class Question {
   ProblemRequest request_;
   const char* format_;
   bool json_;
+  bool page_;
   LoadedProblem loaded_;
   SubsetProblems problems_;
   Budget given_;

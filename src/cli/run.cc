@@ -12,6 +12,9 @@
 #include "io/trace_json.h"
 #include "report/assessment_report.h"
 #include "report/execution_report.h"
+#include "report/explanation.h"
+#include "report/page.h"
+#include "report/page_data.h"
 #include "report/prose.h"
 #include "run/execution.h"
 
@@ -26,6 +29,7 @@ struct RunArguments {
   std::string launch = "graphs";
   std::string numbers = "float32";
   std::string trace;
+  std::string report;
   bool limit_memory = false;
   bool json = false;
 };
@@ -59,10 +63,20 @@ void print_messages(const Execution& execution) {
   }
 }
 
+std::string page_of(const Execution& execution, const Schedule& schedule,
+                    const ProblemRequest& request, const std::string& json,
+                    const Session& session) {
+  const Assessor assessor(std::make_shared<const Simulator>(execution.problem), {}, {},
+                          terms_of(request, *execution.problem));
+  const Assessment predicted = assessor.assess(execution.placement, schedule);
+  return page_html({page_of_execution({session.command_line, "run", json}, execution, predicted,
+                                      explain(predicted, {}, request.could_recompute()))});
+}
+
 void run(const RunArguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   if (request.fuse) fail_option("--fuse: fused kernels can only be simulated");
-  const Outputs outputs({arguments.trace}, arguments.json);
+  const Outputs outputs({arguments.trace, arguments.report}, arguments.json);
   const auto problem = load_noted(request).problem;
   PlacementFile file = placement_of(arguments, *problem);
   MeasureSettings settings = arguments.settings;
@@ -86,16 +100,22 @@ void run(const RunArguments& arguments, Session& session) {
                   write_trace_json(*problem, execution.placement, {"measured", execution.measured},
                                    {"predicted", execution.predicted}));
   }
+  const JsonHeader header{
+      .format = "emplace.execution/1", .model = request.model, .problem = problem.get()};
+  const std::string json = with_header(header, to_json(execution));
+  if (!execution.failed() && !arguments.report.empty()) {
+    outputs.write(arguments.report, page_of(execution, file.schedule, request, json, session));
+  }
   if (arguments.json) {
-    const JsonHeader header{
-        .format = "emplace.execution/1", .model = request.model, .problem = problem.get()};
-    fmt::print("{}", with_header(header, to_json(execution)));
+    fmt::print("{}", json);
     return;
   }
   fmt::print(outputs.report(), "{}",
              fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(execution))));
-  if (!execution.failed() && !outputs.files().empty()) {
-    fmt::print(outputs.report(), "\nwrote {} (open it at ui.perfetto.dev)\n", arguments.trace);
+  if (execution.failed()) return;
+  for (const std::string& path : outputs.files()) {
+    fmt::print(outputs.report(), "\nwrote {} (open it {})\n", path,
+               path == arguments.trace ? "at ui.perfetto.dev" : "in a browser");
   }
 }
 
@@ -131,6 +151,7 @@ void add_run(Command& root, Session& session) {
   add_file(command, "--trace", arguments->trace,
            "Write the measured timeline here, above the predicted one, for Perfetto or "
            "chrome://tracing");
+  add_report_option(command, arguments->report, "what was measured beside what was predicted");
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(

@@ -13,6 +13,8 @@
 #include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
+#include "report/page.h"
+#include "report/page_data.h"
 #include "report/placeto_report.h"
 #include "report/prose.h"
 
@@ -24,6 +26,7 @@ struct Arguments {
   SavedPlacementArguments saved;
   ObjectiveArguments objective;
   std::string trace;
+  std::string report;
   std::string told;  // where the problem goes
   std::string rules = "own";
   int threads = 0;  // 0: as many as there are
@@ -34,13 +37,15 @@ void simulate(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   const bool many = is_many(arguments.saved.path);
   if (many && !arguments.trace.empty()) fail_option("--trace is of one placement");
+  if (many && !arguments.report.empty()) fail_option("--report is of one placement");
   if (request.model == "-" && arguments.saved.path == "-") {
     fail_option("standard input is one thing: expected a file for the model or the placements");
   }
   const bool as_placeto = arguments.rules == "placeto";
-  if (as_placeto && (many || !arguments.trace.empty())) {
+  if (as_placeto && (many || !arguments.trace.empty() || !arguments.report.empty())) {
     fail_option("--rules placeto is of one placement, and has no timeline");
   }
+  require_folder(arguments.report);
   const auto problem = load_noted(request).problem;
   if (!arguments.told.empty()) {
     write_file(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
@@ -69,11 +74,22 @@ void simulate(const Arguments& arguments, Session& session) {
   assessment.granularity = request.granularity;
   if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(assessment));
   const Explanation explanation = explain(assessment, {}, request.could_recompute());
+  if (!arguments.report.empty()) {
+    Explanation more = explanation;
+    more.sensitivities = sensitivities_of_placement(assessment);
+    const std::string json = with_header(header, to_json(assessment, nullptr, &more));
+    write_file(
+        arguments.report,
+        page_html({page_of_answer({session.command_line, "simulate", json}, assessment, more)}));
+  }
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(assessment, nullptr, &explanation)));
   } else {
     fmt::print("{}", fitted(fmt::format("{}\n{}{}", describe_problem(*problem), to_text(assessment),
                                         to_text(explanation, assessment))));
+    if (!arguments.report.empty()) {
+      fmt::print("\nwrote {} (open it in a browser)\n", arguments.report);
+    }
   }
 }
 
@@ -87,6 +103,7 @@ void add_simulate(Command& root, Session& session) {
   arguments->objective.add_to(command);
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
+  add_report_option(command, arguments->report, "all that is known of the placement");
   add_file(command, "--problem", arguments->told,
            "Write the problem here, as JSON: groups of ops that share a device, ops' times on each "
            "device, links (docs/external.md)");

@@ -78,8 +78,7 @@ std::string gain_of(const Sensitivity& one, const Evaluation& now) {
 std::string describe_sensitivities(const Sensitivities& all, const Objective& objective) {
   Table table({{"what if"}, {std::string(objective.quantity()), Table::Align::kRight}, {"gain"}});
   for (const Sensitivity& one : all.list) {
-    table.add({fmt::format("{} x{:g}", one.resource, one.factor), format_time(one.value.step),
-               gain_of(one, all.now)});
+    table.add({one.what, format_time(one.value.step), gain_of(one, all.now)});
   }
   return fmt::format("\nWhat other hardware would bring, against {}{}\n{}",
                      format_time(all.now.step), all.now.fits() ? "" : ", which does not fit",
@@ -126,6 +125,7 @@ void add_alternatives(Json& json, const Explanation& explanation, const Assessme
   for (const Sensitivity& one : all.list) {
     json["sensitivities"]["list"].push_back({{"resource", one.resource},
                                              {"factor", one.factor},
+                                             {"what", one.what},
                                              {time, one.value.step},
                                              {"fits", one.value.fits()}});
   }

@@ -106,7 +106,8 @@ class Portfolio::Runner {
     return {
         sorted_results(),
         std::move(failures_),
-        {std::make_move_iterator(runners_up_.begin()), std::make_move_iterator(runners_up_.end())}};
+        {std::make_move_iterator(runners_up_.begin()), std::make_move_iterator(runners_up_.end())},
+        std::move(courses_)};
   }
 
  private:
@@ -163,6 +164,7 @@ class Portfolio::Runner {
       Evaluator evaluator(problems_.whole(), objective_);
       return with_scheduler(results_.back(), runs_[index].scheduler, evaluator);
     }
+    if (request_.keep_courses) courses_.push_back({runs_[index]});
     std::optional<RunResult> best;
     LowerBound lowest;
     std::optional<Error> failure;
@@ -190,6 +192,7 @@ class Portfolio::Runner {
     best->bound = problems_.complete() && !failure ? lowest : LowerBound{};
     best->evaluations = evaluations;
     best->seconds = seconds;
+    end_course(*best);
     return std::move(*best);
   }
 
@@ -204,10 +207,13 @@ class Portfolio::Runner {
     } end{status_};
     LearningFiles* files = files_[index].get();
     if (files != nullptr) {
-      files->attach(context.learning(),
-                    [this](const TrainingPoint& point) { status_.learned(point); });
+      files->attach(context.learning(), [this](const TrainingPoint& point) {
+        status_.learned(point);
+        if (request_.keep_courses) courses_.back().rounds.push_back(point);
+      });
     }
     const auto kept = keep_runners_up(context, problem);
+    const auto course = keep_course(context, own);
     if (request_.measure) {
       context.evaluator().measure_with([&](const Placement& placement, const ReadyOrder& order) {
         return request_.measure(to_whole(placement, problem.devices), order);
@@ -230,6 +236,27 @@ class Portfolio::Runner {
       runners_up_.push_front(std::move(*best));
       if (runners_up_.size() > kMost) runners_up_.pop_back();
     });
+  }
+
+  // As long as what it returns lives. The times and evaluations of a run's problems follow each
+  // other.
+  Incumbent::Subscription keep_course(PlaceContext& context, const Budget& began) {
+    if (!request_.keep_courses) return nullptr;
+    std::vector<CoursePoint>& points = courses_.back().points;
+    const CoursePoint before = points.empty() ? CoursePoint{} : points.back();
+    return context.incumbent().listen([&, began, before](const Incumbent& incumbent) {
+      points.push_back({before.seconds + began.elapsed_seconds(),
+                        before.evaluations + context.evaluator().evaluations(), incumbent.value(),
+                        problems_.list().size() == 1 ? incumbent.bound().step : 0});
+      if (before.best && points.back().best && *before.best < *points.back().best) {
+        points.back().best = before.best;
+      }
+    });
+  }
+  void end_course(const RunResult& result) {
+    if (!request_.keep_courses) return;
+    courses_.back().points.push_back(
+        {result.seconds, result.evaluations, result.evaluation, result.bound.step});
   }
 
   // A run's problems have equal parts of its budget; a part of the time that one leaves is for the
@@ -271,6 +298,7 @@ class Portfolio::Runner {
   std::vector<RunResult> results_;
   std::vector<std::size_t> index_of_result_;
   std::deque<Solution> runners_up_;
+  std::vector<SearchCourse> courses_;
   std::size_t position_ = 0;  // of the run that is under way, from 1
   std::optional<std::chrono::steady_clock::time_point> cancelled_at_;
   MethodSpec failed_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,22 @@ struct PortfolioRequest {
   TimeFor time_for = TimeFor::kAllRuns;
   LearningSettings learning = {};
   bool keep_runners_up = false;
+  bool keep_courses = false;
   // What a placement of the whole problem costs, in place of the simulator's word.
   Evaluator::Measure measure = {};
+};
+
+// How far a run had come when.
+struct CoursePoint {
+  double seconds = 0;  // since the run began
+  std::int64_t evaluations = 0;
+  std::optional<Evaluation> best = std::nullopt;
+  Nanoseconds bound = 0;  // 0: none
+};
+struct SearchCourse {
+  PlacerRun run;
+  std::vector<CoursePoint> points = {};    // where the best or the bound changed, and the end
+  std::vector<TrainingPoint> rounds = {};  // of one that learns
 };
 
 struct PortfolioResult {
@@ -44,6 +59,8 @@ struct PortfolioResult {
   std::vector<std::string> warnings;
   // Where they were to be kept: what was the best for a while, the latest first.
   std::vector<Solution> runners_up = {};
+  // Where they were to be kept: of every run that searched, in the order in which they ran.
+  std::vector<SearchCourse> courses = {};
 
   const RunResult& best() const { return results.front(); }
   // The highest of what the runs have proven.

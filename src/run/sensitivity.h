@@ -1,4 +1,4 @@
-// Which resource of a cluster, doubled, would make a step how much faster.
+// Which resource of a cluster, doubled, or which further device would make a step how much faster.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 namespace emplace {
 
 struct Sensitivity {
-  std::string resource;  // as in ClusterScale
-  double factor = 2;     // that it was scaled by
+  std::string resource;  // as in ClusterScale; or "devices"
+  double factor = 2;     // that it was scaled by; of devices: how many times as many there are
+  std::string what;      // for people: "twice the memory", "one more p100"
   Evaluation value;      // step time, or period, and what does not fit
 };
 
@@ -22,5 +23,7 @@ struct Sensitivities {
 // Searches again on each changed cluster, from the answer on, under a budget for each. What is
 // found on the way and is better on the cluster as it is counts there, too.
 Sensitivities sensitivities(const Assessment& answer, const Budget& each);
+// Without a search: the same placement on each. Another device would be of no use to it.
+Sensitivities sensitivities_of_placement(const Assessment& answer);
 
 }  // namespace emplace

@@ -41,6 +41,9 @@ class ChainWalk {
     for (OpId op = last_op(); op != kNoOp;) op = visit(op, latest_cause(op));
   }
 
+  // Of any op.
+  Cause latest_cause(OpId op) const;
+
   // The ops of a device that take time, in the order in which they ran.
   std::span<const OpId> ran_on(DeviceId device) const;
   // The last of these that started before the op did; kNoOp if there is none.
@@ -54,7 +57,6 @@ class ChainWalk {
     return {placement_[op], timeline_.ops[op].start};
   }
   OpId last_op() const;
-  Cause latest_cause(OpId op) const;
   std::uint32_t arrival(TensorId tensor, DeviceId device) const;
 
   const Graph& graph_;

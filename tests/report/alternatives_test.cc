@@ -96,18 +96,21 @@ TEST(Alternatives, list_batches_and_other_hardware) {
   Explanation explanation = explain(answer);
   explanation.batches = BatchSearch{
       .largest = 6, .tried = {{6, true, "on gpu0 alone"}, {8, false, "proven: too much"}}};
-  explanation.sensitivities =
-      Sensitivities{{111'000, 0}, {{"speed", 2, {56'000, 0}}, {"memory", 2, {111'000, 0}}}};
+  explanation.sensitivities = Sensitivities{{111'000, 0},
+                                            {{"speed", 2, "devices twice as fast", {56'000, 0}},
+                                             {"memory", 2, "twice the memory", {111'000, 0}}}};
   const std::string text = to_text(explanation, answer);
   EXPECT_THAT(text, HasSubstr("Batches that were tried: 6 is the largest found to fit"));
   EXPECT_THAT(text, HasSubstr("proven: too much"));
   EXPECT_THAT(text, HasSubstr("What other hardware would bring, against 111.0 us"));
+  EXPECT_THAT(text, HasSubstr("devices twice as fast"));
   EXPECT_THAT(text, HasSubstr("1.98 times as fast"));
   EXPECT_THAT(text, HasSubstr("nothing"));
   const Json json = to_json(explanation, answer);
   EXPECT_EQ(json["batches"]["largest"], 6);
   EXPECT_EQ(json["batches"]["tried"][1]["fits"], false);
   EXPECT_EQ(json["sensitivities"]["list"][0]["resource"], "speed");
+  EXPECT_EQ(json["sensitivities"]["list"][0]["what"], "devices twice as fast");
   EXPECT_EQ(json["sensitivities"]["list"][0]["step_ns"], 56'000);
   EXPECT_FALSE(json.contains("in_parts"));
 }

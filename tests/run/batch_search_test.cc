@@ -1,8 +1,11 @@
 #include "run/batch_search.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/larger_cluster.h"
 #include "run/partition.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
@@ -126,15 +129,54 @@ Sensitivities of_fork(const Placement& placement, ClusterSpec cluster) {
   return sensitivities(Assessor(simulator, {}).assess(placement, {}), budget);
 }
 
+const Sensitivity& of(const std::string& resource, const Sensitivities& all) {
+  return *std::find_if(all.list.begin(), all.list.end(),
+                       [&](const Sensitivity& one) { return one.resource == resource; });
+}
+
 TEST(Sensitivities, say_what_each_resource_would_bring) {
   const Sensitivities all = of_fork({0, 0, 1, 1}, gpu_cluster(2));
   EXPECT_EQ(all.now.step, kForkOnTwo);
-  ASSERT_EQ(all.list.size(), 4U);
+  ASSERT_EQ(all.list.size(), 5U);
   EXPECT_EQ(all.list[0].resource, "speed") << "times are measured";
   EXPECT_EQ(all.list[0].value.step, 56'000) << "110 us of work in half the time, and a transfer";
   EXPECT_EQ(all.list[1].resource, "bandwidth");
   EXPECT_EQ(all.list[1].value.step, 110'500);
   EXPECT_EQ(all.list[2].value.step, kForkOnTwo);
+  EXPECT_EQ(of("devices", all).value.step, kForkOnTwo) << "two branches have no use for a third";
+  EXPECT_EQ(of("devices", all).what, "one more gpu");
+}
+
+TEST(Sensitivities, of_one_device_say_what_another_would_bring) {
+  const Sensitivities all = of_fork({0, 0, 0, 0}, gpu_cluster(1));
+  EXPECT_EQ(all.now.step, kForkOnOne);
+  EXPECT_EQ(of("devices", all).factor, 2);
+}
+
+TEST(Sensitivities, of_a_placement_search_for_no_other) {
+  const auto simulator = std::make_shared<const Simulator>(fork_on(gpu_cluster(2)));
+  const Sensitivities all =
+      sensitivities_of_placement(Assessor(simulator, {}).assess({0, 0, 0, 0}, {}));
+  EXPECT_EQ(all.now.step, kForkOnOne);
+  EXPECT_EQ(all.list[0].resource, "speed");
+  EXPECT_EQ(all.list[0].value.step, kForkOnOne / 2);
+  EXPECT_EQ(of("bandwidth", all).value.step, kForkOnOne) << "nothing is sent";
+  EXPECT_EQ(all.list.size(), 4U) << "a device more would be of no use to it";
+}
+
+TEST(LargerCluster, has_a_device_like_the_last_accelerator_and_its_links) {
+  const auto larger = with_one_more_device(*read_cluster("2xa100-nvlink+cpu"));
+  ASSERT_TRUE(larger);
+  ASSERT_EQ(larger->num_devices(), 4U);
+  const DeviceId added = 3;
+  EXPECT_EQ(larger->device(added).kind, "a100");
+  EXPECT_NE(larger->device(added).name, larger->device(1).name);
+  for (DeviceId other = 0; other < added; ++other) {
+    ASSERT_NE(larger->link(added, other), nullptr) << other;
+    ASSERT_NE(larger->link(other, added), nullptr) << other;
+  }
+  EXPECT_EQ(larger->link(added, 1)->bandwidth, larger->link(0, 1)->bandwidth);
+  EXPECT_EQ(larger->link(added, 2)->bandwidth, larger->link(0, 2)->bandwidth) << "to the CPU";
 }
 
 TEST(Sensitivities, do_not_take_a_better_search_for_better_hardware) {

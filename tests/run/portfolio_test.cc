@@ -1,5 +1,6 @@
 #include "run/portfolio.h"
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 
@@ -191,6 +192,35 @@ TEST(Portfolio, another_order_of_a_placement_costs_no_search) {
   std::set<Placement> placements;
   for (const RunResult& one : result.results) placements.insert(one.result.placement);
   EXPECT_EQ(placements.size(), 1U);
+}
+
+TEST(Portfolio, keeps_the_course_of_every_run_that_searched) {
+  const SubsetProblems problems(fork_on(gpu_cluster(2)), {});
+  PortfolioRequest request{.runs = make_runs("single,hill_climb", "own,pct"),
+                           .time_for = TimeFor::kEachRun,
+                           .keep_courses = true};
+  request.budget.evaluations = 100;
+  const PortfolioResult result = Portfolio(problems, request).run();
+  ASSERT_EQ(result.courses.size(), 2U) << "another order of a placement is no search";
+  for (const SearchCourse& course : result.courses) {
+    ASSERT_FALSE(course.points.empty());
+    for (std::size_t i = 1; i < course.points.size(); ++i) {
+      const CoursePoint& before = course.points[i - 1];
+      const CoursePoint& point = course.points[i];
+      EXPECT_GE(point.seconds, before.seconds);
+      EXPECT_GE(point.evaluations, before.evaluations);
+      EXPECT_FALSE(before.best && *before.best < *point.best) << "the best gets no worse";
+    }
+    const auto found =
+        std::find_if(result.results.begin(), result.results.end(), [&](const RunResult& run) {
+          return run.run.placer == course.run.placer && run.run.scheduler == course.run.scheduler;
+        });
+    ASSERT_NE(found, result.results.end());
+    EXPECT_EQ(*course.points.back().best, found->evaluation);
+    EXPECT_EQ(course.points.back().evaluations, found->evaluations);
+  }
+  request.keep_courses = false;
+  EXPECT_THAT(Portfolio(problems, request).run().courses, IsEmpty());
 }
 
 TEST(Portfolio, status_is_a_line_of_what_is_done) {

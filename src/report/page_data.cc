@@ -1,0 +1,186 @@
+#include "report/page_data.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/assessment_report.h"
+#include "report/execution_report.h"
+#include "report/page_columns.h"
+#include "report/partition_report.h"
+#include "report/prose.h"
+#include "report/stream_report.h"
+
+namespace emplace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json origins_of(const Problem& problem) {
+  Json origins = Json::array();
+  for (const CostOrigin& origin : problem.cost_origins()) {
+    origins.push_back({{"source", origin.source}, {"ops", origin.ops}, {"share", origin.share}});
+  }
+  return origins;
+}
+
+Json courses_of(const std::vector<SearchCourse>& courses) {
+  Json list = Json::array();
+  for (const SearchCourse& course : courses) {
+    Json points = Json::array();
+    for (const CoursePoint& point : course.points) {
+      points.push_back({point.seconds, point.evaluations,
+                        point.best ? Json(point.best->step) : Json(),
+                        point.best && point.best->fits(), point.bound});
+    }
+    Json rounds = Json::array();
+    for (const TrainingPoint& round : course.rounds) {
+      rounds.push_back({round.seconds, round.best, round.round_best, round.mean_seconds * 1e9});
+    }
+    list.push_back({{"placer", course.run.placer.to_string()},
+                    {"scheduler", course.run.scheduler},
+                    {"seed", course.run.seed},
+                    {"points", std::move(points)},
+                    {"rounds", std::move(rounds)}});
+  }
+  return list;
+}
+
+// The steps of a stream as far as a browser likes them; of anything else the one step.
+Json steps_of(const Assessment& answer) {
+  constexpr std::size_t kMostSlices = 150'000;
+  Json steps = Json::array();
+  if (!answer.throughput || answer.throughput->in_flight == 0) {
+    steps.push_back(step_columns(answer.problem(), answer.timeline));
+    return steps;
+  }
+  std::size_t slices = 0;
+  for (const Timeline& step : first_steps(answer)) {
+    slices += step.ops.size() + step.transfers.size();
+    if (!steps.empty() && slices > kMostSlices) break;
+    steps.push_back(step_columns(answer.problem(), step));
+  }
+  return steps;
+}
+
+Json result_of(const PageSource& source, const std::string& answer_json, const Assessment& answer,
+               const Explanation& explanation) {
+  const Problem& problem = answer.problem();
+  const Modules& modules = explanation.modules;
+  const bool stream = answer.throughput.has_value();
+  Json json{{"title", fmt::format("{} on {}", problem.graph().name(), problem.cluster().name())},
+            {"kind", source.kind},
+            {"command", source.command},
+            {"answer", Json::parse(answer_json)},
+            {"text", {{"gap", answer.fits() ? describe_gap(answer) : ""}}},
+            {"costs", origins_of(problem)},
+            {"cluster", cluster_columns(problem.cluster())},
+            {"ops", op_columns(problem, answer.placement, modules)},
+            {"steps", steps_of(answer)},
+            {"map", map_columns(problem.graph(), modules)}};
+  json["readers"] = reader_columns(problem, answer.placement, answer.timeline);
+  // These are of one step by itself, not of those of a stream.
+  if (!stream) {
+    json["causes"] = cause_columns(problem, answer.placement, answer.timeline);
+    json["chain"] = chain_columns(explanation.chain);
+    json["memory"] = memory_columns(problem, answer.placement, answer.timeline);
+  }
+  return json;
+}
+
+// The header of what --json printed, before the fields of an answer that it does not have.
+std::string with_header_of(const std::string& printed, const std::string& answer) {
+  const Json all = Json::parse(printed);
+  Json json;
+  for (const char* key : {"version", "model", "made_with", "graph", "cluster", "budget"}) {
+    if (all.contains(key)) json[key] = all[key];
+  }
+  json.update(Json::parse(answer));
+  return json.dump();
+}
+
+std::string cut_name(const Cuts& cuts, const Workers& workers) {
+  std::map<int, int> pieces;  // by dimension
+  for (std::size_t level = 0; level < cuts.size(); ++level) {
+    if (cuts[level] != kUncut)
+      pieces.try_emplace(cuts[level], 1).first->second *= workers.factor(level);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [dimension, count] : pieces) {
+    parts.push_back(fmt::format("dimension {} in {}", dimension, count));
+  }
+  return parts.empty() ? "whole everywhere" : join_words(parts);
+}
+
+// By op of the divided graph: how the first tensor that its original writes is cut.
+Json cuts_of(const PartitionAnswer& answer) {
+  const Graph& divided = answer.outcome.problem->graph();
+  std::vector<std::string> names;
+  Json of_op = Json::array();
+  for (OpId op = 0; op < divided.num_ops(); ++op) {
+    const std::string_view name = divided.op_name(op);
+    const auto original = answer.graph->find_op(name.substr(0, name.rfind('@')));
+    if (!original || answer.graph->outputs(*original).empty()) {
+      of_op.push_back(-1);
+      continue;
+    }
+    const Cuts& cuts = answer.plan.tensors[answer.graph->outputs(*original)[0]];
+    const std::string text = cut_name(cuts, answer.plan.workers);
+    const auto found = std::find(names.begin(), names.end(), text);
+    of_op.push_back(found - names.begin());
+    if (found == names.end()) names.push_back(text);
+  }
+  return {{"names", names}, {"of_op", std::move(of_op)}};
+}
+
+std::string dumped_page(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string page_of_answer(const PageSource& source, const Assessment& answer,
+                           const Explanation& explanation,
+                           const std::vector<SearchCourse>& courses) {
+  Json json = result_of(source, source.answer, answer, explanation);
+  if (!courses.empty()) json["searches"] = courses_of(courses);
+  return dumped_page(json);
+}
+
+std::string page_of_comparison(const PageSource& source, const Comparison& comparison,
+                               const std::string& best, const Explanation& explanation,
+                               const std::vector<SearchCourse>& courses) {
+  Json json = result_of(source, best, comparison.best, explanation);
+  json["comparison"] = Json::parse(source.answer);
+  json["searches"] = courses_of(courses);
+  return dumped_page(json);
+}
+
+std::string page_of_partition(const PageSource& source, const PartitionAnswer& answer) {
+  const Assessor assessor(std::make_shared<const Simulator>(answer.outcome.problem), {}, {},
+                          answer.terms);
+  const Assessment divided = assessor.assess(answer.outcome.placement, {});
+  const Explanation explanation = explain(divided);
+  Json json =
+      result_of(source, with_header_of(source.answer, to_json(divided, nullptr, &explanation)),
+                divided, explanation);
+  json["title"] = fmt::format("{} on {}, in parts", answer.whole->graph().name(),
+                              answer.whole->cluster().name());
+  json["partition"] = Json::parse(source.answer);
+  json["cuts"] = cuts_of(answer);
+  return dumped_page(json);
+}
+
+std::string page_of_execution(const PageSource& source, const Execution& execution,
+                              const Assessment& predicted, const Explanation& explanation) {
+  Json json =
+      result_of(source, with_header_of(source.answer, to_json(predicted, nullptr, &explanation)),
+                predicted, explanation);
+  json["execution"] = Json::parse(source.answer);
+  json["measured"] = step_columns(*execution.problem, execution.measured);
+  return dumped_page(json);
+}
+
+}  // namespace emplace

@@ -1,0 +1,339 @@
+"""Opens pages that the program wrote in a real browser, as people do: what they show is what --json
+says, hovering and selecting work in all views, nothing leaves the page, names stay text.
+
+Usage: page_test.py EMPLACE. Exits with 77 (skipped) where there is no browser."""
+
+import base64
+import csv
+import gzip
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    print("skipped: python3-selenium is not installed")
+    sys.exit(77)
+
+BROWSERS = ["/usr/bin/chromium", "/usr/bin/google-chrome"]
+DRIVER = pathlib.Path("/usr/bin/chromedriver")
+EMPLACE = ""
+
+# Two branches that meet, one of them with a name that would end a script and begin another.
+EVIL = "left</script><script>window.broken = true</script><img src=x onerror='window.broken = true'>"
+FORK = {
+    "format": "emplace.graph/1",
+    "name": "fork <b>bold</b>",
+    "tensors": [{"bytes": 1000}, {"bytes": 1000000}, {"bytes": 1000000}, {"bytes": 4}],
+    "ops": [
+        {"name": "left.weight", "type": "parameter", "inputs": [], "outputs": [0]},
+        {"name": EVIL, "type": "mm<i>", "inputs": [0], "outputs": [1], "module": "body.0",
+         "time_us": {"gpu": 1000}},
+        {"name": "right.mm", "type": "mm", "inputs": [], "outputs": [2], "module": "body.1",
+         "time_us": {"gpu": 1200}},
+        {"name": "join", "type": "add", "inputs": [1, 2], "outputs": [3], "module": "head",
+         "time_us": {"gpu": 300}},
+    ],
+}
+PAIR = """format: emplace.cluster/1
+name: pair
+kinds: {gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}}
+devices: [{name: d, kind: gpu, count: 2}]
+links: [{from: "*", to: "*", bandwidth: 10GB/s, latency_us: 10, channel: out}]
+"""
+LABELS = 132  # the width of the timeline's labels
+FIRST_ROW = 26 + 13  # the middle of its first row
+
+
+def time_text(ns):
+    """As the page writes times."""
+    if ns < 1e3:
+        return f"{ns} ns"
+    value, unit = (ns / 1e3, "µs") if ns < 1e6 else (ns / 1e6, "ms") if ns < 1e10 else (ns / 1e9, "s")
+    return f"{value:.{1 if value >= 100 else 2 if value >= 10 else 3}f} {unit}"
+
+
+def bytes_text(count):
+    names = ["B", "KiB", "MiB", "GiB", "TiB"]
+    value, unit = float(count), 0
+    while value >= 1024 and unit < 4:
+        value, unit = value / 1024, unit + 1
+    return f"{count} B" if unit == 0 else f"{value:.{1 if value < 100 else 0}f} {names[unit]}"
+
+
+def data_of(page):
+    packed = re.search(r'<script id="data" type="text/plain">([^<]*)</script>', page)[1]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def start_browser(downloads):
+    binary = next((path for path in BROWSERS if pathlib.Path(path).exists()), None)
+    if binary is None or not DRIVER.exists():
+        print("skipped: neither chromium nor its driver is installed")
+        sys.exit(77)
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"]:
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.chrome.service.Service(str(DRIVER))
+    browser = webdriver.Chrome(service=service, options=options)
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
+    return browser
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        (cls.folder / "fork.json").write_text(json.dumps(FORK))
+        (cls.folder / "pair.yaml").write_text(PAIR)
+        cls.answer = cls.emplace("place fork.json -c pair.yaml --evaluations 500 --report place.html --json")
+        cls.data = data_of((cls.folder / "place.html").read_text())
+        cls.browser = start_browser(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.quit()
+        cls.temporary.cleanup()
+
+    @classmethod
+    def emplace(cls, arguments):
+        done = subprocess.run([EMPLACE, *arguments.split()], cwd=cls.folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+
+    def open(self, name):
+        self.browser.get_log("browser")
+        self.browser.get_log("performance")
+        self.browser.get((self.folder / name).as_uri())
+        self.wait(lambda: self.browser.execute_script("return document.documentElement.dataset.ready"))
+        # A browser that starts may still be laying the page out.
+        time.sleep(0.2)
+
+    def wait(self, condition, seconds=20):
+        end = time.monotonic() + seconds
+        while not (value := condition()):
+            self.assertLess(time.monotonic(), end, "waited too long")
+            time.sleep(0.05)
+        return value
+
+    def find(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, selector):
+        return self.find(selector).text
+
+    def texts(self, selector):
+        return [element.text for element in self.browser.find_elements(By.CSS_SELECTOR, selector)]
+
+    def point_at(self, op, click=False):
+        """The pointer onto an op of the timeline."""
+        result = self.data["results"][0]
+        index = result["ops"]["name"].index(op)
+        start, length = result["steps"][0]["start"][index], result["steps"][0]["length"][index]
+        canvas = self.find("#timeline canvas")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
+        width, height = canvas.size["width"], canvas.size["height"]
+        x = LABELS + (start + length / 2) / self.answer["step_ns"] * (width - LABELS)
+        y = FIRST_ROW + 31 * result["ops"]["device"][index]
+        actions = ActionChains(self.browser)
+        actions.move_to_element_with_offset(canvas, round(x - width / 2), round(y - height / 2))
+        if click:
+            actions.click()
+        actions.perform()
+
+    # ---- what it says
+
+    def test_numbers_are_those_of_the_json(self):
+        self.open("place.html")
+        self.assertEqual(self.data["results"][0]["answer"], self.answer)
+        self.assertEqual(self.text("#figure-time"), time_text(self.answer["step_ns"]))
+        alone = self.answer["explanation"]["fitting_device"]["step_ns"]
+        self.assertEqual(self.text("#figure-gain"), f"{alone / self.answer['step_ns']:.2f}×")
+        for device in self.answer["devices"]:
+            self.assertEqual(self.text(f"[data-peak={device['name']}]"), bytes_text(device["peak_bytes"]))
+        changes = self.answer["explanation"]["sensitivities"]["list"]
+        self.assertIn("devices", [change["resource"] for change in changes])
+        for change in changes:
+            self.assertEqual(self.text(f"[data-what={change['resource']}]"), time_text(change["step_ns"]))
+        memory = self.data["results"][0]["memory"]["devices"]
+        self.assertEqual([device["peak"] for device in memory],
+                         [device["peak_bytes"] for device in self.answer["devices"]])
+
+    def test_questions_come_in_order_and_then_the_views(self):
+        self.open("place.html")
+        sections = self.browser.find_elements(By.CSS_SELECTOR, "main section")
+        self.assertEqual([section.get_attribute("id") for section in sections][:8],
+                         ["gain", "fits", "limits", "where", "help", "timeline", "memory", "map"])
+        self.assertIn("emplace place fork.json -c pair.yaml", self.text("#asked code"))
+
+    def test_names_with_markup_stay_text(self):
+        self.open("place.html")
+        self.assertIsNone(self.browser.execute_script("return window.broken ?? null"))
+        self.point_at(EVIL, click=True)
+        self.assertEqual(self.text(".inspector h3"), EVIL)
+        self.assertEqual(self.text("h1"), "fork <b>bold</b> on pair")
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "#app img, #app script, #app b b"), [])
+        self.assertIsNone(self.browser.execute_script("return window.broken ?? null"))
+
+    # ---- what one can do
+
+    def test_hovering_the_timeline_explains(self):
+        self.open("place.html")
+        self.point_at("join")
+        tip = self.wait(lambda: self.texts(".tooltip"))[0]
+        self.assertIn("join", tip)
+        self.assertIn("last input", tip)
+        self.assertIn(time_text(300_000), tip)
+
+    def test_a_selection_is_seen_in_all_views(self):
+        self.open("place.html")
+        picture = "return document.querySelector(arguments[0]).toDataURL()"
+        views = ["#timeline canvas", "#map canvas"]
+        before = [self.browser.execute_script(picture, view) for view in views]
+        self.point_at("right.mm", click=True)
+        self.wait(lambda: self.texts(".inspector.open h3") == ["right.mm"])
+        ActionChains(self.browser).move_to_element(self.find("h1")).perform()
+        time.sleep(0.3)
+        for view, old in zip(views, before):
+            self.assertNotEqual(self.browser.execute_script(picture, view), old, view)
+        links = self.browser.find_elements(By.CSS_SELECTOR, ".inspector button.text")
+        next(link for link in links if link.text == "join").click()
+        self.wait(lambda: self.texts(".inspector.open h3") == ["join"])
+
+    def test_the_map_can_be_hovered_and_opened(self):
+        self.open("place.html")
+        canvas = self.find("#map canvas")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
+        ActionChains(self.browser).move_to_element(canvas).perform()
+        found = set()
+        for x in range(-400, 401, 50):
+            ActionChains(self.browser).move_to_element_with_offset(canvas, x, 60).perform()
+            found.update(self.texts(".tooltip strong"))
+        self.assertTrue(found & {"body.0", "body.1", "head", "join", "right.mm", EVIL}, found)
+
+    def test_keys_move_zoom_and_follow_the_chain(self):
+        self.open("place.html")
+        canvas = self.find("#timeline canvas")
+        picture = lambda: self.browser.execute_script("return arguments[0].toDataURL()", canvas)
+        whole = picture()
+        canvas.send_keys("+")
+        self.wait(lambda: picture() != whole)
+        canvas.send_keys("0")
+        self.wait(lambda: picture() == whole)
+        canvas.send_keys("n")
+        first = self.wait(lambda: self.texts(".inspector.open h3"))[0]
+        canvas.send_keys("n")
+        self.wait(lambda: self.texts(".inspector.open h3") != [first])
+        canvas.send_keys(Keys.ESCAPE)
+        self.wait(lambda: not self.texts(".inspector.open h3"))
+
+    def test_ops_are_found_by_name(self):
+        self.open("place.html")
+        box = self.find("input[type=search]")
+        box.send_keys("JOIN", Keys.ENTER)
+        self.wait(lambda: self.texts(".inspector.open h3") == ["join"])
+        self.assertEqual(self.text(".search .muted"), "1 of 1")
+
+    def test_light_and_dark(self):
+        self.open("place.html")
+        colour = lambda: self.find("body").value_of_css_property("background-color")
+        light = colour()
+        self.find("#theme").click()
+        self.assertNotEqual(colour(), light)
+        self.find("#theme").click()
+        self.assertEqual(colour(), light)
+
+    def test_downloads(self):
+        self.open("place.html")
+        for button in self.browser.find_elements(By.CSS_SELECTOR, ".downloads button"):
+            self.browser.execute_script("arguments[0].click()", button)
+            time.sleep(0.2)
+        table = self.wait(lambda: next(self.folder.glob("*-ops.csv"), None))
+        rows = list(csv.DictReader(io.StringIO(table.read_text())))
+        self.assertEqual([row["op"] for row in rows], [op["name"] for op in FORK["ops"]])
+        whole = self.wait(lambda: next(self.folder.glob("*pair.json"), None))
+        self.assertEqual(json.loads(whole.read_text()), self.data)
+
+    def test_prints(self):
+        self.open("place.html")
+        pdf = base64.b64decode(self.browser.print_page())
+        self.assertTrue(pdf.startswith(b"%PDF"))
+        self.assertGreater(len(pdf), 20_000)
+
+    # ---- other commands
+
+    def test_several_results_side_by_side(self):
+        self.emplace("place fork.json -c pair.yaml --placer single --report one.html -o one.json")
+        self.emplace("report one.html place.html -o both.html")
+        self.open("both.html")
+        results = data_of((self.folder / "both.html").read_text())["results"]
+        line = next(text for text in self.texts("#several tbody tr") if text.startswith("step time"))
+        for result in results:
+            self.assertIn(time_text(result["answer"]["step_ns"]), line)
+        self.assertEqual(self.text("#figure-time"), time_text(results[0]["answer"]["step_ns"]))
+        self.browser.find_elements(By.CSS_SELECTOR, "#several thead button")[1].click()
+        self.wait(lambda: self.text("#figure-time") == time_text(results[1]["answer"]["step_ns"]))
+
+    def test_a_comparison_can_be_sorted(self):
+        self.emplace("compare fork.json -c pair.yaml --placers heuristic,metis --report compare.html")
+        self.open("compare.html")
+        runs = data_of((self.folder / "compare.html").read_text())["results"][0]["comparison"]["runs"]
+        self.assertEqual(len(self.texts("#searches tbody tr")), len(runs))
+        placer = lambda: self.text("#searches tbody td")
+        self.assertEqual(placer(), runs[0]["placer"])
+        self.find("#searches thead th button").click()
+        self.assertEqual(placer(), min(run["placer"] for run in runs))
+
+    def test_simulated_and_divided(self):
+        self.emplace("simulate fork.json one.json -c pair.yaml --report simulate.html"
+                     if (self.folder / "one.json").exists() else
+                     "place fork.json -c pair.yaml --placer single -o one.json --report simulate.html")
+        self.open("simulate.html")
+        self.assertTrue(self.text("#figure-time"))
+        self.emplace("partition zoo:alexnet:batch=8 -c 2xp100 --method tofu --time 1s --report partition.html")
+        self.open("partition.html")
+        result = data_of((self.folder / "partition.html").read_text())["results"][0]
+        self.assertEqual(self.text("#figure-time"), time_text(result["partition"]["step_ns"]))
+        self.assertIn("dimension", self.text("#map .legend"))
+
+    def test_what_cannot_be_shown_is_refused(self):
+        (self.folder / "odd.json").write_text('{"format": "emplace.graph/1"}')
+        (self.folder / "many.jsonl").write_text("[0, 0, 0, 0]\n")
+        for arguments, expected in [
+            ("report odd.json -o refused.html", "odd.json"),
+            ("report missing.html -o refused.html", "missing.html"),
+            ("simulate fork.json many.jsonl -c pair.yaml --report refused.html", "--report is of one placement"),
+            ("compare fork.json -c pair.yaml -c pair.yaml --report refused.html", "several clusters"),
+            ("place fork.json -c pair.yaml --report nowhere/refused.html", "nowhere"),
+        ]:
+            done = subprocess.run([EMPLACE, *arguments.split()], cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(expected, done.stderr, arguments)
+            self.assertFalse((self.folder / "refused.html").exists(), arguments)
+
+    def tearDown(self):
+        """No script failed and nothing was asked for but the page itself."""
+        errors = [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+        self.assertEqual(errors, [])
+        for entry in self.browser.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                self.assertRegex(message["params"]["request"]["url"], r"^(file|data|blob):")
+
+
+if __name__ == "__main__":
+    EMPLACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()

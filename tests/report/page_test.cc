@@ -1,0 +1,71 @@
+#include "report/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+#include "support/error_text.h"
+
+namespace emplace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+using testing::TemporaryFolder;
+
+std::string result_named(const std::string& title) {
+  return Json{{"title", title}, {"answer", {{"step_ns", 1}, {"fits", true}}}}.dump();
+}
+
+TEST(ReportPage, holds_what_it_was_given_whatever_its_names) {
+  const TemporaryFolder folder;
+  std::string long_name = "</script><script>alert(1)</script> EMPLACE_DATA \"\\ \xc3\xa9 ";
+  for (int i = 0; i < 5000; ++i) long_name += static_cast<char>('a' + i * i % 26);
+  for (std::size_t cut = 0; cut < 3; ++cut) {  // so that every way to pad is met
+    const std::string result = result_named(long_name.substr(0, long_name.size() - cut));
+    const std::string page = page_html({result, result_named("b")});
+    EXPECT_THAT(page, AllOf(HasSubstr("<!doctype html>"), Not(HasSubstr("alert(1)"))));
+    const std::string path = folder.write("page.html", page);
+    EXPECT_EQ(results_in(path), (std::vector<std::string>{result, result_named("b")}));
+  }
+}
+
+TEST(ReportPage, of_what_json_printed_has_what_that_says) {
+  const TemporaryFolder folder;
+  const auto only = [&](const std::string& text) {
+    return Json::parse(results_in(folder.write("a.json", text)).at(0));
+  };
+  const Json answer = only(
+      R"({"format": "emplace.answer/1", "graph": "g", "cluster": "c", "step_ns": 5, "fits": true})");
+  EXPECT_EQ(answer["title"], "g on c");
+  EXPECT_EQ(answer["answer"]["step_ns"], 5);
+  const Json comparison = only(
+      R"({"format": "emplace.comparison/1", "graph": "g", "cluster": "c", "placers": [],
+          "runs": [{"placer": "a", "step_ns": 3, "fits": true}, {"placer": "b", "step_ns": 4}]})");
+  EXPECT_EQ(comparison["answer"]["placer"], "a");
+  EXPECT_EQ(comparison["answer"]["graph"], "g");
+  EXPECT_EQ(comparison["comparison"]["runs"].size(), 2U);
+}
+
+TEST(ReportPage, of_something_else_is_refused_by_name) {
+  const TemporaryFolder folder;
+  const auto refusal = [&](const std::string& text) {
+    const std::string path = folder.write("odd.json", text);
+    return error_text([&] { results_in(path); });
+  };
+  EXPECT_THAT(refusal("hello"), AllOf(HasSubstr("odd.json"), HasSubstr("neither a page nor JSON")));
+  EXPECT_THAT(refusal("[1]"), HasSubstr("expected a JSON object"));
+  EXPECT_THAT(refusal(R"({"format": "emplace.graph/1"})"),
+              AllOf(HasSubstr("odd.json"), HasSubstr("emplace.graph/1")));
+  EXPECT_THAT(refusal(R"({"format": "emplace.report/1", "results": []})"), HasSubstr("'results'"));
+  EXPECT_THAT(refusal(R"({"format": "emplace.answer/1", "graph": 5, "step_ns": 1})"),
+              AllOf(HasSubstr("odd.json"), HasSubstr("a field is not what it should be")));
+  EXPECT_THAT(refusal(R"(<script id="data" type="text/plain">!!</script>)"), HasSubstr("corrupt"));
+  EXPECT_THAT(refusal(R"(<script id="data" type="text/plain">AAAA)"), HasSubstr("too early"));
+}
+
+}  // namespace
+}  // namespace emplace

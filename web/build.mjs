@@ -1,0 +1,40 @@
+// Builds page.html: the script and the style in one file, with a place for the data. With --check,
+// says whether the page that is there is what would be built.
+import { build } from "esbuild";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const page = join(here, "page.html");
+
+const result = await build({
+  entryPoints: [join(here, "src/main.tsx")],
+  absWorkingDir: here,
+  bundle: true,
+  minify: true,
+  write: false,
+  outdir: here,
+  format: "iife",
+  target: ["chrome109", "firefox115", "safari16.4"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  charset: "utf8",
+  legalComments: "none",
+});
+const output = (ending) => result.outputFiles.find((file) => file.path.endsWith(ending)).text.trim();
+// Nothing in the script may end it.
+const script = output(".js").replaceAll("</script", "<\\/script");
+const html = (await readFile(join(here, "src/page.html"), "utf8"))
+  .replace("EMPLACE_STYLE", () => output(".css"))
+  .replace("EMPLACE_SCRIPT", () => script);
+
+if (process.argv.includes("--check")) {
+  if ((await readFile(page, "utf8")) !== html) {
+    console.error("web/page.html is not what web/src builds: run `npm run build` in web/");
+    process.exit(1);
+  }
+} else {
+  await writeFile(page, html);
+  console.log(`wrote page.html: ${html.length} bytes`);
+}

@@ -1,0 +1,126 @@
+// The page: unpacks the data that is in it and shows one result, or several side by side.
+import { render } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Asked } from "./asked";
+import { Inspector } from "./inspector";
+import { ModelMapView } from "./map";
+import { Memory } from "./memory";
+import { Result } from "./result";
+import { Searches } from "./searches";
+import { Several } from "./several";
+import { Store } from "./store";
+import "./style.css";
+import { Summary } from "./summary";
+import { Timeline } from "./timeline";
+import type { Data } from "./types";
+
+// Gzipped and in base64; the browser itself unpacks it.
+async function unpack(): Promise<Data> {
+  const text = document.getElementById("data")!.textContent!.trim();
+  const characters = atob(text);
+  const packed = new Uint8Array(characters.length);
+  for (let i = 0; i < packed.length; ++i) packed[i] = characters.charCodeAt(i);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+type ThemeName = "auto" | "light" | "dark";
+
+function ThemeButton({ store }: { store: Store }) {
+  const [name, setName] = useState<ThemeName>((document.documentElement.dataset.theme as ThemeName) ?? "auto");
+  const next: Record<ThemeName, ThemeName> = { auto: "dark", dark: "light", light: "auto" };
+  return (
+    <button
+      id="theme"
+      title="Light or dark; auto follows the system"
+      onClick={() => {
+        const chosen = next[name];
+        if (chosen === "auto") delete document.documentElement.dataset.theme;
+        else document.documentElement.dataset.theme = chosen;
+        setName(chosen);
+        store.set({ theme: store.state.theme + 1 });
+      }}
+    >
+      {name}
+    </button>
+  );
+}
+
+const kSections: [string, string][] = [
+  ["gain", "Summary"],
+  ["help", "What would help"],
+  ["timeline", "Timeline"],
+  ["memory", "Memory"],
+  ["map", "Map"],
+  ["searches", "Search"],
+  ["asked", "What was asked"],
+];
+
+function App({ data }: { data: Data }) {
+  const results = useMemo(() => data.results.map((raw) => new Result(raw)), [data]);
+  const [shown, setShown] = useState(0);
+  const result = results[shown];
+  const store = useMemo(() => new Store(result.end), [result]);
+  const [sections, setSections] = useState<string[]>([]);
+  // The answers are there at once, what has to be drawn a moment later.
+  const [whole, setWhole] = useState(false);
+  useEffect(() => {
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        document.documentElement.dataset.answered = performance.now().toFixed(0);
+        setWhole(true);
+      }),
+    );
+  }, []);
+  useEffect(() => {
+    if (whole) document.documentElement.dataset.ready = performance.now().toFixed(0);
+  }, [whole]);
+  useEffect(() => {
+    const system = window.matchMedia("(prefers-color-scheme: dark)");
+    const changed = () => store.set({ theme: store.state.theme + 1 });
+    system.addEventListener("change", changed);
+    setSections([...document.querySelectorAll("section[id]")].map((section) => section.id));
+    document.title = result.raw.title;
+    return () => system.removeEventListener("change", changed);
+  }, [store, whole]);
+  return (
+    <>
+      <header>
+        <h1>{results.length > 1 ? `${results.length} results` : result.raw.title}</h1>
+        <nav aria-label="Sections">
+          {kSections
+            .filter(([id]) => sections.includes(id))
+            .map(([id, name]) => (
+              <a href={`#${id}`}>{name}</a>
+            ))}
+        </nav>
+        <ThemeButton store={store} />
+      </header>
+      <main key={shown}>
+        {results.length > 1 && <Several results={results} shown={shown} onShow={setShown} />}
+        <Summary result={result} store={store} />
+        {whole && (
+          <>
+            {result.hasTimeline && <Timeline result={result} store={store} />}
+            {result.raw.memory && <Memory result={result} store={store} />}
+            {result.raw.map && result.raw.ops && <ModelMapView result={result} store={store} />}
+            <Searches result={result} store={store} />
+            <Asked result={result} store={store} data={data} />
+          </>
+        )}
+      </main>
+      {result.hasTimeline && <Inspector result={result} store={store} />}
+    </>
+  );
+}
+
+unpack().then(
+  (data) => {
+    const app = document.getElementById("app")!;
+    app.textContent = "";
+    render(<App data={data} />, app);
+  },
+  (error) => {
+    document.getElementById("app")!.textContent = `The data in this page could not be read: ${error}. A newer browser may help.`;
+  },
+);

@@ -1,0 +1,218 @@
+// A result with what views need worked out once: rows of slices, groups of modules, colours.
+import type { Item } from "./store";
+import type { RawResult, Step, Transfers } from "./types";
+
+export interface Row {
+  label: string;
+  kind: "device" | "channel";
+  index: number; // of the device or channel
+  measured: boolean;
+  start: Float64Array;
+  end: Float64Array;
+  id: Int32Array; // ops or transfers
+  step: Uint8Array; // of a stream
+}
+
+export type ColourBy = "module" | "phase" | "type" | "device" | "step" | "cut";
+
+// A category of ops for each way to colour them.
+export interface Colouring {
+  names: string[];
+  of: Uint16Array; // by op
+}
+
+export const phases = ["forward", "backward", "update"];
+const kMostGroups = 12;
+
+export class Result {
+  readonly rows: Row[] = [];
+  readonly end: number;
+  readonly numOps: number;
+  private boxOf_: Int32Array | null = null;
+  private lowered: string[] | null = null;
+  private readersOf_: number[][] | null = null;
+  private colourings = new Map<ColourBy, Colouring>();
+
+  constructor(readonly raw: RawResult) {
+    this.numOps = raw.ops?.name.length ?? 0;
+    let end = raw.answer.step_ns;
+    if (raw.ops && raw.steps && raw.cluster) {
+      this.addRows(raw.steps, false);
+      if (raw.measured) this.addRows([raw.measured], true);
+      for (const row of this.rows) if (row.end.length > 0) end = Math.max(end, row.end[row.end.length - 1]);
+    }
+    this.end = Math.max(end, 1);
+  }
+
+  get time(): number {
+    return this.raw.answer.period_ns ?? this.raw.answer.step_ns;
+  }
+  get hasTimeline(): boolean {
+    return this.rows.length > 0;
+  }
+  get isStream(): boolean {
+    return (this.raw.steps?.length ?? 0) > 1;
+  }
+
+  private addRows(steps: Step[], measured: boolean) {
+    const { ops, cluster } = this.raw;
+    const devices: number[][][] = cluster!.devices.map(() => []);
+    const channels: number[][][] = cluster!.channels.map(() => []);
+    steps.forEach((step, number) => {
+      for (let op = 0; op < step.start.length; ++op) {
+        if (step.length[op] > 0) devices[ops!.device[op]].push([step.start[op], step.length[op], op, number]);
+      }
+      const sent = step.transfers;
+      for (let i = 0; i < sent.op.length; ++i) {
+        if (sent.length[i] > 0 && !sent.shared[i] && sent.channel[i] >= 0) {
+          channels[sent.channel[i]].push([sent.start[i], sent.length[i], i, number]);
+        }
+      }
+    });
+    const add = (kind: Row["kind"], label: string, index: number, slices: number[][]) => {
+      slices.sort((a, b) => a[0] - b[0]);
+      const start = Float64Array.from(slices, (slice) => slice[0]);
+      const end = Float64Array.from(slices, (slice) => slice[0] + slice[1]);
+      const id = Int32Array.from(slices, (slice) => slice[2]);
+      const step = Uint8Array.from(slices, (slice) => slice[3]);
+      this.rows.push({ label, kind, index, measured, start, end, id, step });
+    };
+    devices.forEach((slices, i) => add("device", cluster!.devices[i].name, i, slices));
+    channels.forEach((slices, i) => {
+      if (slices.length > 0) add("channel", cluster!.channels[i], i, slices);
+    });
+  }
+
+  // Of the simulated step (of a stream, of its first).
+  get step(): Step {
+    return this.raw.steps![0];
+  }
+  get transfers(): Transfers {
+    return this.step.transfers;
+  }
+  transfersOf(row: Row, slice: number): Transfers {
+    return row.measured ? this.raw.measured!.transfers : this.raw.steps![row.step[slice]].transfers;
+  }
+
+  opOf(row: Row, slice: number): number {
+    return row.kind === "device" ? row.id[slice] : this.transfersOf(row, slice).op[row.id[slice]];
+  }
+
+  moduleOf(op: number): string {
+    return this.raw.ops!.modules[this.raw.ops!.module[op]];
+  }
+
+  readersOf(op: number): number[] {
+    if (!this.readersOf_) {
+      this.readersOf_ = Array.from({ length: this.numOps }, () => []);
+      this.raw.ops!.inputs.forEach((inputs, reader) => {
+        for (const producer of new Set(inputs)) this.readersOf_![producer].push(reader);
+      });
+    }
+    return this.readersOf_[op];
+  }
+
+  matches(text: string): number[] {
+    const wanted = text.trim().toLowerCase();
+    if (!wanted) return [];
+    this.lowered ??= this.raw.ops!.name.map((name) => name.toLowerCase());
+    const found: number[] = [];
+    this.lowered.forEach((name, op) => {
+      if (name.includes(wanted)) found.push(op);
+    });
+    return found;
+  }
+
+  // By op: the box of the map that it is in.
+  get boxOf(): Int32Array {
+    if (!this.boxOf_) {
+      this.boxOf_ = new Int32Array(this.numOps).fill(-1);
+      this.raw.map!.ops.forEach((ops, box) => ops.forEach((op) => (this.boxOf_![op] = box)));
+    }
+    return this.boxOf_;
+  }
+
+  // Whether the op is what is meant, or in it.
+  concerns(item: Item, op: number): boolean {
+    switch (item.type) {
+      case "op":
+        return item.id === op;
+      case "transfer":
+        return this.transfers.op[item.id] === op || (this.raw.readers?.[item.id] ?? []).includes(op);
+      case "device":
+        return this.raw.ops!.device[op] === item.id;
+      case "module": {
+        const module = this.moduleOf(op);
+        return module === item.path || module.startsWith(item.path + ".");
+      }
+    }
+  }
+
+  // Which colourings there are, the usual one first.
+  colourChoices(forMap: boolean): ColourBy[] {
+    const all: ColourBy[] = forMap ? ["device", "module", "phase", "type"] : ["module", "phase", "type", "device"];
+    if (this.raw.cuts) all.unshift("cut");
+    if (this.isStream && !forMap) all.push("step");
+    return all;
+  }
+
+  colouring(by: ColourBy): Colouring {
+    let found = this.colourings.get(by);
+    if (!found) this.colourings.set(by, (found = this.makeColouring(by)));
+    return found;
+  }
+
+  private makeColouring(by: ColourBy): Colouring {
+    const { ops, cluster, cuts } = this.raw;
+    if (by === "phase") return { names: phases, of: Uint16Array.from(ops!.phase) };
+    if (by === "device") return { names: cluster!.devices.map((d) => d.name), of: Uint16Array.from(ops!.device) };
+    if (by === "type") return this.largest(ops!.types, (op) => ops!.type[op]);
+    if (by === "step") {
+      return { names: this.raw.steps!.map((_, i) => `step ${i + 1}`), of: new Uint16Array(this.numOps) };
+    }
+    if (by === "cut") {
+      const rest = cuts!.names.length;
+      return {
+        names: [...cuts!.names, "between devices"],
+        of: Uint16Array.from(cuts!.of_op, (cut) => (cut < 0 ? rest : cut)),
+      };
+    }
+    return this.moduleGroups();
+  }
+
+  // The categories that take most time, and the rest as one.
+  private largest(names: string[], category: (op: number) => number): Colouring {
+    const time = new Float64Array(names.length);
+    for (let op = 0; op < this.numOps; ++op) time[category(op)] += this.step.length[op];
+    const order = [...names.keys()].sort((a, b) => time[b] - time[a]).filter((i) => time[i] > 0);
+    const kept = order.slice(0, order.length > kMostGroups ? kMostGroups - 1 : kMostGroups);
+    const number = new Map(kept.map((category, i) => [category, i]));
+    const of = new Uint16Array(this.numOps);
+    for (let op = 0; op < this.numOps; ++op) of[op] = number.get(category(op)) ?? kept.length;
+    return { names: [...kept.map((i) => names[i] || "(none)"), "others"], of };
+  }
+
+  // Boxes of the map, the largest opened as long as there are not too many.
+  private moduleGroups(): Colouring {
+    const { map } = this.raw;
+    const inside: number[][] = map!.parent.map(() => []);
+    map!.parent.forEach((parent, box) => parent >= 0 && inside[parent].push(box));
+    const size = map!.ops.map((ops) => ops.length);
+    for (let box = size.length - 1; box > 0; --box) size[map!.parent[box]] += size[box];
+    let groups = [0];
+    for (;;) {
+      const open = groups
+        .filter((box) => inside[box].length > 0 && groups.length + inside[box].length - 1 <= kMostGroups)
+        .sort((a, b) => size[b] - size[a])[0];
+      if (open === undefined) break;
+      groups = groups.flatMap((box) => (box === open ? inside[box] : [box]));
+    }
+    const group = new Int32Array(size.length).fill(-1);
+    groups.forEach((box, i) => (group[box] = i));
+    for (let box = 1; box < size.length; ++box) if (group[box] < 0) group[box] = group[map!.parent[box]];
+    if (groups.length === 1) return this.largest(this.raw.ops!.modules, (op) => this.raw.ops!.module[op]);
+    const of = new Uint16Array(this.numOps);
+    for (let op = 0; op < this.numOps; ++op) of[op] = Math.max(0, group[this.boxOf[op]]);
+    return { names: groups.map((box) => map!.path[box] || map!.name[box] || "others"), of };
+  }
+}
