@@ -72,6 +72,8 @@ int main(int argc, char** argv) {
   cli::add_simulate(root, session);
   cli::add_info(root, session);
   cli::add_export(root, session);
+  cli::add_import(root, session);
+  cli::add_show(root, session);
   cli::add_cluster(root, session);
   cli::add_profile_fit(root, session);
   cli::add_zoo(root, session);
@@ -81,6 +83,7 @@ int main(int argc, char** argv) {
   cli::add_train(root, session);
 #endif
   cli::add_list(root, session);
+  cli::add_completion(root, line);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_interrupt);
   try {
     if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
