@@ -130,7 +130,7 @@ std::string zsh_completion(const CommandOutline& outline) {
   for_each_command(outline, "", [&](const CommandOutline& command, const std::string& words) {
     const std::string name = words.empty() ? "_emplace" : "_emplace_" + identifier(words);
     std::string body = fmt::format("{}() {{\n", name);
-    std::string arguments = "  _arguments -S";
+    std::string arguments = command.commands.empty() ? "  _arguments -S" : "  _arguments -S -C";
     int place = 0;
     for (const OptionOutline& option : command.options) {
       const std::string action = !option.choices.empty()
@@ -151,7 +151,9 @@ std::string zsh_completion(const CommandOutline& outline) {
       }
     }
     if (!command.commands.empty()) {
-      body += "  local line state\n  local -a commands\n  commands=(\n";
+      body +=
+          "  local curcontext=\"$curcontext\" state line\n  typeset -A opt_args\n  local -a "
+          "commands\n  commands=(\n";
       for (const CommandOutline& inner : command.commands) {
         body += fmt::format("    {}\n", quoted(inner.name + ":" + brief(inner.summary)));
       }

@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 
+#include "io/json_layout.h"
 #include "io/module_devices.h"
 
 namespace emplace {
 namespace {
 
 using MapJson = nlohmann::ordered_json;
-
-std::string dumped(const MapJson& json) {
-  return json.dump(1, ' ', false, MapJson::error_handler_t::replace) + "\n";
-}
 
 void note_moved(const Graph& graph, const ModuleDevices& modules, const ExportNote& note) {
   if (modules.moved.empty()) return;
@@ -72,7 +67,7 @@ std::string write_device_map(const Problem& problem, const Placement& placement,
   }
   note_moved(problem.graph(), modules, note);
   note_training(problem.graph(), note);
-  return dumped(map);
+  return laid_out(map, 1);
 }
 
 std::string write_torch_pipeline(const Problem& problem, const Placement& placement,
@@ -124,7 +119,7 @@ std::string write_torch_pipeline(const Problem& problem, const Placement& placem
   }
   note_moved(graph, modules, note);
   note_training(graph, note);
-  return dumped(json);
+  return laid_out(json, 2);
 }
 
 }  // namespace emplace

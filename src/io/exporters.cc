@@ -88,7 +88,7 @@ PlacedOnnx placed_onnx(const ExportInput& input) {
 
 void fill_onnx_parts(const ExportInput& input, const std::string& folder) {
   const OnnxPartsSummary summary = write_onnx_parts(placed_onnx(input), folder);
-  input.say(fmt::format("{} parts; {} tensors ({}) go from one to another", summary.parts,
+  input.say(fmt::format("{} parts; tensors that go from one to another: {} ({})", summary.parts,
                         summary.tensors, format_bytes(summary.bytes)));
   if (!summary.missing.empty()) {
     input.say(fmt::format("weights are not there to be copied, and must lie beside the parts: {}",

@@ -83,8 +83,8 @@ class LayerFinder {
     last_ = std::max(last_, op);
     if (!added && placement_[first->second] != placement_[op]) {
       fail_input(
-          "layer '{}.{}' is divided: op '{}' is on {}, op '{}' on {}. Place the model with its "
-          "layers whole (--granularity layer)",
+          "layer '{}.{}' is divided: op '{}' is on {}, op '{}' on {}; expected layers that "
+          "are kept whole",
           found_.stem, number, graph_.op_name(first->second), name(first->second),
           graph_.op_name(op), name(op));
     }
@@ -179,23 +179,31 @@ std::string write_megatron_flags(const Problem& problem, const Placement& placem
     }
   }
   if (runs.size() < 2) fail_input("all layers are on one device: there is no pipeline");
-  if (layers.before && *layers.before != runs.front().device) {
-    note("Megatron keeps embeddings with the first layer, wherever they were placed");
-  }
-  if (layers.after && *layers.after != runs.back().device) {
-    note("Megatron keeps the head with the last layer, wherever it was placed");
-  }
+  // Embeddings and head may be stages of their own.
+  const auto apart = [&](const std::optional<DeviceId>& device, const LayerRun& next) {
+    if (!device || *device == next.device) return false;
+    if (!cluster.is_cpu(*device) && seen.insert(*device).second) return true;
+    note(
+        "Megatron keeps embeddings and head with the first and the last layer, or as stages of "
+        "their own, wherever they were placed");
+    return false;
+  };
+  const bool first_apart = apart(layers.before, runs.front());
+  const bool last_apart = apart(layers.after, runs.back());
   note("the stages are GPUs in the order of the layers; Megatron numbers its ranks itself");
   std::vector<std::string> stages;
   for (const LayerRun& run : runs) stages.push_back(fmt::format("t*{}", run.layers));
   const bool even = std::all_of(runs.begin(), runs.end(), [&](const LayerRun& run) {
     return run.layers == runs.front().layers;
   });
-  if (even) return fmt::format("--pipeline-model-parallel-size {}\n", runs.size());
-  stages.front() = "E" + stages.front();
-  stages.back() += "L";
+  if (even && !first_apart && !last_apart) {
+    return fmt::format("--pipeline-model-parallel-size {}\n", runs.size());
+  }
+  stages.front() = (first_apart ? "E|" : "E") + stages.front();
+  stages.back() += last_apart ? "|L" : "L";
   return fmt::format("--pipeline-model-parallel-size {} --pipeline-model-parallel-layout '{}'\n",
-                     runs.size(), fmt::join(stages, "|"));
+                     runs.size() + (first_apart ? 1 : 0) + (last_apart ? 1 : 0),
+                     fmt::join(stages, "|"));
 }
 
 }  // namespace emplace

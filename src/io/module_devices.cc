@@ -20,6 +20,7 @@ class ModuleCover {
         modules_(infer_modules(graph_)),
         tree_(graph_, modules_),
         whole_(tree_.size()),
+        is_free_(graph_.num_ops(), false),
         result_{.entries = {}, .of_op = placement, .moved = {}} {}
 
   ModuleDevices cover() && {
@@ -71,6 +72,8 @@ class ModuleCover {
   void run_forward() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.phase(op) != Phase::kForward) continue;
+      const OpRole role = graph_.role(op);
+      is_free_[op] = role == OpRole::kInput || role == OpRole::kConstant;
       if (const auto device = given(op)) {
         result_.of_op[op] = *device;
         continue;
@@ -79,14 +82,14 @@ class ModuleCover {
       std::optional<OpId> from;
       for (const TensorId tensor : graph_.inputs(op)) {
         const OpId producer = graph_.producer(tensor);
-        const OpRole role = graph_.role(producer);
-        if (role == OpRole::kInput || role == OpRole::kConstant) continue;
+        if (is_free_[producer]) continue;
         if (from && result_.of_op[*from] != result_.of_op[producer]) {
           refuse(op, *from, producer);
         }
         if (!from) from = producer;
       }
       if (from) result_.of_op[op] = result_.of_op[*from];
+      is_free_[op] = !from;
       if (result_.of_op[op] != placement_[op] && counts(op)) result_.moved.push_back(op);
     }
   }
@@ -94,8 +97,9 @@ class ModuleCover {
   [[noreturn]] void refuse(OpId op, OpId a, OpId b) const {
     const std::string& path = tree_.node(tree_.of_op(op)).path;
     fail_input(
-        "{} cannot be on several devices: its op '{}' reads '{}' from {} and '{}' from {}. Place "
-        "the model with its layers or modules whole (--granularity layer)",
+        "{} cannot be on several devices: its op '{}' reads '{}' from {} and '{}' from {}; "
+        "expected "
+        "one device, as where modules or layers are kept whole",
         path.empty() ? "the model" : fmt::format("module '{}'", path), graph_.op_name(op),
         graph_.op_name(a), name(result_.of_op[a]), graph_.op_name(b), name(result_.of_op[b]));
   }
@@ -119,8 +123,9 @@ class ModuleCover {
           }
           if (first && result_.of_op[*first] != result_.of_op[reader]) {
             fail_input(
-                "parameter '{}' is shared by modules '{}' on {} and '{}' on {}, which must be on "
-                "one device",
+                "parameter '{}' is shared by modules '{}' on {} and '{}' on {}; expected one "
+                "device "
+                "for both",
                 graph_.op_name(op), tree_.node(tree_.of_op(*first)).path,
                 name(result_.of_op[*first]), tree_.node(tree_.of_op(reader)).path,
                 name(result_.of_op[reader]));
@@ -169,6 +174,9 @@ class ModuleCover {
   Modules modules_;
   ModuleTree tree_;
   std::vector<std::optional<DeviceId>> whole_;  // by module
+  // By op: what follows from the model's inputs and constants alone, as labels that are reshaped
+  // do, is brought where it is needed.
+  std::vector<bool> is_free_;
   ModuleDevices result_;
 };
 

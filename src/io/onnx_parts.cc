@@ -16,6 +16,7 @@
 
 #include "io/device_segments.h"
 #include "io/file.h"
+#include "io/json_layout.h"
 #include "io/onnx_external.h"
 #include "io/onnx_flat_model.h"
 #include "io/onnx_flatten.h"
@@ -106,9 +107,7 @@ class PartsWriter {
     }
     manifest["tensors"] = tensors();
     manifest["parts"] = std::move(parts);
-    const auto invalid = Json::error_handler_t::replace;
-    write_file((std::filesystem::path(folder_) / kPartsManifest).string(),
-               manifest.dump(1, ' ', false, invalid) + "\n");
+    write_file((std::filesystem::path(folder_) / kPartsManifest).string(), laid_out(manifest, 2));
     summary_.parts = segments_.size();
     return std::move(summary_);
   }

@@ -5,18 +5,14 @@
 #include <optional>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+
+#include "io/json_layout.h"
 
 namespace emplace {
 namespace {
 
 using ShardingJson = nlohmann::ordered_json;
-
-std::string sharding_text(const ShardingJson& json) {
-  return json.dump(1, ' ', false, ShardingJson::error_handler_t::replace) + "\n";
-}
 
 std::string axis_name(std::size_t level) {
   return fmt::format("level{}", level);
@@ -114,7 +110,7 @@ std::string write_dtensor_plan(const Graph& graph, const SavedPartition& partiti
                     json[input ? "inputs" : "parameters"][name] = {{"shape", tensor.shape},
                                                                    {"placements", placements}};
                   });
-  return sharding_text(json);
+  return laid_out(json, 2);
 }
 
 std::string write_partition_specs(const Graph& graph, const SavedPartition& partition,
@@ -135,7 +131,7 @@ std::string write_partition_specs(const Graph& graph, const SavedPartition& part
                     }
                     json["specs"][name] = std::move(spec);
                   });
-  return sharding_text(json);
+  return laid_out(json, 2);
 }
 
 std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
@@ -186,7 +182,7 @@ std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
                      *others.begin(), others.size() > 1 ? " and others" : ""));
   }
   note("a tp_plan says how weights are cut; how activations are cut follows from it");
-  return sharding_text(json);
+  return laid_out(json, 1);
 }
 
 }  // namespace emplace

@@ -156,7 +156,9 @@ std::string to_text(const PlacementTree& tree, bool colours) {
   const bool weights = !tree.rows.empty() && tree.rows.front().weights > 0;
   std::size_t names = 6;
   for (const TreeRow& row : tree.rows) {
-    names = std::max(names, row.name.size() + 2 * static_cast<std::size_t>(row.depth));
+    // The whole has a long name, as a rule, and is in the title, too.
+    const std::size_t length = row.name.size() + 2 * static_cast<std::size_t>(row.depth);
+    names = std::max(names, row.depth == 0 ? std::min<std::size_t>(length, 24) : length);
   }
   names = std::min(names, text_width() / 2);
   const std::size_t taken = names + 2 + 9 + (weights ? 11 : 0) + 2;

@@ -16,6 +16,11 @@ constexpr const char* kGpt =
     "gpt2-small:batch=2,sequence=4,layers=4,hidden=8,heads=2,vocabulary=17,positions=8,training="
     "false";
 
+// Its head has a weight of its own.
+constexpr const char* kLlama =
+    "llama3-8b:batch=2,sequence=4,layers=4,hidden=16,heads=4,kv_heads=2,intermediate=12,"
+    "vocabulary=17,training=false";
+
 class ExportCommand : public testing::Program {
  protected:
   CommandResult run(const std::string& arguments) const {
@@ -52,7 +57,7 @@ TEST_F(ExportCommand, parts_bring_their_weights_and_replace_earlier_ones) {
   write_model(kGpt, "--placer expert");
   const CommandResult first =
       run("export model.onnx placement.json -c 4xp100 -f onnx-parts -o parts");
-  EXPECT_THAT(first.err, HasSubstr("go from one to another"));
+  EXPECT_THAT(first.err, HasSubstr("tensors that go from one to another"));
   EXPECT_THAT(first.err, HasSubstr("wrote parts"));
   const Json manifest = Json::parse(folder_.read("parts/manifest.json"));
   EXPECT_GT(manifest["parts"].size(), 1);
@@ -110,7 +115,7 @@ TEST_F(ExportCommand, annotations_are_a_placement_to_begin_from) {
 }
 
 TEST_F(ExportCommand, a_device_map_goes_out_and_in) {
-  write_model(kGpt, "--granularity layer --placer expert");
+  write_model(kLlama, "--granularity layer --placer expert");
   const CommandResult map =
       run("export model.onnx placement.json -c 4xp100 -f device_map -o map.json");
   const Json json = Json::parse(folder_.read("map.json"));
@@ -118,10 +123,10 @@ TEST_F(ExportCommand, a_device_map_goes_out_and_in) {
   run("import model.onnx map.json -c 4xp100 -f device_map -o back.json");
   const Json step = Json::parse(run("simulate model.onnx back.json -c 4xp100 --json").out);
   EXPECT_GT(step["step_ns"], 0);
-  folder_.write("bad.json", R"({"transformer.h.0": 9})");
+  folder_.write("bad.json", R"({"model.layers.0": 9})");
   expect_refused(
       "import model.onnx bad.json -c 4xp100 -f device_map",
-      std::vector<std::string>{"bad.json: module 'transformer.h.0'", "has no device '9'"});
+      std::vector<std::string>{"bad.json: module 'model.layers.0'", "has no device '9'"});
 }
 
 TEST_F(ExportCommand, formats_say_what_they_need) {
@@ -157,19 +162,35 @@ TEST_F(ExportCommand, show_prints_a_tree_and_no_colours_into_a_pipe) {
                  std::vector<std::string>{"other.json: assignment:", "has no op 'nothing'"});
 }
 
-// On a terminal of its own, which script(1) makes.
-TEST_F(ExportCommand, show_uses_colours_on_a_terminal_unless_told_not_to) {
-  if (folder_.shell("script --version").exit_code != 0) GTEST_SKIP() << "needs script(1)";
-  write_model(kGpt, "--granularity layer --placer expert");
-  const auto on_terminal = [&](const std::string& environment) {
+// A terminal of its own, which script(1) makes.
+class OnTerminal : public ExportCommand {
+ protected:
+  void SetUp() override {
+    if (folder_.shell("script --version").exit_code != 0) GTEST_SKIP() << "needs script(1)";
+  }
+
+  // What `emplace ARGUMENTS` prints there.
+  std::string shown(const std::string& environment, const std::string& arguments) const {
     return folder_
-        .shell("env " + environment +
-               " script -qec '" EMPLACE_BINARY " show placement.json' /dev/null")
+        .shell("env LC_ALL=C.UTF-8 " + environment + " script -qec '" EMPLACE_BINARY " " +
+               arguments + "' /dev/null")
         .out;
-  };
-  EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR="), HasSubstr("\033["));
-  EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR=1"), Not(HasSubstr("\033[")));
-  EXPECT_THAT(on_terminal("TERM=dumb NO_COLOR="), Not(HasSubstr("\033[")));
+  }
+};
+
+TEST_F(OnTerminal, show_uses_colours_unless_told_not_to) {
+  write_model(kGpt, "--granularity layer --placer expert");
+  EXPECT_THAT(shown("TERM=xterm NO_COLOR=", "show placement.json"), HasSubstr("\033["));
+  EXPECT_THAT(shown("TERM=xterm NO_COLOR=1", "show placement.json"), Not(HasSubstr("\033[")));
+  EXPECT_THAT(shown("TERM=dumb NO_COLOR=", "show placement.json"), Not(HasSubstr("\033[")));
+}
+
+TEST_F(OnTerminal, a_search_is_drawn_where_the_cursor_can_be_moved) {
+  const std::string search = "place zoo:inception-v3:batch=32 -c 4xp100 --time 4s";
+  const std::string drawn = shown("TERM=xterm", search);
+  EXPECT_THAT(drawn, HasSubstr("  gap  "));
+  EXPECT_THAT(drawn, HasSubstr("\033[5A"));  // back to the first of six lines
+  EXPECT_THAT(shown("TERM=dumb", search), Not(HasSubstr("\033[")));
 }
 
 TEST_F(ExportCommand, shells_know_every_command) {

@@ -26,7 +26,7 @@ void add_linear_layers(OnnxModelMaker& model) {
   set_ints(model.node("Transpose", {"layers.0.up.weight"}, {"up"}, "turn"), "perm", {1, 0});
   model.node("MatMul", {"x", "up"}, {"wide"}, "wide");
   model.node("MatMul", {"wide", "layers.0.down.weight"}, {"y"}, "narrow");
-  model.output("y");
+  set_type(*model.graph.add_output(), "y", {8, 4});
 }
 
 // Two levels of two: the first cuts the layers in the middle, the second the batch.
