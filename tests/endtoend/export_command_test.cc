@@ -60,7 +60,7 @@ TEST_F(ExportCommand, parts_bring_their_weights_and_replace_earlier_ones) {
   EXPECT_THAT(first.err, HasSubstr("tensors that go from one to another"));
   EXPECT_THAT(first.err, HasSubstr("wrote parts"));
   const Json manifest = Json::parse(folder_.read("parts/manifest.json"));
-  EXPECT_GT(manifest["parts"].size(), 1);
+  EXPECT_GT(manifest["parts"].size(), 1U);
   for (const Json& part : manifest["parts"]) {
     EXPECT_TRUE(folder_.has("parts/" + part["file"].get<std::string>()));
     if (part.contains("weights")) {
@@ -119,7 +119,7 @@ TEST_F(ExportCommand, a_device_map_goes_out_and_in) {
   const CommandResult map =
       run("export model.onnx placement.json -c 4xp100 -f device_map -o map.json");
   const Json json = Json::parse(folder_.read("map.json"));
-  EXPECT_GT(json.size(), 1);
+  EXPECT_GT(json.size(), 1U);
   run("import model.onnx map.json -c 4xp100 -f device_map -o back.json");
   const Json step = Json::parse(run("simulate model.onnx back.json -c 4xp100 --json").out);
   EXPECT_GT(step["step_ns"], 0);
@@ -141,7 +141,7 @@ TEST_F(ExportCommand, a_partition_goes_out) {
   run("zoo export " + std::string(kGpt) + " -o model.onnx");
   run("partition model.onnx -c 2xp100 --method all-row -q -o plan.json");
   run("export model.onnx plan.json -f jax -o jax.json");
-  EXPECT_GT(Json::parse(folder_.read("jax.json"))["specs"].size(), 10);
+  EXPECT_GT(Json::parse(folder_.read("jax.json"))["specs"].size(), 10U);
   run("export model.onnx plan.json -f dtensor -o dtensor.json");
   run("export model.onnx plan.json -f onnx-devices -o cut.onnx");
   EXPECT_EQ(parse_onnx(folder_.read("cut.onnx")).ir_version(), 11);

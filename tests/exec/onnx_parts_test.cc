@@ -121,7 +121,7 @@ void expect_parts_compute_the_whole(const Graph& original, int devices, Rng& rng
   const PartsChain chain(folder, original, values);
 
   EXPECT_EQ(summary.parts, chain.manifest()["parts"].size());
-  EXPECT_GT(summary.parts, 1);
+  EXPECT_GT(summary.parts, 1U);
   for (const auto& [name, value] : chain.flowing()) {
     EXPECT_TRUE(equal_bits(value, values.at(name))) << name;
   }

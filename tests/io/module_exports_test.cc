@@ -130,7 +130,7 @@ TEST(TorchPipeline, begins_stages_at_modules) {
   const Json json =
       Json::parse(write_torch_pipeline(*problem, placement, [](const std::string&) {}));
   EXPECT_EQ(json["split_spec"], Json({{"layers.2", "BEGINNING"}}));
-  ASSERT_EQ(json["stages"].size(), 2);
+  ASSERT_EQ(json["stages"].size(), 2U);
   EXPECT_EQ(json["stages"][1]["modules"], Json({"layers.2", "layers.3", "head"}));
   EXPECT_THAT(error_text([&] {
                 write_torch_pipeline(*problem, placed(*problem, {}), [](const std::string&) {});

@@ -62,11 +62,11 @@ TEST(OnnxParts, say_what_flows_where) {
   const testing::TemporaryFolder folder;
   OnnxPartsSummary summary;
   const Json manifest = write_parts(model.bytes(), {{"b", 1}, {"c", 1}}, folder, &summary);
-  EXPECT_EQ(summary.parts, 2);
-  EXPECT_EQ(summary.tensors, 1);
+  EXPECT_EQ(summary.parts, 2U);
+  EXPECT_EQ(summary.tensors, 1U);
   EXPECT_EQ(summary.bytes, 24);
   EXPECT_THAT(summary.missing, ElementsAre("absent.bin"));
-  ASSERT_EQ(manifest["parts"].size(), 2);
+  ASSERT_EQ(manifest["parts"].size(), 2U);
   EXPECT_EQ(manifest["parts"][0]["device"], "gpu0");
   EXPECT_EQ(manifest["parts"][1]["device"], "gpu1");
   EXPECT_EQ(manifest["parts"][1]["after"], Json({0}));
@@ -99,7 +99,7 @@ TEST(OnnxParts, what_nobody_reads_is_left_out_and_constants_are_in_every_part_th
   model.output("b");
   const testing::TemporaryFolder folder;
   const Json manifest = write_parts(model.bytes(), {{"b", 1}, {"dead", 1}}, folder);
-  ASSERT_EQ(manifest["parts"].size(), 2);
+  ASSERT_EQ(manifest["parts"].size(), 2U);
   for (const std::size_t part : {0, 1}) {
     const onnx::ModelProto proto = part_of(folder, manifest, part);
     ASSERT_EQ(proto.graph().node_size(), 2);
@@ -135,7 +135,7 @@ TEST(OnnxParts, bodies_take_what_they_read_from_other_parts) {
   model.output("y");
   const testing::TemporaryFolder folder;
   const Json manifest = write_parts(model.bytes(), {{"choice", 1}}, folder);
-  ASSERT_EQ(manifest["parts"].size(), 2);
+  ASSERT_EQ(manifest["parts"].size(), 2U);
   EXPECT_EQ(manifest["parts"][1]["inputs"], Json({"which", "a"}));
 }
 
@@ -161,7 +161,7 @@ TEST(OnnxParts, calls_of_functions_are_cut_where_their_nodes_are_placed) {
   }
   const testing::TemporaryFolder folder;
   const Json manifest = write_parts(model.bytes(), {{"call/out", 1}}, folder);
-  ASSERT_EQ(manifest["parts"].size(), 2);
+  ASSERT_EQ(manifest["parts"].size(), 2U);
   EXPECT_EQ(manifest["outputs"][0]["name"], "y");
   EXPECT_EQ(part_of(folder, manifest, 0).functions_size(), 0);
 }
@@ -205,7 +205,7 @@ TEST(OnnxParts, weights_beyond_2_gib_of_their_file_are_copied) {
   OnnxPartsSummary summary;
   const Json manifest = write_parts(model.bytes(), {{"b", 1}, {"c", 1}}, folder, &summary);
   EXPECT_TRUE(summary.missing.empty());
-  ASSERT_EQ(manifest["parts"].size(), 2);
+  ASSERT_EQ(manifest["parts"].size(), 2U);
   const onnx::ModelProto second = part_of(folder, manifest, 1);
   ASSERT_EQ(second.graph().initializer_size(), 2);
   const std::string weights =
@@ -215,7 +215,7 @@ TEST(OnnxParts, weights_beyond_2_gib_of_their_file_are_copied) {
     EXPECT_EQ(entries.at("location"), manifest["parts"][1]["weights"]);
     EXPECT_EQ(entries.at("length"), "16");
     const std::size_t offset = std::stoul(entries.at("offset"));
-    EXPECT_EQ(offset % 4096, 0);
+    EXPECT_EQ(offset % 4096, 0U);
     EXPECT_EQ(weights.substr(offset, 16), std::string(16, tensor.name() == "far" ? 'b' : 'a'));
   }
 }
@@ -272,10 +272,10 @@ TEST(DeviceSegments, are_convex_and_in_order) {
 TEST(DeviceSegments, an_op_that_waits_for_another_device_joins_its_own) {
   // 0 on A; 1 on B, alone; 2 on A reads both.
   const DeviceSegments segments = device_segments({0, 1, 0}, {{}, {}, {0, 1}});
-  EXPECT_EQ(segments.size(), 2);
+  EXPECT_EQ(segments.size(), 2U);
   EXPECT_EQ(segments.of_node[0], segments.of_node[2]);
   // But not where the other one waits for its own.
-  EXPECT_EQ(device_segments({0, 1, 0}, {{}, {0}, {1}}).size(), 3);
+  EXPECT_EQ(device_segments({0, 1, 0}, {{}, {0}, {1}}).size(), 3U);
 }
 
 TEST(WriteFolder, replaces_its_own_and_nothing_else) {
@@ -287,7 +287,7 @@ TEST(WriteFolder, replaces_its_own_and_nothing_else) {
   write("one");
   write("two");
   EXPECT_EQ(folder.read("out/mark"), "two");
-  EXPECT_EQ(folder.num_files(), 1);
+  EXPECT_EQ(folder.num_files(), 1U);
   EXPECT_THROW(write_folder(folder.path("out"), "mark",
                             [](const std::string&) { throw Error(ErrorKind::kInput, "no"); }),
                Error);

@@ -107,7 +107,7 @@ TEST(OnnxDevices, placement_is_read_back) {
   const OnnxDeviceNotes notes = notes_of(bytes);
   EXPECT_EQ(notes.configuration, "two");
   EXPECT_THAT(notes.devices, ElementsAre("gpu0", "gpu1"));
-  ASSERT_EQ(notes.ops.size(), 3);
+  ASSERT_EQ(notes.ops.size(), 3U);
   EXPECT_THAT(notes.ops.at("wide").devices, ElementsAre(0));
   EXPECT_THAT(notes.ops.at("narrow").devices, ElementsAre(1));
   EXPECT_EQ(notes.ops.at("narrow").stage, 1);
@@ -131,7 +131,7 @@ TEST(OnnxDevices, parts_of_a_partition_are_said_row_by_row) {
   OnnxModelMaker model;
   add_linear_layers(model);
   const CutOnnx cut = write_onnx_devices({.bytes = model.bytes()}, read_partition_json(kPartition));
-  EXPECT_EQ(cut.nodes, 3);
+  EXPECT_EQ(cut.nodes, 3U);
   const OnnxDeviceNotes notes = notes_of(cut.bytes);
   EXPECT_TRUE(notes.ops.at("wide").cut);
   // wide is cut by columns on the first level and by rows on the second: part (row, column) is with
