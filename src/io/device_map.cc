@@ -13,12 +13,27 @@ namespace {
 
 using MapJson = nlohmann::ordered_json;
 
+// "'a'", "'a' and 3 others".
+std::string some_ops(const Graph& graph, const std::vector<OpId>& ops) {
+  std::string text = fmt::format("'{}'", graph.op_name(ops.front()));
+  if (ops.size() == 2) text += " and another";
+  if (ops.size() > 2) text += fmt::format(" and {} others", ops.size() - 1);
+  return text;
+}
+
 void note_moved(const Graph& graph, const ModuleDevices& modules, const ExportNote& note) {
-  if (modules.moved.empty()) return;
-  note(fmt::format(
-      "{} ops of divided modules run where their inputs are, not where they were placed: '{}'{}",
-      modules.moved.size(), graph.op_name(modules.moved.front()),
-      modules.moved.size() > 1 ? " and others" : ""));
+  if (!modules.made_one.empty()) {
+    note(
+        fmt::format("read on several devices, and so taken for equal weights that the exporter "
+                    "made one: {}",
+                    some_ops(graph, modules.made_one)));
+  }
+  if (!modules.moved.empty()) {
+    note(
+        fmt::format("run where their inputs are, not where they were placed, as ops of divided "
+                    "modules do: {}",
+                    some_ops(graph, modules.moved)));
+  }
 }
 
 void note_training(const Graph& graph, const ExportNote& note) {

@@ -21,7 +21,7 @@ class ModuleCover {
         tree_(graph_, modules_),
         whole_(tree_.size()),
         is_free_(graph_.num_ops(), false),
-        result_{.entries = {}, .of_op = placement, .moved = {}} {}
+        result_{.entries = {}, .of_op = placement, .moved = {}, .made_one = {}} {}
 
   ModuleDevices cover() && {
     if (!modules_.named) fail_input("nothing says which modules the model's ops are of");
@@ -106,34 +106,46 @@ class ModuleCover {
 
   const std::string& name(DeviceId device) const { return cluster_.device(device).name; }
 
-  void check_shared_weights() const {
+  void check_shared_weights() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.role(op) != OpRole::kParameter) continue;
-      std::vector<TensorId> tensors(graph_.outputs(op).begin(), graph_.outputs(op).end());
-      std::optional<OpId> first;
-      while (!tensors.empty()) {
-        const TensorId tensor = tensors.back();
-        tensors.pop_back();
-        for (const OpId reader : graph_.consumers(tensor)) {
-          if (graph_.phase(reader) != Phase::kForward) continue;
-          if (graph_.is_view(reader)) {
-            tensors.insert(tensors.end(), graph_.outputs(reader).begin(),
-                           graph_.outputs(reader).end());
-            continue;
-          }
-          if (first && result_.of_op[*first] != result_.of_op[reader]) {
-            fail_input(
-                "parameter '{}' is shared by modules '{}' on {} and '{}' on {}; expected one "
-                "device "
-                "for both",
-                graph_.op_name(op), tree_.node(tree_.of_op(*first)).path,
-                name(result_.of_op[*first]), tree_.node(tree_.of_op(reader)).path,
-                name(result_.of_op[reader]));
-          }
-          if (!first) first = reader;
-        }
+      const std::vector<OpId> readers = readers_of(op);
+      const auto other = std::find_if(readers.begin(), readers.end(), [&](OpId reader) {
+        return result_.of_op[reader] != result_.of_op[readers.front()];
+      });
+      if (other == readers.end()) continue;
+      std::set<std::uint32_t> modules;
+      for (const OpId reader : readers) modules.insert(tree_.of_op(reader));
+      // As exporters do to biases that are all zero: io/onnx_training_notes.h.
+      const bool made_one = graph_.shape(graph_.outputs(op)[0]).size() < 2 && modules.size() > 2;
+      if (made_one) {
+        result_.made_one.push_back(op);
+        continue;
+      }
+      fail_input(
+          "parameter '{}' is shared by modules '{}' on {} and '{}' on {}; expected one device for "
+          "both",
+          graph_.op_name(op), tree_.node(tree_.of_op(readers.front())).path,
+          name(result_.of_op[readers.front()]), tree_.node(tree_.of_op(*other)).path,
+          name(result_.of_op[*other]));
+    }
+  }
+
+  // The forward ops that read the weight, directly or through views.
+  std::vector<OpId> readers_of(OpId weight) const {
+    std::vector<OpId> readers;
+    std::vector<TensorId> tensors(graph_.outputs(weight).begin(), graph_.outputs(weight).end());
+    while (!tensors.empty()) {
+      const TensorId tensor = tensors.back();
+      tensors.pop_back();
+      for (const OpId reader : graph_.consumers(tensor)) {
+        if (graph_.phase(reader) != Phase::kForward) continue;
+        if (!graph_.is_view(reader)) readers.push_back(reader);
+        if (!graph_.is_view(reader)) continue;
+        tensors.insert(tensors.end(), graph_.outputs(reader).begin(), graph_.outputs(reader).end());
       }
     }
+    return readers;
   }
 
   std::optional<OpId> first_op(std::uint32_t node) const {

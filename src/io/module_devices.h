@@ -18,6 +18,9 @@ struct ModuleDevices {
   std::vector<Entry> entries;   // in the order in which the forward pass meets them
   std::vector<DeviceId> of_op;  // where ops of the forward pass then run
   std::vector<OpId> moved;      // those of divided modules that run elsewhere than they were placed
+  // Scales and biases that modules on several devices share, three modules or more: equal ones that
+  // the exporter made one, not shared in the model.
+  std::vector<OpId> made_one;
 };
 
 // A module whose ops share a device gets it. One that is divided has nothing but what is inside it,

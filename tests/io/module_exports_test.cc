@@ -117,6 +117,31 @@ TEST(DeviceMap, modules_that_share_a_weight_stay_together) {
                 "gpu1"));
 }
 
+// As PyTorch's exporter leaves biases that are all zero.
+TEST(DeviceMap, equal_biases_that_were_made_one_are_not_shared) {
+  GraphBuilder builder("biases");
+  const TensorSpec spec{.shape = {4, 4}, .dtype = DType::kFloat32};
+  TensorId at = builder.add({.name = "x", .type = "input"}, {spec})[0];
+  const TensorId bias = builder.add({.name = "a.bias", .type = "parameter", .module = "a"},
+                                    {{.shape = {4}, .dtype = DType::kFloat32}})[0];
+  for (const std::string module : {"a", "b", "c"}) {
+    at = builder.add({.name = module + "/Add",
+                      .type = "Add",
+                      .inputs = {at, bias},
+                      .flops = 16,
+                      .module = module},
+                     {spec})[0];
+  }
+  const auto problem =
+      compile(std::make_shared<const Graph>(std::move(builder).build()),
+              std::make_shared<const Cluster>(preset_cluster("2xp100")), CostMode::kAnalytic);
+  Notes notes;
+  const Json map =
+      Json::parse(write_device_map(*problem, placed(*problem, {{"c", 1}}), notes.listener()));
+  EXPECT_EQ(map, Json({{"a", 0}, {"b", 0}, {"c", 1}}));
+  EXPECT_THAT(notes.said, ::testing::ElementsAre(HasSubstr("made one: 'a.bias'")));
+}
+
 TEST(DeviceMap, taken_back_is_the_placement_that_it_was_made_of) {
   const auto problem = decoder(4, "2xp100");
   const Placement placement = placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}});
