@@ -59,7 +59,12 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
     return with_context(request.model, [&] { return write(input); });
   };
   if (of_model) return finish({.graph = *load_model(request).graph});
-  const std::string content = read_file(arguments.saved.path);
+  // Standard input can be read once, and then is a placement.
+  const bool from_stream = arguments.saved.path == "-";
+  if (from_stream && exporter.of == Of::kPartition) {
+    fail_option("--format {} needs a partition file's name, not standard input", exporter.name);
+  }
+  const std::string content = from_stream ? std::string() : read_file(arguments.saved.path);
   const bool partition = is_partition_json(content);
   if (partition ? exporter.of == Of::kPlacement : exporter.of == Of::kPartition) {
     fail_option("{}: is a {} file; --format {} {}", arguments.saved.path,
