@@ -5,6 +5,21 @@ if(EMPLACE_LEARN)
   install(TARGETS emplace_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(TARGETS emplace_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# What shells complete, and the manual: the program writes them itself.
+set(emplace_share ${PROJECT_BINARY_DIR}/share)
+file(MAKE_DIRECTORY ${emplace_share})
+foreach(written "completion bash:emplace.bash" "completion zsh:_emplace" "completion fish:emplace.fish" "man:emplace.1")
+  string(REGEX REPLACE ":.*" "" arguments "${written}")
+  string(REGEX REPLACE ".*:" "" name "${written}")
+  separate_arguments(arguments)
+  list(APPEND emplace_writing COMMAND emplace_cli ${arguments} > ${emplace_share}/${name})
+endforeach()
+add_custom_command(TARGET emplace_cli POST_BUILD ${emplace_writing} VERBATIM)
+install(FILES ${emplace_share}/emplace.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME emplace)
+install(FILES ${emplace_share}/_emplace DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${emplace_share}/emplace.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${emplace_share}/emplace.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(DIRECTORY include/emplace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # find_package(emplace) and pkg-config emplace. The headers need the standard library alone.

@@ -9,6 +9,7 @@
 
 #include "graph/precision.h"
 
+#include "cli/live_view.h"
 #include "cli/messages.h"
 #include "cli/progress.h"
 
@@ -310,7 +311,9 @@ void add_json(Command command, bool& json) {
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request) {
   Portfolio portfolio(problems, std::move(request));
   PortfolioResult result = [&] {
-    const Progress progress([&] { return portfolio.status().line(); });
+    LiveView view;
+    const Progress progress(
+        [&](std::size_t columns) { return view.draw(portfolio.status().view(), columns); });
     return portfolio.run();
   }();
   for (const std::string& warning : result.warnings) warn(warning);

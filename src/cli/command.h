@@ -40,12 +40,15 @@ void add_compare(Command& root, Session& session);
 void add_list(Command& root, Session& session);
 void add_cluster(Command& root, Session& session);
 void add_export(Command& root, Session& session);
+void add_import(Command& root, Session& session);
+void add_show(Command& root, Session& session);
 void add_info(Command& root, Session& session);
 void add_profile_fit(Command& root, Session& session);
 void add_partition(Command& root, Session& session);
 void add_select(Command& root, Session& session);
 void add_train(Command& root, Session& session);
 void add_zoo(Command& root, Session& session);
+void add_completion(Command& root, const CommandLine& line);
 
 // --training, --optimizer, --precision, --colocate-gradients, --recompute. `with_training`:
 // --training itself is not for commands that only take zoo models.

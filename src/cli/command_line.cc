@@ -1,5 +1,7 @@
 #include "cli/command_line.h"
 
+#include <map>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -89,6 +91,43 @@ std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
   return error.what();
 }
 
+// By option, as the parser has no place for them; options live as long as the program.
+std::map<const CLI::Option*, std::vector<std::string>>& suggested() {
+  static std::map<const CLI::Option*, std::vector<std::string>> values;
+  return values;
+}
+
+OptionOutline outline_of(const CLI::Option& option) {
+  OptionOutline outline{.names = {},
+                        .value = {},
+                        .help = option.get_description(),
+                        .required = option.get_required(),
+                        .repeats = option.get_expected_max() > 1};
+  for (const std::string& name : option.get_snames()) outline.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) outline.names.push_back("--" + name);
+  if (option.get_items_expected_max() > 0 && option.get_type_size() > 0) {
+    // "TEXT:{a,b}" where only these are taken.
+    const std::string type = option.get_type_name();
+    outline.value = type.substr(0, type.find(':'));
+    if (outline.value.empty()) outline.value = "VALUE";
+  }
+  const auto values = suggested().find(&option);
+  if (values != suggested().end()) outline.choices = values->second;
+  return outline;
+}
+
+CommandOutline outline_of(const CLI::App& app) {
+  CommandOutline outline{
+      .name = app.get_name(), .summary = app.get_description(), .footer = app.get_footer()};
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) outline.options.push_back(outline_of(*option));
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) outline.commands.push_back(outline_of(*command));
+  }
+  return outline;
+}
+
 }  // namespace
 
 Option& Option::required() {
@@ -118,6 +157,11 @@ Option& Option::hidden(bool hide) {
 
 Option& Option::one_of(const std::vector<std::string>& choices) {
   option_->check(CLI::IsMember(choices));
+  return suggest(choices);
+}
+
+Option& Option::suggest(std::vector<std::string> values) {
+  suggested()[option_] = std::move(values);
   return *this;
 }
 
@@ -194,6 +238,10 @@ CommandLine::CommandLine(const std::string& name, const std::string& summary,
 }
 
 CommandLine::~CommandLine() = default;
+
+CommandOutline CommandLine::outline() const {
+  return outline_of(*app_);
+}
 
 std::optional<int> CommandLine::parse(int argc, char** argv, int exit_bad_input) {
   try {

@@ -30,6 +30,8 @@ class Option {
   // Parsed, but not in the help.
   Option& hidden(bool hide = true);
   Option& one_of(const std::vector<std::string>& choices);
+  // What shells offer for it; others are taken too.
+  Option& suggest(std::vector<std::string> values);
 
  private:
   CLI::Option* option_;
@@ -71,6 +73,23 @@ class Command {
   CLI::App* app_;
 };
 
+// A command with all that is in it, for manual pages and shells.
+struct OptionOutline {
+  std::vector<std::string> names;  // "-o", "--output"; none: by its place
+  std::string value;               // what stands for its value; empty: it takes none
+  std::string help;
+  bool required = false;
+  bool repeats = false;
+  std::vector<std::string> choices = {};  // to offer for the value
+};
+struct CommandOutline {
+  std::string name;
+  std::string summary;
+  std::string footer;
+  std::vector<OptionOutline> options = {};  // those in the help
+  std::vector<CommandOutline> commands = {};
+};
+
 // The whole of it.
 class CommandLine {
  public:
@@ -78,6 +97,7 @@ class CommandLine {
   ~CommandLine();
 
   Command& root() { return root_; }
+  CommandOutline outline() const;
   // Runs the chosen command, whose exceptions leave. Nothing when all went well; else the exit code
   // of what was printed (help, or what is wrong with the arguments).
   std::optional<int> parse(int argc, char** argv, int exit_bad_input);

@@ -1,4 +1,6 @@
 // emplace export: a placement, or its model, in the forms that other programs take.
+#include <optional>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -6,8 +8,11 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
 #include "io/exporters.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "run/batch.h"
 
 namespace emplace::cli {
 namespace {
@@ -22,43 +27,104 @@ struct Arguments {
   bool json = false;
 };
 
-std::string exported(const Arguments& arguments) {
-  const Exporter& exporter = find_exporter(arguments.format);
-  if (exporter.needs_placement == arguments.saved.path.empty()) {
-    fail_option("--format {} {} placement file", exporter.name,
-                exporter.needs_placement ? "needs a" : "is of the model alone and takes no");
+using Of = Exporter::Of;
+
+std::string_view needs(const Exporter& exporter) {
+  switch (exporter.of) {
+    case Of::kModel:
+      return "is of the model alone and takes no placement file";
+    case Of::kPlacement:
+      return "needs a placement file";
+    case Of::kPartition:
+      return "needs a partition file, as emplace partition writes it";
+    case Of::kPlacementOrPartition:
+      return "needs a placement or a partition file";
   }
-  const ProblemRequest request = arguments.problem.make();
-  if (!exporter.needs_placement) {
-    return exporter.write({.graph = *load_model(request).graph});
+  return {};
+}
+
+// Hands the input of the format to `write`.
+template <class Write>
+auto with_input(const Arguments& arguments, const Exporter& exporter, const Write& write) {
+  const bool of_model = exporter.of == Of::kModel;
+  if (of_model != arguments.saved.path.empty()) {
+    fail_option("--format {} {}", exporter.name, needs(exporter));
+  }
+  const ProblemRequest given = arguments.problem.make();
+  const ProblemRequest request = given.batch ? with_batch(given) : given;
+  const auto finish = [&](ExportInput input) {
+    input.model = request.model;
+    input.dims = request.dims;
+    input.note = note;
+    return with_context(request.model, [&] { return write(input); });
+  };
+  if (of_model) return finish({.graph = *load_model(request).graph});
+  // Standard input can be read once, and then is a placement.
+  const bool from_stream = arguments.saved.path == "-";
+  if (from_stream && exporter.of == Of::kPartition) {
+    fail_option("--format {} needs a partition file's name, not standard input", exporter.name);
+  }
+  const std::string content = from_stream ? std::string() : read_file(arguments.saved.path);
+  const bool partition = is_partition_json(content);
+  if (partition ? exporter.of == Of::kPlacement : exporter.of == Of::kPartition) {
+    fail_option("{}: is a {} file; --format {} {}", arguments.saved.path,
+                partition ? "partition" : "placement", exporter.name, needs(exporter));
+  }
+  if (partition) {
+    const auto saved = with_context(arguments.saved.path, [&] {
+      return std::make_shared<const SavedPartition>(read_partition_json(content));
+    });
+    return finish({.graph = *load_model(request).graph, .partition = saved});
   }
   const auto problem = load_problem(request);
-  return exporter.write(
+  return finish(
       {.graph = problem->graph(), .problem = problem, .placed = arguments.saved.load(*problem)});
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Exporter& exporter : exporters()) names.emplace_back(exporter.name);
+  return names;
 }
 
 std::string format_help() {
   std::vector<std::string> formats;
   for (const Exporter& exporter : exporters()) {
-    formats.push_back(fmt::format("{} ({}{})", exporter.name, exporter.summary,
-                                  exporter.needs_placement ? "" : "; needs no placement"));
+    const std::string_view more = exporter.of == Of::kModel       ? "; needs no placement"
+                                  : exporter.of == Of::kPartition ? "; of a partition"
+                                                                  : "";
+    formats.push_back(fmt::format("{} ({}{})", exporter.name, exporter.summary, more));
   }
   return fmt::format("{}", fmt::join(formats, ", "));
 }
 
-void print_written(const Arguments& arguments, std::size_t bytes) {
-  const Json json{{"exported", arguments.format}, {"output", arguments.output}, {"bytes", bytes}};
+void print_written(const Arguments& arguments, std::optional<std::size_t> bytes) {
+  Json json{{"exported", arguments.format}, {"output", arguments.output}};
+  if (bytes) json["bytes"] = *bytes;
   fmt::print("{}",
              with_header({.format = "emplace.export/1", .model = arguments.problem.request.model},
                          json.dump()));
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.json && (arguments.output.empty() || arguments.output == "-")) {
+  const Exporter& exporter = find_exporter(arguments.format);
+  const bool to_stream = arguments.output.empty() || arguments.output == "-";
+  if (arguments.json && to_stream) {
     fail_option("--json says what was written to a file: expected --output too");
   }
-  const std::string text = exported(arguments);
-  if (arguments.output.empty() || arguments.output == "-") {
+  if (exporter.is_folder()) {
+    if (to_stream) fail_option("--format {} is a folder: expected --output FOLDER", exporter.name);
+    with_input(arguments, exporter, [&](const ExportInput& input) {
+      write_folder(arguments.output, exporter.marker,
+                   [&](const std::string& folder) { exporter.fill(input, folder); });
+    });
+    fmt::print(stderr, "wrote {}\n", arguments.output);
+    if (arguments.json) print_written(arguments, std::nullopt);
+    return;
+  }
+  const std::string text = with_input(
+      arguments, exporter, [&](const ExportInput& input) { return exporter.write(input); });
+  if (to_stream) {
     fmt::print("{}", text);
   } else {
     write_file(arguments.output, text);
@@ -75,8 +141,12 @@ void add_export(Command& root, Session&) {
       root.command("export", "Write a placement or its model in a form that other programs take");
   arguments->problem.add_to(command);
   arguments->saved.add_to(command);
-  command.text("-f,--format", arguments->format, format_help()).required().type("FORMAT");
-  add_file(command, "-o,--output", arguments->output, "File to write; standard output if absent");
+  command.text("-f,--format", arguments->format, format_help())
+      .required()
+      .type("FORMAT")
+      .suggest(format_names());
+  add_file(command, "-o,--output", arguments->output,
+           "File or, for formats of several files, folder to write; standard output if absent");
   command.flag("--json", arguments->json, "Print what was written as JSON on standard output");
   command.footer(
       "Example: emplace export model.json.gz placement.json --cluster 4xp100 --format trace -o "

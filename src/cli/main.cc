@@ -93,6 +93,8 @@ int main(int argc, char** argv) {
   cli::add_simulate(root, session);
   cli::add_info(root, session);
   cli::add_export(root, session);
+  cli::add_import(root, session);
+  cli::add_show(root, session);
   cli::add_cluster(root, session);
   cli::add_profile_fit(root, session);
   cli::add_zoo(root, session);
@@ -104,6 +106,7 @@ int main(int argc, char** argv) {
 #endif
   cli::add_list(root, session);
   session.command_line = typed(argc, argv);
+  cli::add_completion(root, line);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_interrupt);
   try {
     if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;

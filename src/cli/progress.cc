@@ -1,27 +1,22 @@
 #include "cli/progress.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/messages.h"
+#include "cli/terminal.h"
 
 namespace emplace::cli {
-namespace {
-
-std::size_t terminal_width() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
-}
-
-}  // namespace
 
 Progress::Progress(std::function<std::string()> line)
-    : line_(std::move(line)), terminal_(isatty(STDERR_FILENO) != 0) {
+    : Progress([line = std::move(line)](std::size_t) { return Lines{line()}; }) {}
+
+Progress::Progress(std::function<Lines(std::size_t columns)> lines)
+    : lines_(std::move(lines)), terminal_(moves_cursor(STDERR_FILENO)) {
   if (!quiet()) thread_ = std::thread([this] { tick(); });
 }
 
@@ -42,17 +37,35 @@ void Progress::tick() {
   std::unique_lock lock(mutex_);
   if (done_changed_.wait_for(lock, milliseconds{terminal_ ? 500 : 3000}, is_done)) return;
   do {
-    std::string line = line_();
-    if (terminal_) {
-      line.resize(std::min(line.size(), terminal_width() - 1));
-      fmt::print(stderr, "\r\033[K{}", line);
-    } else {
-      fmt::print(stderr, "{}\n", line);
-    }
-    std::fflush(stderr);
+    draw();
   } while (!done_changed_.wait_for(lock, interval, is_done));
-  if (terminal_) fmt::print(stderr, "\r\033[K");
+  erase();
   std::fflush(stderr);
+}
+
+void Progress::draw() {
+  const TerminalSize size = terminal_size(STDERR_FILENO);
+  Lines lines = lines_(size.columns);
+  if (!terminal_) {
+    fmt::print(stderr, "{}\n", lines.front());
+    std::fflush(stderr);
+    return;
+  }
+  // What is higher than the terminal could not be erased again.
+  if (lines.size() + 1 > size.rows) lines.resize(1);
+  erase();
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    fmt::print(stderr, "{}{}", i == 0 ? "" : "\n", cut_to_columns(lines[i], size.columns - 1));
+  }
+  drawn_ = lines.size();
+  std::fflush(stderr);
+}
+
+void Progress::erase() {
+  if (!terminal_ || drawn_ == 0) return;
+  if (drawn_ > 1) fmt::print(stderr, "\033[{}A", drawn_ - 1);
+  fmt::print(stderr, "\r\033[J");
+  drawn_ = 0;
 }
 
 }  // namespace emplace::cli

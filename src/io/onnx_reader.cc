@@ -12,12 +12,14 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
+#include <onnx/defs/schema.h>
 
 #include "base/error.h"
 
 #include "graph/graph_builder.h"
 
 #include "io/onnx_conventions.h"
+#include "io/onnx_flat_model.h"
 #include "io/onnx_flatten.h"
 #include "io/onnx_functions.h"
 #include "io/onnx_inputs.h"
@@ -121,6 +123,25 @@ void keep_omitted(int count, const std::string& attribute, Attributes& attribute
   if (!gaps.empty()) attributes.set(attribute, std::move(gaps));
 }
 
+// A node of a function goes by the function's opsets; among the model's own nodes it must mean the
+// same.
+void check_opsets(const OnnxNode& node, const Opsets& model) {
+  const std::string domain(canonical_domain(node.proto.domain()));
+  const auto own = node.opsets->find(domain);
+  const auto other = model.find(domain);
+  if (own == node.opsets->end() || other == model.end() || own->second == other->second) return;
+  const auto* meant =
+      onnx::OpSchemaRegistry::Schema(node.proto.op_type(), own->second, node.proto.domain());
+  const auto* read =
+      onnx::OpSchemaRegistry::Schema(node.proto.op_type(), other->second, node.proto.domain());
+  if (meant != nullptr && read != nullptr && meant->SinceVersion() == read->SinceVersion()) return;
+  fail_input(
+      "{}: is of a function with opset {} of '{}', where {} differs from opset {}, the "
+      "model's",
+      node_label(node.proto), own->second, domain.empty() ? "ai.onnx" : domain,
+      node.proto.op_type(), other->second);
+}
+
 // What is not known, as one message: every op with a reason of its own, by reason, and how many
 // others are not known because of those.
 class UnknownOps {
@@ -186,6 +207,30 @@ class Reader {
     // An initializer that no node reads is still part of the model.
     for (const std::string& name : initializers_) tensor_of(name);
     return std::move(builder_).build();
+  }
+
+  // The nodes, with the names that their ops have, instead of the graph.
+  FlatOnnxModel read_nodes() && {
+    note_initializers();
+    FlatOnnxModel flat;
+    OnnxWalk(flattener_)
+        .walk(graph_, flattener_.model_opsets(), scope_, nullptr, [&](const VisitedNode& visited) {
+          nodes_.push_back(keep(visited));
+          check_opsets(visited.node, flattener_.model_opsets());
+          flat.nodes.push_back({.proto = visited.node.proto, .op = {}});
+        });
+    if (!unknown_.empty()) unknown_.report();
+    reserve_names();
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      flat.nodes[i].op = take_name(nodes_[i]);
+      for (const std::string& name : nodes_[i].outputs) flat.types[name] = scope_.find(name)->type;
+    }
+    for (const auto& value : graph_.input()) {
+      flat.types[value.name()] = scope_.find(value.name())->type;
+    }
+    for (const std::string& name : initializers_) flat.types[name] = scope_.find(name)->type;
+    flat.model.Swap(&model_);
+    return flat;
   }
 
  private:
@@ -334,9 +379,13 @@ class Reader {
     return {.shape = value.shape, .dtype = value.dtype};
   }
 
-  void add_node(const Pending& node) {
+  std::string take_name(const Pending& node) {
     const std::string first = node.outputs.empty() ? std::string() : node.outputs[0];
-    OpSpec op{.name = names_.take(node.name, fmt::format("{}:{}", node.type, first)),
+    return names_.take(node.name, fmt::format("{}:{}", node.type, first));
+  }
+
+  void add_node(const Pending& node) {
+    OpSpec op{.name = take_name(node),
               .type = node.type,
               .flops = node.cost.flops,
               .bytes_moved = node.cost.bytes_moved,
@@ -376,6 +425,26 @@ Graph read_onnx(const std::string& bytes, const ReadOptions& options, const std:
   restore_operators(model);
   set_symbolic_dims(model, options.dims);
   return Reader(std::move(model), name).read();
+}
+
+FlatOnnxModel read_flat_onnx(const std::string& bytes, const ReadOptions& options) {
+  onnx::ModelProto model = parse_model(bytes);
+  const onnx::ModelProto given = model;
+  restore_operators(model);
+  // What stands for an operator that is newer than the opset stays a call when it is written again.
+  std::unordered_map<std::string, const onnx::NodeProto*> calls;
+  for (int i = 0; i < given.graph().node_size(); ++i) {
+    const onnx::NodeProto& node = given.graph().node(i);
+    if (node.domain() != model.graph().node(i).domain()) calls[node.output(0)] = &node;
+  }
+  set_symbolic_dims(model, options.dims);
+  FlatOnnxModel flat = Reader(std::move(model), {}).read_nodes();
+  for (FlatOnnxNode& node : flat.nodes) {
+    if (node.proto.output_size() == 0) continue;
+    const auto call = calls.find(node.proto.output(0));
+    if (call != calls.end()) node.proto = *call->second;
+  }
+  return flat;
 }
 
 std::vector<OnnxInput> read_onnx_inputs(const std::string& bytes) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/placement.h"
@@ -55,6 +56,16 @@ inline constexpr std::string_view kHintAtTraining =
 // Throws an Error that names the op when the file names an unknown op or device, leaves an op out,
 // or breaks the rules of check_placement.
 PlacementFile read_placement_json(const std::string& text, const Problem& problem);
+
+// The same by names alone, for those who do not have the model.
+struct PlacementNames {
+  std::string graph = {};
+  std::string cluster = {};
+  std::string placer = {};
+  std::optional<Nanoseconds> step = std::nullopt;                    // predicted
+  std::vector<std::pair<std::string, std::string>> assignment = {};  // op and device
+};
+PlacementNames read_placement_names(const std::string& text);
 
 std::string write_placement_json(const Problem& problem, const PlacementFile& file);
 

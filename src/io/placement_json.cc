@@ -215,6 +215,45 @@ PlacementFile read_placement_json(const std::string& text, const Problem& proble
   return reading_json([&] { return PlacementReader(problem).read(json.document()); });
 }
 
+PlacementNames read_placement_names(const std::string& text) {
+  JsonText json(text);
+  return reading_json([&] {
+    PlacementNames names;
+    for (auto field : json_root(json.document())) {
+      const std::string_view key = field.unescaped_key();
+      if (key == "format") {
+        const std::string format = json_string(field.value(), "format");
+        if (format != kPlacementFormat)
+          fail_input("format: expected \"{}\" instead of \"{}\"", kPlacementFormat, format);
+      } else if (key == "graph") {
+        names.graph = json_string(field.value(), "graph");
+      } else if (key == "cluster") {
+        names.cluster = json_string(field.value(), "cluster");
+      } else if (key == "placer") {
+        names.placer = json_string(field.value(), "placer");
+      } else if (key == "predicted") {
+        for (auto part : json_object(field.value(), "predicted")) {
+          const std::string_view inner = part.unescaped_key();
+          if (inner == "step_ns") names.step = json_integer(part.value(), "predicted.step_ns");
+        }
+      } else if (key == "assignment") {
+        JsonValue value = field.value();
+        if (value.type() != simdjson::ondemand::json_type::object) {
+          fail_input("assignment: expected an object of op names and device names");
+        }
+        for (auto part : json_object(value, "assignment")) {
+          std::string op(std::string_view(part.unescaped_key()));
+          std::string device = json_string(part.value(), "assignment of op '" + op + "'");
+          names.assignment.emplace_back(std::move(op), std::move(device));
+        }
+      }
+    }
+    expect_end(json.document());
+    if (names.assignment.empty()) fail_input("assignment: is missing or empty");
+    return names;
+  });
+}
+
 std::string write_placement_json(const Problem& problem, const PlacementFile& file) {
   nlohmann::ordered_json json;
   json["format"] = kPlacementFormat;

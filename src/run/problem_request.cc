@@ -7,6 +7,7 @@
 #include "placer/scheduler.h"
 
 #include "io/file.h"
+#include "io/importers.h"
 #include "run/batch.h"
 #include "zoo/registry.h"
 
@@ -34,6 +35,17 @@ std::shared_ptr<const Cluster> with_kinds(const Cluster& cluster, const std::str
     fail_option("{}: has no kind that a device of '{}' is of", file, cluster.name());
   }
   return std::make_shared<const Cluster>(std::move(spec));
+}
+
+// A placement file, or a model with ONNX's multi-device annotations.
+PlacementFile read_saved_placement(const std::string& text, const Problem& problem) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  const bool json = start == std::string::npos || text[start] == '{' || text[start] == '[';
+  if (json) return read_placement_json(text, problem);
+  PlacementFile file;
+  file.placer = "ONNX annotations";
+  file.placement = find_importer("onnx-devices").read({.problem = problem, .content = text});
+  return file;
 }
 
 }  // namespace
@@ -136,7 +148,7 @@ PlacementFile load_placement(const std::string& path, const Problem& problem,
 
 PlacementFile parse_placement(const std::string& text, const Problem& problem,
                               const std::string& scheduler) {
-  PlacementFile file = read_placement_json(text, problem);
+  PlacementFile file = read_saved_placement(text, problem);
   if (scheduler == "given") {
     if (file.schedule.fifo()) file.schedule.priorities.assign(problem.num_ops(), 0);
   } else if (!scheduler.empty()) {

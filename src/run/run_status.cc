@@ -6,6 +6,8 @@
 
 #include "base/units.h"
 
+#include "graph/tensor_type.h"
+
 namespace emplace {
 namespace {
 
@@ -37,6 +39,8 @@ void RunStatus::begin(std::size_t number, const PlacerRun& run, const PlaceConte
   last_point_.reset();
   first_evaluations_ = 0;
   first_seconds_ = 0;
+  loads_.clear();
+  loads_version_ = 0;
 }
 
 void RunStatus::end() {
@@ -70,12 +74,15 @@ void RunStatus::learned(const TrainingPoint& point) {
   last_point_ = point;
 }
 
-std::string RunStatus::line() {
+RunView RunStatus::view() {
   const std::lock_guard lock(mutex_);
+  RunView view;
   std::string text = title_;
   Nanoseconds bound = bound_;
   if (context_ != nullptr) {
     note(context_->incumbent());
+    find_loads();
+    view.loads = loads_;
     if (only_problem_) bound = std::max(bound, context_->incumbent().bound().step);
   }
   if (best_) text += "   " + describe_run(*best_);
@@ -83,12 +90,34 @@ std::string RunStatus::line() {
   if (best_ && best_->fits() && bound > 0) {
     const double above = static_cast<double>(best_->step) / static_cast<double>(bound) - 1;
     text += fmt::format("   bound {}   gap {:.1f} %", format_time(bound), 100 * above);
+    view.gap = above;
   }
   if (best_of_all_ && best_of_all_->fits() && (!best_ || *best_of_all_ < *best_)) {
     text += "   best of all " + format_time(best_of_all_->step);
   }
   if (context_ != nullptr && context_->evaluations() > 0) text += pace();
-  return text;
+  view.line = std::move(text);
+  return view;
+}
+
+// Counted again only when there is another best.
+void RunStatus::find_loads() {
+  const std::uint64_t version = context_->incumbent().version();
+  if (version == loads_version_) return;
+  const auto best = context_->incumbent().best();
+  if (!best || best->value.step <= 0) return;
+  loads_version_ = version;
+  loads_.clear();
+  const Problem& problem = context_->problem();
+  std::vector<Nanoseconds> busy(problem.num_devices(), 0);
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    const DeviceId device = best->placement[op];
+    busy[device] = saturating_add(busy[device], problem.duration(op, device));
+  }
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    loads_.push_back({problem.cluster().device(device).name,
+                      static_cast<double>(busy[device]) / static_cast<double>(best->value.step)});
+  }
 }
 
 void RunStatus::note(const Incumbent& incumbent) {

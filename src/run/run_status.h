@@ -5,12 +5,25 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "placer/run.h"
 
 #include "search/learning.h"
 
 namespace emplace {
+
+// How far it is, for those who draw it.
+struct RunView {
+  std::string line;  // in words
+  // How far the best of the run is above the bound, as a share; nothing where either is unknown.
+  std::optional<double> gap = std::nullopt;
+  struct Load {
+    std::string device;
+    double share = 0;  // of the best's step, in which it computes
+  };
+  std::vector<Load> loads = {};  // under the best that there is now, where a run is going on
+};
 
 class RunStatus {
  public:
@@ -28,13 +41,15 @@ class RunStatus {
   void learned(const TrainingPoint& point);
 
   // In one line.
-  std::string line();
+  std::string line() { return view().line; }
+  RunView view();
 
  private:
   void note(const Incumbent& incumbent);
   void note_here(const Evaluation& value);
   std::string learning() const;
   std::string pace() const;
+  void find_loads();
 
   std::size_t runs_;
   bool only_problem_;
@@ -52,6 +67,9 @@ class RunStatus {
   // it did not make, and a network takes its time to be made.
   std::int64_t first_evaluations_ = 0;
   double first_seconds_ = 0;
+  // Of the best of which it was counted last.
+  std::vector<RunView::Load> loads_;
+  std::uint64_t loads_version_ = 0;
 };
 
 }  // namespace emplace

@@ -22,6 +22,13 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${prefix}/bin/emplace list)
+foreach(file bash-completion/completions/emplace zsh/site-functions/_emplace fish/vendor_completions.d/emplace.fish
+        man/man1/emplace.1)
+  file(GLOB_RECURSE found ${prefix}/share/${file})
+  if(NOT found)
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
 
 # Nothing but the public headers.
 file(GLOB_RECURSE installed RELATIVE ${prefix}/include ${prefix}/include/*)

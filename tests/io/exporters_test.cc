@@ -80,7 +80,7 @@ TEST(Exporters, timeline_is_the_one_given_and_is_asked_for_only_where_it_is_show
 TEST(Exporters, model_alone_needs_no_placement) {
   const Graph graph = chain();
   const Exporter& exporter = find_exporter("graph");
-  EXPECT_FALSE(exporter.needs_placement);
+  EXPECT_EQ(exporter.of, Exporter::Of::kModel);
   EXPECT_EQ(exporter.write({.graph = graph}), write_graph_json(graph));
 }
 

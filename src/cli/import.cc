@@ -1,0 +1,85 @@
+// emplace import: a placement that another tool made, as ours.
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+#include "cli/command.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "io/exporters.h"
+#include "io/file.h"
+#include "io/importers.h"
+#include "run/batch.h"
+
+namespace emplace::cli {
+namespace {
+
+struct Arguments {
+  ProblemArguments problem;
+  std::string file;
+  std::string format;
+  std::string output;
+};
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Importer& importer : importers()) names.emplace_back(importer.name);
+  return names;
+}
+
+std::string format_help() {
+  std::vector<std::string> formats;
+  for (const Importer& importer : importers()) {
+    formats.push_back(fmt::format("{} ({})", importer.name, importer.summary));
+  }
+  return fmt::format("{}", fmt::join(formats, ", "));
+}
+
+void run(const Arguments& arguments) {
+  const Importer& importer = find_importer(arguments.format);
+  const Outputs outputs({arguments.output}, /*json=*/false);
+  const ProblemRequest given = arguments.problem.make();
+  const ProblemRequest request = given.batch ? with_batch(given) : given;
+  const auto problem = load_problem(request);
+  PlacementFile placed;
+  placed.placer = fmt::format("imported {}", importer.name);
+  placed.made_with = given.made_with();
+  placed.placement = with_context(arguments.file, [&] {
+    return importer.read({.problem = *problem,
+                          .content = read_file(arguments.file),
+                          .dims = request.dims,
+                          .note = note});
+  });
+  const std::string text =
+      find_exporter("placement")
+          .write({.graph = problem->graph(), .problem = problem, .placed = std::move(placed)});
+  outputs.write(arguments.output.empty() ? "-" : arguments.output, text);
+  if (!arguments.output.empty() && arguments.output != "-") {
+    fmt::print(stderr, "wrote {}\n", arguments.output);
+  }
+}
+
+}  // namespace
+
+void add_import(Command& root, Session&) {
+  auto arguments = std::make_shared<Arguments>();
+  Command command =
+      root.command("import", "Take a placement that another tool made, to simulate or improve it");
+  arguments->problem.add_to(command);
+  command.text("file", arguments->file, "What the other tool wrote").required().type("FILE");
+  command.text("-f,--format", arguments->format, format_help())
+      .required()
+      .type("FORMAT")
+      .suggest(format_names());
+  add_file(command, "-o,--output", arguments->output,
+           "Placement file to write; standard output if absent");
+  add_quiet(command);
+  command.footer(
+      "Ops that the file says nothing of follow those that they read from.\n"
+      "Example: emplace import model.onnx device_map.json --cluster 4xp100 --format device_map -o "
+      "theirs.json\n"
+      "Then: emplace place model.onnx --cluster 4xp100 --start theirs.json");
+  command.run([arguments] { run(*arguments); });
+}
+
+}  // namespace emplace::cli

@@ -1,0 +1,55 @@
+#include "io/folder.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "base/error.h"
+
+namespace emplace {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_replaceable(const fs::path& path, std::string_view marker) {
+  if (!fs::exists(path)) return;
+  if (!fs::is_directory(path)) {
+    fail(ErrorKind::kSystem, "{}: is a file; expected a folder's name", path.string());
+  }
+  if (fs::is_empty(path) || fs::exists(path / marker)) return;
+  fail(ErrorKind::kSystem,
+       "{}: is a folder with other files in it; expected a new or empty one, or one with a {} to "
+       "replace",
+       path.string(), marker);
+}
+
+}  // namespace
+
+void write_folder(const std::string& path, std::string_view marker,
+                  const std::function<void(const std::string& folder)>& write) {
+  fs::path target(path);
+  if (!target.has_filename()) target = target.parent_path();  // "parts/"
+  if (target.empty()) fail(ErrorKind::kSystem, "expected a folder's name");
+  const fs::path temporary = target.string() + fmt::format(".tmp-{}", ::getpid());
+  const fs::path old = target.string() + fmt::format(".old-{}", ::getpid());
+  try {
+    require_replaceable(target, marker);
+    fs::create_directory(temporary);
+    write(temporary.string());
+    const bool replaces = fs::exists(target);
+    if (replaces) fs::rename(target, old);
+    fs::rename(temporary, target);
+    if (replaces) fs::remove_all(old);
+  } catch (const fs::filesystem_error& error) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+    fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, error.code().message());
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+    throw;
+  }
+}
+
+}  // namespace emplace

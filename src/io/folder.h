@@ -1,0 +1,16 @@
+// Whole folders out, as files are (io/file.h): under a temporary name first.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace emplace {
+
+// `write` fills an empty folder that it is given; only then does the folder get its name. One that
+// is there is replaced if it is empty or has a file of the name `marker`, as folders of this sort
+// have; else an Error says so before anything is written.
+void write_folder(const std::string& path, std::string_view marker,
+                  const std::function<void(const std::string& folder)>& write);
+
+}  // namespace emplace

@@ -1,0 +1,139 @@
+#include "io/onnx_external.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace emplace {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Programs map these files into memory, which wants whole pages.
+constexpr Bytes kAlignment = 4096;
+
+void for_each_tensor_of_graph(onnx::GraphProto& graph,
+                              const std::function<void(onnx::TensorProto&)>& visit) {
+  for (auto& tensor : *graph.mutable_initializer()) visit(tensor);
+  for (auto& node : *graph.mutable_node()) for_each_tensor(node, visit);
+}
+
+std::optional<std::string> external_entry(const onnx::TensorProto& tensor, std::string_view key) {
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == key) return entry.value();
+  }
+  return std::nullopt;
+}
+
+// Nothing where the tensor does not say.
+std::optional<Bytes> external_number(const onnx::TensorProto& tensor, std::string_view key) {
+  const auto text = external_entry(tensor, key);
+  if (!text || text->empty()) return std::nullopt;
+  Bytes number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc() || end != text->data() + text->size() || number < 0) {
+    fail_input("tensor '{}': external_data: {}: expected a number of bytes instead of '{}'",
+               tensor.name(), key, *text);
+  }
+  return number;
+}
+
+std::string system_text() {
+  return std::generic_category().message(errno);
+}
+
+}  // namespace
+
+void for_each_tensor(onnx::NodeProto& node, const std::function<void(onnx::TensorProto&)>& visit) {
+  for (auto& attribute : *node.mutable_attribute()) {
+    if (attribute.has_t()) visit(*attribute.mutable_t());
+    for (auto& tensor : *attribute.mutable_tensors()) visit(tensor);
+    if (attribute.has_g()) for_each_tensor_of_graph(*attribute.mutable_g(), visit);
+    for (auto& graph : *attribute.mutable_graphs()) for_each_tensor_of_graph(graph, visit);
+  }
+}
+
+ExternalCopier::ExternalCopier(std::string from_folder, std::string to_folder, std::string file)
+    : from_folder_(std::move(from_folder)),
+      path_((fs::path(to_folder) / file).string()),
+      name_(std::move(file)) {}
+
+void ExternalCopier::copy(onnx::TensorProto& tensor) {
+  if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
+  const std::string location = external_entry(tensor, "location").value_or("");
+  const fs::path relative = fs::path(location).lexically_normal();
+  if (location.empty() || relative.is_absolute() || *relative.begin() == "..") {
+    fail_input(
+        "tensor '{}': external_data: location: expected a file in the model's folder instead "
+        "of '{}'",
+        tensor.name(), location);
+  }
+  const std::string path = (fs::path(from_folder_) / relative).string();
+  const File from(std::fopen(path.c_str(), "rb"));
+  if (!from && errno == ENOENT) {
+    if (std::find(missing_.begin(), missing_.end(), location) == missing_.end()) {
+      missing_.push_back(location);
+    }
+    return;
+  }
+  if (!from) fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, system_text());
+  const auto size = static_cast<Bytes>(fs::file_size(path));
+  const Bytes offset = external_number(tensor, "offset").value_or(0);
+  const Bytes length =
+      external_number(tensor, "length").value_or(std::max<Bytes>(size - offset, 0));
+  if (length > size || offset > size - length) {
+    fail_input("{}: has {} bytes, and tensor '{}' is said to be {} bytes from byte {} on", path,
+               size, tensor.name(), length, offset);
+  }
+  if (!file_) {
+    file_.reset(std::fopen(path_.c_str(), "wb"));
+    if (!file_) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
+  }
+  const Bytes start = (end_ + kAlignment - 1) / kAlignment * kAlignment;
+  if (::fseeko(file_.get(), start, SEEK_SET) != 0) {
+    fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
+  }
+  append(from.get(), offset, length, path);
+  end_ = start + length;
+  tensor.clear_external_data();
+  const auto say = [&](const char* key, std::string value) {
+    auto* entry = tensor.add_external_data();
+    entry->set_key(key);
+    entry->set_value(std::move(value));
+  };
+  say("location", name_);
+  say("offset", fmt::format("{}", start));
+  say("length", fmt::format("{}", length));
+}
+
+void ExternalCopier::append(std::FILE* from, Bytes offset, Bytes length, const std::string& path) {
+  if (::fseeko(from, offset, SEEK_SET) != 0) {
+    fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, system_text());
+  }
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
+  std::vector<char> piece(kPiece);
+  while (length > 0) {
+    const auto wanted = static_cast<std::size_t>(std::min<Bytes>(length, kPiece));
+    if (std::fread(piece.data(), 1, wanted, from) != wanted) {
+      fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, system_text());
+    }
+    if (std::fwrite(piece.data(), 1, wanted, file_.get()) != wanted) {
+      fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
+    }
+    length -= static_cast<Bytes>(wanted);
+  }
+}
+
+void ExternalCopier::finish() {
+  if (!file_) return;
+  if (std::fclose(file_.release()) != 0) {
+    fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
+  }
+}
+
+}  // namespace emplace

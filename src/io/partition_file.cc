@@ -1,0 +1,145 @@
+#include "io/partition_file.h"
+
+#include "io/json_fields.h"
+
+namespace emplace {
+namespace {
+
+constexpr std::string_view kPartitionFormat = "emplace.partition/1";
+
+// A list with an entry for each level; `read` is given those that are not null.
+template <class Entry, class Read>
+std::vector<std::optional<Entry>> read_levels(JsonValue value, const std::string& field,
+                                              std::size_t levels, const Read& read) {
+  std::vector<std::optional<Entry>> entries;
+  for (auto item : json_array(value, field)) {
+    JsonValue entry = item.value();
+    entries.push_back(entry.is_null() ? std::nullopt : std::optional<Entry>(read(entry)));
+  }
+  if (entries.size() != levels) {
+    fail_input("{}: expected {} entries, one for each of 'factors', instead of {}", field, levels,
+               entries.size());
+  }
+  return entries;
+}
+
+class PartitionReader {
+ public:
+  SavedPartition read(simdjson::ondemand::document& document) {
+    bool cut = false;
+    for (auto field : json_root(document)) {
+      const std::string_view key = field.unescaped_key();
+      if (key == "format") {
+        const std::string format = json_string(field.value(), "format");
+        if (format != kPartitionFormat) {
+          fail_input("format: expected \"{}\" instead of \"{}\"", kPartitionFormat, format);
+        }
+      } else if (key == "graph") {
+        file_.graph = json_string(field.value(), "graph");
+      } else if (key == "cluster") {
+        file_.cluster = json_string(field.value(), "cluster");
+      } else if (key == "method") {
+        file_.method = json_string(field.value(), "method");
+      } else if (key == "factors") {
+        read_factors(field.value());
+      } else if (key == "devices") {
+        file_.devices = json_strings(field.value(), "devices");
+      } else if (key == "tensors") {
+        cut = true;
+        read_tensors(json_object(field.value(), "tensors"));
+      } else if (key == "ops") {
+        read_ops(json_object(field.value(), "ops"));
+      }
+    }
+    expect_end(document);
+    if (!cut) fail_input("tensors: is missing");
+    std::size_t workers = 1;
+    for (const int factor : file_.factors) workers *= static_cast<std::size_t>(factor);
+    if (workers != file_.devices.size()) {
+      fail_input("devices: expected {}, the product of 'factors', instead of {}", workers,
+                 file_.devices.size());
+    }
+    return std::move(file_);
+  }
+
+ private:
+  void read_factors(JsonValue value) {
+    constexpr std::int64_t kMost = 1'000'000;
+    for (const std::int64_t factor : json_integers(value, "factors")) {
+      if (factor < 1 || factor > kMost) fail_input("factors: {} is no number of groups", factor);
+      file_.factors.push_back(static_cast<int>(factor));
+    }
+  }
+
+  void read_tensors(simdjson::ondemand::object tensors) {
+    for (auto field : tensors) {
+      const std::string name(std::string_view(field.unescaped_key()));
+      SavedPartition::Tensor tensor;
+      for (auto part : json_object(field.value(), "tensor '" + name + "'")) {
+        const std::string_view key = part.unescaped_key();
+        const std::string where = "tensor '" + name + "': " + std::string(key);
+        if (key == "shape") {
+          tensor.shape = json_integers(part.value(), where);
+        } else if (key == "split") {
+          tensor.split = read_levels<int>(
+              part.value(), where, file_.factors.size(),
+              [&](JsonValue entry) { return static_cast<int>(json_integer(entry, where)); });
+        }
+      }
+      for (const auto& dimension : tensor.split) {
+        if (!dimension) continue;
+        if (*dimension < 0 || static_cast<std::size_t>(*dimension) >= tensor.shape.size()) {
+          fail_input("tensor '{}': split: {} is no dimension of a tensor of rank {}", name,
+                     *dimension, tensor.shape.size());
+        }
+      }
+      file_.tensors[name] = std::move(tensor);
+    }
+  }
+
+  void read_ops(simdjson::ondemand::object ops) {
+    for (auto field : ops) {
+      const std::string name(std::string_view(field.unescaped_key()));
+      SavedPartition::Op op;
+      for (auto part : json_object(field.value(), "op '" + name + "'")) {
+        const std::string_view key = part.unescaped_key();
+        const std::string where = "op '" + name + "': " + std::string(key);
+        if (key == "type") {
+          op.type = json_string(part.value(), where);
+        } else if (key == "strategy") {
+          op.strategy =
+              read_levels<std::string>(part.value(), where, file_.factors.size(),
+                                       [&](JsonValue entry) { return json_string(entry, where); });
+        }
+      }
+      file_.ops[name] = std::move(op);
+    }
+  }
+
+  SavedPartition file_;
+};
+
+}  // namespace
+
+const SavedPartition::Tensor* SavedPartition::find_tensor(const std::string& name) const {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+const SavedPartition::Op* SavedPartition::find_op(const std::string& name) const {
+  const auto found = ops.find(name);
+  return found == ops.end() ? nullptr : &found->second;
+}
+
+bool is_partition_json(const std::string& text) {
+  // Its own files say so at once; what else says it further on is read, and refused, as what it is.
+  constexpr std::size_t kHead = 200;
+  return std::string_view(text).substr(0, kHead).find(kPartitionFormat) != std::string_view::npos;
+}
+
+SavedPartition read_partition_json(const std::string& text) {
+  JsonText json(text);
+  return reading_json([&] { return PartitionReader().read(json.document()); });
+}
+
+}  // namespace emplace

@@ -1,0 +1,44 @@
+// emplace.partition/1 in: what a file says of how tensors are cut, by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace emplace {
+
+struct SavedPartition {
+  // By level: the dimension that is cut, or nothing where all groups have the same.
+  using Split = std::vector<std::optional<int>>;
+  struct Tensor {
+    std::vector<std::int64_t> shape = {};
+    Split split = {};
+  };
+  struct Op {
+    std::string type = {};
+    // By level: the variable that is divided, "sum k" where partial results are added up.
+    std::vector<std::optional<std::string>> strategy = {};
+  };
+
+  std::string graph = {};
+  std::string cluster = {};
+  std::string method = {};
+  std::vector<int> factors = {};                         // groups, by level
+  std::vector<std::string> devices = {};                 // by worker
+  std::unordered_map<std::string, Tensor> tensors = {};  // "op", or "op:1" of an op with several
+  std::unordered_map<std::string, Op> ops = {};
+
+  // Nothing where the file does not have it.
+  const Tensor* find_tensor(const std::string& name) const;
+  const Op* find_op(const std::string& name) const;
+};
+
+// Whether the text is such a file, rather than another.
+bool is_partition_json(const std::string& text);
+
+// Throws an Error that names the tensor or op and what was expected.
+SavedPartition read_partition_json(const std::string& text);
+
+}  // namespace emplace

@@ -1,0 +1,220 @@
+// emplace export, import, show, completion and man.
+#include <random>
+
+#include "io/onnx_check.h"
+#include "support/program.h"
+
+namespace emplace {
+namespace {
+
+using testing::CommandResult;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+constexpr const char* kGpt =
+    "gpt2-small:batch=2,sequence=4,layers=4,hidden=8,heads=2,vocabulary=17,positions=8,training="
+    "false";
+
+// Its head has a weight of its own.
+constexpr const char* kLlama =
+    "llama3-8b:batch=2,sequence=4,layers=4,hidden=16,heads=4,kv_heads=2,intermediate=12,"
+    "vocabulary=17,training=false";
+
+class ExportCommand : public testing::Program {
+ protected:
+  CommandResult run(const std::string& arguments) const {
+    CommandResult result = folder_.emplace(arguments);
+    EXPECT_EQ(result.exit_code, 0) << arguments << "\n" << result.err;
+    return result;
+  }
+
+  // model.onnx, its weights and a placement of it.
+  void write_model(const std::string& zoo, const std::string& placing) const {
+    run("zoo export " + zoo + " -o model.onnx");
+    run("place model.onnx -c 4xp100 -q -o placement.json " + placing);
+    const onnx::ModelProto model = parse_onnx(folder_.read("model.onnx"));
+    std::map<std::string, std::size_t> sizes;
+    for (const auto& tensor : model.graph().initializer()) {
+      std::map<std::string, std::string> entries;
+      for (const auto& entry : tensor.external_data()) entries[entry.key()] = entry.value();
+      std::size_t& size = sizes[entries.at("location")];
+      size = std::max(size, std::stoul(entries.at("offset")) + std::stoul(entries.at("length")));
+    }
+    for (const auto& [file, size] : sizes) {
+      std::mt19937 numbers(5);
+      std::string bytes(size, '\0');
+      for (std::size_t i = 0; i + 4 <= size; i += 4) {
+        const float number = static_cast<float>(numbers() % 1000) / 1000.F - 0.4F;
+        std::memcpy(bytes.data() + i, &number, 4);
+      }
+      folder_.write(file, bytes);
+    }
+  }
+};
+
+TEST_F(ExportCommand, parts_bring_their_weights_and_replace_earlier_ones) {
+  write_model(kGpt, "--placer expert");
+  const CommandResult first =
+      run("export model.onnx placement.json -c 4xp100 -f onnx-parts -o parts");
+  EXPECT_THAT(first.err, HasSubstr("tensors that go from one to another"));
+  EXPECT_THAT(first.err, HasSubstr("wrote parts"));
+  const Json manifest = Json::parse(folder_.read("parts/manifest.json"));
+  EXPECT_GT(manifest["parts"].size(), 1U);
+  for (const Json& part : manifest["parts"]) {
+    EXPECT_TRUE(folder_.has("parts/" + part["file"].get<std::string>()));
+    if (part.contains("weights")) {
+      EXPECT_TRUE(folder_.has("parts/" + part["weights"].get<std::string>()));
+    }
+  }
+  run("export model.onnx placement.json -c 4xp100 -f onnx-parts -o parts");
+  folder_.shell("mkdir mine && touch mine/notes");
+  expect_refused("export model.onnx placement.json -c 4xp100 -f onnx-parts -o mine",
+                 std::vector<std::string>{"with other files in it"});
+  EXPECT_FALSE(folder_.has("mine/manifest.json"));
+  expect_refused("export model.onnx placement.json -c 4xp100 -f onnx-parts",
+                 std::vector<std::string>{"is a folder: expected --output FOLDER"});
+}
+
+// Where node and npm's onnxruntime-node are; NODE_PATH says where.
+TEST_F(ExportCommand, onnx_runtime_computes_the_same_from_parts) {
+  if (folder_.shell("node -e \"require('onnxruntime-node')\"").exit_code != 0) {
+    GTEST_SKIP() << "needs node and onnxruntime-node";
+  }
+  for (const char* placing : {"--placer expert", "--placer random --seed 3"}) {
+    write_model(kGpt, placing);
+    run("export model.onnx placement.json -c 4xp100 -f onnx-parts -o parts");
+    const CommandResult result =
+        folder_.shell("node " EMPLACE_SOURCE_DIR "/tests/endtoend/run_parts.cjs model.onnx parts");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("same: "));
+    run("export model.onnx placement.json -c 4xp100 -f onnx-devices -o placed.onnx");
+    EXPECT_EQ(
+        folder_.shell("node " EMPLACE_SOURCE_DIR "/tests/endtoend/run_parts.cjs placed.onnx parts")
+            .exit_code,
+        0);
+  }
+}
+
+TEST_F(ExportCommand, annotations_are_a_placement_to_begin_from) {
+  write_model(kGpt, "--placer random --seed 3");
+  run("export model.onnx placement.json -c 4xp100 -f onnx-devices -o placed.onnx");
+  run("import model.onnx placed.onnx -c 4xp100 -f onnx-devices -o back.json");
+  const Json given = Json::parse(folder_.read("placement.json"));
+  const Json back = Json::parse(folder_.read("back.json"));
+  // Nodes are where they were; what is no node follows those that read it.
+  const onnx::ModelProto model = parse_onnx(folder_.read("model.onnx"));
+  for (const auto& node : model.graph().node()) {
+    EXPECT_EQ(back["assignment"][node.name()], given["assignment"][node.name()]) << node.name();
+  }
+  const auto step = [&](const std::string& file) {
+    return Json::parse(run("simulate model.onnx " + file + " -c 4xp100 --json").out)["step_ns"];
+  };
+  EXPECT_EQ(step("placed.onnx"), step("back.json"));
+  run("place model.onnx -c 4xp100 --start placed.onnx --evaluations 50 -q");
+}
+
+TEST_F(ExportCommand, a_device_map_goes_out_and_in) {
+  write_model(kLlama, "--granularity layer --placer expert");
+  const CommandResult map =
+      run("export model.onnx placement.json -c 4xp100 -f device_map -o map.json");
+  const Json json = Json::parse(folder_.read("map.json"));
+  EXPECT_GT(json.size(), 1U);
+  run("import model.onnx map.json -c 4xp100 -f device_map -o back.json");
+  const Json step = Json::parse(run("simulate model.onnx back.json -c 4xp100 --json").out);
+  EXPECT_GT(step["step_ns"], 0);
+  folder_.write("bad.json", R"({"model.layers.0": 9})");
+  expect_refused(
+      "import model.onnx bad.json -c 4xp100 -f device_map",
+      std::vector<std::string>{"bad.json: module 'model.layers.0'", "has no device '9'"});
+}
+
+TEST_F(ExportCommand, formats_say_what_they_need) {
+  write_model(kGpt, "--placer single");
+  expect_refused("export model.onnx placement.json -c 4xp100 -f dtensor",
+                 std::vector<std::string>{"is a placement file", "needs a partition file"});
+  expect_refused("export model.onnx -c 4xp100 -f csv",
+                 std::vector<std::string>{"--format csv needs a placement file"});
+}
+
+TEST_F(ExportCommand, a_partition_goes_out) {
+  run("zoo export " + std::string(kGpt) + " -o model.onnx");
+  run("partition model.onnx -c 2xp100 --method all-row -q -o plan.json");
+  run("export model.onnx plan.json -f jax -o jax.json");
+  EXPECT_GT(Json::parse(folder_.read("jax.json"))["specs"].size(), 10U);
+  run("export model.onnx plan.json -f dtensor -o dtensor.json");
+  run("export model.onnx plan.json -f onnx-devices -o cut.onnx");
+  EXPECT_EQ(parse_onnx(folder_.read("cut.onnx")).ir_version(), 11);
+}
+
+TEST_F(ExportCommand, show_prints_a_tree_and_no_colours_into_a_pipe) {
+  write_model(kGpt, "--granularity layer --placer expert");
+  const std::string with_model = run("show placement.json --model model.onnx").out;
+  EXPECT_THAT(with_model, HasSubstr("transformer"));
+  EXPECT_THAT(with_model, HasSubstr("weights"));
+  EXPECT_THAT(with_model, Not(HasSubstr("\033")));
+  EXPECT_THAT(run("show placement.json").out, HasSubstr("transformer"));
+  const Json json = Json::parse(run("show placement.json --model model.onnx --json").out);
+  EXPECT_EQ(json["modules"][0]["depth"], 0);
+  folder_.write("other.json",
+                R"({"format": "emplace.placement/1", "assignment": {"nothing": "a"}})");
+  expect_refused("show other.json --model model.onnx",
+                 std::vector<std::string>{"other.json: assignment:", "has no op 'nothing'"});
+}
+
+// A terminal of its own, which script(1) makes.
+class OnTerminal : public ExportCommand {
+ protected:
+  void SetUp() override {
+    if (folder_.shell("script --version").exit_code != 0) GTEST_SKIP() << "needs script(1)";
+  }
+
+  // What `emplace ARGUMENTS` prints there.
+  std::string shown(const std::string& environment, const std::string& arguments) const {
+    return folder_
+        .shell("env LC_ALL=C.UTF-8 " + environment + " script -qec '" EMPLACE_BINARY " " +
+               arguments + "' /dev/null")
+        .out;
+  }
+};
+
+TEST_F(OnTerminal, show_uses_colours_unless_told_not_to) {
+  write_model(kGpt, "--granularity layer --placer expert");
+  EXPECT_THAT(shown("TERM=xterm NO_COLOR=", "show placement.json"), HasSubstr("\033["));
+  EXPECT_THAT(shown("TERM=xterm NO_COLOR=1", "show placement.json"), Not(HasSubstr("\033[")));
+  EXPECT_THAT(shown("TERM=dumb NO_COLOR=", "show placement.json"), Not(HasSubstr("\033[")));
+}
+
+TEST_F(OnTerminal, a_search_is_drawn_where_the_cursor_can_be_moved) {
+  const std::string search = "place zoo:inception-v3:batch=32 -c 4xp100 --time 4s";
+  const std::string drawn = shown("TERM=xterm", search);
+  EXPECT_THAT(drawn, HasSubstr("  gap  "));
+  EXPECT_THAT(drawn, HasSubstr("\033[5A"));  // back to the first of six lines
+  EXPECT_THAT(shown("TERM=dumb", search), Not(HasSubstr("\033[")));
+}
+
+TEST_F(ExportCommand, shells_know_every_command) {
+  folder_.write("emplace.bash", run("completion bash").out);
+  const auto completed = [&](const std::string& words) {
+    return folder_
+        .shell("bash -c 'source emplace.bash; COMP_WORDS=(" + words +
+               "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _emplace; echo ${COMPREPLY[@]}'")
+        .out;
+  };
+  EXPECT_EQ(completed("emplace expo"), "export\n");
+  EXPECT_THAT(completed("emplace export --format onnx"), HasSubstr("onnx-parts"));
+  EXPECT_THAT(completed("emplace place --clu"), HasSubstr("--cluster"));
+  EXPECT_EQ(completed("emplace zoo exp"), "export\n");
+  for (const char* shell : {"zsh", "fish"}) {
+    folder_.write("script", run(std::string("completion ") + shell).out);
+    if (folder_.shell(std::string(shell) + " -c true").exit_code != 0) continue;
+    const CommandResult parsed = folder_.shell(std::string(shell) + " -n script");
+    EXPECT_EQ(parsed.exit_code, 0) << shell << "\n" << parsed.err;
+  }
+  const std::string manual = run("man").out;
+  EXPECT_THAT(manual, HasSubstr(".TH EMPLACE 1"));
+  EXPECT_THAT(manual, HasSubstr("onnx\\-parts"));
+}
+
+}  // namespace
+}  // namespace emplace

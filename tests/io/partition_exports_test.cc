@@ -1,0 +1,155 @@
+// What a partition becomes for runtimes that divide tensors, and ONNX's annotations of devices.
+#include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "io/onnx_check.h"
+#include "io/onnx_devices.h"
+#include "io/onnx_models.h"
+#include "io/partition_file.h"
+#include "io/sharding_json.h"
+#include "support/error_text.h"
+
+namespace emplace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+// Two linear layers; the first is transposed, as PyTorch stores it.
+void add_linear_layers(OnnxModelMaker& model) {
+  model.input("x", {8, 4});
+  model.weights("layers.0.up.weight", {16, 4});
+  model.weights("layers.0.down.weight", {16, 4});
+  set_ints(model.node("Transpose", {"layers.0.up.weight"}, {"up"}, "turn"), "perm", {1, 0});
+  model.node("MatMul", {"x", "up"}, {"wide"}, "wide");
+  model.node("MatMul", {"wide", "layers.0.down.weight"}, {"y"}, "narrow");
+  set_type(*model.graph.add_output(), "y", {8, 4});
+}
+
+// Two levels of two: the first cuts the layers in the middle, the second the batch.
+constexpr const char* kPartition = R"({"format": "emplace.partition/1", "graph": "test",
+ "cluster": "4xp100", "method": "by hand", "factors": [2, 2],
+ "devices": ["gpu0", "gpu1", "gpu2", "gpu3"],
+ "tensors": {
+  "x": {"shape": [8, 4], "split": [null, 0]},
+  "layers.0.up.weight": {"shape": [16, 4], "split": [0, null]},
+  "layers.0.down.weight": {"shape": [16, 4], "split": [0, null]},
+  "wide": {"shape": [8, 16], "split": [1, 0]},
+  "narrow": {"shape": [8, 4], "split": [null, 0]}},
+ "ops": {"wide": {"type": "MatMul", "strategy": ["n", "m"]},
+         "narrow": {"type": "MatMul", "strategy": ["sum k", "m"]}}})";
+
+void ignore_note(const std::string&) {}
+
+TEST(PartitionFile, is_read_by_names) {
+  const SavedPartition partition = read_partition_json(kPartition);
+  EXPECT_EQ(partition.cluster, "4xp100");
+  EXPECT_THAT(partition.factors, ElementsAre(2, 2));
+  ASSERT_NE(partition.find_tensor("wide"), nullptr);
+  EXPECT_THAT(partition.find_tensor("wide")->split, ElementsAre(1, 0));
+  EXPECT_EQ(partition.find_op("narrow")->strategy[0], "sum k");
+  EXPECT_EQ(partition.find_tensor("none"), nullptr);
+  EXPECT_TRUE(is_partition_json(kPartition));
+  EXPECT_FALSE(is_partition_json(R"({"format": "emplace.placement/1"})"));
+}
+
+TEST(PartitionFile, says_what_is_wrong) {
+  const auto complaint = [](const std::string& from, const std::string& to) {
+    std::string text = kPartition;
+    text.replace(text.find(from), from.size(), to);
+    return error_text([&] { read_partition_json(text); });
+  };
+  EXPECT_THAT(complaint("[1, 0]}", "[1]}"), HasSubstr("tensor 'wide': split: expected 2 entries"));
+  EXPECT_THAT(complaint("[1, 0]}", "[2, 0]}"),
+              HasSubstr("tensor 'wide': split: 2 is no dimension of a tensor of rank 2"));
+  EXPECT_THAT(complaint(", \"gpu3\"", ""), HasSubstr("devices: expected 4"));
+}
+
+TEST(PartitionExports, weights_are_cut_by_dimension_of_the_mesh) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const SavedPartition partition = read_partition_json(kPartition);
+  const Json plan = Json::parse(write_dtensor_plan(model.read(), partition, ignore_note));
+  EXPECT_EQ(plan["mesh"]["shape"], Json({2, 2}));
+  EXPECT_EQ(plan["parameters"]["layers.0.up.weight"]["placements"],
+            Json::parse(R"([{"shard": 0}, "replicate"])"));
+  EXPECT_EQ(plan["inputs"]["x"]["placements"], Json::parse(R"(["replicate", {"shard": 0}])"));
+  const Json specs = Json::parse(write_partition_specs(model.read(), partition, ignore_note));
+  EXPECT_EQ(specs["specs"]["layers.0.up.weight"], Json::parse(R"([["level0"], null])"));
+  EXPECT_EQ(specs["specs"]["x"], Json::parse(R"([["level1"], null])"));
+}
+
+TEST(PartitionExports, linear_layers_are_cut_by_columns_or_rows) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const Json plan =
+      Json::parse(write_tp_plan(model.read(), read_partition_json(kPartition), ignore_note));
+  // Of PyTorch's weight the outputs are the rows; of the other, as MatMul takes it, the inputs are.
+  EXPECT_EQ(plan, Json({{"layers.*.up", "colwise"}, {"layers.*.down", "rowwise"}}));
+}
+
+OnnxDeviceNotes notes_of(const std::string& bytes) {
+  return read_onnx_devices({.bytes = bytes}).value();
+}
+
+TEST(OnnxDevices, placement_is_read_back) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const PlacedOnnx placed{
+      .source = {.bytes = model.bytes()},
+      .graph = "test",
+      .devices = {"gpu0", "gpu1"},
+      .device_of = [](std::string_view op) { return DeviceId{op == "narrow" ? 1U : 0U}; }};
+  const std::string bytes = write_onnx_devices(placed, "two", {0, 1});
+  const OnnxDeviceNotes notes = notes_of(bytes);
+  EXPECT_EQ(notes.configuration, "two");
+  EXPECT_THAT(notes.devices, ElementsAre("gpu0", "gpu1"));
+  ASSERT_EQ(notes.ops.size(), 3U);
+  EXPECT_THAT(notes.ops.at("wide").devices, ElementsAre(0));
+  EXPECT_THAT(notes.ops.at("narrow").devices, ElementsAre(1));
+  EXPECT_EQ(notes.ops.at("narrow").stage, 1);
+  EXPECT_FALSE(notes.ops.at("narrow").cut);
+  onnx::ModelProto proto = parse_onnx(bytes);
+  EXPECT_EQ(proto.ir_version(), 11);
+  // All else is as it was.
+  proto.DiscardUnknownFields();
+  proto.set_ir_version(8);
+  EXPECT_EQ(proto.SerializeAsString(), model.bytes());
+  // Written again, the new word replaces the old.
+  const PlacedOnnx again{.source = {.bytes = bytes},
+                         .graph = "test",
+                         .devices = {"gpu0", "gpu1"},
+                         .device_of = [](std::string_view) { return DeviceId{1}; }};
+  EXPECT_THAT(notes_of(write_onnx_devices(again, "two", {})).ops.at("wide").devices,
+              ElementsAre(1));
+}
+
+TEST(OnnxDevices, parts_of_a_partition_are_said_row_by_row) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const CutOnnx cut = write_onnx_devices({.bytes = model.bytes()}, read_partition_json(kPartition));
+  EXPECT_EQ(cut.nodes, 3U);
+  const OnnxDeviceNotes notes = notes_of(cut.bytes);
+  EXPECT_TRUE(notes.ops.at("wide").cut);
+  // wide is cut by columns on the first level and by rows on the second: part (row, column) is with
+  // worker 2 * column + row.
+  EXPECT_THAT(notes.ops.at("wide").devices, ElementsAre(0, 2, 1, 3));
+  // y is cut by rows alone: workers 0 and 2 have the first half, 1 and 3 the second.
+  EXPECT_THAT(notes.ops.at("narrow").devices, ElementsAre(0, 2, 1, 3));
+}
+
+TEST(OnnxDevices, a_model_without_them_says_nothing) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  EXPECT_FALSE(read_onnx_devices({.bytes = model.bytes()}).has_value());
+  auto& fields = *model.model.GetReflection()->MutableUnknownFields(&model.model);
+  fields.AddLengthDelimited(26, "\x0f");
+  EXPECT_THAT(error_text([&] { read_onnx_devices({.bytes = model.bytes()}); }),
+              HasSubstr("is not a valid message"));
+}
+
+}  // namespace
+}  // namespace emplace
