@@ -52,7 +52,7 @@ class JointSearch {
         budget_(budget),
         rng_(rng),
         traffic_(context.workers(), context.cluster(), context.devices()),
-        problem_(input_, traffic_, Reductions::kOnce) {
+        problem_(input_, traffic_, Reductions::kOnce, context.limit()) {
     const Classes& classes = input_.classes;
     for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
       all_.tensors.push_back(problem_.ways_of_tensor(tensor, true));
