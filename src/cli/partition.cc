@@ -135,10 +135,15 @@ void add_partition(Command& root, Session& session) {
   command
       .text("--time", arguments->budget.time,
             fmt::format(
-                "How long to search, e.g. 30s or 5m; reading the model and comparing with other "
-                "ways to run it come on top. Default: {:.0f}s",
+                "How long everything may take once the model is read, e.g. 30s or 5m; one plan is "
+                "always made. Default: {:.0f}s",
                 kPartitionSeconds))
       .type("DURATION");
+  command
+      .count("--evaluations", arguments->budget.evaluations,
+             "Stop searching after this many simulated plans: the same seed gives the same plan, "
+             "which --time does not promise")
+      .type("N");
   add_seed(command, arguments->options.seed);
   add_file(command, "-o,--output", arguments->output,
            "Write the plan here; - for standard output, and the report to standard error");

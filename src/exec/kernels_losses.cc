@@ -38,6 +38,19 @@ Tensors cross_entropy(const Call& call) {
   return {loss.reshape(call.shape()), logarithms};
 }
 
+// Labels, perhaps a weight for each class: the sum of what labels count in a mean.
+Tensor weight_of_labels(const Call& call) {
+  const Tensor& labels = call.in(0);
+  Tensor counted = torch::ones_like(labels, torch::kBool);
+  if (call.given("ignore_index")) counted = labels != call.integer("ignore_index", 0);
+  Tensor weights = counted.to(call.floating.dtype());
+  if (call.has(1)) {
+    const Tensor classes = at::where(counted, labels, torch::zeros_like(labels));
+    weights = weights * call.in(1).index_select(0, classes.flatten()).reshape(labels.sizes());
+  }
+  return weights.sum().reshape(call.shape());
+}
+
 // How much each label's loss counts for the gradient of the whole: [n, ...].
 Tensor label_shares(const Call& call, const Tensor& dy, const Tensor& labels, const Tensor& classes,
                     const Tensor& weights) {
@@ -90,6 +103,7 @@ Tensor likelihood_gradient(const Call& call) {
 }  // namespace
 
 void add_losses(KernelTable& table) {
+  table["LossWeight"] = single(weight_of_labels);
   table["SoftmaxCrossEntropyLoss"] = cross_entropy;
   table["SoftmaxCrossEntropyLossGrad"] = single(cross_entropy_gradient);
   table["NegativeLogLikelihoodLoss"] =

@@ -81,6 +81,14 @@ Tensor apply(const Call& call) {
   return normal.values * per_channel(call.in(1), x.dim()) + per_channel(call.in(2), x.dim());
 }
 
+// statistics, the old mean, the old variance. ONNX's momentum is the share of the old.
+Tensors running(const Call& call) {
+  const double old = call.real("momentum", 0.9);
+  const Tensor mean = call.in(0)[0];
+  const Tensor variance = call.in(0)[1] - mean * mean;
+  return {call.in(1) * old + mean * (1 - old), call.in(2) * old + variance * (1 - old)};
+}
+
 // dy, x, statistics: the bias's and the scale's gradient, or their shares.
 Tensor gradient_statistics(const Call& call) {
   const Tensor& dy = call.in(0);
@@ -107,6 +115,7 @@ void add_parts(KernelTable& table) {
   table["PartMax"] = combine([](const Tensor& a, const Tensor& b) { return at::maximum(a, b); });
   table["PartMin"] = combine([](const Tensor& a, const Tensor& b) { return at::minimum(a, b); });
   table["PartProd"] = combine([](const Tensor& a, const Tensor& b) { return a * b; });
+  table["BatchNormRunning"] = running;
   table["BatchNormStatistics"] = single(statistics);
   table["BatchNormApply"] = single(apply);
   table["BatchNormGradStatistics"] = single(gradient_statistics);

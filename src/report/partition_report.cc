@@ -8,6 +8,7 @@
 #include "io/partition_json.h"
 #include "io/placement_file.h"
 #include "report/assessment_report.h"
+#include "report/plan_words.h"
 #include "report/prose.h"
 #include "report/rates_report.h"
 #include "report/table.h"
@@ -35,6 +36,7 @@ Json json_of(const WayToRun& way, const PartitionAnswer& answer) {
   json["step_ns"] = way.step;
   json["fits"] = way.fits;
   json["transfer_bytes"] = way.moved;
+  if (way.whole_share > 0) json["whole_share"] = way.whole_share;
   json["rates"] = to_json(rates_of(way, answer.terms, cluster));
   for (DeviceId device = 0; device < way.peaks.size(); ++device) {
     json["devices"].push_back({{"name", cluster.device(device).name},
@@ -70,6 +72,34 @@ std::string table_of_ways(const PartitionAnswer& answer) {
   return table.to_string();
 }
 
+// Ways that divide little, if any: copies take as long as the whole.
+std::string note_copies(const PartitionAnswer& answer) {
+  constexpr double kMuch = 0.5;
+  std::vector<std::string> ways;
+  const auto add = [&](const WayToRun& way) {
+    if (way.whole_share < kMuch) return;
+    ways.push_back(fmt::format("{} ({:.0f} %)", way.name, 100 * way.whole_share));
+  };
+  add(answer.chosen);
+  for (const WayToRun& way : answer.others) add(way);
+  if (answer.on_fewer) add(*answer.on_fewer);
+  if (ways.empty()) return "";
+  return wrapped(fmt::format(
+      "Copies: with {}, every device computes that part of the work whole, for want of enough "
+      "examples, or rows, to divide.",
+      join_words(ways)));
+}
+
+std::string note_bound(const PartitionAnswer& answer) {
+  const WayToRun& best = answer.best_in_parts();
+  if (answer.bound <= 0 || !best.fits) return "";
+  return wrapped(fmt::format(
+      "No division among these devices takes less than {}, which computing alone needs: at most "
+      "{:.2f} times as fast is possible.",
+      format_time(answer.bound),
+      static_cast<double>(best.step) / static_cast<double>(answer.bound)));
+}
+
 std::string table_of_devices(const PartitionAnswer& answer) {
   Table devices({{"device"}, {"memory", Table::Align::kRight}, {"of", Table::Align::kRight}});
   for (const DeviceId device : answer.devices()) {
@@ -81,14 +111,25 @@ std::string table_of_devices(const PartitionAnswer& answer) {
 
 }  // namespace
 
+namespace {
+
+// How many share the work, and what asks for that.
+std::string devices_of(const PartitionAnswer& answer, const WayToRun& way) {
+  if (answer.on_fewer && &way == &*answer.on_fewer) {
+    return fmt::format("{0} devices (--workers {0})", way.devices());
+  }
+  const std::string devices = fmt::format("{} devices", answer.workers().count());
+  return &way == &answer.chosen ? devices : fmt::format("{} (--method {})", devices, way.name);
+}
+
+}  // namespace
+
 std::string verdict(const PartitionAnswer& answer) {
   const auto time = [](const WayToRun& way) { return format_time(way.step); };
   const WayToRun& chosen = answer.best_in_parts();
   const WayToRun& placed = answer.placed;
   const auto& one = answer.one_device;
-  const std::string workers =
-      answer.on_fewer ? fmt::format("{0} devices (--workers {0})", answer.on_fewer->devices())
-                      : fmt::format("{} devices", answer.workers().count());
+  const std::string workers = devices_of(answer, chosen);
   if (one && one->fits && (!chosen.fits || one->step <= chosen.step)) {
     return fmt::format(
         "Partitioning does not pay: the step fits {} alone and takes {} there; in parts on {} "
@@ -119,6 +160,13 @@ std::string to_text(const PartitionAnswer& answer) {
       answer.method, answer.workers().count(), fmt::join(answer.workers().factors(), " x "),
       answer.input->classes.num_ops, answer.input->classes.num_tensors);
   text += table_of_ways(answer) + "\n" + table_of_devices(answer) + "\n" + wrapped(verdict(answer));
+  text +=
+      wrapped("The plan: " + plan_in_words(*answer.graph, answer.input->descriptions, answer.plan));
+  text += note_bound(answer) + note_copies(answer);
+  if (!answer.not_compared.empty()) {
+    text += wrapped(
+        fmt::format("Not compared, since the time was over: {}.", join_words(answer.not_compared)));
+  }
   if (answer.undivided.empty()) return text;
   return text + wrapped(fmt::format(
                     "Not divided, since they have no description or their shapes are not known "
@@ -140,7 +188,10 @@ std::string to_json(const PartitionAnswer& answer) {
   }
   if (answer.one_device) json["one_device"] = json_of(*answer.one_device, answer);
   json["placement"] = json_of(answer.placed, answer);
+  json["lower_bound_ns"] = answer.bound;
+  json["not_compared"] = answer.not_compared;
   json["verdict"] = verdict(answer);
+  json["plan_in_words"] = plan_in_words(*answer.graph, answer.input->descriptions, answer.plan);
   return json.dump(1) + "\n";
 }
 

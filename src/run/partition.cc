@@ -13,6 +13,7 @@
 
 #include "tensor/decompose.h"
 #include "tensor/methods/all.h"
+#include "tensor/work_bound.h"
 
 #include "run/cpu_use.h"
 #include "run/single_device.h"
@@ -23,6 +24,8 @@ namespace {
 // How long the search for a placement of whole ops may take, of the time for everything.
 constexpr double kPlacementShare = 0.25;
 constexpr double kLongestPlacement = 10;
+// How long the search for a partition may, of what is then left; comparing has the rest.
+constexpr double kSearchShare = 0.85;
 
 void check(const Problem& problem) {
   if (!problem.compile_options().rules.empty()) {
@@ -44,12 +47,18 @@ WayToRun simulate_whole(const Simulator& simulator, std::string name, const Plac
   return way;
 }
 
-WayToRun way_of(std::string name, const PlanOutcome& outcome) {
-  return {.name = std::move(name),
-          .step = outcome.value.step,
-          .peaks = outcome.peaks,
-          .moved = outcome.moved,
-          .fits = outcome.value.fits()};
+// Of what takes time, the part that is not divided on any level.
+double whole_share(const Problem& problem, const Plan& plan, DeviceId device) {
+  double whole = 0;
+  double all = 0;
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    const auto time = static_cast<double>(problem.duration(op, device));
+    const Cuts& cuts = plan.ops[op];
+    const auto uncut = static_cast<std::size_t>(std::count(cuts.begin(), cuts.end(), kUncut));
+    all += time;
+    if (uncut == cuts.size()) whole += time;
+  }
+  return all > 0 ? whole / all : 0;
 }
 
 bool is_better(const WayToRun& way, const WayToRun& than) {
@@ -68,11 +77,13 @@ std::vector<std::string> undivided_operators(const Graph& graph, const Partition
   return types;
 }
 
+// All of it in the time that there is, as far as that can be: some plan there must be.
 class PartitionFinder {
  public:
   PartitionFinder(const std::shared_ptr<const Problem>& problem, const PartitionOptions& options,
                   std::function<void(const std::string&)> on_phase)
       : options_(options),
+        clock_(options.budget.or_default(kPartitionSeconds).restarted()),
         on_phase_(std::move(on_phase)),
         mode_(problem->compile_options().cost),
         cluster_(problem, &problem->cluster()) {
@@ -93,48 +104,34 @@ class PartitionFinder {
     find_alternatives();
     tell("searching for a partition");
     answer_.method = spec.to_string();
-    answer_.plan = run(*method, time_left());
-    answer_.outcome = outcome_of(answer_.plan);
-    answer_.chosen = way_of(answer_.method, answer_.outcome);
+    PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
+    answer_.plan = method->find(context, time_left(kSearchShare), Rng(options_.seed));
+    take_outcome(context);
     tell("comparing");
-    for (const MethodInfo* other : all_partition_methods().list()) {
-      if (other->key == "search" || other->key == spec.key || cancelled()) continue;
-      Plan plan = run(*all_partition_methods().make({other->key, {}}), time_left());
-      PlanOutcome outcome = outcome_of(plan);
-      answer_.others.push_back(way_of(other->key, outcome));
-      if (spec.key == "search") keep_better(std::move(plan), std::move(outcome));
-    }
+    compare(context, spec.key);
+    find_on_fewer();
+    // The rest, as far as there is time.
+    std::erase_if(answer_.not_compared, [&](const std::string& other) {
+      return compare_with(other, spec.key == "search");
+    });
+    answer_.bound = divided_work_bound(*divided_, *answer_.on);
     answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
   }
 
-  // The better of the methods that are quick; nothing where no op is described.
+  // The better of the methods that are quick, on all devices or on fewer; nothing where no op is
+  // described.
   std::optional<WayToRun> quick() {
     if (!any_described()) return std::nullopt;
-    std::optional<WayToRun> best;
-    for (const char* key : {"data-parallel", "tofu"}) {
-      // A method that has begun is not stopped, and the first is the quickest.
-      const double limit = options_.budget.seconds.value_or(kPartitionSeconds) / 2;
-      if (cancelled() || (best && options_.budget.elapsed_seconds() > limit)) break;
-      const Plan plan = run(*all_partition_methods().make({key, {}}), options_.budget);
-      const WayToRun way = way_of(key, outcome_of(plan));
-      if (!best || is_better(way, *best)) best = way;
-    }
-    return best;
+    auto best = quick_on(*answer_.on);
+    if (!best) return best;
+    answer_.chosen = *best;
+    find_on_fewer();
+    return answer_.on_fewer ? answer_.on_fewer : best;
   }
-
-  const std::vector<DeviceId>& devices() const { return answer_.devices(); }
 
  private:
-  // A short search may end above what others find at once.
-  void keep_better(Plan plan, PlanOutcome outcome) {
-    if (!(outcome.value < answer_.outcome.value)) return;
-    answer_.chosen = way_of(answer_.method, outcome);
-    answer_.plan = std::move(plan);
-    answer_.outcome = std::move(outcome);
-  }
-
   void tell(const std::string& phase) const {
     if (on_phase_) on_phase_(phase);
   }
@@ -149,18 +146,120 @@ class PartitionFinder {
     return false;
   }
 
-  Plan run(PartitionMethod& method, const Budget& budget) const {
-    PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
-    return method.find(context, budget.restarted(), Rng(options_.seed));
-  }
-  // What the search for a placement of whole ops left.
-  Budget time_left() const {
-    Budget left = options_.budget.or_default(kPartitionSeconds);
-    if (left.seconds) left.seconds = std::max(0.0, *left.seconds - placing_seconds_);
+  // This share of what is left of the time.
+  Budget time_left(double share = 1) const {
+    Budget left = clock_.restarted();
+    if (left.seconds) {
+      left.seconds = std::max(0.0, *clock_.seconds - clock_.elapsed_seconds()) * share;
+    }
     return left;
   }
-  PlanOutcome outcome_of(const Plan& plan) const {
-    return evaluate_plan(*answer_.input, plan, cluster_, answer_.devices(), mode_);
+  bool has_time_for(double seconds) const {
+    return !cancelled() && (!clock_.seconds || *time_left().seconds >= seconds);
+  }
+
+  WayToRun way_of(std::string name, const PlanOutcome& outcome, const Plan& plan,
+                  const WorkerDevices& on) const {
+    return {.name = std::move(name),
+            .step = outcome.value.step,
+            .peaks = outcome.peaks,
+            .moved = outcome.moved,
+            .fits = outcome.value.fits(),
+            .whole_share = whole_share(*divided_, plan, on.devices[0])};
+  }
+
+  // Searches have evaluated their answer already.
+  void take_outcome(PartitionContext& context) {
+    for (PartitionContext::Tried& tried : context.tried()) {
+      if (tried.outcome.problem != nullptr && tried.plan.tensors == answer_.plan.tensors &&
+          tried.plan.ops == answer_.plan.ops) {
+        answer_.outcome = std::move(tried.outcome);
+      }
+    }
+    if (answer_.outcome.problem == nullptr) answer_.outcome = outcome_of(context, answer_.plan);
+    answer_.chosen = way_of(answer_.method, answer_.outcome, answer_.plan, *answer_.on);
+  }
+
+  PlanOutcome outcome_of(PartitionContext& context, const Plan& plan) {
+    const Budget clock;
+    PlanOutcome outcome = evaluate_plan(*answer_.input, plan, cluster_, context.devices(), mode_);
+    evaluation_seconds_ = std::max(evaluation_seconds_, clock.elapsed_seconds());
+    return outcome;
+  }
+
+  // What the other methods make of it: what a search saw of them.
+  void compare(const PartitionContext& context, const std::string& chosen) {
+    evaluation_seconds_ = std::max(evaluation_seconds_, context.evaluation_seconds());
+    const std::vector<PartitionContext::Tried> tried = context.tried();
+    for (const MethodInfo* other : all_partition_methods().list()) {
+      if (other->key == "search" || other->key == chosen) continue;
+      const auto found = std::find_if(tried.begin(), tried.end(),
+                                      [&](const auto& each) { return each.method == other->key; });
+      if (found == tried.end()) {
+        answer_.not_compared.push_back(other->key);
+      } else {
+        answer_.others.push_back(way_of(other->key, found->outcome, found->plan, *answer_.on));
+      }
+    }
+  }
+
+  // Whether there was time for it.
+  bool compare_with(const std::string& key, bool may_replace) {
+    if (!has_time_for(evaluation_seconds_)) return false;
+    try {
+      PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
+      context.set_limit(time_left());
+      Plan plan =
+          all_partition_methods().make({key, {}})->find(context, time_left(), Rng(options_.seed));
+      if (!has_time_for(evaluation_seconds_)) return false;
+      PlanOutcome outcome = outcome_of(context, plan);
+      answer_.others.push_back(way_of(key, outcome, plan, *answer_.on));
+      // A short search may end above what others find at once.
+      if (may_replace && outcome.value < answer_.outcome.value) {
+        answer_.chosen = way_of(answer_.method, outcome, plan, *answer_.on);
+        answer_.plan = std::move(plan);
+        answer_.outcome = std::move(outcome);
+      }
+      return true;
+    } catch (const OutOfTime&) {
+      return false;
+    }
+  }
+
+  // The better of the methods that are quick; the first is the quickest, and always done.
+  std::optional<WayToRun> quick_on(const WorkerDevices& on) {
+    std::optional<WayToRun> best;
+    for (const char* key : {"data-parallel", "tofu"}) {
+      if (best && !has_time_for(evaluation_seconds_)) break;
+      try {
+        PartitionContext context(*answer_.input, divided_, on, mode_);
+        if (best) context.set_limit(time_left());
+        const Plan plan =
+            all_partition_methods().make({key, {}})->find(context, time_left(), Rng(options_.seed));
+        if (best && !has_time_for(evaluation_seconds_)) break;
+        const WayToRun way = way_of(key, outcome_of(context, plan), plan, on);
+        if (!best || is_better(way, *best)) best = way;
+      } catch (const OutOfTime&) {
+        break;
+      }
+    }
+    return best;
+  }
+
+  // What quick methods make of half of the devices, a quarter and so on, as long as that is better:
+  // slow links may be done without, and small parts.
+  void find_on_fewer() {
+    if (options_.workers != 0) return;
+    WayToRun best = answer_.best_in_parts();
+    for (std::size_t count = answer_.devices().size() / 2; count >= 2; count /= 2) {
+      // Planning takes about as long as evaluating.
+      if (!has_time_for(2 * evaluation_seconds_)) break;
+      auto way = quick_on(workers_on(*divided_, static_cast<int>(count)));
+      if (!way || !is_better(*way, best)) break;
+      way->name += fmt::format(" on {} devices", count);
+      best = *way;
+      answer_.on_fewer = std::move(way);
+    }
   }
 
   // The whole model on the best of the workers' devices, and placed op by op.
@@ -177,17 +276,16 @@ class PartitionFinder {
                          Placement(answer_.whole->num_ops(), best->device), {});
     }
     tell("placing whole ops");
-    Budget budget = options_.budget.restarted();
+    Budget budget = time_left(kPlacementShare);
     budget.evaluations.reset();
-    budget.seconds = std::min(
-        kLongestPlacement, kPlacementShare * options_.budget.seconds.value_or(kPartitionSeconds));
+    budget.seconds =
+        std::min(kLongestPlacement, budget.seconds.value_or(kPartitionSeconds * kPlacementShare));
     const auto accelerators = without_cpus(answer_.whole, StepTime{});
     const bool leave_cpus_out = accelerators && accelerators->fits;
     PlaceContext placing(leave_cpus_out ? std::make_shared<const Simulator>(accelerators->problem)
                                         : simulator);
     const RunResult placed =
         run_placer(all_placers(), placing, {.placer = MethodSpec::parse("auto")}, budget);
-    placing_seconds_ = placed.seconds;
     answer_.placed =
         simulate_whole(*simulator, "placement (auto)",
                        leave_cpus_out ? to_whole(placed.result.placement, accelerators->devices)
@@ -196,49 +294,24 @@ class PartitionFinder {
   }
 
   const PartitionOptions& options_;
+  Budget clock_;  // runs from the beginning
   std::function<void(const std::string&)> on_phase_;
   CostMode mode_;
   std::shared_ptr<const Cluster> cluster_;
   std::shared_ptr<const Problem> divided_;  // the operators that are divided, still whole
-  double placing_seconds_ = 0;
+  double evaluation_seconds_ = 0;           // of the slowest plan
   PartitionAnswer answer_;
 };
 
-// As between and within machines.
-bool links_differ(const Cluster& cluster, const std::vector<DeviceId>& devices) {
-  std::optional<std::int64_t> first;
-  for (const DeviceId from : devices) {
-    for (const DeviceId to : devices) {
-      const Link* link = from == to ? nullptr : cluster.link(from, to);
-      if (link == nullptr) continue;
-      if (first && link->bandwidth != *first) return true;
-      first = link->bandwidth;
-    }
-  }
-  return false;
-}
-
-// What quick methods make of half of the devices, a quarter and so on, as long as that is better
-// than `best`. Only where devices are not all linked alike: slow links may be done without.
-std::optional<WayToRun> find_on_fewer(const std::shared_ptr<const Problem>& problem,
-                                      const PartitionOptions& options,
-                                      const std::vector<DeviceId>& devices, WayToRun best) {
-  std::optional<WayToRun> found;
-  if (options.workers != 0 || !links_differ(problem->cluster(), devices)) return found;
-  PartitionOptions fewer = options;
-  for (std::size_t count = devices.size() / 2; count >= 2; count /= 2) {
-    fewer.workers = static_cast<int>(count);
-    fewer.budget = options.budget.restarted();
-    auto way = PartitionFinder(problem, fewer, {}).quick();
-    if (!way || !is_better(*way, best)) break;
-    way->name += fmt::format(" on {} devices", count);
-    best = *way;
-    found = std::move(way);
-  }
-  return found;
-}
-
 }  // namespace
+
+const WayToRun& PartitionAnswer::best_in_parts() const {
+  const WayToRun* best = &chosen;
+  for (const WayToRun& way : others) {
+    if (is_better(way, *best)) best = &way;
+  }
+  return on_fewer && is_better(*on_fewer, *best) ? *on_fewer : *best;
+}
 
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,
                                         const Budget& budget) {
@@ -254,11 +327,7 @@ std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& pr
   try {
     PartitionOptions options;
     options.budget = budget.restarted();
-    PartitionFinder finder(problem, options, {});
-    const auto best = finder.quick();
-    if (!best) return best;
-    const auto fewer = find_on_fewer(problem, options, finder.devices(), *best);
-    return fewer ? fewer : best;
+    return PartitionFinder(problem, options, {}).quick();
   } catch (const Error&) {
     return std::nullopt;  // not this model, or not on this cluster, which is no news here
   }
@@ -285,11 +354,7 @@ PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
                                const PartitionOptions& options,
                                const std::function<void(const std::string&)>& on_phase) {
   check(*problem);
-  PartitionAnswer answer = PartitionFinder(problem, options, on_phase).find();
-  const bool cancelled = options.budget.cancelled != nullptr && options.budget.cancelled->load();
-  if (cancelled) return answer;
-  answer.on_fewer = find_on_fewer(problem, options, answer.devices(), answer.chosen);
-  return answer;
+  return PartitionFinder(problem, options, on_phase).find();
 }
 
 }  // namespace emplace

@@ -25,6 +25,8 @@ struct WayToRun {
   std::vector<Bytes> peaks;  // by device
   Bytes moved = 0;
   bool fits = false;
+  // Of a division: the part of the computing, by its time, that every device does whole.
+  double whole_share = 0;
 
   Bytes largest_peak() const;
   int devices() const;  // that it uses
@@ -39,16 +41,19 @@ struct PartitionAnswer {
   Plan plan;
   PlanOutcome outcome;
   WayToRun chosen;
-  std::vector<WayToRun> others;  // what other methods make of it
+  std::vector<WayToRun> others;           // what other methods make of it
+  std::vector<std::string> not_compared;  // methods that there was no time for
   // Where fewer devices are faster, as those of one machine may be: by a quick method.
   std::optional<WayToRun> on_fewer;
+  Nanoseconds bound = 0;               // no division among the workers takes less
   std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;
   WayToRun placed;                     // whole ops, by `auto`
   std::vector<std::string> undivided;  // operators that every worker computes whole
   StepTerms terms;                     // what a step is worth: what the graph says, unless set
 
-  const WayToRun& best_in_parts() const { return on_fewer ? *on_fewer : chosen; }
+  // Of all divisions that were compared.
+  const WayToRun& best_in_parts() const;
   const Cluster& cluster() const { return whole->cluster(); }
   const Workers& workers() const { return on->workers; }
   const std::vector<DeviceId>& devices() const { return on->devices; }  // by worker

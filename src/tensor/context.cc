@@ -1,8 +1,7 @@
 #include "tensor/context.h"
 
+#include <algorithm>
 #include <utility>
-
-#include "tensor/evaluate.h"
 
 namespace emplace {
 namespace {
@@ -37,16 +36,41 @@ PartitionContext::PartitionContext(const PartitionInput& input,
       on_(std::move(on)),
       mode_(mode) {}
 
-PlanSolution PartitionContext::evaluate(Plan plan) {
+PlanOutcome PartitionContext::outcome_of(const Plan& plan) {
+  const Budget clock;
   evaluations_.fetch_add(1, std::memory_order_relaxed);
-  return valued(input_, problem_, on_.devices, mode_, std::move(plan));
+  const std::shared_ptr<const Cluster> cluster(problem_, &problem_->cluster());
+  PlanOutcome outcome = evaluate_plan(input_, plan, cluster, on_.devices, mode_);
+  evaluation_seconds_.store(std::max(evaluation_seconds(), clock.elapsed_seconds()),
+                            std::memory_order_relaxed);
+  return outcome;
+}
+
+PlanSolution PartitionContext::evaluate(Plan plan) {
+  const PlanOutcome outcome = outcome_of(plan);
+  return {.plan = std::move(plan), .value = outcome.value, .moved = outcome.moved};
 }
 
 Evaluation PartitionContext::try_plan(Plan plan) {
-  PlanSolution solution = evaluate(std::move(plan));
-  const Evaluation value = solution.value;
-  incumbent().offer(std::move(solution));
+  PlanOutcome outcome = outcome_of(plan);
+  const Evaluation value = outcome.value;
+  incumbent().offer({.plan = plan, .value = value, .moved = outcome.moved});
+  const std::lock_guard lock(mutex_);
+  const bool best = tried_.empty() || value < tried_[best_tried_].outcome.value;
+  // Divided graphs are large.
+  PlanOutcome& other = best && !tried_.empty() ? tried_[best_tried_].outcome : outcome;
+  if (!best || !tried_.empty()) {
+    other.problem = nullptr;
+    other.placement.clear();
+  }
+  if (best) best_tried_ = tried_.size();
+  tried_.push_back({plan.method, std::move(outcome), std::move(plan)});
   return value;
+}
+
+std::vector<PartitionContext::Tried> PartitionContext::tried() const {
+  const std::lock_guard lock(mutex_);
+  return tried_;
 }
 
 }  // namespace emplace

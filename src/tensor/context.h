@@ -5,12 +5,15 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "cost/problem.h"
 
 #include "sim/simulator.h"
 
+#include "tensor/evaluate.h"
 #include "tensor/partition_problem.h"
 #include "tensor/plan.h"
 #include "tensor/topology.h"
@@ -45,15 +48,38 @@ class PartitionContext : public SearchContext<PlanSolution> {
   PlanSolution evaluate(Plan plan);
   // The same, and offers it to the incumbent.
   Evaluation try_plan(Plan plan);
-  // How many plans were evaluated.
+  // How many plans were evaluated, and how long the slowest evaluation took.
   std::int64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
+  double evaluation_seconds() const { return evaluation_seconds_.load(std::memory_order_relaxed); }
+
+  // What became of the plans that were tried, by the method that the plan says, in order.
+  struct Tried {
+    std::string method;
+    PlanOutcome outcome;  // without the problem and the placement, unless it is the best
+    Plan plan;
+  };
+  std::vector<Tried> tried() const;
+
+  // Until when methods may compute costs (PartitionProblem); nullptr: as long as they need.
+  const Budget* limit() const { return limit_ ? &*limit_ : nullptr; }
+  void set_limit(std::optional<Budget> limit) {
+    limit_ = std::move(limit);
+    if (limit_) limit_->evaluations.reset();  // costs are none
+  }
 
  private:
+  PlanOutcome outcome_of(const Plan& plan);
+
   const PartitionInput& input_;
   std::shared_ptr<const Problem> problem_;
   WorkerDevices on_;
   CostMode mode_;
   std::atomic<std::int64_t> evaluations_{0};
+  std::atomic<double> evaluation_seconds_{0};
+  std::optional<Budget> limit_;
+  mutable std::mutex mutex_;
+  std::vector<Tried> tried_;
+  std::size_t best_tried_ = 0;
 };
 
 }  // namespace emplace

@@ -1,12 +1,15 @@
 // A copy of the graph in which some ops are several. Invariant: tensors_ maps every tensor of the
 // old graph to one of the new that has the same value; ops keep their order, and whoever waited for
 // an op that is gone waits for the last of what replaced it. Exact: the same formulas, with two
-// sums over the batch as tensors of their own, and the gradient from two more. Flops and bytes of
+// sums over the batch as tensors of their own, and the gradient from two more; a mean of losses as
+// two sums. Flops and bytes of
 // new parts are set here; a measured time stays with the part that keeps the op's name, and is
 // dropped for a Split, where none does. O(ops + edges).
 #include "tensor/decompose.h"
 
 #include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,6 +38,10 @@ class Decomposer {
         add_normalisation(op);
       } else if (graph_.type(op) == "BatchNormalizationGrad" && has_statistics(op)) {
         add_normalisation_gradient(op);
+      } else if (is_weighted_mean(op)) {
+        add_weighted_mean(op);
+      } else if (const auto weight = weight_of_gradient(op)) {
+        add_weighted_mean_gradient(op, *weight);
       } else {
         copy(op);
       }
@@ -63,11 +70,16 @@ class Decomposer {
     return axis >= rank ? -1 : axis < 0 ? axis + rank : axis;
   }
 
+  // Beside what it normalises the op may put out running statistics, and in old versions of ONNX
+  // the batch's own: two of each.
   bool uses_own_statistics(OpId op) const {
-    return graph_.type(op) == "BatchNormalization" && graph_.outputs(op).size() == 1 &&
-           graph_.inputs(op).size() >= 3 && graph_.has_shape(graph_.inputs(op)[0]) &&
+    const std::size_t outputs = graph_.outputs(op).size();
+    return graph_.type(op) == "BatchNormalization" &&
+           (outputs == 1 || outputs == 3 || outputs == 5) &&
+           graph_.inputs(op).size() >= (outputs > 1 ? 5U : 3U) &&
+           graph_.has_shape(graph_.inputs(op)[0]) &&
            is_told_from_statistics(graph_.inputs(op)[0]) &&
-           (trains_ || graph_.attributes(op).integer("training_mode", 0) != 0);
+           (trains_ || outputs > 1 || graph_.attributes(op).integer("training_mode", 0) != 0);
   }
 
   // Two examples without an image have the shape of statistics.
@@ -79,6 +91,35 @@ class Decomposer {
   // Inputs: dY, X, the scale.
   bool has_statistics(OpId op) const {
     return graph_.inputs(op).size() >= 3 && statistics_.contains(graph_.inputs(op)[1]);
+  }
+
+  // A mean of losses that count unequally: over labels with classes' weights, or without those that
+  // are ignored. What it divides by is not known before all labels are seen.
+  bool is_weighted_mean(OpId op) const {
+    const std::string_view type = graph_.type(op);
+    if (type != "SoftmaxCrossEntropyLoss" && type != "NegativeLogLikelihoodLoss") return false;
+    const Attributes& attributes = graph_.attributes(op);
+    return graph_.inputs(op).size() >= 2 && !graph_.outputs(op).empty() &&
+           attributes.text("reduction", "mean") == "mean" &&
+           attributes.find("mean_count") == nullptr && graph_.has_shape(graph_.inputs(op)[1]) &&
+           (graph_.inputs(op).size() > 2 || attributes.find("ignore_index") != nullptr);
+  }
+
+  // The weights' sum, of the loss whose labels the gradient reads.
+  std::optional<TensorId> weight_of_gradient(OpId op) const {
+    const std::string_view type = graph_.type(op);
+    if (type != "SoftmaxCrossEntropyLossGrad" && type != "NegativeLogLikelihoodLossGrad") {
+      return std::nullopt;
+    }
+    const std::string_view loss = type.substr(0, type.size() - std::string_view("Grad").size());
+    for (const TensorId tensor : graph_.inputs(op)) {
+      const auto found = weight_of_labels_.find({tensor, std::string(loss)});
+      if (found != weight_of_labels_.end() &&
+          graph_.attributes(op).text("reduction", "mean") == "mean") {
+        return found->second;
+      }
+    }
+    return std::nullopt;
   }
 
   std::vector<TensorId> inputs_of(OpId op) const {
@@ -178,6 +219,72 @@ class Decomposer {
     apply.outputs = {add_output(graph_.outputs(op)[0])};
     apply.attributes = {{"epsilon", epsilon}};
     builder_.add_op(apply);
+    if (graph_.outputs(op).size() > 1) {
+      add_running(op, "running", 1, graph_.attributes(op).real("momentum", 0.9));
+    }
+    if (graph_.outputs(op).size() > 3) add_running(op, "saved", 3, 0);
+  }
+
+  // Mean and variance by channel: the old ones, in a share of `momentum`, and the batch's.
+  void add_running(OpId op, std::string_view name, std::size_t first, double momentum) {
+    const auto inputs = inputs_of(op);
+    const auto outputs = graph_.outputs(op);
+    OpSpec running = part(op, name, "BatchNormRunning");
+    running.inputs = {statistics_.at(graph_.inputs(op)[0]), inputs[3], inputs[4]};
+    running.outputs = {add_output(outputs[first]), add_output(outputs[first + 1])};
+    running.flops = saturating_multiply(8, channels(graph_.inputs(op)[0]));
+    running.bytes_moved = saturating_multiply(6, graph_.bytes(outputs[first]));
+    running.attributes = {{"momentum", momentum}};
+    builder_.add_op(running);
+  }
+
+  // The sum of the losses, the sum of the labels' weights, and one divided by the other.
+  void add_weighted_mean(OpId op) {
+    const auto inputs = inputs_of(op);
+    const auto outputs = graph_.outputs(op);
+    const TensorSpec scalar = spec_of_tensor(graph_, outputs[0]);
+    OpSpec weigh = part(op, "weight", "LossWeight");
+    weigh.inputs = {inputs.begin() + 1, inputs.end()};
+    const TensorId weight = builder_.add_tensor(scalar);
+    weigh.outputs = {weight};
+    weigh.flops = saturating_multiply(2, count_elements(graph_.shape(graph_.inputs(op)[1])));
+    weigh.bytes_moved = graph_.bytes(graph_.inputs(op)[1]);
+    weigh.attributes = graph_.attributes(op);
+    builder_.add_op(weigh);
+    weight_of_labels_[{graph_.inputs(op)[1], std::string(graph_.type(op))}] = weight;
+
+    OpSpec sum = spec_of_op(graph_, op);
+    sum.attributes.set("reduction", "sum");
+    wait(sum, op);
+    sum.inputs = inputs;
+    sum.outputs = {builder_.add_tensor(scalar)};
+    for (std::size_t i = 1; i < outputs.size(); ++i) sum.outputs.push_back(add_output(outputs[i]));
+    const TensorId total = sum.outputs[0];
+    builder_.add_op(sum);
+
+    OpSpec mean = part(op, "mean", "Div");
+    mean.flops = 1;
+    mean.inputs = {total, weight};
+    mean.outputs = {add_output(outputs[0])};
+    last_name_[op] = mean.name;
+    builder_.add_op(mean);
+  }
+
+  // That of the sum, from the mean's gradient divided by the sum of weights.
+  void add_weighted_mean_gradient(OpId op, TensorId weight) {
+    const auto inputs = inputs_of(op);
+    OpSpec share = part(op, "share", "Div");
+    share.flops = 1;
+    share.inputs = {inputs[0], weight};
+    share.outputs = {builder_.add_tensor(spec_of_tensor(graph_, graph_.inputs(op)[0]))};
+    builder_.add_op(share);
+    OpSpec gradient = spec_of_op(graph_, op);
+    gradient.attributes.set("reduction", "sum");
+    wait(gradient, op);
+    gradient.inputs = inputs;
+    gradient.inputs[0] = share.outputs[0];
+    for (const TensorId tensor : graph_.outputs(op)) gradient.outputs.push_back(add_output(tensor));
+    builder_.add_op(gradient);
   }
 
   // Which of the inputs' gradients the op puts out.
@@ -248,7 +355,9 @@ class Decomposer {
   GraphBuilder builder_;
   std::vector<TensorId> tensors_;            // old to new
   std::map<TensorId, TensorId> statistics_;  // of a tensor that is normalised
-  std::map<OpId, std::string> last_name_;    // of ops that are no longer there
+  // Of a loss's labels and its type: the sum of their weights.
+  std::map<std::pair<TensorId, std::string>, TensorId> weight_of_labels_;
+  std::map<OpId, std::string> last_name_;  // of ops that are no longer there
   bool trains_ = false;
 };
 

@@ -7,7 +7,8 @@ PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,
                           const std::vector<DeviceId>& devices, CostMode mode) {
   std::vector<std::string> names;
   for (const DeviceId device : devices) names.push_back(cluster->device(device).name);
-  LoweredGraph lowered = lower(input.graph, input.descriptions, plan, names);
+  Network network(plan.workers, *cluster, devices);
+  LoweredGraph lowered = lower(input.graph, input.descriptions, plan, names, &network);
   PlanOutcome outcome;
   outcome.moved = lowered.moved;
   outcome.problem = compile(std::make_shared<const Graph>(std::move(lowered.graph)), cluster, mode);

@@ -16,6 +16,7 @@
 
 #include "graph/graph.h"
 
+#include "tensor/network.h"
 #include "tensor/plan.h"
 
 namespace emplace {
@@ -34,9 +35,10 @@ struct LoweredGraph {
   Bytes moved = 0;                  // between workers
 };
 
-// `devices` are the names of the workers' devices. The graph is the one that the plan was made for
-// (decomposed). Throws an Error when the plan does not fit the graph.
+// `devices` are the names of the workers' devices, `network` their links (nullptr: everything goes
+// straight from worker to worker). The graph is the one that the plan was made for (decomposed).
+// Throws an Error when the plan does not fit the graph.
 LoweredGraph lower(const Graph& graph, const Descriptions& descriptions, const Plan& plan,
-                   const std::vector<std::string>& devices);
+                   const std::vector<std::string>& devices, Network* network = nullptr);
 
 }  // namespace emplace

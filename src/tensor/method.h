@@ -30,6 +30,9 @@ class PartitionMethod {
   // of their own, evaluate nothing. None proves a bound: what the costs bound is not the simulated
   // step.
   //
+  // Where the context has a limit of time, a method that is not done by then may give up
+  // (OutOfTime). Data parallelism never does, so that there is always a plan.
+  //
   // An evaluation is one plan that is lowered and simulated. Same context, options, rng and limit
   // of evaluations: same plan, whatever the threads. So it is under a limit of time for whoever
   // ends before it.

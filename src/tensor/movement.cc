@@ -5,8 +5,12 @@
 
 namespace emplace {
 
-bool Spread::partial() const {
-  return std::find(roles.begin(), roles.end(), LevelRole::kPartial) != roles.end();
+LevelSet Spread::partial_levels() const {
+  LevelSet levels = 0;
+  for (std::size_t level = 0; level < roles.size(); ++level) {
+    if (roles[level] == LevelRole::kPartial) levels |= level_set(level);
+  }
+  return levels;
 }
 
 int Spread::partial_count(const Workers& workers) const {

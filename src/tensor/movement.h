@@ -21,7 +21,8 @@ struct Spread {
   std::vector<tdl::Region> regions;  // by worker
   std::vector<LevelRole> roles;      // by level
 
-  bool partial() const;
+  bool partial() const { return partial_levels() != 0; }
+  LevelSet partial_levels() const;
   // Of how many partial results each element is made.
   int partial_count(const Workers& workers) const;
 };

@@ -115,8 +115,8 @@ std::vector<Shape> PartitionInput::shapes(std::span<const TensorId> tensors) con
 }
 
 PartitionProblem::PartitionProblem(const PartitionInput& input, Traffic& traffic,
-                                   Reductions reductions)
-    : input_(input), traffic_(traffic), reductions_(reductions) {}
+                                   Reductions reductions, const Budget* limit)
+    : input_(input), traffic_(traffic), reductions_(reductions), limit_(limit) {}
 
 std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare,
                                                    const Cuts& prefix) const {
@@ -235,6 +235,7 @@ std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
   std::vector<std::int64_t> result;
   result.reserve(op_ways.size() * tensor_ways.size());
   for (const Cuts& cuts : op_ways) {
+    if (limit_ != nullptr && limit_->spent(0)) throw OutOfTime{};
     if (access.write) {
       const Spread made = made_by(access, cuts);
       for (const Kept& as : kept) {

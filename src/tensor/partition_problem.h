@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "graph/graph.h"
 
 #include "tensor/coarsen.h"
@@ -56,11 +58,16 @@ enum class Reductions {
   kOnce,   // after those that are only added to each other, as the lowered graph does
 };
 
+// Thrown where costs were still being computed when the time for it was over.
+struct OutOfTime {};
+
 class PartitionProblem {
  public:
-  // Counts what is moved with `traffic`, whose workers are those that the ways cut for.
+  // Counts what is moved with `traffic`, whose workers are those that the ways cut for. Where there
+  // is a limit, costs that are not known when its time is over, or when it is cancelled, are not
+  // computed any more (OutOfTime).
   PartitionProblem(const PartitionInput& input, Traffic& traffic,
-                   Reductions reductions = Reductions::kPerOp);
+                   Reductions reductions = Reductions::kPerOp, const Budget* limit = nullptr);
 
   // Ways that the op can be divided so that every worker has a part: any variable on any level,
   // beginning as `prefix` does.
@@ -113,6 +120,7 @@ class PartitionProblem {
   const PartitionInput& input_;
   Traffic& traffic_;
   Reductions reductions_;
+  const Budget* limit_;
   std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by signature
   std::map<ClassId, std::vector<tdl::Piece>> undescribed_;
   std::map<CostKey, std::int64_t> costs_;

@@ -80,6 +80,12 @@ void divide(const Cluster& cluster, std::vector<DeviceId>& devices, std::vector<
     factors.insert(factors.end(), inner.begin(), inner.end());
     return;
   }
+  // Groups of unequal size are no levels, but neighbours in a ring are near each other so.
+  std::vector<DeviceId> near;
+  for (const auto& group : groups_at(cluster, devices, *speeds.begin() + 1)) {
+    near.insert(near.end(), group.begin(), group.end());
+  }
+  devices = std::move(near);
   for (const int factor : prime_factors(static_cast<int>(devices.size()))) {
     factors.push_back(factor);
   }

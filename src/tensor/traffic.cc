@@ -3,50 +3,33 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-
 namespace emplace {
 
 Traffic::Traffic(const Workers& workers) : workers_(workers) {}
 
 Traffic::Traffic(const Workers& workers, const Cluster& cluster,
                  const std::vector<DeviceId>& devices)
-    : workers_(workers), counts_time_(true), loads_(cluster.num_channels(), 0) {
-  for (Worker from = 0; from < workers.count(); ++from) {
-    for (Worker to = 0; to < workers.count(); ++to) {
-      Link link;
-      if (from != to) {
-        const auto* found = cluster.link(devices[from], devices[to]);
-        if (found == nullptr) {
-          fail(ErrorKind::kUnsupported,
-               "there is no link from '{}' to '{}', and workers that share tensors need one",
-               cluster.device(devices[from]).name, cluster.device(devices[to]).name);
-        }
-        link.channel = found->channel;
-        link.ns_per_byte = 1e9 / static_cast<double>(found->bandwidth);
-        link.ns_per_transfer = static_cast<double>(found->latency + found->hold);
-      }
-      links_.push_back(link);
-    }
-  }
-}
+    : workers_(workers),
+      network_(std::in_place, workers, cluster, devices),
+      loads_(cluster.num_channels(), 0) {}
 
-void Traffic::send(Worker from, Worker to, Bytes bytes) {
+void Traffic::send(Worker from, Worker to, double bytes, double transfers) {
+  if (from == to || bytes <= 0) return;
   bytes_ += bytes;
-  if (!counts_time_) return;
-  const Link& link = links_[static_cast<std::size_t>(from) * workers_.count() + to];
-  loads_[link.channel] += link.ns_per_transfer + link.ns_per_byte * static_cast<double>(bytes);
+  if (!network_) return;
+  const Network::Link& link = network_->link(from, to);
+  loads_[link.channel] += link.ns_per_transfer * transfers + link.ns_per_byte * bytes;
 }
 
 std::int64_t Traffic::settle() {
-  std::int64_t cost = bytes_;
-  if (counts_time_) {
+  double cost = bytes_;
+  if (network_) {
     const auto longest = std::max_element(loads_.begin(), loads_.end());
-    cost = longest == loads_.end() ? 0 : static_cast<std::int64_t>(std::llround(*longest));
+    cost = longest == loads_.end() ? 0 : *longest;
     std::fill(loads_.begin(), loads_.end(), 0);
   }
   bytes_ = 0;
-  return cost;
+  return std::llround(cost);
 }
 
 const Traffic::Sources& Traffic::sources_of(const Spread& spread) {
@@ -63,30 +46,119 @@ const Traffic::Sources& Traffic::sources_of(const Spread& spread) {
   return at->second;
 }
 
-void Traffic::send_all(const std::vector<tdl::Region>& needed, const Spread& kept, int partial,
-                       Bytes element_bytes) {
-  const auto& sources = sources_of(kept)[static_cast<std::size_t>(partial)];
-  for (Worker to = 0; to < workers_.count(); ++to) {
-    for (const Worker from : sources[to]) {
-      if (from == to) continue;
-      const tdl::Position elements = common_volume(kept.regions[from], needed[to]);
-      if (elements > 0) send(from, to, elements * element_bytes);
-    }
+const std::vector<std::vector<Worker>>& Traffic::groups_of(LevelSet levels) {
+  const auto [at, added] = groups_.try_emplace(levels);
+  for (Worker worker = 0; added && worker < workers_.count(); ++worker) {
+    at->second.push_back(workers_.group_of(worker, levels));
+  }
+  return at->second;
+}
+
+void Traffic::fetch(const tdl::Region& needed, const Spread& kept, int partial, Worker to,
+                    Bytes element_bytes) {
+  for (const Worker from : sources_of(kept)[static_cast<std::size_t>(partial)][to]) {
+    if (from == to) continue;
+    const tdl::Position elements = common_volume(kept.regions[from], needed);
+    send(from, to, static_cast<double>(elements * element_bytes));
   }
 }
 
 std::int64_t Traffic::to_read(const std::vector<tdl::Region>& needed, const Spread& kept,
                               Bytes element_bytes) {
-  send_all(needed, kept, 0, element_bytes);
+  if (const LevelSet levels = network_ ? network_->levels_to_gather(needed, kept) : 0) {
+    const auto& stages = network_->stages(levels, volume(needed[0]) * element_bytes);
+    if (stages.size() > 1 || stages[0].ring) {
+      return to_gather(needed, kept, levels, stages, element_bytes);
+    }
+  }
+  for (Worker to = 0; to < workers_.count(); ++to) fetch(needed[to], kept, 0, to, element_bytes);
   return settle();
+}
+
+// As Movers::gather does it: what everybody has grows from stage to stage.
+std::int64_t Traffic::to_gather(const std::vector<tdl::Region>& needed, const Spread& kept,
+                                LevelSet levels, const std::vector<Stage>& stages,
+                                Bytes element_bytes) {
+  double alike = 1;  // so many have the same, and send a part of it each
+  for (std::size_t level = 0; level < workers_.levels(); ++level) {
+    if (has_level(levels, level) && kept.roles[level] == LevelRole::kSame) {
+      alike *= workers_.factor(level);
+    }
+  }
+  std::vector<double> held;
+  for (Worker worker = 0; worker < workers_.count(); ++worker) {
+    const tdl::Position own = common_volume(kept.regions[worker], needed[worker]);
+    held.push_back(static_cast<double>(own * element_bytes) / alike);
+  }
+  std::int64_t cost = 0;
+  for (const Stage& stage : stages) {
+    std::vector<double> next = held;
+    for (Worker to = 0; to < workers_.count(); ++to) {
+      const std::vector<Worker>& group = groups_of(stage.levels)[to];
+      for (const Worker from : group) {
+        if (from == to) continue;
+        next[to] += held[from];
+        if (!stage.ring) send(from, to, held[from]);
+      }
+      if (stage.ring) {
+        send(neighbour_before(group, to), to, next[to] - held[to],
+             static_cast<double>(group.size() - 1));
+      }
+    }
+    held = std::move(next);
+    cost += settle();
+  }
+  return cost;
+}
+
+// As Movers::reduce does it, `stages` in the order of a gathering.
+std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
+                                const std::vector<Stage>& stages, Bytes element_bytes) {
+  std::int64_t cost = 0;
+  LevelSet later = made.partial_levels();
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    const bool first = stage == stages.rbegin();
+    later &= ~stage->levels;
+    const auto& groups = groups_of(stage->levels);
+    const auto& counterparts = groups_of(later);
+    for (Worker worker = 0; worker < workers_.count(); ++worker) {
+      const std::vector<Worker>& group = groups[worker];
+      for (const Worker counterpart : counterparts[worker]) {
+        const tdl::Region& region = reduced.regions[counterpart];
+        if (counterpart != worker && region == reduced.regions[worker]) continue;
+        if (first && !stage->ring) {
+          for (int part = 0; part < std::ssize(group); ++part) {
+            fetch(region, made, part, worker, element_bytes);
+          }
+          continue;
+        }
+        const auto bytes = static_cast<double>(volume(region) * element_bytes);
+        for (const Worker from : group) {
+          if (first) fetch(region, made, 0, from, element_bytes);
+          if (!stage->ring) send(from, worker, bytes);
+        }
+        // Round to the worker from the one after it, so past everybody but that one.
+        for (const Worker at : group) {
+          const Worker before = neighbour_before(group, at);
+          if (stage->ring && before != worker) send(before, at, bytes);
+        }
+      }
+    }
+    cost += settle();
+  }
+  return cost;
 }
 
 std::int64_t Traffic::to_keep(const Spread& made, const Spread& reduced, const Spread& kept,
                               Bytes element_bytes) {
   if (!made.partial()) return to_read(kept.regions, made, element_bytes);
-  const int parts = made.partial_count(workers_);
-  for (int part = 0; part < parts; ++part) send_all(reduced.regions, made, part, element_bytes);
-  const std::int64_t reducing = settle();
+  const LevelSet partial = made.partial_levels();
+  const std::vector<Stage> at_once{{partial, false}};
+  const bool staged = network_ && !network_->is_flat();
+  const std::int64_t reducing = to_reduce(
+      made, reduced,
+      staged ? network_->stages(partial, volume(made.regions[0]) * element_bytes) : at_once,
+      element_bytes);
   return reducing + to_read(kept.regions, reduced, element_bytes);
 }
 

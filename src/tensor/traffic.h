@@ -1,14 +1,16 @@
 // What moving tensors between workers costs: bytes, or the time that they take on the cluster's
-// links when all workers exchange at once.
+// links when all workers exchange at once, in the stages of the lowered graph (tensor/network.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "cluster/cluster.h"
 
 #include "tensor/movement.h"
+#include "tensor/network.h"
 
 namespace emplace {
 
@@ -31,28 +33,28 @@ class Traffic {
                        Bytes element_bytes);
 
  private:
-  struct Link {
-    std::uint32_t channel = 0;
-    double ns_per_byte = 0;
-    double ns_per_transfer = 0;
-  };
-
   // By partial result and worker: sources_for.
   using Sources = std::vector<std::vector<std::vector<Worker>>>;
   const Sources& sources_of(const Spread& spread);
-  // What is asked for of one partial result.
-  void send_all(const std::vector<tdl::Region>& needed, const Spread& kept, int partial,
-                Bytes element_bytes);
-  void send(Worker from, Worker to, Bytes bytes);
-  // Sends what is asked for and returns what all of it costs.
+  const std::vector<std::vector<Worker>>& groups_of(LevelSet levels);  // by worker
+  // The region of one partial result, which the worker asks for.
+  void fetch(const tdl::Region& needed, const Spread& kept, int partial, Worker to,
+             Bytes element_bytes);
+  void send(Worker from, Worker to, double bytes, double transfers = 1);
+  // What all that was sent costs.
   std::int64_t settle();
 
+  std::int64_t to_gather(const std::vector<tdl::Region>& needed, const Spread& kept,
+                         LevelSet levels, const std::vector<Stage>& stages, Bytes element_bytes);
+  std::int64_t to_reduce(const Spread& made, const Spread& reduced,
+                         const std::vector<Stage>& stages, Bytes element_bytes);
+
   const Workers& workers_;
-  bool counts_time_ = false;
-  std::vector<Link> links_;    // by ordered pair
-  std::vector<double> loads_;  // by channel, of what has been sent
-  std::int64_t bytes_ = 0;     // likewise
+  std::optional<Network> network_;  // where time is counted
+  std::vector<double> loads_;       // by channel, of what has been sent
+  double bytes_ = 0;                // likewise
   std::map<std::vector<LevelRole>, Sources> sources_;
+  std::map<LevelSet, std::vector<std::vector<Worker>>> groups_;
 };
 
 }  // namespace emplace

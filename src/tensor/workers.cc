@@ -25,6 +25,41 @@ Workers::Workers(std::vector<int> factors, std::vector<std::int64_t> shares)
                       [&](std::int64_t share) { return share == shares_[0]; });
 }
 
+Worker Workers::with_digit(Worker worker, std::size_t level, int digit) const {
+  return worker - static_cast<Worker>(this->digit(worker, level)) * stride_[level] +
+         static_cast<Worker>(digit) * stride_[level];
+}
+
+std::vector<Worker> Workers::group_of(Worker worker, LevelSet levels) const {
+  std::vector<Worker> group{worker};
+  for (std::size_t level = 0; level < this->levels(); ++level) {
+    if (!has_level(levels, level)) continue;
+    std::vector<Worker> larger;
+    for (const Worker member : group) {
+      for (int digit = 0; digit < factors_[level]; ++digit) {
+        larger.push_back(with_digit(member, level, digit));
+      }
+    }
+    group = std::move(larger);
+  }
+  return group;
+}
+
+int Workers::group_size(LevelSet levels) const {
+  int size = 1;
+  for (std::size_t level = 0; level < this->levels(); ++level) {
+    if (has_level(levels, level)) size *= factors_[level];
+  }
+  return size;
+}
+
+bool Workers::differ_only_in(Worker a, Worker b, LevelSet levels) const {
+  for (std::size_t level = 0; level < this->levels(); ++level) {
+    if (!has_level(levels, level) && digit(a, level) != digit(b, level)) return false;
+  }
+  return true;
+}
+
 tdl::Interval Workers::part(const tdl::Interval& range, Worker worker, std::size_t level) const {
   const int at = digit(worker, level);
   const tdl::Position size = range.size();
@@ -61,6 +96,11 @@ Workers Workers::first(std::size_t levels) const {
   }
   groups.even_ = even_;
   return groups;
+}
+
+Worker neighbour_before(const std::vector<Worker>& group, Worker worker) {
+  const auto at = std::find(group.begin(), group.end(), worker);
+  return at == group.begin() ? group.back() : *(at - 1);
 }
 
 std::vector<int> prime_factors(int number) {

@@ -12,6 +12,15 @@ namespace emplace {
 
 using Worker = std::uint32_t;
 
+// Levels of the tree as bits.
+using LevelSet = std::uint32_t;
+constexpr LevelSet level_set(std::size_t level) {
+  return LevelSet{1} << level;
+}
+constexpr bool has_level(LevelSet set, std::size_t level) {
+  return (set >> level & 1) != 0;
+}
+
 class Workers {
  public:
   // Workers that can all do as much.
@@ -27,6 +36,12 @@ class Workers {
   int digit(Worker worker, std::size_t level) const {
     return static_cast<int>(worker / stride_[level]) % factors_[level];
   }
+  Worker with_digit(Worker worker, std::size_t level, int digit) const;
+  // Those that differ from the worker in these levels' digits alone, itself among them, in order;
+  // and how many these are.
+  std::vector<Worker> group_of(Worker worker, LevelSet levels) const;
+  int group_size(LevelSet levels) const;
+  bool differ_only_in(Worker a, Worker b, LevelSet levels) const;
 
   // The worker's part of a range that is cut on this level. Parts of a range that has at least as
   // many elements as there are groups are not empty.
@@ -42,6 +57,9 @@ class Workers {
   Worker count_ = 1;
   bool even_ = true;
 };
+
+// Who comes before the worker in the group, as in a ring.
+Worker neighbour_before(const std::vector<Worker>& group, Worker worker);
 
 // The factors of a number, largest first; none for 1.
 std::vector<int> prime_factors(int number);

@@ -39,8 +39,8 @@ TEST(PartitionCommand, prints_a_comparison_and_a_verdict) {
 // Our search is no slower than any other method.
 TEST(PartitionCommand, the_search_is_the_best_of_them) {
   TemporaryFolder folder;
-  const CommandResult result =
-      folder.emplace(std::string("partition ") + kModel + " --cluster 4xp100 --time 2s --json");
+  const CommandResult result = folder.emplace(std::string("partition ") + kModel +
+                                              " --cluster 4xp100 --evaluations 12 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json["compared"].size() + 1, all_partition_methods().list().size());
@@ -48,6 +48,28 @@ TEST(PartitionCommand, the_search_is_the_best_of_them) {
     EXPECT_LE(json["step_ns"].get<std::int64_t>(), other["step_ns"].get<std::int64_t>())
         << other["how"];
   }
+}
+
+TEST(PartitionCommand, the_same_seed_and_evaluations_give_the_same_plan) {
+  TemporaryFolder folder;
+  for (const char* plan : {"a.json", "b.json"}) {
+    const CommandResult result =
+        folder.emplace(std::string("partition ") + kModel +
+                       " --cluster 4xp100 --evaluations 6 --seed 3 -o " + plan);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(HasSubstr("The plan: Among "), HasSubstr("No division among")));
+  }
+  EXPECT_EQ(folder.read("a.json"), folder.read("b.json"));
+}
+
+// As on one example: everybody computes everything.
+TEST(PartitionCommand, says_that_a_division_is_copies) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(
+      "partition zoo:bert-base:layers=1,batch=1 --cluster 8xl4 --time 10s "
+      "--method data-parallel");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Copies: with data-parallel"));
 }
 
 TEST(PartitionCommand, the_divided_graph_simulates_to_the_same_step) {

@@ -227,6 +227,10 @@ Cases norms() {
   const Attributes four{{"size", std::int64_t{4}}, {"alpha", 0.5}};
   return {
       {"BatchNormalization", {image, c, c, c, c}, {same}},
+      {"BatchNormalization",
+       {image, c, c, c, c},
+       {same, out({4}), out({4})},
+       {{"training_mode", std::int64_t{1}}, {"momentum", 0.75}}},
       {"InstanceNormalization", {image, c, c}, {same}},
       {"GroupNormalization", {image, c, c}, {same}, groups},
       {"GroupNormalization", {image, real_operand({2}), real_operand({2})}, {same}, groups},
@@ -339,6 +343,7 @@ Cases losses() {
     cases.push_back({type, {pixels, ids({2, 3})}, {out({})}, {{"reduction", "sum"}}});
     cases.push_back(
         {type, {scores, ids({5}), weights}, {out({})}, {{"ignore_index", std::int64_t{1}}}});
+    cases.push_back({type, {pixels, ids({2, 3})}, {out({})}, {{"ignore_index", std::int64_t{2}}}});
   }
   cases.push_back({"SoftmaxCrossEntropyLoss", {scores, ids({5})}, {out({}), logarithms}});
   return cases;

@@ -34,16 +34,17 @@ inline torch::Tensor region_of(torch::Tensor value, const tdl::Region& region) {
   return value;
 }
 
-// `graph` is decomposed already; `values` are its tensors as computed whole, with these options.
-// Returns whether all agree, after the first that does not.
+// `graph` is decomposed already; `values` are its tensors as computed whole, with these options;
+// `network` is what the workers are linked by, if that matters. Returns whether all agree, after
+// the first that does not.
 inline bool expect_same(const Graph& graph, const Descriptions& descriptions, const Plan& plan,
                         const exec::SourceValue& sources, const std::vector<torch::Tensor>& values,
-                        const exec::InterpretOptions& options = {}) {
+                        const exec::InterpretOptions& options = {}, Network* network = nullptr) {
   std::vector<std::string> devices;
   for (Worker worker = 0; worker < plan.workers.count(); ++worker) {
     devices.push_back("gpu" + std::to_string(worker));
   }
-  const LoweredGraph lowered = lower(graph, descriptions, plan, devices);
+  const LoweredGraph lowered = lower(graph, descriptions, plan, devices, network);
   const auto parts = exec::interpret(lowered.graph, parts_of(graph, sources), options);
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
     for (Worker worker = 0; worker < plan.workers.count(); ++worker) {

@@ -114,5 +114,54 @@ TEST(PartitionedModel, computes_the_same_on_unequal_devices) {
   }
 }
 
+// All that leaves a machine shares its way out: partial results are reduced in stages, and those of
+// machines of unequal size along a ring.
+std::shared_ptr<const Cluster> machines_of(const std::vector<int>& sizes) {
+  ClusterSpec spec;
+  spec.name = "machines";
+  spec.links.push_back({.bandwidth = 50'000'000'000, .latency = 100});
+  for (std::size_t machine = 0; machine < sizes.size(); ++machine) {
+    for (int i = 0; i < sizes[machine]; ++i) {
+      spec.devices.push_back(
+          {.name = fmt::format("m{}.gpu{}", machine, i), .kind = "v100", .memory = 1LL << 34});
+    }
+  }
+  for (const Device& from : spec.devices) {
+    for (const Device& to : spec.devices) {
+      if (from.name[1] == to.name[1]) continue;
+      spec.links.push_back({.from = from.name,
+                            .to = to.name,
+                            .bandwidth = 1'000'000,
+                            .latency = 100,
+                            .channel = fmt::format("out of {}", from.name[1])});
+    }
+  }
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+TEST(PartitionedModel, computes_the_same_on_several_machines) {
+  for (const char* name : {kModels[1], kModels[3]}) {
+    const Model model = read_model(name);
+    const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+    const auto sources = exec::seeded_sources({.low = -0.5, .high = 0.5});
+    const auto values = exec::interpret(*graph, sources, kWithUpdates);
+    const PartitionInput input(*graph);
+    for (const std::vector<int>& sizes :
+         std::vector<std::vector<int>>{{2, 2}, {3, 1}, {2, 2, 2}, {4, 4}, {3, 5}}) {
+      const auto problem = compile(graph, machines_of(sizes));
+      const WorkerDevices on = workers_on(*problem);
+      Network network(on.workers, problem->cluster(), on.devices);
+      for (const char* method : {"data-parallel", "tofu", "all-row", "recursive-by-time"}) {
+        SCOPED_TRACE(fmt::format("{} by {} on {}", name, method, fmt::join(sizes, "+")));
+        const Plan plan = find_plan(method, input, problem, on);
+        if (!expect_same(*graph, input.descriptions, plan, sources, values, kWithUpdates,
+                         &network)) {
+          return;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace emplace

@@ -1,6 +1,7 @@
 // Every described operator, divided in many ways among 2 to 8 workers, computes what it computes
 // whole; forward and backward.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -124,6 +125,46 @@ TEST(Partition, every_operator_computes_in_parts_what_it_computes_whole) {
     if (!seen.divided.contains(std::string(type))) unseen.emplace(type);
   }
   EXPECT_EQ(unseen, std::set<std::string>{}) << "described, but never divided here";
+}
+
+// The tensor of a graph that was taken apart that is the op's output; nothing where no one op makes
+// it any more.
+std::optional<TensorId> output_in(const Graph& apart, const Graph& whole, OpId op, std::size_t i) {
+  const std::string name(whole.op_name(op));
+  if (const auto mean = apart.find_op(name + "/mean"); mean && i == 0) {
+    return apart.outputs(*mean)[0];
+  }
+  if (const auto running = apart.find_op(name + "/running"); running && i > 0) {
+    return apart.outputs(*running)[i - 1];
+  }
+  const auto found = apart.find_op(name);
+  const bool same = found && (apart.type(*found) == whole.type(op) || i == 0) &&
+                    apart.type(*found) != "BatchNormGradApply";
+  return same ? std::optional(apart.outputs(*found)[i]) : std::nullopt;
+}
+
+// Batch norms with all their outputs, means of losses that count unequally, and their gradients.
+TEST(Partition, operators_that_are_taken_apart_compute_the_same) {
+  int compared = 0;
+  for (const Case& model : exec::all_cases()) {
+    const Graph whole = step_of(model);
+    const Graph apart = decompose(whole);
+    if (apart.num_ops() == whole.num_ops()) continue;
+    const auto sources = exec::seeded_sources(model.numbers);
+    const auto before = exec::interpret(whole, sources);
+    const auto after = exec::interpret(apart, sources);
+    for (OpId op = 0; op < whole.num_ops(); ++op) {
+      for (std::size_t i = 0; i < whole.outputs(op).size() && !whole.is_source(op); ++i) {
+        const auto tensor = output_in(apart, whole, op, i);
+        if (!tensor) continue;
+        ++compared;
+        EXPECT_TRUE(torch::allclose(before[whole.outputs(op)[i]].to(torch::kDouble),
+                                    after[*tensor].to(torch::kDouble), 1e-8, 1e-9))
+            << model.type << ": " << whole.op_name(op) << ", output " << i;
+      }
+    }
+  }
+  EXPECT_GT(compared, 30);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cluster/presets.h"
+
 #include "run/larger_cluster.h"
 #include "run/partition.h"
 #include "run/portfolio.h"
@@ -245,9 +247,10 @@ TEST(QuickPartition, does_without_slow_links) {
 
 TEST(Partition, says_that_fewer_devices_are_faster) {
   PartitionOptions options;
-  options.budget.seconds = 0.1;
+  options.budget.seconds = 20;
+  options.method = "data-parallel";
   const PartitionAnswer answer = find_partition(
-      problem_on("zoo:bert-base:layers=1,batch=24", "2x(2xa100-nvlink)@0.1GB/s"), options);
+      problem_on("zoo:bert-base:layers=1,batch=24", "2x(2xa100-nvlink)@0.001GB/s"), options);
   ASSERT_TRUE(answer.on_fewer);
   EXPECT_LT(answer.on_fewer->step, answer.chosen.step);
   EXPECT_EQ(answer.on_fewer->devices(), 2);
@@ -266,6 +269,45 @@ TEST(Partition, a_search_is_no_worse_than_what_it_is_compared_with) {
     if (!other.fits) continue;
     EXPECT_LE(answer.chosen.step, other.step) << other.name;
   }
+}
+
+// Data parallelism does not fit, other divisions do.
+TEST(Partition, the_best_in_parts_is_the_best_of_all_that_are_compared) {
+  PartitionOptions options;
+  options.budget.seconds = 20;
+  options.method = "data-parallel";
+  ClusterSpec spec = preset_cluster("4xv100-nvlink");
+  for (Device& device : spec.devices) device.memory = 1LL << 30;
+  const Model model = load_model(
+      {.model = "zoo:stacked-rnn:layers=2,hidden=4096,sequence=2,batch=64", .cluster = ""});
+  const auto problem = compile(model.graph, std::make_shared<const Cluster>(std::move(spec)));
+  const PartitionAnswer answer = find_partition(problem, options);
+  EXPECT_FALSE(answer.chosen.fits);
+  EXPECT_TRUE(answer.best_in_parts().fits);
+  EXPECT_NE(answer.best_in_parts().name, "data-parallel");
+}
+
+TEST(Partition, without_time_there_is_a_plan_and_little_else) {
+  PartitionOptions options;
+  options.budget.seconds = 0;
+  const PartitionAnswer answer =
+      find_partition(problem_on("zoo:bert-base:layers=1,batch=24", "4xl4"), options);
+  EXPECT_GT(answer.chosen.step, 0);
+  EXPECT_GE(answer.chosen.step, answer.bound);
+  ASSERT_EQ(answer.others.size(), 1U);
+  EXPECT_EQ(answer.others[0].name, "data-parallel");
+  EXPECT_EQ(answer.others[0].step, answer.chosen.step);
+  EXPECT_EQ(answer.not_compared.size(), 6U);
+}
+
+TEST(Partition, says_how_much_is_left_whole) {
+  PartitionOptions options;
+  options.budget.seconds = 0;
+  const auto share = [&](const std::string& model) {
+    return find_partition(problem_on(model, "8xl4"), options).chosen.whole_share;
+  };
+  EXPECT_GT(share("zoo:bert-base:layers=1,batch=1"), 0.9);
+  EXPECT_LT(share("zoo:bert-base:layers=1,batch=24"), 0.1);
 }
 
 TEST(QuickPartition, is_nothing_where_no_op_is_described) {

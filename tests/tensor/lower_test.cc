@@ -186,5 +186,33 @@ TEST(Decompose, takes_apart_what_is_divided_differently) {
   EXPECT_EQ(types_of(forward).count("BatchNormStatistics"), 0U);
 }
 
+// As training exports of PyTorch have it: with running statistics, and in old ones the batch's too.
+TEST(Decompose, takes_apart_batch_norms_with_any_outputs) {
+  for (const std::size_t outputs : {1U, 3U, 5U}) {
+    GraphBuilder builder("norm");
+    const auto image = [](Shape shape) {
+      return TensorSpec{.shape = std::move(shape), .dtype = DType::kFloat32};
+    };
+    std::vector<TensorId> inputs = builder.add({.name = "x", .type = "input"}, {image({8, 4, 3})});
+    for (const char* name : {"scale", "bias", "mean", "variance"}) {
+      inputs.push_back(builder.add({.name = name, .type = "parameter"}, {image({4})})[0]);
+    }
+    std::vector<TensorSpec> made{image({8, 4, 3})};
+    while (made.size() < outputs) made.push_back(image({4}));
+    builder.add({.name = "norm",
+                 .type = "BatchNormalization",
+                 .inputs = inputs,
+                 .attributes = {{"training_mode", std::int64_t{1}}}},
+                made);
+    const Graph graph = decompose(std::move(builder).build());
+    EXPECT_EQ(types_of(graph).count("BatchNormalization"), 0U) << outputs;
+    EXPECT_EQ(types_of(graph).count("BatchNormRunning"), outputs / 2) << outputs;
+    const Descriptions descriptions(graph);
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      EXPECT_TRUE(graph.is_source(op) || descriptions[op] != nullptr) << graph.op_name(op);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace emplace

@@ -13,7 +13,7 @@ class AllRow final : public PartitionMethod {
 
   Plan find(PartitionContext& context, const Budget&, Rng) override {
     Traffic traffic(context.workers());
-    PartitionProblem problem(context.input(), traffic);
+    PartitionProblem problem(context.input(), traffic, Reductions::kPerOp, context.limit());
     const Ways ways = single_dimension_ways(problem, context.input().classes, false);
     std::vector<Cuts> tensors;
     for (const auto& options : ways.tensors) tensors.push_back(options.front());

@@ -17,7 +17,7 @@ class EqualChop final : public PartitionMethod {
   Plan find(PartitionContext& context, const Budget& given, Rng rng) override {
     const Budget budget = given.or_default(kPartitionSeconds);
     Traffic traffic(context.workers());
-    PartitionProblem problem(context.input(), traffic);
+    PartitionProblem problem(context.input(), traffic, Reductions::kPerOp, context.limit());
     const Ways ways = single_dimension_ways(problem, context.input().classes, false);
     const SelectionResult result =
         select_strategies(problem.build(ways), selection_budget(budget, seconds_left(budget)), rng);

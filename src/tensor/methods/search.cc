@@ -1,6 +1,8 @@
 // Our own: cuts on all levels at once by time, weights whole where that pays, begun from what the
 // other methods find, within the devices' memory; the simulator has the last word.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "tensor/method.h"
 #include "tensor/methods/all.h"
@@ -10,8 +12,8 @@
 namespace emplace {
 namespace {
 
-// To begin from, and to compare with at the end.
-constexpr const char* kFirst[] = {"tofu", "recursive-by-time", "equal-chop", "data-parallel"};
+// To begin from, the quickest first, and to compare with at the end.
+constexpr const char* kFirst[] = {"data-parallel", "tofu", "recursive-by-time", "equal-chop"};
 constexpr const char* kLast[] = {"optcnn", "spartan", "all-row"};
 // What a joint search takes at least, as far as it is there.
 constexpr double kLeastSeconds = 0.5;
@@ -31,19 +33,28 @@ class SearchRun {
       : context_(context), options_(options), budget_(budget), rng_(rng) {}
 
   Plan run() {
+    const std::optional<Budget> limit =
+        context_.limit() ? std::optional(*context_.limit()) : std::nullopt;
     begin();
     search_jointly();
-    for (const char* key : kLast) {
-      if (spent()) break;
-      context_.try_plan(found_by(key));
-    }
+    for (const char* key : kLast) try_method(key);
+    context_.set_limit(limit);
     Plan plan = context_.incumbent().best()->plan;
     plan.method = "search";
     return plan;
   }
 
  private:
-  bool spent() const { return budget_.spent(context_.evaluations()); }
+  bool spent() const { return budget_.spent(context_.evaluations()) || !has_time_to_evaluate(); }
+  bool has_time_to_evaluate() const {
+    return !budget_.seconds || *seconds_left(budget_) >= context_.evaluation_seconds();
+  }
+  // Costs that are known later could not be made a plan and evaluated in time.
+  void limit_costs() {
+    Budget limit = budget_;
+    if (limit.seconds) *limit.seconds -= context_.evaluation_seconds();
+    context_.set_limit(limit);
+  }
 
   // Some plan there must be.
   void begin() {
@@ -51,10 +62,27 @@ class SearchRun {
       starts_.push_back(start.plan);
       context_.incumbent().offer(start);
     }
+    if (!starts_.empty()) limit_costs();
     for (const char* key : kFirst) {
-      if (spent() && !starts_.empty()) break;
+      if (!starts_.empty()) {
+        try_method(key);
+        continue;
+      }
       starts_.push_back(found_by(key));
       context_.try_plan(starts_.back());
+      limit_costs();
+    }
+  }
+
+  void try_method(const char* key) {
+    if (spent()) return;
+    try {
+      Plan plan = found_by(key);
+      if (!has_time_to_evaluate()) return;
+      context_.try_plan(plan);
+      starts_.push_back(std::move(plan));
+    } catch (const OutOfTime&) {
+      return;  // what there is must do
     }
   }
 
@@ -78,13 +106,19 @@ class SearchRun {
   // With this share of what is left of the time; returns whether the plan fits.
   bool try_joint(std::optional<Bytes> memory_limit, double share) {
     std::optional<double> seconds = seconds_left(budget_);
-    if (seconds) seconds = std::min(*seconds, std::max(kLeastSeconds, *seconds * share));
+    if (seconds) {
+      const double most = std::max(0.0, *seconds - context_.evaluation_seconds());
+      seconds = std::min(most, std::max(kLeastSeconds, *seconds * share));
+    }
     const JointSearchSettings settings{
         .ways = options_.ways, .rounds = options_.rounds, .memory_limit = memory_limit};
-    return context_
-        .try_plan(joint_search(context_, "search", settings, starts_, budget_part(budget_, seconds),
-                               rng_))
-        .fits();
+    try {
+      Plan plan =
+          joint_search(context_, "search", settings, starts_, budget_part(budget_, seconds), rng_);
+      return has_time_to_evaluate() && context_.try_plan(std::move(plan)).fits();
+    } catch (const OutOfTime&) {
+      return false;
+    }
   }
 
   Bytes smallest_memory() const {

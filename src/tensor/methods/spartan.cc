@@ -72,7 +72,7 @@ class Spartan final : public PartitionMethod {
   Plan find(PartitionContext& context, const Budget&, Rng) override {
     const PartitionInput& input = context.input();
     Traffic traffic(context.workers());
-    PartitionProblem problem(input, traffic);
+    PartitionProblem problem(input, traffic, Reductions::kPerOp, context.limit());
     const Ways ways = single_dimension_ways(problem, input.classes, false);
     const auto users = users_of(input);
     Decided tensors(input.classes.num_tensors);

@@ -67,6 +67,23 @@ MaybeDescription loss(const Signature& signature) {
   return std::move(op).done();
 }
 
+// Labels, perhaps a weight for each class: the sum of what labels count.
+MaybeDescription loss_weight(const Signature& signature) {
+  Definition op(signature);
+  if (op.num_inputs() < 1 || op.num_inputs() > 2 || op.num_outputs() != 1) return std::nullopt;
+  std::vector<Index> labels;
+  for (std::size_t d = 0; d < op.input(0).size(); ++d) {
+    labels.push_back(op.index("d" + std::to_string(d), op.input(0)[d]));
+  }
+  tdl::Expression value = op.in(0)(labels);
+  if (op.num_inputs() > 1) {
+    if (op.input(1).size() != 1) return std::nullopt;
+    value = f(value, op.in(1)(op.whole("c", op.input(1)[0])));
+  }
+  op.out(0)(std::vector<Index>(op.output(0).size(), Index(0))) = sum(labels, value);
+  return std::move(op).done();
+}
+
 // Inputs: the loss's gradient, then scores, labels, weights and logarithms of probabilities, as far
 // as the loss has them and needs them.
 MaybeDescription loss_grad(const Signature& signature) {

@@ -60,6 +60,7 @@ MaybeDescription layer_norm(const tdl::Signature& op);
 MaybeDescription instance_norm(const tdl::Signature& op);
 MaybeDescription batch_norm(const tdl::Signature& op);
 // Statistics of a batch, what is normalised by them, and the gradients of both.
+MaybeDescription batch_norm_running(const tdl::Signature& op);
 MaybeDescription batch_norm_statistics(const tdl::Signature& op);
 // Every input and output whose first dimension is the batch is split there; others are whole, and
 // gradients among them are sums over the examples.
@@ -93,6 +94,7 @@ MaybeDescription one_hot(const tdl::Signature& op);
 // ---- losses.cc
 
 MaybeDescription loss(const tdl::Signature& op);
+MaybeDescription loss_weight(const tdl::Signature& op);
 MaybeDescription loss_grad(const tdl::Signature& op);
 
 // ---- recurrent.cc

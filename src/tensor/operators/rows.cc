@@ -185,6 +185,22 @@ MaybeDescription batch_norm_statistics(const Signature& op) {
   return channels_function(op, op.inputs[0], false, false);
 }
 
+// Statistics [2, c] of the batch and the old mean and variance [c] give the new ones.
+MaybeDescription batch_norm_running(const Signature& signature) {
+  Definition op(signature);
+  if (op.num_inputs() != 3 || op.num_outputs() != 2 || op.input(0).size() != 2) return std::nullopt;
+  const Shape channels{op.input(0)[1]};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (op.input(i + 1) != channels || op.output(i) != channels) return std::nullopt;
+  }
+  const Index c = op.index("c", channels[0]);
+  const Index pair = op.whole("pair", op.input(0)[0]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    op.out(i)(c) = f(op.in(0)(pair, c), op.in(1)(c), op.in(2)(c));
+  }
+  return std::move(op).done();
+}
+
 MaybeDescription by_example(const Signature& signature) {
   Definition op(signature);
   if (op.num_inputs() == 0 || op.input(0).empty()) return std::nullopt;

@@ -10,6 +10,7 @@
 #include "tensor/methods/common/joint_search.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -52,7 +53,7 @@ class JointSearch {
         budget_(budget),
         rng_(rng),
         traffic_(context.workers(), context.cluster(), context.devices()),
-        problem_(input_, traffic_, Reductions::kOnce) {
+        problem_(input_, traffic_, Reductions::kOnce, context.limit()) {
     const Classes& classes = input_.classes;
     for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
       all_.tensors.push_back(problem_.ways_of_tensor(tensor, true));
@@ -79,17 +80,28 @@ class JointSearch {
   Chosen run() {
     Chosen best;
     for (std::int64_t round = 0; round < settings_.rounds; ++round) {
-      const Ways ways = ways_near(best);
-      const Chosen found = solve(ways, best);
-      const bool better = found.feasible != best.feasible ? found.feasible : found.cost < best.cost;
+      const auto found = try_round(best);
+      if (!found) break;
+      const bool better =
+          found->feasible != best.feasible ? found->feasible : found->cost < best.cost;
       if (round > 0 && !better) break;
-      best = found;
+      best = *found;
       if (complete_ || budget_.spent(context_.evaluations())) break;
     }
     return best;
   }
 
  private:
+  // Nothing where time is over, unless there is nothing yet either.
+  std::optional<Chosen> try_round(const Chosen& best) {
+    try {
+      return solve(ways_near(best), best);
+    } catch (const OutOfTime&) {
+      if (best.ops.empty()) throw;
+      return std::nullopt;
+    }
+  }
+
   void drop_reductions(ClassId op) {
     const OpId first = input_.op_of_class[op];
     const tdl::Description* description = input_.descriptions[first];

@@ -46,7 +46,7 @@ Plan cut_level_by_level(const PartitionContext& context, std::string method,
   for (std::size_t level = 0; level < workers.levels(); ++level) {
     const Workers groups = workers.first(level + 1);
     Traffic traffic = traffic_among(groups);
-    PartitionProblem problem(context.input(), traffic);
+    PartitionProblem problem(context.input(), traffic, Reductions::kPerOp, context.limit());
     const double seconds = budget.seconds.value_or(0) / static_cast<double>(workers.levels());
     cut_level(classes, problem, selection_budget(budget, seconds), rng, prefixes);
   }

@@ -1,0 +1,195 @@
+// What a level does to the forward pass, by FLOPs of its products. A product with weights is cut
+// along a variable of its data and result (examples, or positions of a sequence), of its weights
+// and result (columns of the weights) or of both operands alone (rows of the weights, and a sum).
+// Names go by what most of the products do: their limits are below.
+#include "report/plan_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/prose.h"
+
+namespace emplace {
+namespace {
+
+constexpr double kNearlyAll = 0.95;
+constexpr double kMost = 0.5;
+constexpr double kSome = 0.1;  // of the products, to be told
+
+enum Way : std::size_t { kExamples, kColumns, kSums, kHeads, kOther, kWhole, kNumWays };
+constexpr std::array<const char*, kNumWays> kWayNames{
+    "by examples", "by columns", "by rows with a sum", "by heads", "otherwise", "whole"};
+
+struct LevelStyle {
+  std::array<double, kNumWays> products = {};  // FLOPs
+  double weights = 0;                          // bytes
+  double cut_weights = 0;
+  bool attention_by_heads = false;
+  bool vocabulary = false;  // embeddings are cut along it
+
+  double all() const {
+    double sum = 0;
+    for (const double flops : products) sum += flops;
+    return sum;
+  }
+  double share(Way way) const { return all() > 0 ? products[way] / all() : 0; }
+  double weights_share() const { return weights > 0 ? cut_weights / weights : 0; }
+};
+
+class StyleReader {
+ public:
+  StyleReader(const Graph& graph, const Descriptions& descriptions, const Plan& plan)
+      : graph_(graph), descriptions_(descriptions), plan_(plan), weight_(graph.num_tensors(), 0) {}
+
+  std::vector<LevelStyle> read() {
+    std::vector<LevelStyle> levels(plan_.workers.levels());
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      find_weights(op);
+      for (std::size_t level = 0; level < levels.size(); ++level) add(op, level, levels[level]);
+    }
+    return levels;
+  }
+
+ private:
+  // Parameters, and what only views or converts them.
+  void find_weights(OpId op) {
+    const auto inputs = graph_.inputs(op);
+    const bool passes = !graph_.is_source(op) && inputs.size() == 1 &&
+                        (graph_.is_view(op) || graph_.type(op) == "Cast") &&
+                        weight_[inputs[0]] != 0;
+    if (graph_.role(op) != OpRole::kParameter && !passes) return;
+    for (const TensorId tensor : graph_.outputs(op)) weight_[tensor] = 1;
+  }
+
+  void add(OpId op, std::size_t level, LevelStyle& style) const {
+    if (graph_.role(op) == OpRole::kParameter) {
+      for (const TensorId tensor : graph_.outputs(op)) {
+        const auto bytes = static_cast<double>(graph_.bytes(tensor));
+        style.weights += bytes;
+        if (plan_.tensors[tensor][level] != kUncut) style.cut_weights += bytes;
+      }
+      return;
+    }
+    const tdl::Description* description = descriptions_[op];
+    if (graph_.is_source(op) || graph_.phase(op) != Phase::kForward || description == nullptr) {
+      return;
+    }
+    const std::int8_t cut = plan_.ops[op][level];
+    const auto inputs = graph_.inputs(op);
+    const bool table = graph_.type(op) == "Gather" && weight_[inputs[0]] != 0;
+    if (table && cut != kUncut && description->is_reduction(static_cast<tdl::VariableId>(cut))) {
+      style.vocabulary = true;
+    }
+    const bool is_product = description->reads.size() >= 2 && !description->is_elementwise() &&
+                            graph_.flops(op).value_or(0) > 0 && reduces(*description);
+    if (!is_product) return;
+    const Way way = way_of(op, *description, cut);
+    style.products[way] += static_cast<double>(*graph_.flops(op));
+    style.attention_by_heads = style.attention_by_heads || way == kHeads;
+  }
+
+  // Whether some variable of what it reads is no variable of what it makes.
+  static bool reduces(const tdl::Description& description) {
+    for (tdl::VariableId v = 0; v < description.variables.size(); ++v) {
+      const bool read = std::any_of(description.reads.begin(), description.reads.end(),
+                                    [&](const auto& access) { return uses(access, v); });
+      if (read && !uses(description.writes[0], v) && description.variables[v].extent > 1) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static bool uses(const tdl::Access& access, tdl::VariableId v) {
+    return std::any_of(access.indices.begin(), access.indices.end(),
+                       [&](const tdl::Index& index) { return index.uses(v); });
+  }
+
+  Way way_of(OpId op, const tdl::Description& description, std::int8_t cut) const {
+    if (cut == kUncut) return kWhole;
+    const auto v = static_cast<tdl::VariableId>(cut);
+    bool in_data = false, in_weights = false, has_weights = false;
+    for (const tdl::Access& access : description.reads) {
+      const bool weights = weight_[graph_.inputs(op)[access.position]] != 0;
+      // A bias is no operand of the product.
+      if (weights && access.indices.size() < 2) continue;
+      has_weights = has_weights || weights;
+      (weights ? in_weights : in_data) |= uses(access, v);
+    }
+    const tdl::Write& result = description.writes[0];
+    const bool written = uses(result, v);
+    if (!has_weights) {
+      if (!written) return kSums;
+      const bool first = result.indices[0].uses(v);
+      return first                                                     ? kExamples
+             : result.indices.size() == 4 && result.indices[1].uses(v) ? kHeads
+                                                                       : kOther;
+    }
+    if (written && in_data && !in_weights) return kExamples;
+    if (written && in_weights) return kColumns;
+    return in_data && in_weights ? kSums : kOther;
+  }
+
+  const Graph& graph_;
+  const Descriptions& descriptions_;
+  const Plan& plan_;
+  std::vector<std::uint8_t> weight_;  // by tensor
+};
+
+std::string shares_of(const LevelStyle& style) {
+  std::vector<std::string> parts;
+  for (std::size_t way = 0; way < kNumWays; ++way) {
+    const double share = style.share(static_cast<Way>(way));
+    if (share >= kSome) parts.push_back(fmt::format("{} {:.0f} %", kWayNames[way], 100 * share));
+  }
+  return "products " + join_words(parts);
+}
+
+std::string words_of(const LevelStyle& style) {
+  if (style.all() == 0) return "no products to tell by";
+  const double weights = style.weights_share();
+  if (style.share(kWhole) >= kNearlyAll) return "everything whole, in copies";
+  if (style.share(kExamples) >= kNearlyAll) {
+    if (weights >= kMost) return "FSDP (examples divided, weights in parts that are fetched)";
+    return weights <= 1 - kNearlyAll
+               ? "data parallel"
+               : fmt::format("data parallel, with {:.0f} % of the weights in parts", 100 * weights);
+  }
+  std::string text;
+  if (style.share(kColumns) + style.share(kSums) >= kMost) {
+    const bool both = style.share(kColumns) >= kSome && style.share(kSums) >= kSome;
+    text = both && style.attention_by_heads ? "tensor parallel, as in Megatron: "
+                                            : "tensor parallel: ";
+  }
+  text += shares_of(style);
+  if (style.vocabulary) text += "; embeddings by vocabulary";
+  return text;
+}
+
+}  // namespace
+
+std::string plan_in_words(const Graph& graph, const Descriptions& descriptions, const Plan& plan) {
+  const std::vector<LevelStyle> styles = StyleReader(graph, descriptions, plan).read();
+  std::vector<std::string> words;
+  for (const LevelStyle& style : styles) words.push_back(words_of(style));
+  std::string text;
+  auto groups = static_cast<int>(plan.workers.count());
+  for (std::size_t level = 0; level < words.size();) {
+    int among = 1;
+    const std::string& now = words[level];
+    for (; level < words.size() && words[level] == now; ++level) {
+      among *= plan.workers.factor(level);
+    }
+    groups /= among;
+    text += text.empty() ? "Among " : " Within them, among ";
+    text += groups > 1 ? fmt::format("{} groups of {}: {}.", among, groups, now)
+                       : fmt::format("{} devices: {}.", among, now);
+  }
+  return text;
+}
+
+}  // namespace emplace

@@ -1,0 +1,71 @@
+// The links between workers, and how all of them exchange what each has: everybody with everybody
+// at once, along a ring, or in stages, each of which follows some levels of the tree (within the
+// machines, then between them).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cluster/cluster.h"
+
+#include "tensor/movement.h"
+#include "tensor/workers.h"
+
+namespace emplace {
+
+// Groups of workers that differ in these levels' digits alone exchange, each by itself.
+struct Stage {
+  LevelSet levels = 0;
+  bool ring = false;  // from neighbour to neighbour; else from each to each
+};
+
+class Network {
+ public:
+  struct Link {
+    ChannelId channel = 0;
+    double ns_per_byte = 0;
+    double ns_per_transfer = 0;
+  };
+
+  // The links between the workers' devices. Throws an Error when two of them have no link.
+  Network(const Workers& workers, const Cluster& cluster, const std::vector<DeviceId>& devices);
+
+  const Workers& workers() const { return workers_; }
+  ChannelId num_channels() const { return num_channels_; }
+  const Link& link(Worker from, Worker to) const {
+    return links_[static_cast<std::size_t>(from) * workers_.count() + to];
+  }
+  // Links are all alike and nobody shares one: nothing is sooner than all at once.
+  bool is_flat() const { return flat_; }
+  // Levels whose slowest links are equally fast are of one tier; the first is the slowest.
+  int tier(std::size_t level) const { return tiers_[level]; }
+
+  // For everybody to have what all those that differ from it in these levels have, `bytes`
+  // together, in the order of a gathering: between machines first. A reduction into parts is the
+  // same the other way round. By the time on the busiest channel and the starting of kernels.
+  const std::vector<Stage>& stages(LevelSet levels, Bytes bytes);
+
+  // How everybody gets the region that it needs of a value that is kept so (not partial): in
+  // stages along these levels; 0: each straight from those who have it.
+  LevelSet levels_to_gather(const std::vector<tdl::Region>& needed, const Spread& kept) const;
+
+ private:
+  using Plan = std::pair<double, std::vector<Stage>>;  // its time
+  void find_tiers();
+  // `each` is what a worker has before the stage.
+  double time_of(const Stage& stage, double each);
+  Plan best_single(LevelSet levels, double each);
+
+  const Workers& workers_;
+  std::vector<Link> links_;  // by ordered pair
+  std::vector<int> tiers_;   // by level
+  std::vector<double> loads_;
+  ChannelId num_channels_ = 0;
+  double launch_ = 0;  // of the slowest device, in ns
+  bool flat_ = true;
+  std::map<std::pair<LevelSet, Bytes>, std::vector<Stage>> stages_;
+};
+
+}  // namespace emplace

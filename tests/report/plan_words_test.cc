@@ -1,0 +1,64 @@
+#include "report/plan_words.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/graph_builder.h"
+
+namespace emplace {
+namespace {
+
+// Two layers: x [64, 32] times w1 [32, 128], and that times w2 [128, 32].
+struct Layers {
+  Layers() : graph(build()), descriptions(graph) {}
+
+  static Graph build() {
+    GraphBuilder builder("layers");
+    const auto matrix = [](std::int64_t a, std::int64_t b) {
+      return TensorSpec{.shape = {a, b}, .dtype = DType::kFloat32};
+    };
+    const auto x = builder.add({.name = "x", .type = "input"}, {matrix(64, 32)});
+    const auto w1 = builder.add({.name = "w1", .type = "parameter"}, {matrix(32, 128)});
+    const auto w2 = builder.add({.name = "w2", .type = "parameter"}, {matrix(128, 32)});
+    const auto h = builder.add(
+        {.name = "h", .type = "MatMul", .inputs = {x[0], w1[0]}, .flops = 1000}, {matrix(64, 128)});
+    builder.add({.name = "y", .type = "MatMul", .inputs = {h[0], w2[0]}, .flops = 1000},
+                {matrix(64, 32)});
+    return std::move(builder).build();
+  }
+
+  // Variables of a product: m, n, k.
+  std::string words(const std::vector<int>& factors, Cuts first, Cuts second, Cuts weights) const {
+    const Cuts none(factors.size(), kUncut);
+    const Plan plan{.method = "test",
+                    .workers = Workers(factors),
+                    .tensors = {none, weights, weights, none, none},
+                    .ops = {none, none, none, std::move(first), std::move(second)}};
+    return plan_in_words(graph, descriptions, plan);
+  }
+
+  Graph graph;
+  Descriptions descriptions;
+};
+
+TEST(PlanWords, have_the_names_that_people_know) {
+  const Layers layers;
+  EXPECT_EQ(layers.words({2, 2}, {0, 0}, {0, 0}, {kUncut, kUncut}),
+            "Among 4 devices: data parallel.");
+  EXPECT_EQ(layers.words({2}, {0}, {0}, {0}),
+            "Among 2 devices: FSDP (examples divided, weights in parts that are fetched).");
+  EXPECT_EQ(layers.words({2}, {1}, {2}, {0}),
+            "Among 2 devices: tensor parallel: products by columns 50 % and by rows with a sum "
+            "50 %.");
+  EXPECT_EQ(layers.words({2}, {kUncut}, {kUncut}, {kUncut}),
+            "Among 2 devices: everything whole, in copies.");
+}
+
+TEST(PlanWords, tell_levels_apart) {
+  const Layers layers;
+  EXPECT_EQ(layers.words({2, 2, 2}, {0, 1, 1}, {0, 2, 2}, {kUncut, 0, 0}),
+            "Among 2 groups of 4: data parallel. Within them, among 4 devices: tensor parallel: "
+            "products by columns 50 % and by rows with a sum 50 %.");
+}
+
+}  // namespace
+}  // namespace emplace

@@ -1,0 +1,201 @@
+// What goes over each channel when many reduce and gather: as little as hierarchical collectives
+// send, in machines of every shape.
+#include <map>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "graph/graph_builder.h"
+
+#include "tensor/evaluate.h"
+#include "tensor/network.h"
+#include "tensor/topology.h"
+#include "tensor/traffic.h"
+
+namespace emplace {
+namespace {
+
+// All that leaves a machine shares its way out, as does all that leaves a device within it.
+std::shared_ptr<const Cluster> machines(const std::vector<int>& sizes, std::int64_t network,
+                                        Nanoseconds latency = 0) {
+  ClusterSpec spec{.name = "machines", .kinds = {}, .devices = {}, .links = {}};
+  std::vector<std::vector<std::string>> names(sizes.size());
+  for (std::size_t machine = 0; machine < sizes.size(); ++machine) {
+    for (int i = 0; i < sizes[machine]; ++i) {
+      names[machine].push_back(fmt::format("m{}.gpu{}", machine, i));
+      spec.devices.push_back({.name = names[machine].back(), .kind = "v100", .memory = 1LL << 36});
+    }
+  }
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    for (std::size_t b = 0; b < sizes.size(); ++b) {
+      for (const std::string& from : names[a]) {
+        for (const std::string& to : names[b]) {
+          if (from == to) continue;
+          const bool within = a == b;
+          spec.links.push_back({.from = from,
+                                .to = to,
+                                .bandwidth = within ? 100'000'000'000 : network,
+                                .latency = latency,
+                                .channel = within ? from + " out" : fmt::format("machine {}", a)});
+        }
+      }
+    }
+  }
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+// x [m, k] times w [k, n], k cut on all levels: everybody has a partial sum of y.
+struct PartialProduct {
+  explicit PartialProduct(std::shared_ptr<const Cluster> on_cluster, std::int64_t rows,
+                          std::int8_t kept)
+      : cluster(std::move(on_cluster)) {
+    GraphBuilder builder("product");
+    const auto tensor = [](std::int64_t a, std::int64_t b) {
+      return TensorSpec{.shape = {a, b}, .dtype = DType::kFloat32};
+    };
+    const auto x = builder.add({.name = "x", .type = "input"}, {tensor(rows, 960)});
+    const auto w = builder.add({.name = "w", .type = "parameter"}, {tensor(960, 1000)});
+    builder.add({.name = "y", .type = "MatMul", .inputs = {x[0], w[0]}}, {tensor(rows, 1000)});
+    graph = std::make_shared<const Graph>(std::move(builder).build());
+    on = workers_on(*compile(graph, cluster));
+    const auto all = [&](std::int8_t cut) { return Cuts(on->workers.levels(), cut); };
+    plan = {.method = "test",
+            .workers = on->workers,
+            .tensors = {all(1), all(0), all(kept)},
+            .ops = {all(kUncut), all(kUncut), all(2)}};
+    Network network(on->workers, *cluster, on->devices);
+    std::vector<std::string> names;
+    for (const DeviceId device : on->devices) names.push_back(cluster->device(device).name);
+    const LoweredGraph lowered = lower(*graph, Descriptions(*graph), plan, names, &network);
+    count(lowered);
+  }
+
+  void count(const LoweredGraph& lowered) {
+    moved = lowered.moved;
+    for (TensorId t = 0; t < lowered.graph.num_tensors(); ++t) {
+      const Worker from = lowered.worker_of[lowered.graph.producer(t)];
+      std::map<Worker, bool> sent;
+      for (const OpId reader : lowered.graph.consumers(t)) {
+        const Worker to = lowered.worker_of[reader];
+        if (to == from || sent[to]) continue;
+        sent[to] = true;
+        const Link* link = cluster->link(on->devices[from], on->devices[to]);
+        by_channel[cluster->channel_name(link->channel)] += lowered.graph.bytes(t);
+        total += lowered.graph.bytes(t);
+      }
+    }
+  }
+
+  std::shared_ptr<const Cluster> cluster;
+  std::shared_ptr<const Graph> graph;
+  std::optional<WorkerDevices> on;
+  Plan plan;
+  std::map<std::string, Bytes> by_channel;
+  Bytes moved = 0;
+  Bytes total = 0;
+};
+
+void expect_near_share(Bytes found, double expected, const std::string& what) {
+  EXPECT_NEAR(static_cast<double>(found), expected, 0.02 * expected + 1) << what;
+}
+
+// Reduced so that all have it: twice (n-1)/n of it for every device within its machine, and for
+// every machine among machines.
+TEST(Collectives, what_everybody_gets_was_added_up_within_the_machines) {
+  for (const std::vector<int>& sizes :
+       std::vector<std::vector<int>>{{8, 8}, {4, 4, 4, 4}, {8}, {3, 3}, {2, 2, 2}, {6, 6, 6}}) {
+    const std::string shape = fmt::format("{} machines of {}", sizes.size(), sizes[0]);
+    const PartialProduct product(machines(sizes, 1'000'000'000), 4320, kUncut);
+    const double bytes = 4320 * 1000 * 4;
+    EXPECT_EQ(product.moved, product.total) << shape;
+    const auto machines_count = static_cast<double>(sizes.size());
+    const auto devices = static_cast<double>(sizes[0]);
+    for (const auto& [channel, sent] : product.by_channel) {
+      const double parts = channel.starts_with("machine ") ? machines_count : devices;
+      expect_near_share(sent, 2 * bytes * (parts - 1) / parts, shape + ", " + channel);
+    }
+    EXPECT_EQ(product.by_channel.size(), sizes.size() * static_cast<std::size_t>(sizes[0]) +
+                                             (sizes.size() > 1 ? sizes.size() : 0));
+  }
+}
+
+// Kept in parts it is not gathered.
+TEST(Collectives, what_is_kept_in_parts_is_reduced_alone) {
+  const PartialProduct product(machines({8, 8}, 1'000'000'000), 4320, 0);
+  const double bytes = 4320 * 1000 * 4;
+  for (const auto& [channel, sent] : product.by_channel) {
+    const double parts = channel.starts_with("machine ") ? 2 : 8;
+    expect_near_share(sent, bytes * (parts - 1) / parts, channel);
+  }
+}
+
+// Machines of unequal size are no levels. A ring passes between them twice, both ways.
+TEST(Collectives, machines_of_unequal_size_are_passed_in_a_ring) {
+  const PartialProduct product(machines({3, 5}, 1'000'000'000), 4320, kUncut);
+  const double bytes = 4320 * 1000 * 4;
+  expect_near_share(product.by_channel.at("machine 0"), 2 * bytes * 7 / 8, "machine 0");
+  expect_near_share(product.by_channel.at("machine 1"), 2 * bytes * 7 / 8, "machine 1");
+}
+
+// Few bytes are sent in few transfers, many in parts.
+TEST(Collectives, the_way_depends_on_the_size) {
+  const auto cluster = machines({8}, 1, 20'000);
+  const PartialProduct product(cluster, 16, kUncut);
+  Network network(product.on->workers, *cluster, product.on->devices);
+  EXPECT_EQ(network.stages(0b111, 64).size(), 3U);              // 3 latencies instead of 7
+  EXPECT_EQ(network.stages(0b111, 10'000'000'000).size(), 3U);  // as much, in fewer transfers
+  const auto pairs = [](Nanoseconds latency) {
+    ClusterSpec spec{.name = "pairs", .kinds = {}, .devices = {}, .links = {}};
+    for (int i = 0; i < 8; ++i) {
+      spec.devices.push_back({.name = fmt::format("gpu{}", i), .kind = "v100", .memory = 1 << 30});
+    }
+    spec.links.push_back({.bandwidth = 1'000'000'000, .latency = latency});
+    return std::make_shared<const Cluster>(std::move(spec));
+  };
+  // Where every pair has a channel of its own, all at once is soonest whatever the size.
+  const auto linked = pairs(1000);
+  Network flat(product.on->workers, *linked, product.on->devices);
+  EXPECT_TRUE(flat.is_flat());
+  EXPECT_EQ(flat.stages(0b111, 64).size(), 1U);
+  EXPECT_EQ(flat.stages(0b111, 1 << 30).size(), 1U);
+}
+
+// The costs of searches are those of the divided graph: the time of the busiest channel of each
+// stage.
+TEST(Collectives, searches_count_the_stages) {
+  const auto cluster = machines({8, 8}, 1'000'000'000);
+  const PartialProduct product(cluster, 4320, kUncut);
+  const Workers& workers = product.on->workers;
+  Traffic traffic(workers, *cluster, product.on->devices);
+  const tdl::Region whole{{0, 4320}, {0, 1000}};
+  const Cuts uncut(workers.levels(), kUncut);
+  Spread partial = spread_of(whole, uncut, workers);
+  partial.roles.assign(workers.levels(), LevelRole::kPartial);
+  const Spread kept = spread_of(whole, uncut, workers);
+  const Spread reduced = spread_of(whole, cuts_for_reduction(whole, uncut, workers), workers);
+  const double bytes = 4320 * 1000 * 4;
+  const double between = 2 * bytes / 2;           // at 1 ns a byte
+  const double within = 2 * bytes * 7 / 8 / 100;  // at 100 bytes a ns
+  EXPECT_NEAR(static_cast<double>(traffic.to_keep(partial, reduced, kept, 4)), between + within,
+              0.02 * (between + within));
+  EXPECT_NEAR(static_cast<double>(traffic.to_read(kept.regions, reduced, 4)),
+              (between + within) / 2, 0.02 * between);
+}
+
+// What two machines keep in halves, and all of their devices need: each fetches a part of the other
+// half, and they exchange it.
+TEST(Collectives, what_lies_in_another_machine_is_fetched_once) {
+  const auto cluster = machines({4, 4}, 1'000'000'000);
+  const PartialProduct product(cluster, 16, kUncut);
+  const Workers& workers = product.on->workers;
+  Traffic traffic(workers, *cluster, product.on->devices);
+  const tdl::Region whole{{0, 4096}, {0, 100}};
+  const Spread halves = spread_of(whole, {0, kUncut, kUncut}, workers);
+  const Spread needed = spread_of(whole, Cuts(3, kUncut), workers);
+  const double half = 4096 * 100 * 4 / 2.0;
+  EXPECT_NEAR(static_cast<double>(traffic.to_read(needed.regions, halves, 4)),
+              half + half * 3 / 4 / 100, 0.02 * half);
+}
+
+}  // namespace
+}  // namespace emplace
