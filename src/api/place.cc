@@ -66,12 +66,13 @@ SubsetProblems problems_of(const std::shared_ptr<const Problem>& problem,
 }
 
 PortfolioResult search(const SubsetProblems& problems, const PlaceOptions& options, TimeFor time,
-                       int seeds) {
-  Portfolio portfolio(problems,
-                      {.runs = make_runs(options.placer, options.scheduler, options.seed, seeds),
-                       .budget = options.budget,
-                       .time_for = time,
-                       .learning = options.learning});
+                       int seeds, bool best_order) {
+  const bool any = best_order && options.scheduler == "all";
+  const std::string scheduler = any ? std::string(kBestSchedule) : options.scheduler;
+  Portfolio portfolio(problems, {.runs = make_runs(options.placer, scheduler, options.seed, seeds),
+                                 .budget = options.budget,
+                                 .time_for = time,
+                                 .learning = options.learning});
   const Ticker ticker(options.on_progress, [&] { return portfolio.status().line(); });
   return portfolio.run();
 }
@@ -118,7 +119,7 @@ std::string trace_json(const Problem& problem, const Placement& placement,
 
 Answer place(const std::shared_ptr<const Problem>& problem, const PlaceOptions& options) {
   const SubsetProblems problems = problems_of(problem, options);
-  PortfolioResult found = search(problems, options, TimeFor::kAllRuns, 1);
+  PortfolioResult found = search(problems, options, TimeFor::kAllRuns, 1, true);
   const RunResult best = found.best();
   return Answer(std::make_shared<const Answer::State>(Answer::State{
       assess(assessor_of(problems, found), problems, best), best, std::move(found.results)}));
@@ -136,7 +137,8 @@ Answer assess(const std::shared_ptr<const Problem>& problem, const Placement& pl
 std::vector<Answer> compare(const std::shared_ptr<const Problem>& problem,
                             const CompareOptions& options) {
   const SubsetProblems problems = problems_of(problem, options);
-  PortfolioResult found = search(problems, options, TimeFor::kEachRun, options.seeds);
+  PortfolioResult found =
+      search(problems, options, TimeFor::kEachRun, options.seeds, options.best_orders);
   if (options.best_orders) keep_best_orders(found.results);
   const Assessor assessor = assessor_of(problems, found);
   std::vector<Answer> answers;

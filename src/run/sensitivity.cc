@@ -43,8 +43,10 @@ std::shared_ptr<const Problem> changed(const Assessment& answer, const Change& c
 
 // What the best of the placements takes there.
 Evaluation best_of(const std::vector<Solution>& placements,
-                   const std::shared_ptr<const Simulator>& simulator, const Objective& objective) {
+                   const std::shared_ptr<const Simulator>& simulator, const Objective& objective,
+                   const std::string& scheduler) {
   Evaluator evaluator(simulator, objective);
+  evaluator.order_by(scheduler);
   std::optional<Evaluation> best;
   for (const Solution& solution : placements) {
     const Evaluation value = evaluator.evaluate_exactly(solution.placement, solution.schedule);
@@ -57,7 +59,8 @@ Evaluation best_of(const std::vector<Solution>& placements,
 
 // Every placement that is found is tried on the hardware as it is and on each that is changed, so
 // that no change is slower than what is known without it.
-Sensitivities sensitivities(const Assessment& answer, const Budget& each) {
+Sensitivities sensitivities(const Assessment& answer, const Budget& each,
+                            const std::string& scheduler) {
   std::vector<Solution> known{{answer.placement, answer.schedule, {}, "the answer"}};
   Sensitivities result;
   std::vector<std::shared_ptr<const Simulator>> simulators;
@@ -69,13 +72,14 @@ Sensitivities sensitivities(const Assessment& answer, const Budget& each) {
     simulators.push_back(problems.whole());
     if (problems.why_nothing_fits()) continue;
     const PortfolioResult searched =
-        Portfolio(problems, {.runs = make_runs("auto", "own"), .budget = each.restarted()}).run();
+        Portfolio(problems, {.runs = make_runs("auto", scheduler), .budget = each.restarted()})
+            .run();
     const RunResult& best = searched.best();
     known.push_back({best.result.placement, best.result.schedule, {}, change.resource});
   }
-  result.now = best_of(known, answer.simulator, answer.objective);
+  result.now = best_of(known, answer.simulator, answer.objective, scheduler);
   for (std::size_t i = 0; i < result.list.size(); ++i) {
-    result.list[i].value = best_of(known, simulators[i], answer.objective);
+    result.list[i].value = best_of(known, simulators[i], answer.objective, scheduler);
   }
   std::stable_sort(result.list.begin(), result.list.end(),
                    [](const auto& a, const auto& b) { return a.value < b.value; });
