@@ -23,6 +23,7 @@ Traffic::Traffic(const Workers& workers, const Cluster& cluster,
                cluster.device(devices[from]).name, cluster.device(devices[to]).name);
         }
         link.channel = found->channel;
+        link.unlimited = found->unlimited;
         link.ns_per_byte = 1e9 / static_cast<double>(found->bandwidth);
         link.ns_per_transfer = static_cast<double>(found->latency + found->hold);
       }
@@ -35,7 +36,9 @@ void Traffic::send(Worker from, Worker to, Bytes bytes) {
   bytes_ += bytes;
   if (!counts_time_) return;
   const Link& link = links_[static_cast<std::size_t>(from) * workers_.count() + to];
-  loads_[link.channel] += link.ns_per_transfer + link.ns_per_byte * static_cast<double>(bytes);
+  const double time = link.ns_per_transfer + link.ns_per_byte * static_cast<double>(bytes);
+  double& load = loads_[link.channel];
+  load = link.unlimited ? std::max(load, time) : load + time;
 }
 
 std::int64_t Traffic::settle() {

@@ -35,6 +35,7 @@ class Traffic {
     std::uint32_t channel = 0;
     double ns_per_byte = 0;
     double ns_per_transfer = 0;
+    bool unlimited = false;  // what is sent at once takes as long as the longest of it
   };
 
   // By partial result and worker: sources_for.
