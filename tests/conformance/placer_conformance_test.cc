@@ -141,7 +141,9 @@ TEST_P(PlacerConformance, answers_in_the_order_of_the_scheduler_that_is_asked_fo
       EXPECT_EQ(found.result.schedule.priorities, order.priorities) << name;
       EXPECT_EQ(found.evaluation, Evaluator(problem).evaluate(found.result.placement, order))
           << name;
-      if (found.evaluation.fits()) EXPECT_LE(found.bound.step, found.evaluation.step) << name;
+      if (found.evaluation.fits()) {
+        EXPECT_LE(found.bound.step, found.evaluation.step) << name;
+      }
       expect_fits_or_says_so(problem, found.result, name);
       EXPECT_EQ(run().result.placement, found.result.placement) << name;
     }

@@ -189,7 +189,8 @@ TEST(AssessmentReport, traces_of_unlimited_channels_have_tracks_enough) {
     std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> spans;
     for (const Json& event : trace["traceEvents"]) {
       if (event["ph"] != "X") continue;
-      several = several || (event["pid"] == 2 && event["tid"] >= problem->cluster().num_channels());
+      several = several || (event["pid"] == 2 &&
+                            event["tid"].get<std::uint32_t>() >= problem->cluster().num_channels());
       const double start = event["ts"].get<double>();
       spans[{event["pid"], event["tid"]}].emplace_back(start, start + event["dur"].get<double>());
     }
