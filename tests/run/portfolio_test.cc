@@ -200,7 +200,9 @@ TEST(Portfolio, searches_anew_under_every_scheduler) {
 TEST(Portfolio, the_best_order_of_a_placement_costs_no_search) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Rng rng(seed);
-    const SubsetProblems problems(random_problem(rng), {});
+    const auto problem = random_problem(rng);
+    if (!problem->cluster().fully_linked()) continue;
+    const SubsetProblems problems(problem, {});
     const auto value = [&](const char* scheduler) {
       return run(problems, "random", evaluations(100), TimeFor::kEachRun, scheduler)
           .best()
