@@ -1,9 +1,11 @@
 // A search against everything that is not one, on graphs x clusters: what each seed reaches in the
-// time given, how much faster that is than the best constructive placer in its best order, how far
-// it is from what is proven, and how it compares with the prototype that came before it.
+// time or the evaluations given, how much faster that is than the best constructive placer in its
+// best order, how far it is from what is proven, how it compares with the prototype that came
+// before it, and with other searches.
 //
 //   build/bench/search --six --clusters a,b,c --seconds 30 --seeds 3 --threads 2
 //   build/bench/search --graphs zoo:gpt2-small model.onnx --clusters 4xp100 --against all
+//   build/bench/search --uneven 10 --clusters b --scheduler fifo --evaluations 20000 --against all
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -29,6 +31,7 @@
 #include "report/table.h"
 #include "support/prototype.h"
 #include "support/trials.h"
+#include "support/uneven_steps.h"
 #include "support/workloads.h"
 
 namespace {
@@ -46,7 +49,10 @@ struct Settings {
   int threads = 2;
   int seeds = 3;
   int jobs = 1;
-  std::vector<std::string> against;  // specs, or "all"
+  int uneven = 0;                // graphs of support/uneven_steps.h, in place of others
+  std::int64_t evaluations = 0;  // 0: by time
+  std::string scheduler{kOwnSchedule};
+  std::vector<std::string> against;  // specs, families, or "all"
   std::string json;
 };
 
@@ -56,8 +62,8 @@ struct Case {
   std::shared_ptr<const Simulator> simulator = nullptr;
   std::optional<Answer> classical = std::nullopt;
   LowerBound bound = {};
-  std::vector<SearchResult> runs = {};    // one a seed
-  std::vector<SearchResult> others = {};  // one for each placer of --against
+  std::vector<SearchResult> runs = {};                 // one a seed
+  std::vector<std::vector<SearchResult>> others = {};  // the same for each placer of --against
 
   const SearchResult& result() const { return median(runs); }
   const Evaluation& value() const { return result().run.evaluation; }
@@ -65,12 +71,27 @@ struct Case {
   // The best that is known, proven beforehand or by any of the runs.
   LowerBound best_bound() const {
     LowerBound best = bound;
-    for (const auto* set : {&runs, &others}) {
-      for (const SearchResult& found : *set) {
-        if (found.run.bound.step > best.step) best = found.run.bound;
-      }
-    }
+    for_each_run([&](const SearchResult& found) {
+      if (found.run.bound.step > best.step) best = found.run.bound;
+    });
     return best;
+  }
+  template <class Visit>
+  void for_each_run(Visit visit) const {
+    for (const SearchResult& found : runs) visit(found);
+    for (const auto& other : others) {
+      for (const SearchResult& found : other) visit(found);
+    }
+  }
+  // How much slower the worst seed is than the best.
+  std::optional<double> spread() const {
+    const auto [best, worst] = std::minmax_element(
+        runs.begin(), runs.end(), [](const SearchResult& a, const SearchResult& b) {
+          return a.run.evaluation < b.run.evaluation;
+        });
+    if (!worst->run.evaluation.fits()) return std::nullopt;
+    return static_cast<double>(worst->run.evaluation.step) /
+           static_cast<double>(best->run.evaluation.step);
   }
 
   // How many times as long it takes as the search's median; nothing where either does not fit.
@@ -105,38 +126,48 @@ std::vector<std::string> graph_names(const Settings& settings) {
   return files;
 }
 
-std::vector<Case> make_cases(const Settings& settings, const MethodSpec& placer) {
+std::vector<std::shared_ptr<const Graph>> load_graphs(const Settings& settings) {
+  std::vector<std::shared_ptr<const Graph>> graphs;
+  for (int seed = 1; seed <= settings.uneven; ++seed) {
+    graphs.push_back(uneven_step(static_cast<std::uint64_t>(seed)));
+  }
+  if (settings.uneven > 0) return graphs;
   const std::vector<std::string> names = graph_names(settings);
-  const std::size_t clusters = settings.clusters.size();
-  std::vector<Model> models(names.size());
+  graphs.resize(names.size());
   parallel_for(names.size(), settings.jobs,
-               [&](std::size_t i) { models[i] = read_model(names[i]); });
-  std::vector<Case> cases(names.size() * clusters);
+               [&](std::size_t i) { graphs[i] = read_model(names[i]).graph; });
+  return graphs;
+}
+
+std::vector<Case> make_cases(const Settings& settings, const MethodSpec& placer) {
+  const std::vector<std::shared_ptr<const Graph>> graphs = load_graphs(settings);
+  const std::size_t clusters = settings.clusters.size();
+  const std::string order =
+      settings.scheduler == kOwnSchedule ? std::string(kBestSchedule) : settings.scheduler;
+  std::vector<Case> cases(graphs.size() * clusters);
   parallel_for(cases.size(), settings.jobs, [&](std::size_t i) {
-    const auto& graph = models[i / clusters].graph;
+    const auto& graph = graphs[i / clusters];
     Case& one = cases[i];
     one.graph = graph->name();
     one.cluster = settings.clusters[i % clusters];
     const auto problem = compile(graph, cluster_for(graph, one.cluster));
     one.simulator = std::make_shared<const Simulator>(problem);
     one.bound = lower_bound(*problem);
-    one.classical = best_constructive(one.simulator, placer.key);
+    one.classical = best_constructive(one.simulator, placer.key, order);
   });
   return cases;
 }
 
-// The placers to compare with; "all" stands for every other one that searches.
+// The placers to compare with; a family stands for its placers, "all" for every other search.
 std::vector<MethodSpec> rivals(const std::vector<std::string>& against, const MethodSpec& placer) {
   std::vector<MethodSpec> specs;
   for (const std::string& text : against) {
-    if (text != "all") {
-      specs.push_back(MethodSpec::parse(text));
-      continue;
-    }
+    const std::string family = text == "all" ? "search" : text;
+    const std::size_t before = specs.size();
     for (const MethodInfo* info : all_placers().list()) {
-      if (is_constructive(*info) || info->family == "external") continue;
-      if (info->key != placer.key) specs.push_back({info->key, {}});
+      if (info->family == family && info->key != placer.key) specs.push_back({info->key, {}});
     }
+    if (specs.size() == before) specs.push_back(MethodSpec::parse(text));
   }
   return specs;
 }
@@ -152,12 +183,17 @@ std::vector<Trial> make_trials(std::vector<Case>& cases, const Settings& setting
   std::vector<Trial> trials;
   for (Case& one : cases) {
     one.runs.resize(static_cast<std::size_t>(settings.seeds));
-    one.others.resize(others.size());
-    const auto add = [&](const MethodSpec& spec, std::size_t seed, SearchResult& result) {
-      trials.push_back({&one, {spec, seed, settings.seconds, settings.threads}, &result});
+    one.others.assign(others.size(), std::vector<SearchResult>(one.runs.size()));
+    const auto add = [&](const MethodSpec& spec, std::vector<SearchResult>& results) {
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        Search search{spec, i + 1, settings.seconds, settings.threads};
+        if (settings.evaluations > 0) search.evaluations = settings.evaluations;
+        search.scheduler = settings.scheduler;
+        trials.push_back({&one, std::move(search), &results[i]});
+      }
     };
-    for (std::size_t i = 0; i < one.runs.size(); ++i) add(placer, i + 1, one.runs[i]);
-    for (std::size_t i = 0; i < others.size(); ++i) add(others[i], 1, one.others[i]);
+    add(placer, one.runs);
+    for (std::size_t i = 0; i < others.size(); ++i) add(others[i], one.others[i]);
   }
   return trials;
 }
@@ -251,6 +287,48 @@ void print_means(const std::vector<Case>& cases) {
   fmt::print("{}\n", table.to_string());
 }
 
+std::string percent_above(double ratio) {
+  return fmt::format("{:+.1f} %", 100 * (ratio - 1));
+}
+
+// Medians of all searches, and how far the one that is measured is above the best of them.
+void print_searches(const std::vector<Case>& cases, const std::string& placer) {
+  constexpr auto kRight = Table::Align::kRight;
+  std::vector<Table::Column> columns{{"graph"}, {"cluster"}, {placer, kRight}};
+  for (const auto& other : cases.front().others) {
+    columns.push_back({other.front().run.run.placer.to_string(), kRight});
+  }
+  columns.push_back({"to the best", kRight});
+  columns.push_back({"seeds", kRight});
+  Table table(columns);
+  std::vector<std::vector<double>> ratios(cases.front().others.size());
+  std::vector<double> to_best;
+  for (const Case& one : cases) {
+    std::vector<std::string> row{one.graph, one.cluster, format_value(one.value())};
+    std::optional<double> behind;
+    for (std::size_t i = 0; i < one.others.size(); ++i) {
+      const Evaluation& value = median(one.others[i]).run.evaluation;
+      row.push_back(format_value(value));
+      const std::optional<double> ratio = one.ratio_of(value);
+      if (!ratio) continue;
+      ratios[i].push_back(*ratio);
+      behind = std::max(behind.value_or(0), 1 / *ratio);
+    }
+    if (behind) to_best.push_back(*behind);
+    row.push_back(behind ? percent_above(*behind) : "–");
+    row.push_back(one.spread() ? percent_above(*one.spread()) : "–");
+    table.add(row);
+  }
+  std::vector<std::string> means{"geometric mean", fmt::format("of {}", to_best.size()), "1.000"};
+  for (const std::vector<double>& of_one : ratios) {
+    means.push_back(fmt::format("{:.3f}", geometric_mean(of_one)));
+  }
+  means.push_back(percent_above(geometric_mean(to_best)));
+  means.emplace_back();
+  table.add(means);
+  fmt::print("{}\n", table.to_string());
+}
+
 // Every placer, constructive or searching, that is better than the median somewhere.
 void print_rivals(const std::vector<Case>& cases, const std::string& placer) {
   int beaten = 0;
@@ -264,8 +342,8 @@ void print_rivals(const std::vector<Case>& cases, const std::string& placer) {
   };
   for (const Case& one : cases) {
     if (one.classical) compare(one, one.classical->name, one.classical->value);
-    for (const SearchResult& other : one.others) {
-      compare(one, other.run.run.placer.to_string(), other.run.evaluation);
+    for (const auto& other : one.others) {
+      compare(one, other.front().run.run.placer.to_string(), median(other).run.evaluation);
     }
   }
   fmt::print("{} is at least as good in {} of {} comparisons\n", placer, compared - beaten,
@@ -277,9 +355,7 @@ void print_contradictions(const std::vector<Case>& cases) {
   for (const Case& one : cases) {
     std::vector<Evaluation> values;
     if (one.classical) values.push_back(one.classical->value);
-    for (const auto* set : {&one.runs, &one.others}) {
-      for (const SearchResult& found : *set) values.push_back(found.run.evaluation);
-    }
+    one.for_each_run([&](const SearchResult& found) { values.push_back(found.run.evaluation); });
     const Evaluation best = *std::min_element(values.begin(), values.end());
     const LowerBound bound = one.best_bound();
     if (!best.fits() || bound.step <= best.step) continue;
@@ -305,8 +381,14 @@ Json search_json(const SearchResult& found) {
 }
 
 void write_json(const std::vector<Case>& cases, const Settings& settings) {
-  Json root{
-      {"placer", settings.placer}, {"seconds", settings.seconds}, {"threads", settings.threads}};
+  Json root{{"placer", settings.placer},
+            {"scheduler", settings.scheduler},
+            {"threads", settings.threads}};
+  if (settings.evaluations > 0) {
+    root["evaluations"] = settings.evaluations;
+  } else {
+    root["seconds"] = settings.seconds;
+  }
   const auto optional = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
@@ -322,7 +404,9 @@ void write_json(const std::vector<Case>& cases, const Settings& settings) {
     json["bound_ms"] = milliseconds(one.best_bound().step);
     json["bound_reason"] = one.best_bound().reason;
     for (const SearchResult& run : one.runs) json["runs"].push_back(search_json(run));
-    for (const SearchResult& run : one.others) json["others"].push_back(search_json(run));
+    for (const auto& other : one.others) {
+      for (const SearchResult& run : other) json["others"].push_back(search_json(run));
+    }
     root["cases"].push_back(std::move(json));
   }
   write_file(settings.json, root.dump() + "\n");
@@ -336,10 +420,14 @@ void run(const Settings& settings) {
 
   std::vector<Case> cases = make_cases(settings, placer);
   run_trials(make_trials(cases, settings, placer, others), settings.jobs);
-  fmt::print("{}, {} s, {} threads; times in ms\n\n", settings.placer, settings.seconds,
-             settings.threads);
+  const std::string budget = settings.evaluations > 0
+                                 ? fmt::format("{} evaluations", settings.evaluations)
+                                 : fmt::format("{} s", settings.seconds);
+  fmt::print("{}, {}, {} threads, order {}; times in ms\n\n", settings.placer, budget,
+             settings.threads, settings.scheduler);
   print_cases(cases);
   print_means(cases);
+  if (!others.empty()) print_searches(cases, settings.placer);
   print_rivals(cases, settings.placer);
   print_contradictions(cases);
   if (!settings.json.empty()) write_json(cases, settings);
@@ -369,8 +457,16 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", settings.jobs, "Runs side by side; each has its own threads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--uneven", settings.uneven,
+                 "So many graphs of uneven work with dear transfers, made from seeds, in place of "
+                 "others")
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--evaluations", settings.evaluations,
+                 "For each run, in place of the time: for machines that others use, too")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--scheduler", settings.scheduler, "own, fifo, pct or msr")->capture_default_str();
   app.add_option("--against", settings.against,
-                 "Also run these searches, once each, for as long: all, or specs");
+                 "Also run these searches, with the same seeds, for as long: all, families, specs");
   app.add_option("--json", settings.json, "Write everything here")->type_name("FILE");
   app.footer(
       "Example: search --six --clusters a,b,c --seconds 30 --seeds 3 --jobs 8 --json out.json");

@@ -7,8 +7,6 @@
 
 #include "base/error.h"
 
-#include "placer/scheduler.h"
-
 #include "placers/all.h"
 
 namespace emplace::bench {
@@ -17,27 +15,29 @@ bool is_constructive(const MethodInfo& info) {
   return info.family == "heuristic" || info.family == "partition";
 }
 
-Answer best_order(const std::shared_ptr<const Simulator>& simulator, const MethodSpec& placer) {
+namespace {
+
+Answer run_in_order(const std::shared_ptr<const Simulator>& simulator, const MethodSpec& placer,
+                    const std::string& scheduler) {
   PlaceContext context(simulator);
-  const RunResult own =
-      run_placer(all_placers(), context, {placer, std::string(kOwnSchedule), 1}, Budget{});
-  Answer best{placer.to_string(), own.evaluation};
-  for (const SchedulerInfo& scheduler : schedulers()) {
-    const RunResult other = with_scheduler(own, scheduler.key, context.evaluator());
-    if (other.evaluation < best.value) {
-      best = {placer.to_string() + " + " + scheduler.key, other.evaluation};
-    }
-  }
-  return best;
+  const RunResult found = run_placer(all_placers(), context, {placer, scheduler, 1}, Budget{});
+  const bool own = found.run.scheduler == kOwnSchedule;
+  return {placer.to_string() + (own ? "" : " + " + found.run.scheduler), found.evaluation};
+}
+
+}  // namespace
+
+Answer best_order(const std::shared_ptr<const Simulator>& simulator, const MethodSpec& placer) {
+  return run_in_order(simulator, placer, std::string(kBestSchedule));
 }
 
 std::optional<Answer> best_constructive(const std::shared_ptr<const Simulator>& simulator,
-                                        std::string_view except) {
+                                        std::string_view except, const std::string& scheduler) {
   std::optional<Answer> best;
   for (const MethodInfo* info : all_placers().list()) {
     if (!is_constructive(*info) || info->key == except) continue;
     try {
-      const Answer answer = best_order(simulator, {info->key, {}});
+      const Answer answer = run_in_order(simulator, {info->key, {}}, scheduler);
       if (!best || answer.value < best->value) best = answer;
     } catch (const Error&) {
       // One that cannot cope with the cluster, as with missing links, is not the best.
@@ -58,7 +58,11 @@ std::optional<Evaluation> SearchResult::after(double seconds) const {
 SearchResult run_search(const std::shared_ptr<const Simulator>& simulator, const Search& search) {
   PlaceContext context(simulator);
   Budget budget;
-  budget.seconds = search.seconds;
+  if (search.evaluations) {
+    budget.evaluations = search.evaluations;
+  } else {
+    budget.seconds = search.seconds;
+  }
   budget.threads = search.threads;
   SearchResult result;
   const auto listening = context.incumbent().listen([&](const Incumbent& incumbent) {
@@ -66,8 +70,8 @@ SearchResult run_search(const std::shared_ptr<const Simulator>& simulator, const
     if (!value || (!result.history.empty() && !(*value < result.history.back().value))) return;
     result.history.push_back({budget.elapsed_seconds(), *value});
   });
-  result.run = run_placer(all_placers(), context,
-                          {search.placer, std::string(kOwnSchedule), search.seed}, budget);
+  result.run =
+      run_placer(all_placers(), context, {search.placer, search.scheduler, search.seed}, budget);
   return result;
 }
 

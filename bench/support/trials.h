@@ -32,16 +32,19 @@ bool is_constructive(const MethodInfo& info);
 // One placer with the best order; throws where the placer does.
 Answer best_order(const std::shared_ptr<const Simulator>& simulator, const MethodSpec& placer);
 
-// The best of every constructive placer but `except`, with every order. Nothing where none gives an
-// answer; the answer fits if any does.
+// The best of every constructive placer but `except`, with every order, or in the order of this
+// scheduler. Nothing where none gives an answer; the answer fits if any does.
 std::optional<Answer> best_constructive(const std::shared_ptr<const Simulator>& simulator,
-                                        std::string_view except = {});
+                                        std::string_view except = {},
+                                        const std::string& scheduler = std::string(kBestSchedule));
 
 struct Search {
   MethodSpec placer;
   std::uint64_t seed = 1;
   double seconds = 30;
   int threads = 2;
+  std::optional<std::int64_t> evaluations = std::nullopt;  // in place of the seconds
+  std::string scheduler{kOwnSchedule};
 };
 
 struct Improvement {

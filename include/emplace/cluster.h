@@ -25,7 +25,7 @@ struct LinkRule {
   std::int64_t bandwidth = 0;  // bytes per second
   Nanoseconds latency = 0;
   Nanoseconds hold = 0;
-  std::string channel = "pair";  // pair, out, in, or a name
+  std::string channel = "pair";  // pair, out, in, unlimited, or a name
   bool multicast = false;
   bool throttled = false;  // executed steps are slowed down to this bandwidth and latency
 };

@@ -27,7 +27,9 @@ struct PlaceOptions {
   std::string placer = "auto";  // specs, families or "all": the best of them is the answer
   std::vector<PlacerFunction> functions =
       {};  // placers of yours, beside these; then it may be empty
-  // own (the placer's), fifo, pct, msr, or all: the best of them.
+  // The order of the ops that are ready on a device: own (the placer's), or fifo, pct or msr, under
+  // which the placer then searches. all: of the answer's own order and these, the best; where
+  // placers are compared, each of them in turn.
   std::string scheduler = "own";
   Objective objective = {};
   Budget budget = {};

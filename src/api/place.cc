@@ -77,8 +77,10 @@ std::vector<PlacerRun> runs_of(const PlaceOptions& options, int seeds) {
 }
 
 PortfolioResult search(const SubsetProblems& problems, const PlaceOptions& options, TimeFor time,
-                       int seeds) {
-  Portfolio portfolio(problems, {.runs = runs_of(options, seeds),
+                       int seeds, bool best_order) {
+  PlaceOptions asked = options;
+  if (best_order && asked.scheduler == "all") asked.scheduler = std::string(kBestSchedule);
+  Portfolio portfolio(problems, {.runs = runs_of(asked, seeds),
                                  .budget = options.budget,
                                  .time_for = time,
                                  .learning = options.learning});
@@ -128,7 +130,7 @@ std::string trace_json(const Problem& problem, const Placement& placement,
 
 Answer place(const std::shared_ptr<const Problem>& problem, const PlaceOptions& options) {
   const SubsetProblems problems = problems_of(problem, options);
-  PortfolioResult found = search(problems, options, TimeFor::kAllRuns, 1);
+  PortfolioResult found = search(problems, options, TimeFor::kAllRuns, 1, true);
   const RunResult best = found.best();
   return Answer(std::make_shared<const Answer::State>(Answer::State{
       assess(assessor_of(problems, found), problems, best), best, std::move(found.results)}));
@@ -146,7 +148,8 @@ Answer assess(const std::shared_ptr<const Problem>& problem, const Placement& pl
 std::vector<Answer> compare(const std::shared_ptr<const Problem>& problem,
                             const CompareOptions& options) {
   const SubsetProblems problems = problems_of(problem, options);
-  PortfolioResult found = search(problems, options, TimeFor::kEachRun, options.seeds);
+  PortfolioResult found =
+      search(problems, options, TimeFor::kEachRun, options.seeds, options.best_orders);
   if (options.best_orders) keep_best_orders(found.results);
   const Assessor assessor = assessor_of(problems, found);
   std::vector<Answer> answers;

@@ -102,12 +102,12 @@ class Balance {
   Bytes needed_ = 0;
   std::vector<std::optional<Connection>> connection_;  // [class][class]
   std::vector<std::vector<std::size_t>>
-      pairs_by_channel_;  // pairs of classes that a channel serves
-  std::vector<std::size_t> pair_channels_;
-  std::vector<GroupId> order_;           // parents before children
-  std::vector<GroupId> parent_;          // itself for a root
-  std::vector<ParentEdge> parent_edge_;  // by group, with its parent
-  std::vector<Wide> cost_;               // [group][class], of the tree below it
+      pairs_by_channel_;                    // pairs of classes that a channel serves
+  std::vector<std::size_t> pair_channels_;  // 0: none, or some that are unlimited
+  std::vector<GroupId> order_;              // parents before children
+  std::vector<GroupId> parent_;             // itself for a root
+  std::vector<ParentEdge> parent_edge_;     // by group, with its parent
+  std::vector<Wide> cost_;                  // [group][class], of the tree below it
 };
 
 void Balance::load_groups() {
@@ -140,16 +140,20 @@ void Balance::find_channels() {
     for (std::size_t to = 0; to < num_classes(); ++to) {
       const std::size_t pair = from * num_classes() + to;
       connection_.push_back(best_connection(cluster, classes_[from], classes_[to]));
+      bool unlimited = false;
       for (const DeviceId a : classes_[from]) {
         for (const DeviceId b : classes_[to]) {
           const Link* link = from == to ? nullptr : cluster.link(a, b);
           if (link == nullptr) continue;
+          unlimited = unlimited || link->unlimited;
           auto& pairs = pairs_by_channel_[link->channel];
           if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) continue;
           pairs.push_back(pair);
           ++pair_channels_[pair];
         }
       }
+      // All could take the way on which nothing adds up: no price.
+      if (unlimited) pair_channels_[pair] = 0;
     }
   }
 }

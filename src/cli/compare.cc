@@ -30,10 +30,8 @@ struct Arguments : QuestionArguments {
   std::string csv;
   bool each_seed = false;
 
-  bool best_orders() const { return schedulers == "best"; }
   std::vector<PlacerRun> runs(const char* usual) const {
-    return make_runs(placers.empty() ? usual : placers, best_orders() ? "all" : schedulers, seed,
-                     seeds);
+    return make_runs(placers.empty() ? usual : placers, schedulers, seed, seeds);
   }
 };
 
@@ -137,8 +135,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
                                           .keep_courses = !arguments.report.empty()});
   const RunResult winner = found.best();
   const std::vector<SearchCourse> courses = std::move(found.courses);
-  Comparison comparison =
-      compare(question.problems(), std::move(found), asked, arguments.best_orders());
+  Comparison comparison = compare(question.problems(), std::move(found), asked);
   if (question.op_by_op() != nullptr) {
     comparison.whole_modules = question.compare_with_ops(comparison.best, winner, question.given());
   }
@@ -202,7 +199,9 @@ void add_compare(Command& root, Session& session) {
       .type("SPECS");
   command
       .text("--schedulers,--scheduler", arguments->schedulers,
-            "best (each placer's best order), all, or a list of own, fifo, pct, msr")
+            "A list of own, fifo, pct, msr, which each search and are compared; all of these; or "
+            "best: "
+            "own, and of the answer's own order and the others the best")
       .shown()
       .type("KEYS");
   add_seed(command, arguments->seed, "First seed");

@@ -54,6 +54,7 @@ Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& 
     : arguments_(arguments),
       whole_(problems.whole()),
       most_devices_(problems.most_devices()),
+      scheduler_(common_scheduler(runs)),
       problem_(whole_, &problems.whole()->problem()) {
   if (arguments_.measure == 0 && !arguments_.measures_costs()) return;
   if (!(problems.objective() == Objective(StepTime{}))) {
@@ -77,7 +78,7 @@ void Measuring::prepare(PortfolioRequest& request) {
 void Measuring::choose(PortfolioResult& found) {
   if (!laboratory_ || arguments_.measure == 0) return;
   std::vector<Solution> answers =
-      promising_answers(whole_, found, arguments_.measure, most_devices_);
+      promising_answers(whole_, found, arguments_.measure, most_devices_, scheduler_);
   if (answers.empty()) return;
   const std::size_t count = answers.size();
   const MeasureSettings settings{.steps = 10, .warm_up = 5};

@@ -46,6 +46,7 @@ class Measuring {
   MeasuringArguments arguments_;
   std::shared_ptr<const Simulator> whole_;
   int most_devices_;
+  std::string scheduler_;
   std::shared_ptr<const Problem> problem_;
   std::unique_ptr<Laboratory> laboratory_;
   std::atomic<int> steps_{0};

@@ -70,9 +70,9 @@ void print_written(const Arguments& arguments, const Outputs& outputs) {
 // A search over placers also looks for the best order of ops, unless one was asked for.
 std::vector<PlacerRun> runs_of(const Arguments& arguments) {
   const bool portfolio = arguments.placer == "all";
-  const std::string scheduler = !arguments.scheduler.empty() ? arguments.scheduler
-                                : portfolio                  ? "all"
-                                                             : "own";
+  std::string scheduler = arguments.scheduler;
+  if (scheduler.empty()) scheduler = portfolio ? kBestSchedule : kOwnSchedule;
+  if (scheduler == "all") scheduler = kBestSchedule;
   return make_runs(arguments.placer, scheduler, arguments.seed);
 }
 
@@ -83,15 +83,17 @@ BatchSearch search_batches(const Arguments& arguments, ProblemRequest request,
   const Progress progress(
       [&] { return fmt::format("trying whether a batch of {} fits", now.load()); });
   const Budget budget = share_of(arguments.budget.make(session));
+  const std::vector<PlacerRun> runs = runs_of(arguments);
+  const bool any_placer =
+      arguments.placer == kDefaultPlacer && common_scheduler(runs) == kOwnSchedule;
   return find_largest_batch(range, [&](std::int64_t batch) -> BatchProbe {
     now = batch;
     if (session.cancelled) return {batch, false, "interrupted"};
     request.batch = batch;
-    return probe_batch(
-        batch,
-        arguments.subsets.make(load_problem(request), arguments.objective.make(), {},
-                               CpuUse::kNever),
-        budget, arguments.placer == kDefaultPlacer ? std::vector<PlacerRun>{} : runs_of(arguments));
+    return probe_batch(batch,
+                       arguments.subsets.make(load_problem(request), arguments.objective.make(), {},
+                                              CpuUse::kNever),
+                       budget, any_placer ? std::vector<PlacerRun>{} : runs);
   });
 }
 
@@ -110,18 +112,21 @@ void look_further(const Arguments& arguments, const std::shared_ptr<const Proble
   }
   if (arguments.sensitivity || !arguments.report.empty()) {
     const Progress progress([] { return std::string("trying other hardware"); });
-    explanation.sensitivities = sensitivities(answer, arguments.sensitivity ? share : quick(share));
+    explanation.sensitivities = sensitivities(answer, arguments.sensitivity ? share : quick(share),
+                                              common_scheduler(runs_of(arguments)));
   }
 }
 
 // An answer of one device says more beside what splitting would bring.
 Explanation explain_answer(const Assessment& answer, const SubsetProblems& problems,
-                           const std::vector<RunResult>& tried, bool could_recompute) {
+                           const std::vector<RunResult>& tried, const std::string& scheduler,
+                           bool could_recompute) {
   Explanation explanation = explain(answer, tried, could_recompute);
   if (explanation.best_split || explanation.used.size() > 1 || answer.most_devices > 0) {
     return explanation;
   }
-  return explain(answer, quick_splits(problems.list().front().simulator, answer.objective),
+  return explain(answer,
+                 quick_splits(problems.list().front().simulator, answer.objective, scheduler),
                  could_recompute);
 }
 
@@ -173,7 +178,8 @@ void place(const Arguments& arguments, Session& session) {
   }
   if (!arguments.trace.empty()) outputs.write(arguments.trace, trace_json(answer));
   Explanation explanation =
-      explain_answer(answer, problems, found.results, question.request().could_recompute());
+      explain_answer(answer, problems, found.results, common_scheduler(runs_of(arguments)),
+                     question.request().could_recompute());
   if (whole) explanation.whole_modules = question.compare_with_ops(answer, best, shared.op_by_op);
   explanation.batches = std::move(batches);
   look_further(arguments, whole ? question.op_by_op() : question.problem(), answer, searched,
@@ -222,7 +228,8 @@ void add_place(Command& root, Session& session) {
       .type("SPEC");
   command
       .text("--scheduler,--schedulers", arguments->scheduler,
-            "Order of ready ops: own (the placer's), fifo, pct, msr, or all: the best of them")
+            "Order of ready ops: own (the placer's), or fifo, pct, msr, which then holds while it "
+            "searches; all: of the answer's own order and these, the best")
       .type("KEY");
   arguments->objective.add_to(command);
   arguments->subsets.add_to(command);

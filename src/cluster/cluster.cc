@@ -28,17 +28,32 @@ std::vector<DeviceId> named_devices(const std::string& pattern, const std::strin
   return found;
 }
 
+bool is_unlimited_rule(const LinkRule& rule) {
+  return rule.channel == kUnlimitedChannel;
+}
+
 void check_rule(const LinkRule& rule, const std::string& what) {
   if (rule.bandwidth <= 0) fail_input("{}: bandwidth: expected more than 0 bytes per second", what);
   if (rule.latency < 0) fail_input("{}: latency_us: is negative", what);
   if (rule.hold < 0) fail_input("{}: hold_us: is negative", what);
   if (rule.channel.empty()) fail_input("{}: channel: is empty", what);
+  if (!is_unlimited_rule(rule)) return;
+  if (rule.hold > 0) {
+    fail_input("{}: hold_us: expected none, as nothing waits for a channel that is unlimited",
+               what);
+  }
+  if (rule.multicast) {
+    fail_input(
+        "{}: multicast: expected false, as destinations share no channel where it is unlimited",
+        what);
+  }
 }
 
 std::string channel_name_of(const LinkRule& rule, const Device& from, const Device& to) {
   if (rule.channel == "pair") return from.name + "->" + to.name;
   if (rule.channel == "out") return from.name + "->*";
   if (rule.channel == "in") return "*->" + to.name;
+  if (is_unlimited_rule(rule)) return from.name + "->" + to.name + " (unlimited)";
   return rule.channel;
 }
 
@@ -129,10 +144,13 @@ void Cluster::expand_links() {
       if (from == to || rule == nullptr) continue;
       const std::string name = channel_name_of(*rule, spec_.devices[from], spec_.devices[to]);
       const auto [entry, added] = channels.try_emplace(name, num_channels());
-      if (added) channel_names_.push_back(name);
+      if (added) {
+        channel_names_.push_back(name);
+        unlimited_.push_back(is_unlimited_rule(*rule));
+      }
       links_[static_cast<std::size_t>(from) * num_devices() + to] = {
-          entry->second, rule->bandwidth, rule->latency,
-          rule->hold,    rule->multicast, rule->throttled};
+          entry->second,   rule->bandwidth, rule->latency,           rule->hold,
+          rule->multicast, rule->throttled, is_unlimited_rule(*rule)};
     }
   }
 }

@@ -47,6 +47,9 @@ struct Device {
   std::string runs_on = {};
 };
 
+// What a link rule says as its channel where any number of transfers may pass at once.
+inline constexpr std::string_view kUnlimitedChannel = "unlimited";
+
 struct ClusterSpec {
   std::string name;
   std::vector<DeviceKind> kinds;  // own kinds; built-in ones need not be repeated
@@ -62,6 +65,7 @@ struct Link {
   Nanoseconds hold = 0;
   bool multicast = false;
   bool throttled = false;
+  bool unlimited = false;  // any number of transfers at once; the channel is the pair's own then
 };
 
 // How long `bytes` take on the link; throws an Error when it does not fit in 63 bits.
@@ -90,6 +94,8 @@ class Cluster {
   }
   ChannelId num_channels() const { return static_cast<ChannelId>(channel_names_.size()); }
   const std::string& channel_name(ChannelId id) const { return channel_names_[id]; }
+  // Whether it carries any number of transfers at once, rather than one.
+  bool is_unlimited(ChannelId id) const { return unlimited_[id]; }
 
   // Whether every device can send to every other.
   bool fully_linked() const;
@@ -105,6 +111,7 @@ class Cluster {
   std::vector<DeviceKind> kinds_;  // by device
   std::vector<Link> links_;        // by ordered pair
   std::vector<std::string> channel_names_;
+  std::vector<bool> unlimited_;  // by channel
 };
 
 }  // namespace emplace

@@ -48,7 +48,10 @@ std::optional<LinkRule> within(const std::string& machine, LinkRule rule) {
   if (!from || !to) return std::nullopt;
   rule.from = *from;
   rule.to = *to;
-  if (rule.channel == "pair" || rule.channel == "out" || rule.channel == "in") return rule;
+  if (rule.channel == "pair" || rule.channel == "out" || rule.channel == "in" ||
+      rule.channel == kUnlimitedChannel) {
+    return rule;
+  }
   const auto channel = within(machine, rule.channel);
   if (!channel) return std::nullopt;
   rule.channel = *channel;
@@ -127,7 +130,7 @@ void take_network(const std::vector<Machine>& machines, MachineView& view) {
   if (machines.size() < 2 || view.links.empty()) return;
   std::vector<std::string> names;
   for (const Machine& machine : machines) names.push_back(machine.name);
-  for (const char* channel : {"out", "in", "pair"}) {
+  for (const char* channel : {"out", "in", "pair", "unlimited"}) {
     LinkRule rule = view.links.front();
     rule.from = rule.to = "*";
     rule.channel = channel;

@@ -11,7 +11,7 @@ namespace emplace {
 namespace {
 
 bool is_kept(const std::string& channel) {
-  return channel == "pair" || channel == "out" || channel == "in";
+  return channel == "pair" || channel == "out" || channel == "in" || channel == kUnlimitedChannel;
 }
 
 // "gpu0,gpu1" of machine m: "m.gpu0,m.gpu1".

@@ -27,6 +27,17 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
+// A thread carries a channel's tensors one after the other, as the wires do.
+void require_real_links(const Cluster& cluster) {
+  for (ChannelId id = 0; id < cluster.num_channels(); ++id) {
+    if (!cluster.is_unlimited(id)) continue;
+    fail(ErrorKind::kUnsupported,
+         "cluster '{}': channel '{}': can only be simulated; to execute steps, expected channel: "
+         "pair, out, in or a name in place of unlimited",
+         cluster.name(), cluster.channel_name(id));
+  }
+}
+
 std::vector<Bytes> memory_limits(const Cluster& cluster, bool limited) {
   if (cluster.num_devices() > MemoryAccounts::kMostDevices) {
     fail(ErrorKind::kUnsupported,
@@ -81,6 +92,7 @@ Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& o
       threads_before_(at::get_num_threads()),
       limits_(memory_limits(*cluster_, options.limit_memory)),
       memory_(limits_, has_gpus(*cluster_)) {
+  require_real_links(*cluster_);
   assign_cores();
   for (std::size_t i = 0; i < cores_of_device_.size(); ++i) {
     devices_.push_back(std::make_unique<DeviceThread>(i, cores_of_device_[i]));

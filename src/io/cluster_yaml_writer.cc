@@ -250,7 +250,7 @@ std::string write_cluster_yaml(const ClusterSpec& spec) {
       "\n# Later rules win. from and to: devices, kinds, or patterns such as \"gpu*\", also "
       "several.\n"
       "# channel: pair (each ordered pair its own), out (one per source), in (one per\n"
-      "# destination), or a name that pairs share.\n";
+      "# destination), a name that pairs share, or unlimited (any number of transfers at once).\n";
   return text + list_text("", "links", view.links, link_text);
 }
 

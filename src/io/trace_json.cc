@@ -1,6 +1,8 @@
 #include "io/trace_json.h"
 
+#include <algorithm>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,6 +29,7 @@ class TraceWriter {
   // `name`: of the whole, where there are several.
   void write(std::span<const Timeline> steps, bool name_steps, const std::string& name = {}) {
     steps_ = steps;
+    find_lanes();
     name_tracks(name.empty() ? "" : ", " + name);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (name_steps) step_ = fmt::format(R"("step":{},)", i);
@@ -50,6 +53,37 @@ class TraceWriter {
                     first_process_ + process, track, json_quoted(name)));
   }
 
+  // What an unlimited channel carries at once is on several tracks: the channel's, and others that
+  // are numbered on from the channels.
+  void find_lanes() {
+    const Cluster& cluster = problem_.cluster();
+    std::vector<const Transfer*> passing;
+    for (const Timeline& step : steps_) {
+      for (const Transfer& transfer : step.transfers) {
+        if (transfer.finish > transfer.start && cluster.is_unlimited(transfer.channel)) {
+          passing.push_back(&transfer);
+        }
+      }
+    }
+    std::stable_sort(passing.begin(), passing.end(),
+                     [](const Transfer* a, const Transfer* b) { return a->start < b->start; });
+    lanes_.assign(cluster.num_channels(), {});
+    track_of_.clear();
+    std::uint32_t next_track = cluster.num_channels();
+    for (const Transfer* transfer : passing) {
+      auto& lanes = lanes_[transfer->channel];
+      auto lane = std::find_if(lanes.begin(), lanes.end(),
+                               [&](const Lane& one) { return one.busy_until <= transfer->start; });
+      if (lane == lanes.end()) {
+        const bool first = lanes.empty();
+        lanes.push_back({.track = first ? std::uint32_t{transfer->channel} : next_track++});
+        lane = lanes.end() - 1;
+      }
+      lane->busy_until = transfer->finish;
+      track_of_[transfer] = lane->track;
+    }
+  }
+
   void name_tracks(const std::string& suffix) {
     const Cluster& cluster = problem_.cluster();
     name_track("process_name", kDevicesProcess, 0, "devices" + suffix);
@@ -66,6 +100,10 @@ class TraceWriter {
     for (ChannelId channel = 0; channel < cluster.num_channels(); ++channel) {
       if (!used[channel]) continue;
       name_track("thread_name", kChannelsProcess, channel, cluster.channel_name(channel));
+      for (std::size_t i = 1; i < lanes_[channel].size(); ++i) {
+        name_track("thread_name", kChannelsProcess, lanes_[channel][i].track,
+                   fmt::format("{} {}", cluster.channel_name(channel), i + 1));
+      }
     }
   }
 
@@ -82,10 +120,13 @@ class TraceWriter {
   void write_transfer(const Transfer& transfer) {
     if (transfer.finish == transfer.start) return;
     const Cluster& cluster = problem_.cluster();
+    const auto lane = track_of_.find(&transfer);
+    const std::uint32_t track =
+        lane == track_of_.end() ? std::uint32_t{transfer.channel} : lane->second;
     add(fmt::format(
         R"({{"ph":"X","name":{},"cat":"transfer","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}"from":{},"to":{},"bytes":{},"queued_us":{}}}}})",
         json_quoted(graph_.op_name(graph_.producer(transfer.tensor))),
-        first_process_ + kChannelsProcess, transfer.channel, trace_microseconds(transfer.start),
+        first_process_ + kChannelsProcess, track, trace_microseconds(transfer.start),
         trace_microseconds(transfer.finish - transfer.start), step_,
         json_quoted(cluster.device(transfer.from).name),
         json_quoted(cluster.device(transfer.to).name), graph_.bytes(transfer.tensor),
@@ -98,6 +139,12 @@ class TraceWriter {
   std::span<const Timeline> steps_;  // being written
   int first_process_ = 0;
   std::string step_;  // of what is being written
+  struct Lane {
+    std::uint32_t track = 0;
+    Nanoseconds busy_until = 0;
+  };
+  std::vector<std::vector<Lane>> lanes_;  // by channel
+  std::unordered_map<const Transfer*, std::uint32_t> track_of_;
   std::string events_;
 };
 

@@ -31,6 +31,12 @@ class PlaceContext : public SearchContext<Solution> {
                         std::vector<Solution> starts = {});
   explicit PlaceContext(std::shared_ptr<const Problem> problem, Objective objective = {},
                         std::vector<Solution> starts = {});
+  // For a part of a search: the same problem, under the same scheduler.
+  PlaceContext(const Evaluator& whole, Objective objective, std::vector<Solution> starts = {});
+
+  // What is found from now on is valued in this scheduler's order of ops, the starts too. To be
+  // said before a placer runs; throws an Error when there is no such scheduler.
+  void order_by(const std::string& scheduler);
 
   Evaluator& evaluator() { return *evaluator_; }
   const Evaluator& evaluator() const { return *evaluator_; }

@@ -1,6 +1,7 @@
 #include "placer/evaluator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/stream_run.h"
 
@@ -37,35 +38,47 @@ Evaluator::Evaluator(std::shared_ptr<const Simulator> simulator, Objective objec
 Evaluator::Evaluator(std::shared_ptr<const Problem> problem, Objective objective)
     : Evaluator(std::make_shared<const Simulator>(std::move(problem)), objective) {}
 
+void Evaluator::order_by(std::string scheduler) {
+  if (scheduler != kOwnSchedule) require_scheduler(scheduler);
+  scheduler_ = std::move(scheduler);
+}
+
+Schedule Evaluator::schedule_of(const Placement& placement, Schedule chosen) const {
+  return own_order() ? std::move(chosen) : make_schedule(problem(), placement, scheduler_);
+}
+
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order) {
   count(1);
-  return value_of(placement, order, nullptr);
+  return in_order(placement, order,
+                  [&](const ReadyOrder& own) { return value_of(placement, own, nullptr); });
 }
 
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order,
                                std::vector<Bytes>& peaks) {
   count(1);
-  return value_of(placement, order, &peaks);
+  return in_order(placement, order,
+                  [&](const ReadyOrder& own) { return value_of(placement, own, &peaks); });
 }
 
 Evaluation Evaluator::evaluate_with_starts(const Placement& placement,
                                            std::vector<Nanoseconds>& starts) {
   count(1);
-  Lease lease(*this);
-  starts.resize(problem().num_ops());
-  Evaluation step =
-      simulator_->evaluate_with_starts(placement, ReadyOrder(), lease.workspace(), starts);
-  if (measure_) step = measured(placement, {});
-  return objective_.match([&](const StepTime&) { return step; },
-                          [&](const StreamPeriod& stream) {
-                            return evaluate_stream(placement, {}, stream.overlap, nullptr);
-                          });
+  return in_order(placement, {}, [&](const ReadyOrder& order) {
+    Lease lease(*this);
+    starts.resize(problem().num_ops());
+    Evaluation step = simulator_->evaluate_with_starts(placement, order, lease.workspace(), starts);
+    if (measure_) step = measured(placement, order);
+    return objective_.match([&](const StepTime&) { return step; },
+                            [&](const StreamPeriod& stream) {
+                              return evaluate_stream(placement, order, stream.overlap, nullptr);
+                            });
+  });
 }
 
 Evaluation Evaluator::evaluate_exactly(const Placement& placement, const Schedule& schedule,
                                        std::vector<Bytes>* peaks) {
   count(1);
-  const ReadyOrder order(problem(), schedule);
+  const ReadyOrder order(problem(), schedule_of(placement, schedule));
   return objective_.match(
       [&](const StepTime&) { return evaluate_step(placement, order, peaks); },
       [&](const StreamPeriod& stream) {

@@ -2,6 +2,9 @@
 // and what a stream keeps in memory. Thread-safe; counts the evaluations that a budget limits and
 // remembers none of the answers.
 //
+// Where a scheduler was asked for, ready ops run in its order for the placement, whatever order a
+// placer gives with it.
+//
 // Simulating a stream takes as long as some hundred steps. Where that is the rule, placers search
 // by an estimate: one step's time shared by as many steps as memory holds, but not below the
 // largest load. What does not fit by it does not fit; answers are valued exactly.
@@ -11,11 +14,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "sim/objective.h"
 #include "sim/simulator.h"
 #include "sim/throughput.h"
+
+#include "placer/scheduler.h"
 
 namespace emplace {
 
@@ -27,6 +33,17 @@ class Evaluator {
   const Problem& problem() const { return simulator_->problem(); }
   const std::shared_ptr<const Simulator>& simulator() const { return simulator_; }
   const Objective& objective() const { return objective_; }
+
+  // From now on ops run in this scheduler's order; throws an Error when there is none such. Not
+  // while others evaluate.
+  void order_by(std::string scheduler);
+  const std::string& scheduler() const { return scheduler_; }
+  // Whether a search is to look for the order of ops, too.
+  bool order_is_free() const { return own_order() && objective_.order_matters(); }
+  // Whether the order is another for every placement.
+  bool order_follows_placement() const { return !own_order() && scheduler_ != "fifo"; }
+  // The order that the placement is valued in: the scheduler's, else the one chosen for it.
+  Schedule schedule_of(const Placement& placement, Schedule chosen = {}) const;
 
   // From now on steps are valued by this, one at a time: executed for real, say. Peaks and starts
   // are still the simulator's.
@@ -54,6 +71,14 @@ class Evaluator {
  private:
   class Lease;  // a workspace, for the length of one evaluation
 
+  bool own_order() const { return scheduler_ == kOwnSchedule; }
+  // Calls `body` with the order that the placement is valued in.
+  template <class Body>
+  Evaluation in_order(const Placement& placement, const ReadyOrder& chosen, Body body) const {
+    if (own_order()) return body(chosen);
+    return body(ReadyOrder(problem(), schedule_of(placement)));
+  }
+
   Evaluation evaluate_step(const Placement& placement, const ReadyOrder& order,
                            std::vector<Bytes>* peaks);
   Evaluation evaluate_stream(const Placement& placement, const ReadyOrder& order, Overlap overlap,
@@ -68,6 +93,7 @@ class Evaluator {
 
   std::shared_ptr<const Simulator> simulator_;
   Objective objective_;
+  std::string scheduler_{kOwnSchedule};
   Measure measure_;
   std::mutex measuring_;
   std::atomic<std::int64_t> evaluations_{0};

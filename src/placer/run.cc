@@ -2,13 +2,26 @@
 
 #include "base/error.h"
 
-#include "placer/scheduler.h"
-
 namespace emplace {
+namespace {
+
+RunResult with_best_scheduler(const RunResult& own, Evaluator& evaluator) {
+  RunResult best = with_scheduler(own, std::string(kOwnSchedule), evaluator);
+  if (!evaluator.objective().order_matters()) return best;
+  for (const SchedulerInfo& scheduler : schedulers()) {
+    RunResult other = with_scheduler(own, scheduler.key, evaluator);
+    if (other.evaluation < best.evaluation) best = std::move(other);
+  }
+  return best;
+}
+
+}  // namespace
 
 RunResult run_placer(const PlacerRegistry& registry, PlaceContext& context, const PlacerRun& run,
                      const Budget& budget) {
   const std::unique_ptr<Placer> placer = run.make ? run.make() : registry.make(run.placer);
+  const bool any_order = run.scheduler == kBestSchedule;
+  context.order_by(any_order ? std::string(kOwnSchedule) : run.scheduler);
   RunResult result{.run = run, .result = {}, .evaluation = {}, .bound = {}};
   const double start = budget.elapsed_seconds();
   with_context("placer '" + run.placer.key + "'", [&] {
@@ -18,7 +31,8 @@ RunResult run_placer(const PlacerRegistry& registry, PlaceContext& context, cons
   result.seconds = budget.elapsed_seconds() - start;
   result.evaluations = context.evaluations();
   result.bound = context.incumbent().bound();
-  return with_scheduler(result, run.scheduler, context.evaluator());
+  return any_order ? with_best_scheduler(result, context.evaluator())
+                   : with_scheduler(result, run.scheduler, context.evaluator());
 }
 
 RunResult with_scheduler(const RunResult& base, const std::string& scheduler,

@@ -78,13 +78,20 @@ const std::vector<SchedulerInfo>& schedulers() {
   return known;
 }
 
+void require_scheduler(std::string_view key) {
+  std::vector<std::string> known;
+  for (const SchedulerInfo& info : schedulers()) {
+    if (info.key == key) return;
+    known.push_back(info.key);
+  }
+  fail_option("unknown scheduler '{}'; expected one of: {}", key, fmt::join(known, ", "));
+}
+
 Schedule make_schedule(const Problem& problem, const Placement& placement, std::string_view key) {
+  require_scheduler(key);
   if (key == "fifo") return {};
   if (key == "pct") return {.priorities = placed_upward_ranks(problem, placement)};
-  if (key == "msr") return {.priorities = successor_sums(problem, placement)};
-  std::vector<std::string> known;
-  for (const SchedulerInfo& info : schedulers()) known.push_back(info.key);
-  fail_option("unknown scheduler '{}'; expected one of: {}", key, fmt::join(known, ", "));
+  return {.priorities = successor_sums(problem, placement)};
 }
 
 }  // namespace emplace

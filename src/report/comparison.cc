@@ -92,10 +92,8 @@ std::string against_one_device(const Comparison& comparison) {
 
 }  // namespace
 
-Comparison compare(const SubsetProblems& problems, PortfolioResult results, std::size_t asked,
-                   bool best_orders) {
+Comparison compare(const SubsetProblems& problems, PortfolioResult results, std::size_t asked) {
   const std::size_t done = results.results.size();
-  if (best_orders) keep_best_orders(results.results);
   const Assessor assessor = assessor_of(problems, results);
   std::vector<ComparisonRow> rows;
   rows.reserve(results.results.size());

@@ -55,9 +55,7 @@ struct Comparison {
   std::optional<WholeModules> whole_modules = std::nullopt;  // of the best, where they are kept so
 };
 
-// `best_orders`: of each placer and seed, the best order of ops alone.
-Comparison compare(const SubsetProblems& problems, PortfolioResult results, std::size_t asked,
-                   bool best_orders);
+Comparison compare(const SubsetProblems& problems, PortfolioResult results, std::size_t asked);
 
 // What it comes to: the winner, how far from the bound, how much faster than one device and than
 // the best heuristic.

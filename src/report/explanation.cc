@@ -27,6 +27,7 @@ std::vector<Load> find_loads(const Assessment& assessment) {
       [](const StepTime&) { return false; },
       [](const StreamPeriod& stream) { return stream.overlap == Overlap::kNone; });
   for (ChannelId id = 0; id < cluster.num_channels() && !devices_pay; ++id) {
+    if (cluster.is_unlimited(id)) continue;  // no work of a channel's own
     loads.push_back({cluster.channel_name(id), false,
                      assessment.throughput ? assessment.throughput->channel_loads[id]
                                            : assessment.timeline.channels[id].busy});

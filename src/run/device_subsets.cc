@@ -24,7 +24,7 @@ namespace {
 bool same_link(const Link* a, const Link* b) {
   if (a == nullptr || b == nullptr) return a == b;
   return a->bandwidth == b->bandwidth && a->latency == b->latency && a->hold == b->hold &&
-         a->multicast == b->multicast;
+         a->multicast == b->multicast && a->unlimited == b->unlimited;
 }
 
 // Whether the devices of two lists, taken one by one, differ in nothing but their names.

@@ -23,22 +23,12 @@ std::string first_given(const LearningSettings& settings) {
   return settings.device.empty() ? std::string() : "device " + settings.device;
 }
 
-// Whether a run learns something of its own, rather than giving another order of ops to what the
-// run before it learned.
-bool trains(const std::vector<PlacerRun>& runs, std::size_t index) {
-  if (!learns(runs[index])) return false;
-  return index == 0 || runs[index].scheduler == kOwnSchedule ||
-         runs[index].placer != runs[index - 1].placer || runs[index].seed != runs[index - 1].seed;
-}
-
 std::size_t num_trainings(const std::vector<PlacerRun>& runs) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) count += trains(runs, i) ? 1 : 0;
-  return count;
+  return static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), learns));
 }
 
-// "post(learner=ppo)" with seed 2: post-learner=ppo-2, without what shells and TensorBoard's filter
-// take for something else.
+// "post(learner=ppo)" under fifo with seed 2: post-learner=ppo-fifo-2, without what shells and
+// TensorBoard's filter take for something else.
 std::string folder_name(const PlacerRun& run) {
   std::string name;
   for (const char c : run.placer.to_string()) {
@@ -47,6 +37,8 @@ std::string folder_name(const PlacerRun& run) {
     if (plain) name += c;
     if (c == '(' || c == ',') name += '-';
   }
+  const bool fixed = run.scheduler != kOwnSchedule && run.scheduler != kBestSchedule;
+  if (fixed) name += "-" + run.scheduler;
   return fmt::format("{}-{}", name, run.seed);
 }
 
@@ -104,7 +96,7 @@ std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSe
   std::vector<std::unique_ptr<LearningFiles>> files(runs.size());
   std::set<std::string> taken;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!trains(runs, i)) continue;
+    if (!learns(runs[i])) continue;
     LearningSettings own = settings;
     if (apart && !own.curves.empty()) {
       own.curves =

@@ -43,7 +43,8 @@ void add_single_devices(const Problem& problem, std::vector<Solution>& answers) 
 }  // namespace
 
 std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& simulator,
-                                        const PortfolioResult& found, int count, int most_devices) {
+                                        const PortfolioResult& found, int count, int most_devices,
+                                        const std::string& scheduler) {
   const Problem& problem = simulator->problem();
   std::vector<Solution> answers;
   for (const RunResult& run : found.results) {
@@ -53,7 +54,7 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
   }
   answers.insert(answers.end(), found.runners_up.begin(), found.runners_up.end());
   add_single_devices(problem, answers);
-  for (const RunResult& run : quick_splits(simulator, {})) {
+  for (const RunResult& run : quick_splits(simulator, {}, scheduler)) {
     answers.push_back({.placement = run.result.placement,
                        .schedule = run.result.schedule,
                        .origin = run.run.placer.to_string()});
@@ -62,7 +63,9 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
     return !uses_at_most(answer.placement, most_devices);
   });
   Evaluator evaluator(simulator);
+  evaluator.order_by(scheduler);
   for (Solution& answer : answers) {
+    answer.schedule = evaluator.schedule_of(answer.placement, std::move(answer.schedule));
     answer.value = evaluator.evaluate(answer.placement, answer.schedule);
   }
   std::stable_sort(answers.begin(), answers.end(),

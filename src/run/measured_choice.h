@@ -24,10 +24,11 @@ struct MeasuredCandidate {
 // The most promising answers that differ: what a portfolio found on its way, every device alone,
 // and quick splits. By predicted step, at most `count`, those that fit, on at most `most_devices`
 // (0: any number). Where several are wanted, the best single device is one of them: predictions are
-// surest of it.
+// surest of it. Under a scheduler all of them are in its order.
 std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& simulator,
                                         const PortfolioResult& found, int count,
-                                        int most_devices = 0);
+                                        int most_devices = 0,
+                                        const std::string& scheduler = std::string(kOwnSchedule));
 
 // All of them executed, in turn and twice, since a machine's speed changes. The fastest first; when
 // cancelled, only those that were executed until then.

@@ -1,9 +1,9 @@
 // Runs are done one after the other, each on every subset of devices that may be used; the best of
 // those is the run's result, and its bound is the lowest of the subsets' (a placement may be on any
-// of them), if they stand for all. A run that only asks for another order of ops reuses the
-// placement before it. Time is shared: what a run leaves, later ones get. One placer that cannot
-// cope is a warning as long as another can. The order of results does not depend on speed: by
-// value, then by the order of the runs.
+// of them), if they stand for all. A scheduler that is asked for holds from the beginning
+// of a run, so that runs under different ones have different placements. Time is shared: what a run
+// leaves, later ones get. One placer that cannot cope is a warning as long as another can. The
+// order of results does not depend on speed: by value, then by the order of the runs.
 #include "run/portfolio.h"
 
 #include <algorithm>
@@ -19,8 +19,6 @@
 
 #include "base/error.h"
 
-#include "placer/scheduler.h"
-
 #include "placers/all.h"
 
 namespace emplace {
@@ -30,6 +28,7 @@ std::vector<std::string> scheduler_keys(const std::string& text) {
   std::vector<std::string> known{std::string(kOwnSchedule)};
   for (const SchedulerInfo& scheduler : schedulers()) known.push_back(scheduler.key);
   if (text == "all") return known;
+  known.emplace_back(kBestSchedule);
   std::vector<std::string> keys = split_specs(text);
   for (const std::string& key : keys) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
@@ -152,18 +151,7 @@ class Portfolio::Runner {
   }
   bool cancelled() const { return budget_.cancelled != nullptr && budget_.cancelled->load(); }
 
-  // The placement of the run before, in another order.
-  bool reorders(std::size_t index) const {
-    return !results_.empty() && runs_[index].scheduler != kOwnSchedule &&
-           runs_[index].seed == results_.back().run.seed &&
-           runs_[index].placer == results_.back().run.placer;
-  }
-
   RunResult run_one(std::size_t index) {
-    if (reorders(index)) {
-      Evaluator evaluator(problems_.whole(), objective_);
-      return with_scheduler(results_.back(), runs_[index].scheduler, evaluator);
-    }
     if (request_.keep_courses) courses_.push_back({runs_[index]});
     std::optional<RunResult> best;
     LowerBound lowest;
@@ -232,6 +220,7 @@ class Portfolio::Runner {
       constexpr std::size_t kMost = 64;
       auto best = incumbent.best();
       if (!best) return;
+      best->schedule = context.evaluator().schedule_of(best->placement, std::move(best->schedule));
       best->placement = to_whole(best->placement, problem.devices);
       runners_up_.push_front(std::move(*best));
       if (runners_up_.size() > kMost) runners_up_.pop_back();
@@ -272,20 +261,10 @@ class Portfolio::Runner {
     if (request_.time_for == TimeFor::kEachRun) {
       own.seconds = *own.seconds / static_cast<double>(num_problems);
     } else {
-      const std::size_t parts = (placements_from(index) - 1) * num_problems + problems_left;
+      const std::size_t parts = (runs_.size() - index - 1) * num_problems + problems_left;
       own.seconds = std::max(0.0, time_left()) / static_cast<double>(parts);
     }
     return own;
-  }
-
-  std::size_t placements_from(std::size_t index) const {
-    std::size_t placements = 1;
-    for (std::size_t i = index + 1; i < runs_.size(); ++i) {
-      const bool other =
-          runs_[i].placer != runs_[i - 1].placer || runs_[i].seed != runs_[i - 1].seed;
-      placements += other ? 1 : 0;
-    }
-    return placements;
   }
 
   const SubsetProblems& problems_;
@@ -310,7 +289,6 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
   std::vector<PlacerRun> runs;
   for (const MethodSpec& spec : placer_specs(placers)) {
     const int repeats = all_placers().info(spec.key).randomized ? seeds : 1;
-    // Orders of one placement come together, so that it is made once.
     for (int i = 0; i < repeats; ++i) {
       for (const std::string& scheduler : scheduler_keys(schedulers)) {
         runs.push_back({spec, scheduler, first_seed + static_cast<std::uint64_t>(i)});
@@ -318,6 +296,13 @@ std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& 
     }
   }
   return runs;
+}
+
+std::string common_scheduler(const std::vector<PlacerRun>& runs) {
+  const std::string& first = runs.front().scheduler;
+  const bool common = std::all_of(runs.begin(), runs.end(),
+                                  [&](const PlacerRun& run) { return run.scheduler == first; });
+  return common && first != kBestSchedule ? first : std::string(kOwnSchedule);
 }
 
 Portfolio::Portfolio(const SubsetProblems& problems, PortfolioRequest request)
@@ -380,7 +365,7 @@ Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
 }
 
 std::vector<RunResult> quick_splits(const std::shared_ptr<const Simulator>& simulator,
-                                    const Objective& objective) {
+                                    const Objective& objective, const std::string& scheduler) {
   constexpr OpId kTooManyOps = 200'000;
   const Problem& problem = simulator->problem();
   std::vector<RunResult> found;
@@ -388,7 +373,8 @@ std::vector<RunResult> quick_splits(const std::shared_ptr<const Simulator>& simu
   for (const char* key : {"expert", "metis", "heft"}) {
     try {
       PlaceContext context(simulator, objective);
-      found.push_back(run_placer(all_placers(), context, {.placer = {key, {}}}, {}));
+      const PlacerRun run{.placer = {key, {}}, .scheduler = scheduler};
+      found.push_back(run_placer(all_placers(), context, run, {}));
     } catch (const Error&) {
       // Not on this cluster, which is no news here.
     }

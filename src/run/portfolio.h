@@ -19,11 +19,14 @@
 namespace emplace {
 
 // Placers and schedulers as lists of runs. Placers are specs ("heft,metis(imbalance=1.1)"),
-// families
-// ("heuristic") or "all"; schedulers a list of own, fifo, pct, msr, or "all" of them. Randomised
-// placers run once for each of `seeds` seeds. Throws an Error when one of them is wrong.
+// families ("heuristic") or "all"; schedulers a list of own, fifo, pct, msr, best, or "all": own
+// and each scheduler. Randomised placers run once for each of `seeds` seeds. Throws an Error when
+// one of them is wrong.
 std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
                                  std::uint64_t first_seed = 1, int seeds = 1);
+
+// The scheduler that all of the runs are under; own where they differ, or may take any order.
+std::string common_scheduler(const std::vector<PlacerRun>& runs);
 
 // Who the time of the budget is for.
 enum class TimeFor { kEachRun, kAllRuns };
@@ -97,6 +100,7 @@ Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
 // What quick placers that like to split (expert, metis, heft) make of the problem, for comparison;
 // nothing where it is too large to be quick, or has one device.
 std::vector<RunResult> quick_splits(const std::shared_ptr<const Simulator>& simulator,
-                                    const Objective& objective);
+                                    const Objective& objective,
+                                    const std::string& scheduler = std::string(kOwnSchedule));
 
 }  // namespace emplace

@@ -13,7 +13,8 @@ namespace {
 
 std::string label(const PlacerRun& run) {
   std::string text = run.placer.to_string();
-  if (run.scheduler != kOwnSchedule) text += " + " + run.scheduler;
+  const bool fixed = run.scheduler != kOwnSchedule && run.scheduler != kBestSchedule;
+  if (fixed) text += " + " + run.scheduler;
   return text;
 }
 

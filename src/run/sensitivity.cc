@@ -51,8 +51,10 @@ std::shared_ptr<const Problem> changed(const Assessment& answer, const Change& c
 
 // What the best of the placements takes there.
 Evaluation best_of(const std::vector<Solution>& placements,
-                   const std::shared_ptr<const Simulator>& simulator, const Objective& objective) {
+                   const std::shared_ptr<const Simulator>& simulator, const Objective& objective,
+                   const std::string& scheduler) {
   Evaluator evaluator(simulator, objective);
+  evaluator.order_by(scheduler);
   std::optional<Evaluation> best;
   for (const Solution& solution : placements) {
     const Evaluation value = evaluator.evaluate_exactly(solution.placement, solution.schedule);
@@ -62,10 +64,11 @@ Evaluation best_of(const std::vector<Solution>& placements,
 }
 
 // The best of a search from the placement on; nothing where it is proven that nothing fits.
-std::optional<Solution> search_on(const SubsetProblems& problems, const Budget& budget) {
+std::optional<Solution> search_on(const SubsetProblems& problems, const Budget& budget,
+                                  const std::string& scheduler) {
   if (problems.why_nothing_fits()) return std::nullopt;
   const PortfolioResult searched =
-      Portfolio(problems, {.runs = make_runs("auto", "own"), .budget = budget.restarted()}).run();
+      Portfolio(problems, {.runs = make_runs("auto", scheduler), .budget = budget.restarted()}).run();
   const RunResult& best = searched.best();
   return Solution{best.result.placement, best.result.schedule, {}, "other hardware"};
 }
@@ -87,15 +90,17 @@ bool uses(const Solution& solution, DeviceId device) {
 // A cluster with one more device, where one is to be tried.
 class AnotherDevice {
  public:
-  AnotherDevice(const Assessment& answer, Cluster larger, const Solution& start)
+  AnotherDevice(const Assessment& answer, Cluster larger, const Solution& start,
+                std::string scheduler)
       : answer_(answer),
+        scheduler_(std::move(scheduler)),
         device_(larger.num_devices() - 1),
         kind_(larger.device(device_).kind),
         problems_(problems_on(answer, on_cluster(answer, std::move(larger)), start)) {}
 
   // Placements that do not use the device join those that are known.
   void search(const Budget& budget, std::vector<Solution>& known) {
-    std::optional<Solution> found = search_on(problems_, budget);
+    std::optional<Solution> found = search_on(problems_, budget, scheduler_);
     if (!found) return;
     (uses(*found, device_) ? own_ : known).push_back(std::move(*found));
   }
@@ -104,11 +109,12 @@ class AnotherDevice {
     std::vector<Solution> all = known;
     all.insert(all.end(), own_.begin(), own_.end());
     return {"devices", static_cast<double>(device_ + 1) / device_, "one more " + kind_,
-            best_of(all, problems_.whole(), answer_.objective)};
+            best_of(all, problems_.whole(), answer_.objective, scheduler_)};
   }
 
  private:
   const Assessment& answer_;
+  std::string scheduler_;
   DeviceId device_;
   std::string kind_;
   SubsetProblems problems_;
@@ -116,18 +122,21 @@ class AnotherDevice {
 };
 
 // A search that may not use all devices has one to spare already.
-std::optional<AnotherDevice> another_device(const Assessment& answer, const Solution& start) {
+std::optional<AnotherDevice> another_device(const Assessment& answer, const Solution& start,
+                                            const std::string& scheduler) {
   if (answer.most_devices > 0) return std::nullopt;
   std::optional<Cluster> larger = with_one_more_device(answer.problem().cluster());
   if (!larger) return std::nullopt;
   try {
-    return std::optional<AnotherDevice>(std::in_place, answer, std::move(*larger), start);
+    return std::optional<AnotherDevice>(std::in_place, answer, std::move(*larger), start,
+                                        scheduler);
   } catch (const Error&) {
     return std::nullopt;  // times that were measured on devices by their names are not known of it
   }
 }
 
-Sensitivities tried_on_all(const Assessment& answer, const std::optional<Budget>& each) {
+Sensitivities tried_on_all(const Assessment& answer, const std::optional<Budget>& each,
+                           const std::string& scheduler) {
   std::vector<Solution> known{{answer.placement, answer.schedule, {}, "the answer"}};
   Sensitivities result;
   std::vector<std::shared_ptr<const Simulator>> simulators;
@@ -136,13 +145,13 @@ Sensitivities tried_on_all(const Assessment& answer, const std::optional<Budget>
     result.list.push_back({change.resource, change.factor, change.what, {}});
     simulators.push_back(problems.whole());
     if (!each) continue;
-    if (auto found = search_on(problems, *each)) known.push_back(std::move(*found));
+    if (auto found = search_on(problems, *each, scheduler)) known.push_back(std::move(*found));
   }
-  std::optional<AnotherDevice> more = each ? another_device(answer, known.front()) : std::nullopt;
+  std::optional<AnotherDevice> more = each ? another_device(answer, known.front(), scheduler) : std::nullopt;
   if (more) more->search(*each, known);
-  result.now = best_of(known, answer.simulator, answer.objective);
+  result.now = best_of(known, answer.simulator, answer.objective, scheduler);
   for (std::size_t i = 0; i < result.list.size(); ++i) {
-    result.list[i].value = best_of(known, simulators[i], answer.objective);
+    result.list[i].value = best_of(known, simulators[i], answer.objective, scheduler);
   }
   if (more) result.list.push_back(more->best(known));
   std::stable_sort(result.list.begin(), result.list.end(),
@@ -154,12 +163,13 @@ Sensitivities tried_on_all(const Assessment& answer, const std::optional<Budget>
 
 // Every placement that is found is tried on the hardware as it is and on each that is changed, so
 // that no change is slower than what is known without it.
-Sensitivities sensitivities(const Assessment& answer, const Budget& each) {
-  return tried_on_all(answer, each);
+Sensitivities sensitivities(const Assessment& answer, const Budget& each,
+                            const std::string& scheduler) {
+  return tried_on_all(answer, each, scheduler);
 }
 
 Sensitivities sensitivities_of_placement(const Assessment& answer) {
-  return tried_on_all(answer, std::nullopt);
+  return tried_on_all(answer, std::nullopt, std::string(kOwnSchedule));
 }
 
 }  // namespace emplace

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "placer/scheduler.h"
+
 #include "run/assessment.h"
 
 namespace emplace {
@@ -21,8 +23,10 @@ struct Sensitivities {
 };
 
 // Searches again on each changed cluster, from the answer on, under a budget for each. What is
-// found on the way and is better on the cluster as it is counts there, too.
-Sensitivities sensitivities(const Assessment& answer, const Budget& each);
+// found on the way and is better on the cluster as it is counts there, too. All of it in the order
+// of the scheduler.
+Sensitivities sensitivities(const Assessment& answer, const Budget& each,
+                            const std::string& scheduler = std::string(kOwnSchedule));
 // Without a search: the same placement on each. Another device would be of no use to it.
 Sensitivities sensitivities_of_placement(const Assessment& answer);
 

@@ -73,9 +73,8 @@ OpByOp::OpByOp(const std::shared_ptr<const Problem>& problem, const Assessment& 
                 answer.leaves_cpus_out ? CpuUse::kNever : CpuUse::kAlways) {}
 
 PortfolioRequest OpByOp::request(const Budget& budget) const {
-  PortfolioRequest request{.runs = {{.placer = {"auto", {}}, .seed = found_.run.seed}},
-                           .budget = budget.restarted()};
-  if (takes_no_time(found_.run.placer)) request.runs = {found_.run};
+  PortfolioRequest request{.runs = {found_.run}, .budget = budget.restarted()};
+  if (!takes_no_time(found_.run.placer)) request.runs.front().placer = {"auto", {}};
   return request;
 }
 

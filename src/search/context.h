@@ -21,6 +21,9 @@ class SearchContext {
   BasicIncumbent<Solution>& incumbent() { return incumbent_; }
   const BasicIncumbent<Solution>& incumbent() const { return incumbent_; }
 
+ protected:
+  void set_starts(std::vector<Solution> starts) { starts_ = std::move(starts); }
+
  private:
   std::vector<Solution> starts_;
   BasicIncumbent<Solution> incumbent_;

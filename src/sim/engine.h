@@ -17,7 +17,7 @@
 namespace emplace {
 
 struct EngineMode {
-  bool general;   // gaps, holds, multicast, ops and transfers of no length
+  bool general;   // gaps, holds, multicast, unlimited channels, ops and transfers of no length
   bool fifo;      // else by rank
   bool memory;    // note memory events
   bool timeline;  // note the time of every memory event
@@ -84,6 +84,7 @@ class Engine {
       channel = {-1, kNone, kNone, kNone, kNone, kNone, true, false};
     for (auto& latest : w_.transfer_to) latest = {kNone, kNone};
     if constexpr (kMode.general) {
+      for (auto& passing : w_.passing) passing.clear();
       std::fill(w_.multicast_on.begin(), w_.multicast_on.end(), kNone);
       std::fill(w_.event_instant_of_device.begin(), w_.event_instant_of_device.end(), kNone);
     }
@@ -354,7 +355,29 @@ class Engine {
     return transfers_[a].to < transfers_[b].to;
   }
 
+  // Where a channel carries any number, a transfer begins when it would be queued. The channel is
+  // one running item, which ends when the first of its transfers does.
+  void pass(std::uint32_t made, ChannelId channel) {
+    auto& passing = w_.passing[channel];
+    const std::uint32_t slot = num_devices_ + channel;
+    const Nanoseconds end = now_ + transfers_[made].length;
+    const bool first = passing.empty() || end < passing.next_end();
+    if (first && !passing.empty()) remove_running(passing.next_end(), slot);
+    if (first) push_running(end, slot);
+    passing.add(end, made);
+    begin_transfer(made);
+  }
+
+  void end_passing(std::uint32_t channel) {
+    auto& passing = w_.passing[channel];
+    while (!passing.empty() && passing.next_end() == now_) end_transfer(passing.take());
+    if (!passing.empty()) push_running(passing.next_end(), num_devices_ + channel);
+  }
+
   [[gnu::always_inline]] void queue_transfer(std::uint32_t made, ChannelId channel) {
+    if constexpr (kMode.general) {
+      if (p_.unlimited[channel] != 0) return pass(made, channel);
+    }
     auto& state = channels_[channel];
     transfers_[made].next = kNone;
     if (state.stamp != now_) {
@@ -392,6 +415,9 @@ class Engine {
   }
 
   [[gnu::always_inline]] void end_channel(std::uint32_t channel) {
+    if constexpr (kMode.general) {
+      if (p_.unlimited[channel] != 0) return end_passing(channel);
+    }
     auto& state = channels_[channel];
     const std::uint32_t made = state.running;
     if constexpr (kMode.general) {
@@ -468,6 +494,14 @@ class Engine {
     std::uint32_t at = running_tail_++;
     for (; at > running_head_ && running_[at - 1] > key; --at) running_[at] = running_[at - 1];
     running_[at] = key;
+  }
+
+  void remove_running(Nanoseconds end, std::uint32_t slot) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(end) << slot_bits_) | slot;
+    std::uint64_t* const last = running_ + running_tail_;
+    std::uint64_t* const at = std::lower_bound(running_ + running_head_, last, key);
+    std::copy(at + 1, last, at);
+    --running_tail_;
   }
 
   void note_start(std::uint32_t node, std::uint32_t device) {

@@ -216,9 +216,14 @@ class MoveEngine {
     }
     for (const std::uint32_t made : w_.sent) {
       const ChannelId channel = w_.transfers[made].channel;
-      auto& state = w_.channels[channel];
-      if (state.idle && state.empty()) startable_[num_startable_++] = num_devices_ + channel;
-      queues_.join(state, made);
+      if (queues_.unlimited(channel)) {
+        begin_transfer(made);
+        queues_.pass(channel, made, now_ + w_.transfers[made].length);
+      } else {
+        auto& state = w_.channels[channel];
+        if (state.idle && state.empty()) startable_[num_startable_++] = num_devices_ + channel;
+        queues_.join(state, made);
+      }
       if constexpr (kMode.record) {
         w_.transfers[made].queued = instant_;
         w_.log.push_back(made | kTransfer);
@@ -428,6 +433,7 @@ class MoveEngine {
   }
 
   void end_channel(ChannelId channel) {
+    if (queues_.unlimited(channel)) return end_passing(channel);
     auto& state = w_.channels[channel];
     const std::uint32_t made = state.running;
     if (state.finished) {
@@ -442,6 +448,15 @@ class MoveEngine {
       become_idle(state, channel);
     }
     end_transfer(made);
+  }
+
+  void end_passing(ChannelId channel) {
+    for (;;) {
+      const std::uint32_t made = queues_.take_passed(channel, now_);
+      if (made == kNone) return;
+      if (w_.made_by_moves(made)) --active_moves_;
+      end_transfer(made);
+    }
   }
 
   void become_idle(Workspace::ChannelState& state, ChannelId channel) {

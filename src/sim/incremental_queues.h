@@ -85,6 +85,31 @@ class MoveQueues {
     return made;
   }
 
+  // ---- channels that carry any number of transfers at once, none of which waits
+
+  bool unlimited(ChannelId channel) const { return p_.unlimited[channel] != 0; }
+
+  // Counts among those that wait, since the channel is one running item for all of them: it ends
+  // when the first of them does.
+  void pass(ChannelId channel, std::uint32_t made, Nanoseconds end) {
+    ++waiting_;
+    auto& passing = w_.passing[channel];
+    const bool first = passing.empty() || end < passing.next_end();
+    if (first && !passing.empty()) remove_running(passing.next_end(), num_devices_ + channel);
+    if (first) push_running(end, num_devices_ + channel);
+    passing.add(end, made);
+  }
+  // One that has ended by now, or kNone: then the channel runs on with the others.
+  std::uint32_t take_passed(ChannelId channel, Nanoseconds now) {
+    auto& passing = w_.passing[channel];
+    if (!passing.empty() && passing.next_end() <= now) {
+      --waiting_;
+      return passing.take();
+    }
+    if (!passing.empty()) push_running(passing.next_end(), num_devices_ + channel);
+    return kNone;
+  }
+
   // The order of transfers that are queued at one instant: by tensor, then lowest destination.
   bool comes_before(std::uint32_t a, std::uint32_t b) const {
     const TensorId tensor_a = p_.tensor_id[w_.transfers[a].tensor];
@@ -107,6 +132,7 @@ class MoveQueues {
         state.finished = false;
       } else {
         w_.channels[slot - num_devices_] = {kNone, kNone, kNone, true, false};
+        w_.passing[slot - num_devices_].clear();
       }
     }
     head_ = tail_ = waiting_ = 0;
@@ -129,14 +155,17 @@ class MoveQueues {
     const auto& base = w_.instants[instant];
     if (waiting_ != base.waiting || num_busy() != base.busy) return false;
     for (std::uint32_t i = head_; i < tail_; ++i) {
+      const std::uint32_t slot = slot_of(running_[i]);
+      if (slot >= num_devices_ && unlimited(slot - num_devices_)) continue;
       const auto left = static_cast<Nanoseconds>(running_[i] >> slot_bits_) - now;
-      if (left != end_in_base(slot_of(running_[i])) - base.time) return false;
+      if (left != end_in_base(slot) - base.time) return false;
     }
     for (std::uint32_t i = head_; i < tail_; ++i) {
       const std::uint32_t slot = slot_of(running_[i]);
-      const bool same = slot < num_devices_ ? same_queue(w_.devices[slot], instant)
-                                            : same_queue(w_.channels[slot - num_devices_], instant);
-      if (!same) return false;
+      if (!(slot < num_devices_ ? same_queue(w_.devices[slot], instant)
+                                : same_channel(slot - num_devices_, instant, now))) {
+        return false;
+      }
     }
     return true;
   }
@@ -153,6 +182,9 @@ class MoveQueues {
         for (std::size_t at = state.head; at < state.queue.size(); ++at)
           items.push_back(node_of(state.queue[at]));
       } else {
+        for (const auto& item : w_.passing[slot - num_devices_].items())
+          items.push_back(item.made | kTransfer);
+        if (unlimited(slot - num_devices_)) continue;
         const auto& state = w_.channels[slot - num_devices_];
         items.push_back(state.running | kTransfer);
         for (auto made = state.first; made != kNone; made = w_.transfers[made].next)
@@ -166,6 +198,13 @@ class MoveQueues {
  private:
   static constexpr std::uint32_t kNone = Workspace::kNone;
   static constexpr std::uint32_t kTransfer = Workspace::kTransfer;
+
+  void remove_running(Nanoseconds end, std::uint32_t slot) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(end) << slot_bits_) | slot;
+    std::uint64_t* const at = std::lower_bound(running_ + head_, running_ + tail_, key);
+    std::copy(at + 1, running_ + tail_, at);
+    --tail_;
+  }
 
   std::uint32_t slot_of(std::uint64_t key) const {
     return static_cast<std::uint32_t>(key & slot_mask_);
@@ -212,6 +251,10 @@ class MoveQueues {
     const bool finished = record.end <= instant;
     const Nanoseconds end = w_.instants[record.end].time + (finished ? record.hold : 0);
     if (end <= w_.instants[instant].time) return;
+    if (unlimited(record.channel)) {
+      pass(record.channel, made, end + shift);
+      return;
+    }
     channel.running = made;
     channel.idle = false;
     channel.finished = finished;
@@ -241,6 +284,18 @@ class MoveQueues {
         before = node;
         ready_before = ready;
       }
+    }
+    return true;
+  }
+
+  // What passes here has begun in the base run too, as its producer has finished there; it passes
+  // there still if as much of it is left.
+  bool same_channel(ChannelId channel, std::uint32_t instant, Nanoseconds now) const {
+    if (!unlimited(channel)) return same_queue(w_.channels[channel], instant);
+    const Nanoseconds base_now = w_.instants[instant].time;
+    for (const auto& item : w_.passing[channel].items()) {
+      const Nanoseconds base_end = w_.instants[w_.transfers[item.made].end].time;
+      if (item.end - now != base_end - base_now) return false;
     }
     return true;
   }

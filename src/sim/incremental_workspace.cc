@@ -12,6 +12,7 @@ MoveWorkspace::MoveWorkspace(const SimProgram& program, const MoveTables& tables
       tensors(program.num_tensors()),
       devices(program.num_devices),
       channels(program.num_channels, ChannelState{kNone, kNone, kNone, true, false}),
+      passing(program.num_channels),
       roots(program.root_bytes.size()),
       running(2 * static_cast<std::size_t>(program.num_slots()) + 64),
       arrivals(program.num_nodes()),

@@ -15,6 +15,7 @@
 
 #include "sim/incremental_profile.h"
 #include "sim/incremental_tables.h"
+#include "sim/passing.h"
 #include "sim/program.h"
 #include "sim/simulator.h"
 
@@ -62,7 +63,7 @@ struct MoveWorkspace {
     Nanoseconds time;
     std::uint32_t finished;  // nodes, sources left out
     std::uint32_t busy;      // devices and channels
-    std::uint32_t waiting;   // nodes and transfers in queues
+    std::uint32_t waiting;   // nodes and transfers in queues, or passing on unlimited channels
     std::uint32_t log_end;
   };
 
@@ -135,6 +136,7 @@ struct MoveWorkspace {
   std::vector<TensorState> tensors;
   std::vector<DeviceState> devices;
   std::vector<ChannelState> channels;
+  std::vector<PassingTransfers> passing;  // by channel; of those that are unlimited
   std::vector<RootState> roots;
   std::vector<std::uint64_t> running;    // sorted keys end_time << slot_bits | slot
   std::vector<std::uint32_t> arrivals;   // nodes that join queues at this instant

@@ -164,8 +164,11 @@ void SimProgram::lay_out_cluster(const Problem& problem) {
         continue;
       }
       pairs.push_back({link->channel, class_of(*link), link->hold, link->multicast});
-      general = general || link->hold > 0 || link->multicast;
+      general = general || link->hold > 0 || link->multicast || link->unlimited;
     }
+  }
+  for (ChannelId channel = 0; channel < num_channels; ++channel) {
+    unlimited.push_back(cluster.is_unlimited(channel) ? 1 : 0);
   }
 }
 

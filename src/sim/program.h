@@ -82,11 +82,12 @@ struct SimProgram {
   std::uint32_t num_channels = 0;
   int slot_bits = 0;  // a running item is keyed by end_time << slot_bits | slot
   std::vector<Pair> pairs;
+  std::vector<std::uint8_t> unlimited;  // by channel: carries any number of transfers at once
   std::vector<Nanoseconds> gaps;
   std::vector<Bytes> capacities;
 
-  // Whether anything beyond the fast engine occurs: gaps, holds, multicast, ops or transfers of no
-  // length.
+  // Whether anything beyond the fast engine occurs: gaps, holds, multicast, unlimited channels, ops
+  // or transfers of no length.
   bool general = false;
 
  private:

@@ -139,6 +139,7 @@ Simulator::Workspace::Workspace(const SimProgram& p)
       start_event(p.num_nodes()),
       devices(p.num_devices),
       channels(p.num_channels),
+      passing(p.num_channels),
       queue(p.num_nodes()),
       running(2 * static_cast<std::size_t>(p.num_slots()) + 64),
       transfer_to(p.num_devices),

@@ -107,6 +107,7 @@ class StreamPlan::Builder {
     for (const DeviceId to : destinations) {
       const Link& link = *problem_.cluster().link(sending.from, to);
       sending.channel = link.channel;
+      sending.unlimited = link.unlimited;
       sending.length = std::max(sending.length, problem_.transfer_time(tensor, sending.from, to));
       sending.hold = std::max(sending.hold, link.hold);
       const std::uint32_t copy = add_block(to, graph_.memory_bytes(tensor));
@@ -132,7 +133,8 @@ class StreamPlan::Builder {
       loads[plan_.device[op]] += plan_.duration[op] + plan_.gaps[plan_.device[op]];
     }
     for (const Sending& sending : plan_.sendings) {
-      if (sending.length > 0) channel_loads[sending.channel] += sending.length + sending.hold;
+      if (sending.length == 0 || sending.unlimited) continue;
+      channel_loads[sending.channel] += sending.length + sending.hold;
     }
     loads.insert(loads.end(), channel_loads.begin(), channel_loads.end());
     plan_.largest_load = *std::max_element(loads.begin(), loads.end());

@@ -32,6 +32,7 @@ struct StreamPlan {
     DeviceId lowest_to = 0;
     ChannelId channel = kNoChannel;
     Nanoseconds length = 0;  // 0: instant, uses no channel
+    bool unlimited = false;  // waits for no other, and is no load of its channel
     Nanoseconds hold = 0;
     std::uint32_t block = kNone;  // where the tensor lies until it has been sent
   };

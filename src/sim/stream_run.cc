@@ -212,6 +212,11 @@ class StreamLoop {
       finish_sending(index, slot);
       return;
     }
+    if (sending.unlimited) {
+      begin_sending(index, slot);
+      events_.push({now_ + sending.length, Event::Kind::kSending, index, slot});
+      return;
+    }
     waiting_[sending.channel].push(
         {slots_[slot].number, now_, sending.tensor, sending.lowest_to, index, slot});
     touched_.push_back(static_cast<std::uint32_t>(ready_.size()) + sending.channel);

@@ -65,7 +65,7 @@ class LoadSum {
         multicasts[link.channel] = std::max(multicasts[link.channel], length);
         shared.emplace_back(to, link.channel);
       } else {
-        result_.channel_loads[link.channel] += length;
+        if (!link.unlimited) result_.channel_loads[link.channel] += length;
         charge(to, length);
       }
     }

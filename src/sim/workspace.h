@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 
+#include "sim/passing.h"
 #include "sim/program.h"
 #include "sim/simulator.h"
 
@@ -102,10 +103,11 @@ class Simulator::Workspace {
   std::vector<std::uint32_t> start_event;  // by node; for timelines only
   std::vector<DeviceState> devices;
   std::vector<ChannelState> channels;
-  std::vector<std::uint32_t> queue;      // all devices' queues, end to end
-  std::vector<std::uint64_t> running;    // sorted keys end_time << slot_bits | slot
-  std::vector<std::uint32_t> startable;  // idle slots that have work
-  std::vector<std::uint32_t> instant;    // stack of the nodes of no length that are ready
+  std::vector<PassingTransfers> passing;  // by channel; of those that are unlimited
+  std::vector<std::uint32_t> queue;       // all devices' queues, end to end
+  std::vector<std::uint64_t> running;     // sorted keys end_time << slot_bits | slot
+  std::vector<std::uint32_t> startable;   // idle slots that have work
+  std::vector<std::uint32_t> instant;     // stack of the nodes of no length that are ready
   std::vector<TransferState> transfers;
   std::vector<MulticastState> multicasts;  // by transfer
   struct LatestTransfer {

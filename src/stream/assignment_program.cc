@@ -293,9 +293,9 @@ void AssignmentProgram::add_links_of(std::uint32_t net, const std::vector<int>& 
       if (length == 0) continue;
       if (devices_.channels && devices_.is_multicast[pair] != 0) {
         multicasts[devices_.channel[pair]].emplace_back(sent[pair], length);
-      } else if (devices_.channels) {
+      } else if (devices_.loads_channel[pair] != 0) {
         load_[devices_.count + devices_.channel[pair]].push_back({sent[pair], scaled(length)});
-      } else {
+      } else if (!devices_.channels) {
         if (devices_.pays[to] != 0) load_[to].push_back({sent[pair], scaled(length)});
         if (devices_.pays[from] != 0) outgoing.emplace_back(sent[pair], length);
       }

@@ -78,7 +78,11 @@ std::vector<DeviceClass> find_device_classes(const StreamModel& model) {
 
 std::int64_t traffic_periods(const StreamModel& model) {
   if (model.overlap() == Overlap::kNone || model.multicast()) return 0;
-  return 2 * static_cast<std::int64_t>(model.problem().cluster().num_channels());
+  const Cluster& cluster = model.problem().cluster();
+  for (ChannelId channel = 0; channel < cluster.num_channels(); ++channel) {
+    if (cluster.is_unlimited(channel)) return 0;
+  }
+  return 2 * static_cast<std::int64_t>(cluster.num_channels());
 }
 
 }  // namespace emplace

@@ -32,7 +32,8 @@ std::vector<DeviceClass> find_device_classes(const StreamModel& model);
 
 // The sum of all devices' traffic is at most this many periods: each transfer is counted where it
 // leaves and where it arrives, and each channel is busy for one period at most. 0: no such rule,
-// as devices pay for communication themselves, or several destinations share a transfer.
+// as devices pay for communication themselves, several destinations share a transfer, or a channel
+// is unlimited.
 std::int64_t traffic_periods(const StreamModel& model);
 
 }  // namespace emplace

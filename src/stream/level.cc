@@ -55,6 +55,7 @@ StreamDevices::StreamDevices(const StreamModel& model)
       const Link* link = cluster.link(from, to);
       link_class.push_back(link == nullptr ? kNoLinkClass : model.link_class(from, to));
       channel.push_back(link == nullptr ? kNoChannel : link->channel);
+      loads_channel.push_back(channels && link != nullptr && !link->unlimited ? 1 : 0);
       is_multicast.push_back(link != nullptr && link->multicast ? 1 : 0);
       if (link == nullptr && from != to) all_linked = false;
     }
@@ -67,17 +68,23 @@ StreamDevices::StreamDevices(const StreamModel& model)
 
 namespace {
 
+// Whether what one pair sends costs as much as what another does.
+bool same_way(const StreamDevices& devices, std::size_t a, std::size_t b) {
+  return devices.link_class[a] == devices.link_class[b] &&
+         devices.loads_channel[a] == devices.loads_channel[b];
+}
+
 // Whether swapping the two devices' names would change nothing but which channel carries what.
 bool are_twins(const StreamDevices& devices, DeviceId a, DeviceId b) {
   if (devices.column[a] != devices.column[b] || devices.capacity[a] != devices.capacity[b] ||
       devices.pays[a] != devices.pays[b] ||
-      devices.link_class[devices.pair(a, b)] != devices.link_class[devices.pair(b, a)]) {
+      !same_way(devices, devices.pair(a, b), devices.pair(b, a))) {
     return false;
   }
   for (DeviceId other = 0; other < devices.count; ++other) {
     if (other == a || other == b) continue;
-    if (devices.link_class[devices.pair(a, other)] != devices.link_class[devices.pair(b, other)] ||
-        devices.link_class[devices.pair(other, a)] != devices.link_class[devices.pair(other, b)]) {
+    if (!same_way(devices, devices.pair(a, other), devices.pair(b, other)) ||
+        !same_way(devices, devices.pair(other, a), devices.pair(other, b))) {
       return false;
     }
   }

@@ -25,7 +25,7 @@ struct StreamDevices {
 
   DeviceId count = 0;
   std::uint32_t num_resources = 0;
-  bool channels = false;   // have loads: Overlap::kFull
+  bool channels = false;   // have loads, unless they are unlimited: Overlap::kFull
   bool multicast = false;  // some link is
   bool all_linked = true;
   std::uint32_t num_link_classes = 1;
@@ -36,10 +36,11 @@ struct StreamDevices {
   std::vector<std::uint8_t> pays;     // for communication; never under Overlap::kFull
   std::vector<std::uint32_t> column;  // of times; devices of equal times share one
   std::uint32_t num_columns = 0;
-  std::vector<DeviceId> twin;              // the lowest device that differs in name only
-  std::vector<std::uint32_t> link_class;   // by ordered pair, or kNoLinkClass
-  std::vector<ChannelId> channel;          // by ordered pair
-  std::vector<std::uint8_t> is_multicast;  // by ordered pair
+  std::vector<DeviceId> twin;               // the lowest device that differs in name only
+  std::vector<std::uint32_t> link_class;    // by ordered pair, or kNoLinkClass
+  std::vector<ChannelId> channel;           // by ordered pair
+  std::vector<std::uint8_t> loads_channel;  // by ordered pair: what is sent is its channel's load
+  std::vector<std::uint8_t> is_multicast;   // by ordered pair
   std::uint32_t num_channels = 0;
   // Sets of devices that items may use; the first is all devices.
   std::vector<std::vector<DeviceId>> sets;

@@ -46,7 +46,7 @@ Round run_round(PlaceContext& context, const StreamModel& relaxed, double share,
   const StreamModel model = estimated_model(context, share);
   std::vector<Solution> starts = context.starts();
   starts.push_back(*context.incumbent().best());
-  PlaceContext own(context.evaluator().simulator(), context.objective(), std::move(starts));
+  PlaceContext own(context.evaluator(), context.objective(), std::move(starts));
   own.incumbent().raise(context.incumbent().bound());
   search_loads(own, model, relaxed, budget, rng);
   context.evaluator().count(own.evaluations());

@@ -196,7 +196,8 @@ void StreamState::charge(std::uint32_t net, DeviceId from, int sign) {
     }
     const Nanoseconds length = level_.length(net, devices.link_class[pair]);
     longest = std::max(longest, length);
-    if (devices.channels) add_load(devices.count + devices.channel[pair], sign * length);
+    if (devices.loads_channel[pair] != 0)
+      add_load(devices.count + devices.channel[pair], sign * length);
     charge_device(to, length, sign);
   }
   charge_device(from, longest, sign);
@@ -223,7 +224,8 @@ void StreamState::charge_multicast(std::uint32_t net, DeviceId from, int sign) {
       charge_device(to, longest_on_[devices.channel[pair]], sign);
     } else {
       const Nanoseconds length = level_.length(net, devices.link_class[pair]);
-      if (devices.channels) add_load(devices.count + devices.channel[pair], sign * length);
+      if (devices.loads_channel[pair] != 0)
+        add_load(devices.count + devices.channel[pair], sign * length);
       charge_device(to, length, sign);
     }
   }

@@ -24,10 +24,12 @@ Network::Network(const Workers& workers, const Cluster& cluster,
              cluster.device(devices[from]).name, cluster.device(devices[to]).name);
       }
       link.channel = found->channel;
+      link.unlimited = found->unlimited;
       link.ns_per_byte = 1e9 / static_cast<double>(found->bandwidth);
       link.ns_per_transfer = static_cast<double>(found->latency + found->hold);
       const Link& first = links_[1];  // from the first to the second
-      flat_ = flat_ && used.insert(link.channel).second && link.ns_per_byte == first.ns_per_byte;
+      const bool apart = link.unlimited || used.insert(link.channel).second;
+      flat_ = flat_ && apart && link.ns_per_byte == first.ns_per_byte;
     }
   }
   find_tiers();
@@ -56,7 +58,9 @@ double Network::time_of(const Stage& stage, double each) {
     const std::vector<Worker> group = workers_.group_of(to, stage.levels);
     const auto add = [&](Worker from, double times) {
       const Link& by = link(from, to);
-      loads_[by.channel] += times * (by.ns_per_transfer + by.ns_per_byte * each);
+      const double time = times * (by.ns_per_transfer + by.ns_per_byte * each);
+      double& load = loads_[by.channel];
+      load = by.unlimited ? std::max(load, time) : load + time;
     };
     if (stage.ring) {
       add(neighbour_before(group, to), rounds);

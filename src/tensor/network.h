@@ -27,6 +27,7 @@ class Network {
     ChannelId channel = 0;
     double ns_per_byte = 0;
     double ns_per_transfer = 0;
+    bool unlimited = false;  // what is sent at once takes as long as the longest of it
   };
 
   // The links between the workers' devices. Throws an Error when two of them have no link.

@@ -18,7 +18,9 @@ void Traffic::send(Worker from, Worker to, double bytes, double transfers) {
   bytes_ += bytes;
   if (!network_) return;
   const Network::Link& link = network_->link(from, to);
-  loads_[link.channel] += link.ns_per_transfer * transfers + link.ns_per_byte * bytes;
+  const double time = link.ns_per_transfer * transfers + link.ns_per_byte * bytes;
+  double& load = loads_[link.channel];
+  load = link.unlimited ? std::max(load, time) : load + time;
 }
 
 std::int64_t Traffic::settle() {

@@ -100,6 +100,27 @@ TEST(Cluster, a_named_channel_is_shared_by_all_pairs_of_its_rules) {
   EXPECT_EQ(cluster.channel_name(cluster.link(2, 0)->channel), "root");
 }
 
+TEST(Cluster, unlimited_channels_are_each_ordered_pairs_own) {
+  ClusterSpec spec = three_devices();
+  spec.links.push_back({.from = "a", .bandwidth = 5, .channel = "unlimited"});
+  const Cluster cluster(spec);
+  EXPECT_EQ(cluster.num_channels(), 6U);
+  for (DeviceId from = 0; from < 3; ++from) {
+    for (DeviceId to = 0; to < 3; ++to) {
+      if (from == to) continue;
+      const Link& link = *cluster.link(from, to);
+      EXPECT_EQ(link.unlimited, from == 0);
+      EXPECT_EQ(cluster.is_unlimited(link.channel), from == 0);
+    }
+  }
+  EXPECT_EQ(cluster.channel_name(cluster.link(0, 1)->channel), "a->b (unlimited)");
+  spec.links[1].hold = 1;
+  EXPECT_THAT(error_of(spec), HasSubstr("link a -> *: hold_us: expected none"));
+  spec.links[1].hold = 0;
+  spec.links[1].multicast = true;
+  EXPECT_THAT(error_of(spec), HasSubstr("link a -> *: multicast: expected false"));
+}
+
 TEST(Cluster, pairs_without_a_rule_have_no_link) {
   ClusterSpec spec = three_devices();
   spec.links = {{.from = "a", .to = "b", .bandwidth = 1}};

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "placer/placer.h"
+#include "placer/run.h"
 
 #include "placers/all.h"
 
@@ -115,6 +116,37 @@ TEST_P(PlacerConformance, places_random_problems_with_pins_shards_views_and_litt
     expect_valid(*problem, result, name);
     ASSERT_FALSE(HasFatalFailure());
     expect_fits_or_says_so(problem, result, name);
+  }
+}
+
+// Whatever a placer thinks of orders, its answer is in the one that was asked for, and so is what
+// it says of memory.
+TEST_P(PlacerConformance, answers_in_the_order_of_the_scheduler_that_is_asked_for) {
+  for (const SchedulerInfo& scheduler : schedulers()) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      Rng rng = Rng(77).split(i);
+      const auto problem = random_problem(rng, {.max_ops = 25});
+      if (!problem->cluster().fully_linked()) continue;
+      const auto run = [&] {
+        PlaceContext context(problem);
+        return run_placer(
+            all_placers(), context,
+            {.placer = {GetParam(), options_for(info())}, .scheduler = scheduler.key, .seed = i},
+            evaluations(kEvaluations));
+      };
+      const RunResult found = run();
+      const std::string name = fmt::format("{} {}\n{}", scheduler.key, i,
+                                           describe(*problem, found.result.placement, {}));
+      const Schedule order = make_schedule(*problem, found.result.placement, scheduler.key);
+      EXPECT_EQ(found.result.schedule.priorities, order.priorities) << name;
+      EXPECT_EQ(found.evaluation, Evaluator(problem).evaluate(found.result.placement, order))
+          << name;
+      if (found.evaluation.fits()) {
+        EXPECT_LE(found.bound.step, found.evaluation.step) << name;
+      }
+      expect_fits_or_says_so(problem, found.result, name);
+      EXPECT_EQ(run().result.placement, found.result.placement) << name;
+    }
   }
 }
 

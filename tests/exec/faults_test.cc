@@ -144,5 +144,21 @@ TEST(Faults, a_device_that_is_nowhere_is_named) {
   }
 }
 
+TEST(Faults, a_link_that_carries_any_number_at_once_is_refused) {
+  ClusterSpec spec;
+  spec.name = "published";
+  spec.devices = {{.name = "a", .kind = "cpu", .memory = kUnlimited, .runs_on = "cores 0"},
+                  {.name = "b", .kind = "cpu", .memory = kUnlimited, .runs_on = "cores 0"}};
+  spec.links = {{.bandwidth = 1'000'000'000, .channel = "unlimited"}};
+  try {
+    Machine machine(std::make_shared<const Cluster>(spec), {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cluster 'published'"), HasSubstr("a->b"),
+                                    HasSubstr("can only be simulated")));
+  }
+}
+
 }  // namespace
 }  // namespace emplace::exec

@@ -139,6 +139,9 @@ TEST(ClusterYaml, what_is_written_reads_back_equal) {
   specs.push_back(read_cluster_yaml(kMachines).spec());
   specs.push_back(preset_cluster("2x(2x(4xl4)@40GB/s)@12.5GB/s"));
   specs.push_back(preset_cluster("1x(8xh100-nvlink)+2x(4xl4+cpu)@100Gb/s"));
+  ClusterSpec unlimited = preset_cluster("3x(2xp100)@100Gb/s");
+  for (LinkRule& rule : unlimited.links) rule.channel = "unlimited";
+  specs.push_back(unlimited);
   for (const ClusterSpec& spec : specs) {
     const std::string text = write_cluster_yaml(spec);
     SCOPED_TRACE(text);

@@ -1,12 +1,14 @@
-// What the metaheuristics owe beyond conformance: optima of small problems, whatever the objective;
-// nothing worse than where they began; the same answer on any number of threads; pins.
+// What the metaheuristics owe beyond conformance: optima of small problems, whatever the objective
+// and the scheduler; nothing worse than where they began; the same answer on any number of threads;
+// pins.
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "placer/placer.h"
-#include "placer/scheduler.h"
+#include "placer/run.h"
 
 #include "placers/all.h"
 #include "placers/local/starts.h"
@@ -44,7 +46,7 @@ bool has_all_links(const Problem& problem, const Placement& placement) {
   }
 }
 
-// Of all placements in the order of any scheduler.
+// Of all placements in the order of any scheduler, or of the one that is asked for.
 Evaluation best_of_all(Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   std::optional<Evaluation> best;
@@ -60,7 +62,7 @@ Evaluation best_of_all(Evaluator& evaluator) {
         const Schedule schedule = make_schedule(problem, placement, scheduler.key);
         const Evaluation value = evaluator.evaluate(placement, schedule);
         if (!best || value < *best) best = value;
-        if (!evaluator.objective().order_matters()) break;
+        if (!evaluator.order_is_free()) break;
       }
     }
     GroupId group = 0;
@@ -86,7 +88,8 @@ struct Hard {
 };
 
 // Small enough to try everything, and such that no classical placer finds the best.
-std::vector<Hard> hard_problems(const Objective& objective) {
+std::vector<Hard> hard_problems(const Objective& objective,
+                                const std::string& scheduler = std::string(kOwnSchedule)) {
   std::vector<Hard> found;
   for (std::uint64_t i = 0; found.size() < 12; ++i) {
     Rng rng = Rng(99).split(i);
@@ -94,6 +97,7 @@ std::vector<Hard> hard_problems(const Objective& objective) {
     const double placements = num_placements(*problem);
     if (placements < 300 || placements > 4000) continue;
     PlaceContext context(problem, objective);
+    context.order_by(scheduler);
     const Evaluation best = best_of_all(context.evaluator());
     const auto classical = classical_starts(context, Budget{}, Rng(1), 1);
     if (best < classical.front().value) found.push_back({std::move(problem), best});
@@ -131,6 +135,31 @@ TEST_P(Search, finds_the_shortest_period_where_no_classical_placer_does) {
   expect_optima(GetParam(), kNone, none);
 }
 
+// Searched in any order and only then put into the scheduler's, most of these would be missed.
+TEST_P(Search, finds_the_shortest_step_in_the_order_of_every_scheduler) {
+  for (const SchedulerInfo& scheduler : schedulers()) {
+    static std::map<std::string, std::vector<Hard>> problems;
+    auto& hard = problems[scheduler.key];
+    if (hard.empty()) hard = hard_problems({}, scheduler.key);
+    int optimal = 0;
+    for (std::size_t i = 0; i < hard.size(); ++i) {
+      PlaceContext context(hard[i].problem);
+      const RunResult found = run_placer(
+          all_placers(), context,
+          {.placer = {GetParam(), {}}, .scheduler = scheduler.key, .seed = i}, evaluations(1000));
+      const Schedule order = make_schedule(*hard[i].problem, found.result.placement, scheduler.key);
+      EXPECT_EQ(found.evaluation,
+                Evaluator(hard[i].problem).evaluate(found.result.placement, order));
+      EXPECT_EQ(found.evaluation, context.incumbent().value());
+      EXPECT_EQ(context.incumbent().best()->schedule.priorities, order.priorities);
+      EXPECT_LE(found.bound.step, hard[i].best.step);
+      if (!(hard[i].best < found.evaluation)) ++optimal;
+    }
+    const bool slow = GetParam() == "mcmc" || GetParam() == "genetic";
+    EXPECT_GE(optimal, slow ? 6 : 9) << scheduler.key;
+  }
+}
+
 TEST_P(Search, never_ends_worse_than_it_began) {
   for (std::uint64_t i = 0; i < 40; ++i) {
     Rng rng = Rng(5).split(i);
@@ -159,6 +188,10 @@ TEST_P(Search, gives_the_same_answer_on_one_thread_and_on_three) {
     const Objective objective = i % 2 == 0 ? Objective(StepTime{}) : Objective(StreamPeriod{});
     PlaceContext one(problem, objective);
     PlaceContext three(problem, objective);
+    if (i % 3 > 0) {
+      one.order_by(schedulers()[i % schedulers().size()].key);
+      three.order_by(one.evaluator().scheduler());
+    }
     const PlaceResult a = place(GetParam(), one, evaluations(400, 1), i);
     const PlaceResult b = place(GetParam(), three, evaluations(400, 3), i);
     EXPECT_EQ(a.placement, b.placement) << i;

@@ -1,5 +1,9 @@
 #include "report/explanation.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +12,7 @@
 #include "report/shortfall.h"
 #include "report/whole_modules.h"
 #include "support/fork.h"
+#include "support/random_problem.h"
 
 namespace emplace {
 namespace {
@@ -170,6 +175,33 @@ TEST(AssessmentReport, traces_the_first_steps_of_a_stream) {
     if (event["ph"] == "X") steps.insert(event["args"]["step"].get<int>());
   }
   EXPECT_EQ(steps.size(), 2U * static_cast<std::size_t>(two.throughput->in_flight));
+}
+
+// Viewers show nothing sensible where two spans of one track overlap.
+TEST(AssessmentReport, traces_of_unlimited_channels_have_tracks_enough) {
+  bool several = false;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const auto problem = random_problem(rng);
+    const Placement placement = random_placement(*problem, rng);
+    const Assessor assessor(std::make_shared<const Simulator>(problem), {});
+    const Json trace = Json::parse(trace_json(assessor.assess(placement, {})));
+    std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> spans;
+    for (const Json& event : trace["traceEvents"]) {
+      if (event["ph"] != "X") continue;
+      several = several || (event["pid"] == 2 &&
+                            event["tid"].get<std::uint32_t>() >= problem->cluster().num_channels());
+      const double start = event["ts"].get<double>();
+      spans[{event["pid"], event["tid"]}].emplace_back(start, start + event["dur"].get<double>());
+    }
+    for (auto& [track, list] : spans) {
+      std::sort(list.begin(), list.end());
+      for (std::size_t i = 1; i < list.size(); ++i) {
+        EXPECT_LE(list[i - 1].second, list[i].first + 1e-6) << seed << " track " << track.second;
+      }
+    }
+  }
+  EXPECT_TRUE(several) << "no channel carried two at once, so nothing was shown";
 }
 
 TEST(Explanation, of_a_stream_of_training_steps_says_how_old_parameters_are) {

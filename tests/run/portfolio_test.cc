@@ -183,15 +183,44 @@ TEST(Portfolio, answers_in_the_numbers_of_the_whole_cluster) {
   EXPECT_EQ(result.best().evaluation.step, kForkOnOne);
 }
 
-TEST(Portfolio, another_order_of_a_placement_costs_no_search) {
+TEST(Portfolio, searches_anew_under_every_scheduler) {
   Rng rng(5);
-  const SubsetProblems problems(random_problem(rng), {});
+  const SubsetProblems problems(random_problem(rng, {.max_ops = 40}), {});
   const PortfolioResult result =
-      run(problems, "random", evaluations(100), TimeFor::kEachRun, "own,pct,msr");
-  ASSERT_EQ(result.results.size(), 3U);
-  std::set<Placement> placements;
-  for (const RunResult& one : result.results) placements.insert(one.result.placement);
-  EXPECT_EQ(placements.size(), 1U);
+      run(problems, "anneal", evaluations(200), TimeFor::kEachRun, "all");
+  ASSERT_EQ(result.results.size(), 1 + schedulers().size());
+  for (const RunResult& one : result.results) {
+    EXPECT_GT(one.evaluations, 100) << one.run.scheduler;
+    if (one.run.scheduler == "own") continue;
+    EXPECT_EQ(one.result.schedule.priorities,
+              make_schedule(problems.whole()->problem(), one.result.placement, one.run.scheduler)
+                  .priorities);
+  }
+}
+
+TEST(Portfolio, the_best_order_of_a_placement_costs_no_search) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Rng rng(seed);
+    const auto problem = random_problem(rng);
+    if (!problem->cluster().fully_linked()) continue;
+    const SubsetProblems problems(problem, {});
+    const auto value = [&](const char* scheduler) {
+      return run(problems, "random", evaluations(100), TimeFor::kEachRun, scheduler)
+          .best()
+          .evaluation;
+    };
+    const PortfolioResult best =
+        run(problems, "random", evaluations(100), TimeFor::kEachRun, "best");
+    ASSERT_EQ(best.results.size(), 1U);
+    EXPECT_EQ(best.best().evaluation, value("all"));
+    EXPECT_EQ(best.best().evaluation, value(best.best().run.scheduler.c_str()));
+  }
+}
+
+TEST(CommonScheduler, is_what_all_runs_are_asked_for) {
+  EXPECT_EQ(common_scheduler(make_runs("heft,metis", "fifo")), "fifo");
+  EXPECT_EQ(common_scheduler(make_runs("heft,metis", "fifo,pct")), "own");
+  EXPECT_EQ(common_scheduler(make_runs("heft", "best")), "own");
 }
 
 TEST(Portfolio, keeps_the_course_of_every_run_that_searched) {

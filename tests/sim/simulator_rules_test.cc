@@ -251,6 +251,25 @@ TEST(SimulatorRules, a_multicast_lasts_as_its_longest_and_others_go_one_by_one) 
   }
 }
 
+TEST(SimulatorRules, transfers_pass_each_other_where_the_channel_is_unlimited) {
+  Step step;
+  step.link().channel = "unlimited";
+  step.link().latency = 2 * kUs;
+  const auto a = step.op("a", 0, 10, {}, {5000, 3000});
+  const auto b = step.op("b", 0, 1, {}, {1000});
+  step.op("long", 1, 1, {a[0]}, {});
+  step.op("short", 1, 1, {a[1]}, {});
+  step.op("elsewhere", 2, 1, {a[0]}, {});
+  step.op("later", 1, 1, b, {});
+  const Timeline& timeline = step.run();
+  EXPECT_EQ(step.start("long"), 17 * kUs);
+  EXPECT_EQ(step.start("short"), 15 * kUs);
+  EXPECT_EQ(step.start("elsewhere"), 17 * kUs);
+  EXPECT_EQ(step.start("later"), 14 * kUs);
+  EXPECT_EQ(timeline.channels[0].busy, 15 * kUs);
+  for (const Transfer& transfer : timeline.transfers) EXPECT_EQ(transfer.queued, transfer.start);
+}
+
 TEST(SimulatorRules, transfers_queue_by_time_then_tensor_whatever_the_priorities) {
   Step step;
   step.link().channel = "out";

@@ -124,6 +124,9 @@ class Flowing {
         if (sending.length == 0) {
           sent_[index].span = {now_, now_};
           arrived(index);
+        } else if (cluster_.link(sending.from, sending.to.front())->unlimited) {
+          sent_[index].span.start = now_;
+          agenda_[now_ + sending.length].push_back({0, number, index});
         } else {
           queues_[sending.channel].insert({number, now_, tensor, sending.to.front(), index});
         }
@@ -215,7 +218,8 @@ class Flowing {
         for (const DeviceId to : sending.to) {
           hold = std::max(hold, cluster_.link(sending.from, to)->hold);
         }
-        if (sending.length > 0) channels[sending.channel] += sending.length + hold;
+        const bool waits = !cluster_.link(sending.from, sending.to.front())->unlimited;
+        if (sending.length > 0 && waits) channels[sending.channel] += sending.length + hold;
       }
     }
     Nanoseconds largest = 0;

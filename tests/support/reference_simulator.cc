@@ -151,6 +151,9 @@ class EventLoop {
     run_.sendings.push_back(sending);
     if (sending.length == 0) {
       arrived(index);
+    } else if (cluster_.link(sending.from, sending.to.front())->unlimited) {  // rule 5
+      run_.sendings[index].finish = now_ + sending.length;
+      agenda_[now_ + sending.length].push_back({Event::kSendingArrives, index});
     } else {
       queues_[sending.channel].insert({now_, sending.tensor, sending.to.front(), index});
     }
@@ -347,7 +350,9 @@ Throughput stream(const Graph& graph, const Cluster& cluster, const Placement& p
       if (!graph.is_view(op)) result.memory[device] += graph.memory_bytes(tensor);
       Nanoseconds longest = 0;
       for (const Sending& sending : sendings_of(graph, cluster, placement, tensor)) {
-        result.channel_loads[sending.channel] += sending.length;
+        if (!cluster.link(sending.from, sending.to.front())->unlimited) {
+          result.channel_loads[sending.channel] += sending.length;
+        }
         longest = std::max(longest, sending.length);
         for (const DeviceId to : sending.to) communication[to] += sending.length;
       }

@@ -110,8 +110,10 @@ class Trainer {
         [](const StreamPeriod& stream) {
           return stream.overlap == Overlap::kFull ? "the period" : "the period without overlap";
         });
-    return fmt::format("{} for {} of {}: {} ops in {} groups on {} devices, costs {:016x}",
-                       asked_.key, goal, problem.graph().name(), problem.num_ops(),
+    const std::string& scheduler = environment_.context().evaluator().scheduler();
+    const std::string order = scheduler == kOwnSchedule ? "" : " under " + scheduler;
+    return fmt::format("{} for {} of {}{}: {} ops in {} groups on {} devices, costs {:016x}",
+                       asked_.key, goal, problem.graph().name(), order, problem.num_ops(),
                        problem.num_groups(), problem.num_devices(), fingerprint(problem));
   }
 

@@ -233,7 +233,7 @@ Nanoseconds ListSchedule::send(const Pending& item, DeviceId to, bool commit) {
   const Link& link = *problem_->cluster().link(item.from, to);
   Nanoseconds start = item.queued;
   const Arrival* shared = nullptr;
-  if (options_.contention && length > 0) {
+  if (options_.contention && length > 0 && !link.unlimited) {
     for (std::uint32_t i = first_arrival_[item.tensor]; link.multicast && i != kNoArrival;
          i = arrivals_[i].next) {
       if (arrivals_[i].channel == link.channel) shared = &arrivals_[i];

@@ -23,10 +23,12 @@ LatencyWalker::LatencyWalker(Evaluator& evaluator)
     : evaluator_(evaluator),
       problem_(evaluator.problem()),
       simulator_(evaluator.simulator()),
-      workspace_(simulator_->make_workspace()) {}
+      workspace_(simulator_->make_workspace()) {
+  EMPLACE_CHECK(!evaluator.order_follows_placement());
+}
 
 Evaluation LatencyWalker::start(const Placement& placement, const Schedule& schedule) {
-  order_ = ReadyOrder(problem_, schedule);
+  order_ = ReadyOrder(problem_, evaluator_.schedule_of(placement, schedule));
   placement_ = placement;
   stop_recording();
   evaluator_.count(1);

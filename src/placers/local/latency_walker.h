@@ -1,5 +1,6 @@
-// Walking under the latency objective. Every value is exact whichever way it is found, so the way
-// may be chosen by the clock without any effect on what a search does.
+// Walking under the latency objective, in an order that moves do not change. Every value is exact
+// whichever way it is found, so the way may be chosen by the clock without any effect on what a
+// search does.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ Budget without_share(const Budget& budget, const PlaceContext& context, double s
 
 void run_nested(const std::string& key, const OptionValues& options, PlaceContext& context,
                 const Budget& budget, const Rng& rng, std::vector<Solution> starts) {
-  PlaceContext own(context.evaluator().simulator(), context.objective(), std::move(starts));
+  PlaceContext own(context.evaluator(), context.objective(), std::move(starts));
   own.incumbent().raise(context.incumbent().bound());
   const auto hearing = own.incumbent().listen([&](const Incumbent& incumbent) {
     if (const auto best = incumbent.best()) context.incumbent().offer(*best);

@@ -48,7 +48,7 @@ struct Task {
 std::vector<Task> make_tasks(std::span<const std::string> placers, const PlaceContext& context,
                              const Rng& rng) {
   std::vector<Task> tasks;
-  if (context.objective().order_matters()) {
+  if (context.evaluator().order_is_free()) {
     for (const Solution& start : context.starts()) tasks.push_back({start.origin, start});
   }
   for (const std::string& key : placers) {
@@ -74,7 +74,7 @@ Budget share_of(const Budget& budget, std::int64_t evaluations_so_far) {
 
 // Has a context of its own, so that what it spends does not depend on who runs beside it.
 void run(Task& task, const Evaluator& shared, const Budget& budget) {
-  PlaceContext context(shared.simulator(), shared.objective());
+  PlaceContext context(shared, shared.objective());
   Evaluator& evaluator = context.evaluator();
   try {
     if (task.given) {
@@ -114,8 +114,9 @@ std::vector<Solution> best_first(std::vector<Solution> found) {
 
 Solution with_best_order(Evaluator& evaluator, const Budget& budget, Solution solution) {
   const Problem& problem = evaluator.problem();
+  solution.schedule = evaluator.schedule_of(solution.placement, std::move(solution.schedule));
   solution.value = evaluator.evaluate(solution.placement, solution.schedule);
-  if (!evaluator.objective().order_matters()) return solution;
+  if (!evaluator.order_is_free()) return solution;
   for (const SchedulerInfo& scheduler : schedulers()) {
     if (budget.spent(evaluator.evaluations())) break;
     Schedule schedule = make_schedule(problem, solution.placement, scheduler.key);

@@ -15,7 +15,8 @@
 namespace emplace {
 
 // The context's own starts and the placements of classical placers (single, heft, expert, metis,
-// ...), each with the best of its own order of ops and every scheduler's, valid and valued, no
+// ...), each with the best of its own order of ops and every scheduler's, or in the order of the
+// scheduler that was asked for, valid and valued, no
 // placement twice, the best first. At most `at_most` and at least one; the context's own are
 // never the ones left out. All of them have been offered to the incumbent.
 //
@@ -35,8 +36,8 @@ std::vector<Solution> starts_of(std::span<const std::string> placers, PlaceConte
                                 const Budget& budget, Rng rng);
 
 // The placement in the order, of its own schedule and every scheduler's, that is best for it; the
-// budget is asked before each evaluation but the first. Under the throughput objective, where
-// the order does not matter, the first is the only one.
+// budget is asked before each evaluation but the first. Where the order does not matter, or a
+// scheduler was asked for, the first is the only one.
 Solution with_best_order(Evaluator& evaluator, const Budget& budget, Solution solution);
 
 }  // namespace emplace

@@ -56,7 +56,7 @@ void Walk::start_over(const Solution& solution) {
 }
 
 void Walk::reorder() {
-  if (!evaluator_.objective().order_matters() || clock_->spent(0)) return;
+  if (!evaluator_.order_is_free() || clock_->spent(0)) return;
   Solution ordered = here();
   pay(kOrders);
   if (improve_order(evaluator_, *clock_, ordered, kOrders, rng_)) go_to(ordered);
@@ -172,8 +172,8 @@ void Walk::remember() {
   if (!(value() < best_.value)) return;
   best_.value = value();
   best_.placement = placement();
-  if (!best_has_schedule_) best_.schedule = schedule_;
-  best_has_schedule_ = true;
+  if (!best_has_schedule_) best_.schedule = schedule();
+  best_has_schedule_ = !evaluator_.order_follows_placement();
 }
 
 void Walk::focus() {
@@ -184,7 +184,7 @@ void Walk::focus() {
   evaluator_.objective().match(
       [&](const StepTime&) {
         evaluator_.count(1);
-        const Timeline timeline = evaluator_.simulator()->run(placement(), schedule_);
+        const Timeline timeline = evaluator_.simulator()->run(placement(), schedule());
         peaks_.clear();
         for (const DeviceUse& device : timeline.devices) peaks_.push_back(device.peak);
         spots_ = find_hot_spots(evaluator_.problem(), placement(), timeline);

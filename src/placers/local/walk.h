@@ -25,9 +25,9 @@ class Walk {
   Rng& rng() { return rng_; }
   Neighbourhood& neighbourhood() { return neighbourhood_; }
   const Placement& placement() const { return walker_->placement(); }
-  const Schedule& schedule() const { return schedule_; }
+  Schedule schedule() const { return evaluator_.schedule_of(placement(), schedule_); }
   const Evaluation& value() const { return walker_->value(); }
-  Solution here() const { return {placement(), schedule_, value(), origin_}; }
+  Solution here() const { return {placement(), schedule(), value(), origin_}; }
   bool started() const { return started_; }
   // Of all places so far; there is none before the first go_to.
   const Solution& best() const { return best_; }
@@ -102,7 +102,7 @@ class Walk {
   Schedule schedule_;
   Solution best_;
   bool started_ = false;
-  bool best_has_schedule_ = false;  // best_.schedule is schedule_
+  bool best_has_schedule_ = false;  // best_.schedule is schedule(), which moves do not change
   std::int64_t left_ = 0;
   std::int64_t spent_ = 0;
   const Budget* clock_ = nullptr;

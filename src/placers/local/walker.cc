@@ -9,7 +9,11 @@ namespace emplace {
 std::unique_ptr<Walker> Walker::make(Evaluator& evaluator) {
   using Made = std::unique_ptr<Walker>;
   return evaluator.objective().match(
-      [&](const StepTime&) -> Made { return std::make_unique<LatencyWalker>(evaluator); },
+      [&](const StepTime&) -> Made {
+        // A move gives all that comes before it other priorities, so nothing can be reused.
+        if (evaluator.order_follows_placement()) return std::make_unique<PlainWalker>(evaluator);
+        return std::make_unique<LatencyWalker>(evaluator);
+      },
       [&](const StreamPeriod& stream) -> Made {
         if (stream_is_simulated(evaluator.problem(), stream.overlap)) {
           return std::make_unique<PlainWalker>(evaluator);

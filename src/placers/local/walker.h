@@ -1,8 +1,9 @@
 // Where a local search stands, and what lies one step away: exact values of placements that differ
 // from a current one by a few moves, under the evaluator's objective.
 //
-// Latency: sim/incremental.h, or a full simulation where that is cheaper; accepted moves are
-// recorded anew only when it pays. Throughput: loads under moves (stream/state.h), or the
+// Latency: sim/incremental.h, or a full simulation where that is cheaper, or where the scheduler
+// makes another order for every placement; accepted moves are recorded anew only when it pays.
+// Throughput: loads under moves (stream/state.h), or the
 // evaluator's estimate where streams are simulated.
 #pragma once
 

@@ -65,7 +65,7 @@ class Auto final : public Placer {
     for (const Solution& start : context.starts()) offer_exactly(context, start);
     Budget own = without_share(budget, context, 1 - kStepShare);
     if (own.evaluations) *own.evaluations -= context.evaluations();
-    PlaceContext step(context.evaluator().simulator(), StepTime{}, context.starts());
+    PlaceContext step(context.evaluator(), StepTime{}, context.starts());
     place_step(step, own, rng.split(0));
     context.evaluator().count(step.evaluations());
     offer_exactly(context, *step.incumbent().best());
@@ -78,7 +78,7 @@ class Auto final : public Placer {
   // where memory holds few of them.
   static void offer_splits(PlaceContext& context, const Budget& budget, const Rng& rng) {
     const std::array<std::string, 3> splits{"expert", "metis", "dp"};
-    PlaceContext own(context.evaluator().simulator(), context.objective());
+    PlaceContext own(context.evaluator(), context.objective());
     own.incumbent().raise(context.incumbent().bound());
     Budget rest = budget;
     if (rest.evaluations) *rest.evaluations -= context.evaluations();

@@ -61,7 +61,7 @@ class Code {
   Code(const Evaluator& evaluator, const std::vector<std::uint32_t>& device_of_group,
        std::uint32_t units, Rng rng)
       : problem_(evaluator.problem()),
-        ordered_(evaluator.objective().order_matters()),
+        ordered_(evaluator.order_is_free()),
         graph_(build_coarse_graph(problem_)),
         clusters_(cluster_groups(graph_, device_of_group, units, rng)),
         choices_(problem_, mutually_linked_devices(problem_)) {}
@@ -85,7 +85,7 @@ class Code {
   DeviceId main_device(std::uint32_t unit, const Placement& placement) const;
 
   const Problem& problem_;
-  bool ordered_;  // whether the order of ops matters
+  bool ordered_;  // whether it chooses the order of ops
   CoarseGraph graph_;
   Clusters clusters_;
   DeviceChoices choices_;
@@ -259,7 +259,8 @@ bool Evolution::evaluate() {
   const Individual& first = population_.front();
   if (*first.value < context_.incumbent().value()) {
     Placement placement = code_.placement(first.keys);
-    Schedule schedule = code_.schedule(first.keys, placement);
+    Schedule schedule =
+        context_.evaluator().schedule_of(placement, code_.schedule(first.keys, placement));
     context_.incumbent().offer(
         {std::move(placement), std::move(schedule), *first.value, "genetic"});
   }

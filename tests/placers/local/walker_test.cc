@@ -29,13 +29,21 @@ bool valid(const Problem& problem, const Placement& placement) {
   }
 }
 
-// Walks at random and compares every try.
-void walk(std::uint64_t seed, const Objective& objective, int tries) {
+// Walks at random and compares every try, in a random order or a scheduler's.
+void walk(std::uint64_t seed, const Objective& objective, int tries,
+          const std::string& scheduler = std::string(kOwnSchedule)) {
   Rng rng(seed);
   const auto problem = random_problem(rng);
   if (problem->num_devices() < 2) return;
   Evaluator evaluator(problem, objective);
+  evaluator.order_by(scheduler);
+  Evaluator plain(problem, objective);
   const Schedule schedule = random_schedule(*problem, rng);
+  const auto value_of = [&](const Placement& placement) {
+    const bool own = scheduler == kOwnSchedule;
+    return plain.evaluate(placement,
+                          own ? schedule : make_schedule(*problem, placement, scheduler));
+  };
   const auto walker = Walker::make(evaluator);
   walker->start(random_placement(*problem, rng), schedule);
   for (int i = 0; i < tries; ++i) {
@@ -46,7 +54,7 @@ void walk(std::uint64_t seed, const Objective& objective, int tries) {
     }
     const Placement there = moved(*problem, walker->placement(), moves);
     if (!valid(*problem, there)) continue;
-    const Evaluation expected = evaluator.evaluate(there, schedule);
+    const Evaluation expected = value_of(there);
     const std::string context =
         fmt::format("seed {} try {}\n{}", seed, i, describe(*problem, there, schedule));
     ASSERT_EQ(walker->try_moves(moves), expected) << context;
@@ -57,7 +65,7 @@ void walk(std::uint64_t seed, const Objective& objective, int tries) {
     const Evaluation early = walker->try_before(moves, latest);
     ASSERT_TRUE(expected.step < latest ? early == expected : early.step >= latest) << context;
     if (rng.chance(0.3)) walker->accept(moves, expected);
-    ASSERT_EQ(walker->value(), evaluator.evaluate(walker->placement(), schedule)) << context;
+    ASSERT_EQ(walker->value(), value_of(walker->placement())) << context;
   }
 }
 
@@ -65,6 +73,15 @@ TEST(Walker, values_moves_of_a_step_exactly_while_it_walks) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     walk(seed, StepTime{}, 150);
     ASSERT_FALSE(HasFatalFailure());
+  }
+}
+
+TEST(Walker, values_moves_exactly_under_every_scheduler) {
+  for (const SchedulerInfo& scheduler : schedulers()) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      walk(seed, StepTime{}, 150, scheduler.key);
+      ASSERT_FALSE(HasFatalFailure()) << scheduler.key;
+    }
   }
 }
 

@@ -51,6 +51,7 @@ Json links_json(const Cluster& cluster) {
                        {"latency_ns", link->latency},
                        {"bytes_per_second", link->bandwidth},
                        {"channel", number(link->channel)}});
+      if (link->unlimited) links.back()["unlimited"] = true;
     }
   }
   return links;
