@@ -1,6 +1,6 @@
 # Python and pybind11, where they are. Debian's Python is preferred: what apt installs is for that one.
 set(PYBIND11_FINDPYTHON ON)
-if(NOT Python_EXECUTABLE AND NOT DEFINED SKBUILD AND EXISTS /usr/bin/python3)
+if(NOT Python_EXECUTABLE AND EXISTS /usr/bin/python3)
   set(Python_EXECUTABLE /usr/bin/python3)
 endif()
 find_package(Python 3.9 QUIET COMPONENTS Interpreter Development.Module)

@@ -1,4 +1,5 @@
 """A placed step computes what the model does, on test devices that refuse to be mixed."""
+import gc
 import random
 
 import pytest
@@ -186,3 +187,21 @@ def test_gradients_do_not_share_memory():
     net.one.grad.zero_()
     assert torch.equal(net.other.grad, x)
     assert all(p.grad.stride() == p.stride() for p in net.parameters())
+
+
+def test_memory_stays_flat_over_many_placements():
+    net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 16))
+    x = torch.randn(8, 16)
+
+    def once():
+        emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")(x)
+        net.zero_grad(set_to_none=True)
+
+    for _ in range(10):
+        once()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(40):
+        once()
+    gc.collect()
+    assert len(gc.get_objects()) - before < 1200  # one has hundreds
