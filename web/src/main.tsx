@@ -46,6 +46,28 @@ function ThemeButton({ store }: { store: Store }) {
   );
 }
 
+// Paper is light, whatever the screen is; before the canvases, which then draw themselves again.
+function usePaper() {
+  useEffect(() => {
+    const { dataset } = document.documentElement;
+    let chosen: string | undefined;
+    const before = () => {
+      chosen = dataset.theme;
+      dataset.theme = "light";
+    };
+    const after = () => {
+      if (chosen === undefined) delete dataset.theme;
+      else dataset.theme = chosen;
+    };
+    window.addEventListener("beforeprint", before, { capture: true });
+    window.addEventListener("afterprint", after, { capture: true });
+    return () => {
+      window.removeEventListener("beforeprint", before, { capture: true });
+      window.removeEventListener("afterprint", after, { capture: true });
+    };
+  }, []);
+}
+
 const kSections: [string, string][] = [
   ["gain", "Summary"],
   ["help", "What would help"],
@@ -62,6 +84,7 @@ function App({ data }: { data: Data }) {
   const result = results[shown];
   const store = useMemo(() => new Store(result.end), [result]);
   const [sections, setSections] = useState<string[]>([]);
+  usePaper();
   // The answers are there at once, what has to be drawn a moment later.
   const [whole, setWhole] = useState(false);
   useEffect(() => {

@@ -241,13 +241,12 @@ function Largest({ result, store, id }: { result: Result; store: Store; id: numb
           </thead>
           <tbody>
             {device.largest.map((holder) => (
-              <tr
-                class="link"
-                onMouseEnter={() => store.hover({ type: "op", id: holder.op })}
-                onMouseLeave={() => store.hover(null)}
-                onClick={() => store.select({ type: "op", id: holder.op })}
-              >
-                <td>{ops!.name[holder.op]}</td>
+              <tr onMouseEnter={() => store.hover({ type: "op", id: holder.op })} onMouseLeave={() => store.hover(null)}>
+                <td>
+                  <button class="text" onClick={() => store.select({ type: "op", id: holder.op })}>
+                    {ops!.name[holder.op]}
+                  </button>
+                </td>
                 <td>{result.moduleOf(holder.op)}</td>
                 <td>{memory!.uses[holder.use]}</td>
                 <td class="number">{format.bytes(holder.bytes)}</td>

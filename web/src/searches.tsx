@@ -28,15 +28,18 @@ function Plot({
     let plot: uPlot | null = null;
     const make = () => {
       const width = element.clientWidth;
-      if (plot && plot.width === width) return;
       plot?.destroy();
       plot = new uPlot({ width, height: 230, ...options(width) }, data, element);
     };
-    const observer = new ResizeObserver(make);
+    const observer = new ResizeObserver(() => plot?.width !== element.clientWidth && make());
     observer.observe(element);
+    window.addEventListener("beforeprint", make);
+    window.addEventListener("afterprint", make);
     make();
     return () => {
       observer.disconnect();
+      window.removeEventListener("beforeprint", make);
+      window.removeEventListener("afterprint", make);
       plot?.destroy();
     };
   }, [data, themes]);

@@ -187,12 +187,18 @@ function Fits({ result, store }: { result: Result; store: Store }) {
         <tbody>
           {answer.devices.map((device) => (
             <tr
-              class="link"
               onMouseEnter={() => id(device.name) >= 0 && store.hover({ type: "device", id: id(device.name) })}
               onMouseLeave={() => store.hover(null)}
-              onClick={() => id(device.name) >= 0 && store.select({ type: "device", id: id(device.name) })}
             >
-              <th scope="row">{device.name}</th>
+              <th scope="row">
+                {id(device.name) >= 0 ? (
+                  <button class="text" onClick={() => store.select({ type: "device", id: id(device.name) })}>
+                    {device.name}
+                  </button>
+                ) : (
+                  device.name
+                )}
+              </th>
               <td class="number" data-peak={device.name}>{format.bytes(device.peak_bytes)}</td>
               <td class="wide">
                 {device.capacity_bytes !== null && <Bar share={device.peak_bytes / device.capacity_bytes} />}

@@ -448,6 +448,7 @@ class Painter {
     context.strokeStyle = colour;
     context.globalAlpha = 0.85;
     let last: { x: number; y: number } | null = null;
+    let drawn = -Infinity; // where the last line between rows is; closer ones would only blacken
     for (let i = 0; i < chain.kind.length; ++i) {
       const begin = chain.start[i];
       const end = begin + chain.length[i];
@@ -471,10 +472,11 @@ class Painter {
       context.moveTo(x(begin), middle);
       context.lineTo(Math.max(x(end), x(begin) + 0.5), middle);
       context.stroke();
-      if (last && Math.abs(last.y - middle) > 1) {
+      if (last && Math.abs(last.y - middle) > 1 && x(begin) - drawn > 4) {
+        drawn = x(begin);
         context.setLineDash([]);
         context.lineWidth = 1;
-        context.globalAlpha = 0.5;
+        context.globalAlpha = 0.4;
         context.beginPath();
         context.moveTo(last.x, last.y);
         context.lineTo(x(begin), middle);
