@@ -152,7 +152,9 @@ TEST_P(Search, finds_the_shortest_step_in_the_order_of_every_scheduler) {
                 Evaluator(hard[i].problem).evaluate(found.result.placement, order));
       EXPECT_EQ(found.evaluation, context.incumbent().value());
       EXPECT_EQ(context.incumbent().best()->schedule.priorities, order.priorities);
-      EXPECT_LE(found.bound.step, hard[i].best.step);
+      if (hard[i].best.fits()) {
+        EXPECT_LE(found.bound.step, hard[i].best.step);
+      }
       if (!(hard[i].best < found.evaluation)) ++optimal;
     }
     const bool slow = GetParam() == "mcmc" || GetParam() == "genetic";

@@ -163,7 +163,7 @@ LinkRule random_rule(Rng& rng) {
   rule.hold = choose<Nanoseconds>(rng, {0, 0, 1000, 1500});
   rule.channel = choose<const char*>(rng, {"pair", "out", "out", "in", "bus", "ring"});
   rule.multicast = rng.chance(0.5);
-  if (rng.chance(0.15)) {
+  if (rng.split(1).chance(0.15)) {  // leaves what follows as it is without
     rule.channel = kUnlimitedChannel;
     rule.hold = 0;
     rule.multicast = false;
