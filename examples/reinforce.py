@@ -2,9 +2,9 @@
 
     PYTHONPATH=build/python /usr/bin/python3 examples/reinforce.py --model zoo:gnmt-4 --cluster 4xp100 --seconds 300
 
-The ops of a module, forward, backward and update, are one decision; of a recurrent one, so are ten steps. The policy has an embedding for each module, which
-a small network turns into a distribution over devices. Rounds of samples are evaluated by the simulator; what is better
-than the round's mean becomes likelier.
+The ops of a module, forward, backward and update, are one decision; of a recurrent one, so are ten steps. The policy
+has an embedding for each module, which a small network turns into a distribution over devices. Rounds of samples are
+evaluated by the simulator; what is better than the mean becomes likelier.
 """
 
 import argparse

@@ -36,7 +36,7 @@ def comparison(answers: Comparison) -> str:
         return "<p>no answers</p>"
     best = answers[0].time
     rows = [
-        (a.placer, a.seed, duration(a.time), f"{a.time / best:.3f}", "yes" if a.fits else "no", f"{a.search_seconds:.2f} s")
+        (a.placer, a.seed, duration(a.time), f"{a.time / best:.3f}", _yes(a.fits), f"{a.search_seconds:.2f} s")
         for a in answers
     ]
     return _table(("placer", "seed", "time", "by the best", "fits", "search"), rows)
@@ -68,6 +68,10 @@ def size(number: int | None) -> str:
     return f"{number} B"
 
 
+def _yes(true: bool) -> str:
+    return "yes" if true else "no"
+
+
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     from html import escape
 
@@ -86,8 +90,14 @@ def _answer(answer: Answer) -> str:
         head += ", <b>does not fit</b>"
     used = answer.used
     rows = [
-        (device.name, device.kind, int((answer.placement == i).sum()), f"{100 * use.busy / max(1, timeline.step):.0f} %",
-         size(int(used[i])), size(use.capacity))
+        (
+            device.name,
+            device.kind,
+            int((answer.placement == i).sum()),
+            f"{100 * use.busy / max(1, timeline.step):.0f} %",
+            size(int(used[i])),
+            size(use.capacity),
+        )
         for i, (device, use) in enumerate(zip(answer.problem.cluster.devices, timeline.devices))
     ]
     return f"<p>{head}</p>" + _table(("device", "kind", "ops", "busy", "needs", "has"), rows) + _svg(timeline)
@@ -132,21 +142,26 @@ def _svg(timeline: Timeline) -> str:
     for number, device in enumerate(placement):
         if finish[number] > start[number]:
             op = graph.op(number)
-            rows[device].append((start[number], finish[number], op.phase, f"{op.name} ({op.type}): {duration(finish[number] - start[number])}"))
+            title = f"{op.name} ({op.type}): {duration(finish[number] - start[number])}"
+            rows[device].append((start[number], finish[number], op.phase, title))
     labels = [device.name for device in devices]
     sent = {name: column.tolist() for name, column in timeline.transfers.items()}
     channels = problem.cluster.channels
     for channel in sorted(set(sent["channel"]) - {-1}):
         labels.append(channels[channel])
-        rows.append([
-            (sent["start"][i], sent["finish"][i], "transfer", f"{size(sent['bytes'][i])} to {devices[sent['to'][i]].name}")
-            for i in range(len(sent["channel"])) if sent["channel"][i] == channel
-        ])
+        rows.append([])
+        for i in (i for i, other in enumerate(sent["channel"]) if other == channel):
+            title = f"{size(sent['bytes'][i])} to {devices[sent['to'][i]].name}"
+            rows[-1].append((sent["start"][i], sent["finish"][i], "transfer", title))
     texts = "".join(
-        f'<text x="0" y="{row * _ROW + 15}" font-size="11">{escape(label[:18])}</text>' for row, label in enumerate(labels)
+        f'<text x="0" y="{row * _ROW + 15}" font-size="11">{escape(label[:18])}</text>'
+        for row, label in enumerate(labels)
     )
     height = len(rows) * _ROW + 16
     axis = f'<text x="{_WIDTH}" y="{height - 3}" font-size="11" text-anchor="end">{duration(timeline.step)}</text>'
+    axis += f'<text x="{_LABEL}" y="{height - 3}" font-size="11">' + "".join(
+        f'<tspan fill="{colour}">&#9632;</tspan> {name}&#160;&#160; ' for name, colour in _COLOURS.items()
+    ) + "</text>"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
         f'fill="currentColor">{texts}{"".join(_slices(rows, timeline.step))}{axis}</svg>'
@@ -165,7 +180,8 @@ def _cluster(cluster: Cluster) -> str:
 
 
 def _graph(graph: Graph) -> str:
-    rows = [(graph.name, f"{graph.num_ops:,}", f"{graph.parameters:,}", f"{graph.flops:.3g}", "yes" if graph.training else "no")]
+    numbers = (f"{graph.num_ops:,}", f"{graph.parameters:,}", f"{graph.flops:.3g}")
+    rows = [(graph.name, *numbers, _yes(graph.training))]
     return _table(("graph", "ops", "parameters", "FLOPs", "training"), rows)
 
 
@@ -190,7 +206,10 @@ def _timeline_dict(timeline: Timeline) -> dict[str, Any]:
         "ops": [
             {"name": name, "device": device, "start_ns": start, "finish_ns": finish}
             for name, device, start, finish in zip(
-                timeline.problem.graph.op_names, timeline.placement.tolist(), timeline.start.tolist(), timeline.finish.tolist()
+                timeline.problem.graph.op_names,
+                timeline.placement.tolist(),
+                timeline.start.tolist(),
+                timeline.finish.tolist(),
             )
         ],
         "transfers": {name: column.tolist() for name, column in timeline.transfers.items()},
@@ -201,7 +220,9 @@ def _timeline_dict(timeline: Timeline) -> dict[str, Any]:
 def _cluster_dict(cluster: Cluster) -> dict[str, Any]:
     return {
         "name": cluster.name,
-        "devices": [{"name": d.name, "kind": d.kind, "memory_bytes": d.memory, "cpu": d.is_cpu} for d in cluster.devices],
+        "devices": [
+            {"name": d.name, "kind": d.kind, "memory_bytes": d.memory, "cpu": d.is_cpu} for d in cluster.devices
+        ],
         "channels": cluster.channels,
     }
 

@@ -34,8 +34,8 @@ def place(
     """The best placement that was found, whether it fits or not.
 
     `placer` is a placer's key, several of them ('heft,expert', or a list), a family or 'all': the
-    best of them is the answer; or a function of your own (see `compare`). Further keyword arguments are its options, which
-    `help(emplace.placers.KEY)` shows. Searches take 10 seconds unless `seconds` or `evaluations` says
+    best of them is the answer; or a function of your own (see `compare`). Further keyword arguments are
+    its options, which `help(emplace.placers.KEY)` shows. Searches take 10 seconds unless `seconds` or `evaluations` says
     otherwise; Ctrl-C ends them with the best so far. `threads` are all cores unless given; under a
     limit of evaluations alone the answer does not depend on them. `objective` is 'step', 'period' (of
     a stream of steps) or 'serial period' (where devices also pay for what they send). `progress` is
@@ -78,8 +78,8 @@ def compare(
 
     A function of a `PlacerSession` is a placer too: it asks for evaluations of placements, devices by
     group, until the session is spent, and returns the devices of the best, or None for the best that
-    was evaluated. Randomised placers and functions run with `seeds` seeds, from `seed` on. Placers that cannot cope with the
-    problem are left out, and named in the notes of the first answer.
+    was evaluated. Randomised placers and functions run with `seeds` seeds, from `seed` on. Placers that
+    cannot cope with the problem are left out, and named in the notes of the first answer.
 
     >>> import emplace
     >>> problem = emplace.compile("zoo:gnmt-2:batch=8,sequence=4", "2xp100")

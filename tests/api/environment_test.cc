@@ -71,10 +71,12 @@ TEST(FeaturesOf, describes_groups_and_what_goes_between_them) {
 
 TEST(Parse, reads_what_is_written) {
   const auto problem = fork_on(2);
-  const std::string graph = graph_json(graph_of(*problem));
-  EXPECT_EQ(graph_json(*parse_graph(graph)), graph);
-  const std::string cluster = cluster_yaml(cluster_of(*problem));
-  EXPECT_EQ(cluster_yaml(*parse_cluster(cluster)), cluster);
+  const auto graph = parse_graph(graph_json(graph_of(*problem)));
+  const std::string yaml = cluster_yaml(cluster_of(*problem));
+  const auto cluster = parse_cluster(yaml);
+  EXPECT_EQ(simulate(compile(graph, cluster), {0, 0, 1, 0}).step, 111'000);
+  EXPECT_EQ(graph_json(*parse_graph(graph_json(*graph))), graph_json(*graph));
+  EXPECT_EQ(cluster_yaml(*cluster), yaml);
   EXPECT_NE(error_text([] { parse_graph("{"); }), "");
   EXPECT_NE(error_text([] { parse_cluster("devices: 3"); }), "");
 }
