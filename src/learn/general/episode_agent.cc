@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "learn/general/general_episode_policy.h"
+#include "learn/general/leanings.h"
 #include "learn/methods/episode_imitation.h"
 #include "learn/methods/episode_run.h"
 #include "learn/train/state.h"
@@ -32,8 +33,7 @@ class EpisodeAgent final : public GeneralAgent {
     threads_ = environment.budget().threads;
     trajectories_.clear();
     for (std::int64_t worker = 0; worker < settings_.workers; ++worker) {
-      trajectories_.push_back(
-          trajectory(worker < anywhere() ? random_devices(policy_, rng) : policy_.slices()));
+      trajectories_.push_back(trajectory(beginning_of(worker, rng)));
     }
     const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, trajectories_);
     point.round_best = report.best_step;
@@ -45,6 +45,10 @@ class EpisodeAgent final : public GeneralAgent {
     }
     weigh_decisions();
     return true;
+  }
+
+  void follow(const Placement& placement) override {
+    followed_ = policy_.units().contract(placement);
   }
 
   // Divided by the number of decisions, so that large graphs do not drown small ones.
@@ -67,21 +71,23 @@ class EpisodeAgent final : public GeneralAgent {
             .likelihood = std::exp(gradient.log_likelihood)};
   }
 
-  std::optional<Placement> propose(std::int64_t count, Environment& environment,
-                                   Rng& rng) override {
+  std::vector<Placement> propose(std::int64_t count, Environment& environment, Rng& rng) override {
     const std::int64_t affordable = environment.affordable(count);
     if (affordable == 0) return {};
-    std::vector<Trajectory> trajectories(static_cast<std::size_t>(affordable),
-                                         trajectory(policy_.slices()));
-    trajectories.front().greedy = true;
-    play_episode(policy_, runtimes_, environment, rng, trajectories);
-    const std::vector<Decision>& greedy = trajectories.front().decisions;
-    std::vector<DeviceId> devices = policy_.slices();
-    if (!greedy.empty()) {
-      devices = greedy.back().state.devices;
-      devices[greedy.back().state.current] = greedy.back().device;
+    const std::int64_t leaning = affordable / 2;
+    const torch::Tensor all_leanings = leanings(1 + leaning, policy_.units().num_devices(), rng);
+    std::vector<Trajectory> trajectories;
+    for (std::int64_t i = 0; i < affordable; ++i) {
+      const bool greedy = i <= leaning;
+      trajectories.push_back(
+          trajectory(greedy ? policy_.slices(all_leanings[i]) : policy_.slices()));
+      trajectories.back().greedy = greedy;
     }
-    return policy_.units().expand(devices);
+    const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, trajectories);
+    std::vector<Placement> result{policy_.units().expand(end_of(trajectories.front()))};
+    if (!report.best.empty()) result.push_back(policy_.units().expand(report.best));
+    if (result.front() == result.back()) result.resize(1);
+    return result;
   }
 
   void save(StateWriter& state) const override {
@@ -112,8 +118,21 @@ class EpisodeAgent final : public GeneralAgent {
   static std::string name_of(std::int64_t baseline) {
     return "baseline" + std::to_string(baseline);
   }
+  static std::vector<DeviceId> end_of(const Trajectory& trajectory) {
+    std::vector<DeviceId> devices = trajectory.devices;
+    if (!trajectory.decisions.empty()) {
+      const Decision& last = trajectory.decisions.back();
+      devices = last.state.devices;
+      devices[last.state.current] = last.device;
+    }
+    return devices;
+  }
   // How many workers do not begin at slices.
-  std::int64_t anywhere() const { return (settings_.workers + 1) / 2; }
+  std::int64_t anywhere() const { return followed_.empty() ? (settings_.workers + 1) / 2 : 0; }
+  std::vector<DeviceId> beginning_of(std::int64_t worker, Rng& rng) const {
+    if (!followed_.empty()) return followed_;
+    return worker < anywhere() ? random_devices(policy_, rng) : policy_.slices();
+  }
 
   // It is the turn of every unit that has a choice.
   Trajectory trajectory(std::vector<DeviceId> devices) const {
@@ -147,6 +166,7 @@ class EpisodeAgent final : public GeneralAgent {
   Runtimes runtimes_;
   std::map<Beginning, StepBaseline> baselines_;
   int threads_ = 1;
+  std::vector<DeviceId> followed_;  // by unit; empty: nothing
   std::vector<Trajectory> trajectories_;
   std::vector<WeightedDecision> decisions_;  // of these
 };

@@ -1,6 +1,7 @@
 #include "learn/general/general_method.h"
 
-#include <cmath>
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "learn/general/agent.h"
 #include "learn/general/kinds.h"
 #include "learn/general/memory_repair.h"
+#include "learn/general/overflow_descent.h"
 #include "learn/general/policy_file.h"
 #include "learn/general/rounding.h"
 #include "learn/methods/method.h"
@@ -20,6 +22,8 @@ namespace {
 
 // To make a placement fit.
 constexpr int kTries = 16;
+// Evaluations to make the best fit where none does, from each way to round it.
+constexpr std::int64_t kInsisting = 1000;
 
 // How many devices are tried: all, and fewer.
 std::vector<std::size_t> numbers_of_devices(std::size_t all) {
@@ -55,11 +59,11 @@ class GeneralMethod final : public Method {
       const std::vector<DeviceId> devices = agent_->views().fastest(count);
       agent_->use(devices);
       const auto try_likeliest = [&](std::int64_t proposals) {
-        const std::optional<Placement> likeliest = agent_->propose(proposals, environment, rng);
-        if (!likeliest) return;
-        repair(*likeliest, devices, kTries, environment);
-        for (Placement& cut : rounding(*likeliest)) {
-          repair(std::move(cut), devices, kTries, environment);
+        for (const Placement& proposed : agent_->propose(proposals, environment, rng)) {
+          repair(proposed, devices, kTries, environment);
+          for (Placement& cut : rounding(proposed)) {
+            repair(std::move(cut), devices, kTries, environment);
+          }
         }
       };
       try_likeliest(count > 1 ? settings_.proposals : 1);
@@ -74,8 +78,10 @@ class GeneralMethod final : public Method {
         devices_ = devices;
       }
     }
+    insist_on_fitting(environment, rng);
     if (devices_.empty()) devices_ = agent_->views().fastest(environment.problem().num_devices());
     agent_->use(devices_);
+    follow_best(environment);
   }
 
   void imitate(const Placement& placement, Environment& environment, Rng& rng) override {
@@ -87,6 +93,7 @@ class GeneralMethod final : public Method {
       if (imitation.likelihood >= kImitation.likelihood) break;
       optimizer.step(agent_->parameters().tensors(), std::move(imitation.gradient));
     }
+    follow_best(environment);
   }
 
   std::int64_t round_size() const override { return agent_->round_size(); }
@@ -98,12 +105,14 @@ class GeneralMethod final : public Method {
       point.gradient_norm = optimizer_.step(agent_->parameters().tensors(), agent_->gradient());
     }
     ++rounds_;
+    follow_best(environment);
     return true;
   }
 
   void save(StateWriter& state) const override {
     state.put("rounds", rounds_);
     state.put("devices", std::vector<std::int64_t>(devices_.begin(), devices_.end()));
+    state.put("followed", std::vector<std::int64_t>(followed_.begin(), followed_.end()));
     for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.put("policy." + name, tensor);
     }
@@ -115,6 +124,9 @@ class GeneralMethod final : public Method {
     const std::vector<std::int64_t> devices = state.integers("devices");
     devices_.assign(devices.begin(), devices.end());
     agent_->use(devices_);
+    const std::vector<std::int64_t> followed = state.integers("followed");
+    followed_.assign(followed.begin(), followed.end());
+    if (!followed_.empty()) agent_->follow(followed_);
     for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.load("policy." + name, tensor);
     }
@@ -123,6 +135,36 @@ class GeneralMethod final : public Method {
   }
 
  private:
+  // What a round that was cut short has found does not count, so this is kept beside the incumbent.
+  void follow_best(Environment& environment) {
+    if (settings_.rounds == 0) return;
+    const std::optional<Solution> best = environment.context().incumbent().best();
+    if (!best || best->placement == followed_) return;
+    const bool reachable =
+        std::all_of(best->placement.begin(), best->placement.end(), [&](DeviceId device) {
+          return std::binary_search(devices_.begin(), devices_.end(), device);
+        });
+    if (!reachable) return;
+    followed_ = best->placement;
+    agent_->follow(followed_);
+  }
+
+  // From the placement that misses least; not where steps are measured, which takes too long.
+  void insist_on_fitting(Environment& environment, Rng& rng) {
+    const std::optional<Solution> best = environment.context().incumbent().best();
+    if (!best || best->value.fits() || environment.context().evaluator().measures()) return;
+    std::vector<DeviceId> devices(environment.problem().num_devices());
+    std::iota(devices.begin(), devices.end(), DeviceId{0});
+    const OverflowDescent descent(environment.problem());
+    std::vector<Placement> starts = Rounding(environment.problem())(best->placement);
+    starts.push_back(best->placement);
+    for (Placement& start : starts) {
+      descent(std::move(start), devices, kInsisting, environment, rng.split(1));
+      if (environment.context().incumbent().value()->fits()) break;
+    }
+    devices_ = devices;
+  }
+
   static constexpr ImitationSettings kImitation{.learning_rate = 3e-3};
 
   GeneralAgentPtr agent_;
@@ -130,6 +172,7 @@ class GeneralMethod final : public Method {
   std::vector<torch::Tensor> untrained_;
   Optimizer optimizer_;
   std::vector<DeviceId> devices_;
+  Placement followed_;  // the best so far that is on these devices; empty: none
   std::int64_t rounds_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "learn/general/leanings.h"
 #include "learn/learners/ppo_batch.h"
 #include "learn/methods/method.h"
 
@@ -38,46 +39,64 @@ class PolicyAgent final : public GeneralAgent {
     return true;
   }
 
+  void follow(const Placement& placement) override { followed_ = policy_->actions_for(placement); }
+
   std::vector<torch::Tensor> gradient() override {
     // In parts of a decision, so that large graphs do not drown small ones.
     std::vector<torch::Tensor> result = batch_->gradient(0, threads_).by_parameter;
     for (torch::Tensor& tensor : result) tensor /= static_cast<double>(samples_.actions.size(1));
+    if (!followed_) return result;
+    const Imitation towards = imitate(*followed_);
+    if (towards.likelihood >= kNearEnough) return result;
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += towards.gradient[i];
     return result;
   }
 
   Imitation imitate(const Placement& placement, Environment&, Rng&) override {
-    Imitation result;
-    result.gradient = gradient_of(*policy_, policy_->actions_for(placement), 1,
-                                  [&](const Scores& scores, const Shard&) {
-                                    const torch::Tensor mean = scores.log_probs.mean();
-                                    result.likelihood = std::exp(mean.item<double>());
-                                    return -mean;
-                                  })
-                          .by_parameter;
-    return result;
+    return imitate(policy_->actions_for(placement));
   }
 
   std::vector<torch::Tensor> encoder_gradient(Rng& rng) override {
     return policy_->encoder_gradient(rng);
   }
 
-  std::optional<Placement> propose(std::int64_t count, Environment& environment,
-                                   Rng& rng) override {
+  std::vector<Placement> propose(std::int64_t count, Environment& environment, Rng& rng) override {
     const std::int64_t affordable = environment.affordable(count);
     if (affordable == 0) return {};
-    const Samples likeliest = policy_->likeliest();
-    evaluate(likeliest, environment);
-    if (affordable > 1) evaluate(policy_->sample(affordable - 1, rng), environment);
-    return policy_->placement(likeliest, 0);
+    const std::int64_t leaning = affordable / 2;
+    std::vector<Placement> all = placements_of(
+        policy_->likeliest(leanings(1 + leaning, views().units().num_devices(), rng)));
+    if (affordable > 1 + leaning) {
+      for (Placement& drawn : placements_of(policy_->sample(affordable - 1 - leaning, rng))) {
+        all.push_back(std::move(drawn));
+      }
+    }
+    const std::vector<SampleOutcome> outcomes = environment.evaluate(all).get();
+    return first_and_best(std::move(all), outcomes);
   }
 
  private:
-  std::vector<SampleOutcome> evaluate(const Samples& samples, Environment& environment) const {
+  // Of a decision: samples then differ from what is followed in a few places.
+  static constexpr double kNearEnough = 0.97;
+
+  Imitation imitate(const Samples& decisions) {
+    Imitation result;
+    result.gradient = gradient_of(*policy_, decisions, 1, [&](const Scores& scores, const Shard&) {
+                        const torch::Tensor mean = scores.log_probs.mean();
+                        result.likelihood = std::exp(mean.item<double>());
+                        return -mean;
+                      }).by_parameter;
+    return result;
+  }
+  std::vector<Placement> placements_of(const Samples& samples) const {
     std::vector<Placement> placements;
     for (std::int64_t i = 0; i < samples.size(); ++i) {
       placements.push_back(policy_->placement(samples, i));
     }
-    return environment.evaluate(std::move(placements)).get();
+    return placements;
+  }
+  std::vector<SampleOutcome> evaluate(const Samples& samples, Environment& environment) const {
+    return environment.evaluate(placements_of(samples)).get();
   }
 
   GeneralPolicyPtr policy_;
@@ -86,6 +105,7 @@ class PolicyAgent final : public GeneralAgent {
   int threads_ = 1;
   Samples samples_;
   std::optional<PpoBatch> batch_;
+  std::optional<Samples> followed_;
 };
 
 }  // namespace
