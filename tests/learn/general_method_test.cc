@@ -19,7 +19,6 @@
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
 #include "learn/general/shipped.h"
-#include "learn/nn/optimizer.h"
 #include "learn/train/state.h"
 #include "support/timed_graph.h"
 
@@ -222,46 +221,6 @@ TEST_P(TrainedPolicy, goes_on_from_a_checkpoint_as_if_never_stopped) {
 
 TEST_P(TrainedPolicy, is_needed_for_fine_tuning) {
   EXPECT_THAT(error_of(GetParam() + "(finetune=3)"), HasSubstr("policy"));
-}
-
-// How likely decisions are that lead to a placement, before and after rounds of learning.
-TEST_P(TrainedPolicy, comes_nearer_to_what_it_follows) {
-  const auto problem = fork_and_join();
-  PlaceContext context(problem);
-  Environment environment(context, Budget{}, "test");
-  Rng rng(3);
-  const PolicyFile file(shipped_policy(GetParam()), "shipped");
-  Placement goal(problem->num_ops(), 2);
-  goal[1] = goal[3] = 0;
-  const auto likelihood_after = [&](bool follows) {
-    const GeneralAgentPtr agent = make_agent(GetParam(), *problem, file.network(), "cpu", rng);
-    file.load_into(agent->parameters());
-    if (follows) agent->follow(goal);
-    Optimizer optimizer({.learning_rate = 1e-2, .clip_norm = 1});
-    Rng own(4);
-    for (int round = 0; round < 8; ++round) {
-      TrainingPoint point;
-      EXPECT_TRUE(agent->explore(environment, own, point));
-      for (std::int64_t epoch = 0; epoch < agent->epochs(); ++epoch) {
-        optimizer.step(agent->parameters().tensors(), agent->gradient());
-      }
-    }
-    return agent->imitate(goal, environment, own).likelihood;
-  };
-  if (GetParam() == "placeto") {
-    // It is not drawn to the placement but begins there.
-    const GeneralAgentPtr agent = make_agent(GetParam(), *problem, file.network(), "cpu", rng);
-    PlaceContext fresh(problem);
-    Budget first;
-    first.evaluations = 1;
-    Environment once(fresh, first, "test");
-    agent->follow(goal);
-    TrainingPoint point;
-    agent->explore(once, rng, point);
-    EXPECT_EQ(fresh.incumbent().best()->placement, goal);
-  } else {
-    EXPECT_GT(likelihood_after(true), likelihood_after(false));
-  }
 }
 
 TEST_P(TrainedPolicy, that_is_missing_is_named) {

@@ -44,9 +44,6 @@ class GeneralAgent {
   // Samples with the parameters as they are, evaluates, and keeps what `gradient` needs. Where the
   // budget allows less than a whole round: false, and nothing to learn from.
   virtual bool explore(Environment& environment, Rng& rng, TrainingPoint& point) = 0;
-  // From now on it explores around this placement, which is on devices in use: it is drawn to it,
-  // or begins there. For learning on one problem alone, where it is the best so far.
-  virtual void follow(const Placement& placement) = 0;
   // How often a step against `gradient` is worth taking before exploring again.
   virtual std::int64_t epochs() const { return 1; }
   // Of these steps where it learns alone, on one problem.

@@ -33,7 +33,8 @@ class EpisodeAgent final : public GeneralAgent {
     threads_ = environment.budget().threads;
     trajectories_.clear();
     for (std::int64_t worker = 0; worker < settings_.workers; ++worker) {
-      trajectories_.push_back(trajectory(beginning_of(worker, rng)));
+      trajectories_.push_back(
+          trajectory(worker < anywhere() ? random_devices(policy_, rng) : policy_.slices()));
     }
     const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, trajectories_);
     point.round_best = report.best_step;
@@ -45,10 +46,6 @@ class EpisodeAgent final : public GeneralAgent {
     }
     weigh_decisions();
     return true;
-  }
-
-  void follow(const Placement& placement) override {
-    followed_ = policy_.units().contract(placement);
   }
 
   // Divided by the number of decisions, so that large graphs do not drown small ones.
@@ -128,11 +125,7 @@ class EpisodeAgent final : public GeneralAgent {
     return devices;
   }
   // How many workers do not begin at slices.
-  std::int64_t anywhere() const { return followed_.empty() ? (settings_.workers + 1) / 2 : 0; }
-  std::vector<DeviceId> beginning_of(std::int64_t worker, Rng& rng) const {
-    if (!followed_.empty()) return followed_;
-    return worker < anywhere() ? random_devices(policy_, rng) : policy_.slices();
-  }
+  std::int64_t anywhere() const { return (settings_.workers + 1) / 2; }
 
   // It is the turn of every unit that has a choice.
   Trajectory trajectory(std::vector<DeviceId> devices) const {
@@ -166,7 +159,6 @@ class EpisodeAgent final : public GeneralAgent {
   Runtimes runtimes_;
   std::map<Beginning, StepBaseline> baselines_;
   int threads_ = 1;
-  std::vector<DeviceId> followed_;  // by unit; empty: nothing
   std::vector<Trajectory> trajectories_;
   std::vector<WeightedDecision> decisions_;  // of these
 };

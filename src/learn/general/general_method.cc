@@ -1,6 +1,5 @@
 #include "learn/general/general_method.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -81,7 +80,6 @@ class GeneralMethod final : public Method {
     insist_on_fitting(environment, rng);
     if (devices_.empty()) devices_ = agent_->views().fastest(environment.problem().num_devices());
     agent_->use(devices_);
-    follow_best(environment);
   }
 
   void imitate(const Placement& placement, Environment& environment, Rng& rng) override {
@@ -93,7 +91,6 @@ class GeneralMethod final : public Method {
       if (imitation.likelihood >= kImitation.likelihood) break;
       optimizer.step(agent_->parameters().tensors(), std::move(imitation.gradient));
     }
-    follow_best(environment);
   }
 
   std::int64_t round_size() const override { return agent_->round_size(); }
@@ -105,14 +102,12 @@ class GeneralMethod final : public Method {
       point.gradient_norm = optimizer_.step(agent_->parameters().tensors(), agent_->gradient());
     }
     ++rounds_;
-    follow_best(environment);
     return true;
   }
 
   void save(StateWriter& state) const override {
     state.put("rounds", rounds_);
     state.put("devices", std::vector<std::int64_t>(devices_.begin(), devices_.end()));
-    state.put("followed", std::vector<std::int64_t>(followed_.begin(), followed_.end()));
     for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.put("policy." + name, tensor);
     }
@@ -124,9 +119,6 @@ class GeneralMethod final : public Method {
     const std::vector<std::int64_t> devices = state.integers("devices");
     devices_.assign(devices.begin(), devices.end());
     agent_->use(devices_);
-    const std::vector<std::int64_t> followed = state.integers("followed");
-    followed_.assign(followed.begin(), followed.end());
-    if (!followed_.empty()) agent_->follow(followed_);
     for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.load("policy." + name, tensor);
     }
@@ -135,20 +127,6 @@ class GeneralMethod final : public Method {
   }
 
  private:
-  // What a round that was cut short has found does not count, so this is kept beside the incumbent.
-  void follow_best(Environment& environment) {
-    if (settings_.rounds == 0) return;
-    const std::optional<Solution> best = environment.context().incumbent().best();
-    if (!best || best->placement == followed_) return;
-    const bool reachable =
-        std::all_of(best->placement.begin(), best->placement.end(), [&](DeviceId device) {
-          return std::binary_search(devices_.begin(), devices_.end(), device);
-        });
-    if (!reachable) return;
-    followed_ = best->placement;
-    agent_->follow(followed_);
-  }
-
   // From the placement that misses least; not where steps are measured, which takes too long.
   void insist_on_fitting(Environment& environment, Rng& rng) {
     const std::optional<Solution> best = environment.context().incumbent().best();
@@ -172,7 +150,6 @@ class GeneralMethod final : public Method {
   std::vector<torch::Tensor> untrained_;
   Optimizer optimizer_;
   std::vector<DeviceId> devices_;
-  Placement followed_;  // the best so far that is on these devices; empty: none
   std::int64_t rounds_ = 0;
 };
 

@@ -39,21 +39,23 @@ class PolicyAgent final : public GeneralAgent {
     return true;
   }
 
-  void follow(const Placement& placement) override { followed_ = policy_->actions_for(placement); }
-
   std::vector<torch::Tensor> gradient() override {
     // In parts of a decision, so that large graphs do not drown small ones.
     std::vector<torch::Tensor> result = batch_->gradient(0, threads_).by_parameter;
     for (torch::Tensor& tensor : result) tensor /= static_cast<double>(samples_.actions.size(1));
-    if (!followed_) return result;
-    const Imitation towards = imitate(*followed_);
-    if (towards.likelihood >= kNearEnough) return result;
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] += towards.gradient[i];
     return result;
   }
 
   Imitation imitate(const Placement& placement, Environment&, Rng&) override {
-    return imitate(policy_->actions_for(placement));
+    Imitation result;
+    result.gradient = gradient_of(*policy_, policy_->actions_for(placement), 1,
+                                  [&](const Scores& scores, const Shard&) {
+                                    const torch::Tensor mean = scores.log_probs.mean();
+                                    result.likelihood = std::exp(mean.item<double>());
+                                    return -mean;
+                                  })
+                          .by_parameter;
+    return result;
   }
 
   std::vector<torch::Tensor> encoder_gradient(Rng& rng) override {
@@ -76,18 +78,6 @@ class PolicyAgent final : public GeneralAgent {
   }
 
  private:
-  // Of a decision: samples then differ from what is followed in a few places.
-  static constexpr double kNearEnough = 0.97;
-
-  Imitation imitate(const Samples& decisions) {
-    Imitation result;
-    result.gradient = gradient_of(*policy_, decisions, 1, [&](const Scores& scores, const Shard&) {
-                        const torch::Tensor mean = scores.log_probs.mean();
-                        result.likelihood = std::exp(mean.item<double>());
-                        return -mean;
-                      }).by_parameter;
-    return result;
-  }
   std::vector<Placement> placements_of(const Samples& samples) const {
     std::vector<Placement> placements;
     for (std::int64_t i = 0; i < samples.size(); ++i) {
@@ -105,7 +95,6 @@ class PolicyAgent final : public GeneralAgent {
   int threads_ = 1;
   Samples samples_;
   std::optional<PpoBatch> batch_;
-  std::optional<Samples> followed_;
 };
 
 }  // namespace
