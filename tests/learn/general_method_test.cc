@@ -152,6 +152,24 @@ TEST_P(TrainedPolicy, evaluates_more_when_it_is_fine_tuned) {
   EXPECT_LE(tuned.evaluation.step, at_once.evaluation.step);
 }
 
+// Cells whose parameter every step reads: cut by steps, each device has a copy of them all.
+std::shared_ptr<const Problem> unrolled(Bytes memory) {
+  TimedGraph graph;
+  std::vector<TensorId> parameters;
+  for (int cell = 0; cell < 4; ++cell) {
+    parameters.push_back(graph.parameter("w" + std::to_string(cell), 10'000));
+  }
+  TensorId last = graph.op("first", 1, {}, 10);
+  for (int i = 0; i < 24; ++i) {
+    last = graph.op("step" + std::to_string(i), 10, {last, parameters[i % 4]}, 10);
+  }
+  return compile_timed(graph.build(), gpu_cluster(2, memory));
+}
+
+TEST_P(TrainedPolicy, insists_on_fitting) {
+  EXPECT_TRUE(place(unrolled(21'000), spec(), 1, 5000).evaluation.fits());
+}
+
 TEST_P(TrainedPolicy, obeys_the_budget) {
   const auto problem = fork_and_join(250'000);
   for (const std::int64_t evaluations : {1, 5, 20}) {

@@ -57,11 +57,12 @@ class GeneralAgent {
   // Of what an encoder learns without placements; nothing where there is nothing of the kind.
   virtual std::vector<torch::Tensor> encoder_gradient(Rng& /*rng*/) { return {}; }
 
-  // Evaluates its likeliest placement, and what it samples beside it, `count` in all or fewer where
-  // the budget says so. Where it comes to a placement by way of others, these do not count. Gives
-  // the likeliest; nothing where there is no budget left.
-  virtual std::optional<Placement> propose(std::int64_t count, Environment& environment,
-                                           Rng& rng) = 0;
+  // Evaluates its likeliest placement, what is likeliest when it leans to some devices more than to
+  // others, and what it samples: `count` in all or fewer where the budget says so. Where it comes
+  // to a placement by way of others, these do not count. Gives the likeliest, and the best if that
+  // is another; nothing where there is no budget left.
+  virtual std::vector<Placement> propose(std::int64_t count, Environment& environment,
+                                         Rng& rng) = 0;
 
   // What it keeps from one exploration to the next beside its parameters, for checkpoints.
   virtual void save(StateWriter& /*state*/) const {}

@@ -44,9 +44,17 @@ class GeneralAttentionPolicy final : public GeneralPolicy {
     inputs_ = torch::cat({features_, devices_.graph.expand({features_.size(0), -1})}, 1);
   }
 
-  Samples likeliest() override {
+  using GeneralPolicy::likeliest;
+  Samples likeliest(const torch::Tensor& leanings) override {
     const torch::NoGradGuard no_gradients;
-    return neighbourhoods_.likeliest(logits(), devices_.mask);
+    const torch::Tensor given = logits();
+    std::vector<torch::Tensor> actions, log_probs;
+    for (const torch::Tensor& leaning : leanings.to(given.device()).unbind(0)) {
+      Samples one = neighbourhoods_.likeliest(given + leaning, devices_.mask);
+      actions.push_back(one.actions);
+      log_probs.push_back(one.log_probs);
+    }
+    return {.actions = torch::cat(actions), .log_probs = torch::cat(log_probs)};
   }
   Samples sample(std::int64_t count, Rng& rng) override {
     const torch::NoGradGuard no_gradients;

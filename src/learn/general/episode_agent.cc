@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "learn/general/general_episode_policy.h"
+#include "learn/general/leanings.h"
 #include "learn/methods/episode_imitation.h"
 #include "learn/methods/episode_run.h"
 #include "learn/train/state.h"
@@ -67,21 +68,23 @@ class EpisodeAgent final : public GeneralAgent {
             .likelihood = std::exp(gradient.log_likelihood)};
   }
 
-  std::optional<Placement> propose(std::int64_t count, Environment& environment,
-                                   Rng& rng) override {
+  std::vector<Placement> propose(std::int64_t count, Environment& environment, Rng& rng) override {
     const std::int64_t affordable = environment.affordable(count);
     if (affordable == 0) return {};
-    std::vector<Trajectory> trajectories(static_cast<std::size_t>(affordable),
-                                         trajectory(policy_.slices()));
-    trajectories.front().greedy = true;
-    play_episode(policy_, runtimes_, environment, rng, trajectories);
-    const std::vector<Decision>& greedy = trajectories.front().decisions;
-    std::vector<DeviceId> devices = policy_.slices();
-    if (!greedy.empty()) {
-      devices = greedy.back().state.devices;
-      devices[greedy.back().state.current] = greedy.back().device;
+    const std::int64_t leaning = affordable / 2;
+    const torch::Tensor all_leanings = leanings(1 + leaning, policy_.units().num_devices(), rng);
+    std::vector<Trajectory> trajectories;
+    for (std::int64_t i = 0; i < affordable; ++i) {
+      const bool greedy = i <= leaning;
+      trajectories.push_back(
+          trajectory(greedy ? policy_.slices(all_leanings[i]) : policy_.slices()));
+      trajectories.back().greedy = greedy;
     }
-    return policy_.units().expand(devices);
+    const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, trajectories);
+    std::vector<Placement> result{policy_.units().expand(end_of(trajectories.front()))};
+    if (!report.best.empty()) result.push_back(policy_.units().expand(report.best));
+    if (result.front() == result.back()) result.resize(1);
+    return result;
   }
 
   void save(StateWriter& state) const override {
@@ -111,6 +114,15 @@ class EpisodeAgent final : public GeneralAgent {
 
   static std::string name_of(std::int64_t baseline) {
     return "baseline" + std::to_string(baseline);
+  }
+  static std::vector<DeviceId> end_of(const Trajectory& trajectory) {
+    std::vector<DeviceId> devices = trajectory.devices;
+    if (!trajectory.decisions.empty()) {
+      const Decision& last = trajectory.decisions.back();
+      devices = last.state.devices;
+      devices[last.state.current] = last.device;
+    }
+    return devices;
   }
   // How many workers do not begin at slices.
   std::int64_t anywhere() const { return (settings_.workers + 1) / 2; }

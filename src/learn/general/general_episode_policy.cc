@@ -89,6 +89,18 @@ torch::Tensor GeneralEpisodePolicy::rows(std::span<const PlacementState* const> 
       2);
 }
 
+std::vector<DeviceId> GeneralEpisodePolicy::slices(const torch::Tensor& leaning) const {
+  const torch::NoGradGuard no_gradients;
+  const torch::Device device = parameters_.device();
+  const torch::Tensor nearness =
+      tensors_.pairs.select(2, DeviceView::distance_column(Line::kModules)) *
+      DeviceScores::kFirstWeight;
+  const torch::Tensor best =
+      (nearness + leaning.to(device) + tensors_.mask).argmax(1).to(torch::kCPU).contiguous();
+  const std::int64_t* first = best.data_ptr<std::int64_t>();
+  return {first, first + best.numel()};
+}
+
 torch::Tensor GeneralEpisodePolicy::log_probs(std::span<const PlacementState* const> states) const {
   std::vector<std::int64_t> current;
   for (const PlacementState* state : states) current.push_back(state->current);

@@ -42,6 +42,9 @@ class GeneralEpisodePolicy final : public MovePolicy {
   std::span<const DeviceId> used() const { return used_; }
   // Every unit on the device whose slice along the modules it is nearest to.
   const std::vector<DeviceId>& slices() const { return slices_; }
+  // The same where this much [devices] is added to the scores that devices have by nearness
+  // (learn/nn/device_scores.h).
+  std::vector<DeviceId> slices(const torch::Tensor& leaning) const;
 
  private:
   torch::Tensor rows(std::span<const PlacementState* const> states) const;

@@ -1,6 +1,6 @@
 #include "learn/general/general_method.h"
 
-#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -9,6 +9,7 @@
 #include "learn/general/agent.h"
 #include "learn/general/kinds.h"
 #include "learn/general/memory_repair.h"
+#include "learn/general/overflow_descent.h"
 #include "learn/general/policy_file.h"
 #include "learn/general/rounding.h"
 #include "learn/methods/method.h"
@@ -20,6 +21,8 @@ namespace {
 
 // To make a placement fit.
 constexpr int kTries = 16;
+// Evaluations to make the best fit where none does, from each way to round it.
+constexpr std::int64_t kInsisting = 1000;
 
 // How many devices are tried: all, and fewer.
 std::vector<std::size_t> numbers_of_devices(std::size_t all) {
@@ -55,11 +58,11 @@ class GeneralMethod final : public Method {
       const std::vector<DeviceId> devices = agent_->views().fastest(count);
       agent_->use(devices);
       const auto try_likeliest = [&](std::int64_t proposals) {
-        const std::optional<Placement> likeliest = agent_->propose(proposals, environment, rng);
-        if (!likeliest) return;
-        repair(*likeliest, devices, kTries, environment);
-        for (Placement& cut : rounding(*likeliest)) {
-          repair(std::move(cut), devices, kTries, environment);
+        for (const Placement& proposed : agent_->propose(proposals, environment, rng)) {
+          repair(proposed, devices, kTries, environment);
+          for (Placement& cut : rounding(proposed)) {
+            repair(std::move(cut), devices, kTries, environment);
+          }
         }
       };
       try_likeliest(count > 1 ? settings_.proposals : 1);
@@ -74,6 +77,7 @@ class GeneralMethod final : public Method {
         devices_ = devices;
       }
     }
+    insist_on_fitting(environment, rng);
     if (devices_.empty()) devices_ = agent_->views().fastest(environment.problem().num_devices());
     agent_->use(devices_);
   }
@@ -123,6 +127,22 @@ class GeneralMethod final : public Method {
   }
 
  private:
+  // From the placement that misses least; not where steps are measured, which takes too long.
+  void insist_on_fitting(Environment& environment, Rng& rng) {
+    const std::optional<Solution> best = environment.context().incumbent().best();
+    if (!best || best->value.fits() || environment.context().evaluator().measures()) return;
+    std::vector<DeviceId> devices(environment.problem().num_devices());
+    std::iota(devices.begin(), devices.end(), DeviceId{0});
+    const OverflowDescent descent(environment.problem());
+    std::vector<Placement> starts = Rounding(environment.problem())(best->placement);
+    starts.push_back(best->placement);
+    for (Placement& start : starts) {
+      descent(std::move(start), devices, kInsisting, environment, rng.split(1));
+      if (environment.context().incumbent().value()->fits()) break;
+    }
+    devices_ = devices;
+  }
+
   static constexpr ImitationSettings kImitation{.learning_rate = 3e-3};
 
   GeneralAgentPtr agent_;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "learn/general/leanings.h"
 #include "learn/learners/ppo_batch.h"
 #include "learn/methods/method.h"
 
@@ -61,23 +62,31 @@ class PolicyAgent final : public GeneralAgent {
     return policy_->encoder_gradient(rng);
   }
 
-  std::optional<Placement> propose(std::int64_t count, Environment& environment,
-                                   Rng& rng) override {
+  std::vector<Placement> propose(std::int64_t count, Environment& environment, Rng& rng) override {
     const std::int64_t affordable = environment.affordable(count);
     if (affordable == 0) return {};
-    const Samples likeliest = policy_->likeliest();
-    evaluate(likeliest, environment);
-    if (affordable > 1) evaluate(policy_->sample(affordable - 1, rng), environment);
-    return policy_->placement(likeliest, 0);
+    const std::int64_t leaning = affordable / 2;
+    std::vector<Placement> all = placements_of(
+        policy_->likeliest(leanings(1 + leaning, views().units().num_devices(), rng)));
+    if (affordable > 1 + leaning) {
+      for (Placement& drawn : placements_of(policy_->sample(affordable - 1 - leaning, rng))) {
+        all.push_back(std::move(drawn));
+      }
+    }
+    const std::vector<SampleOutcome> outcomes = environment.evaluate(all).get();
+    return first_and_best(std::move(all), outcomes);
   }
 
  private:
-  std::vector<SampleOutcome> evaluate(const Samples& samples, Environment& environment) const {
+  std::vector<Placement> placements_of(const Samples& samples) const {
     std::vector<Placement> placements;
     for (std::int64_t i = 0; i < samples.size(); ++i) {
       placements.push_back(policy_->placement(samples, i));
     }
-    return environment.evaluate(std::move(placements)).get();
+    return placements;
+  }
+  std::vector<SampleOutcome> evaluate(const Samples& samples, Environment& environment) const {
+    return environment.evaluate(placements_of(samples)).get();
   }
 
   GeneralPolicyPtr policy_;

@@ -1,12 +1,13 @@
 // Placements rounded to what people would cut a model into.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "cost/problem.h"
 
 #include "sim/placement.h"
+
+#include "learn/general/whole_parts.h"
 
 namespace emplace::learn {
 
@@ -20,7 +21,7 @@ class Rounding {
 
  private:
   const Problem* problem_;
-  std::vector<std::vector<std::uint32_t>> part_of_group_;  // of each way to cut
+  std::vector<PartOfGroup> part_of_group_;  // of each way to cut
 };
 
 }  // namespace emplace::learn

@@ -93,9 +93,12 @@ class GeneralSequencePolicy final : public GeneralPolicy {
     mixed_ = adjacency_.sum(inputs_);
   }
 
-  Samples likeliest() override { return decode({}); }
+  using GeneralPolicy::likeliest;
+  Samples likeliest(const torch::Tensor& leanings) override {
+    return decode(devices_.mask + leanings.to(devices_.mask.device()).unsqueeze(1), {});
+  }
   Samples sample(std::int64_t count, Rng& rng) override {
-    return decode(uniforms({count, sequence_.size()}, rng));
+    return decode(devices_.mask, uniforms({count, sequence_.size()}, rng));
   }
   Scores score(const Samples& samples) override {
     return segments_.score(network(), encode(), devices_.mask, samples);
@@ -127,9 +130,9 @@ class GeneralSequencePolicy final : public GeneralPolicy {
     };
     return {.at = at, .parameters = parameters_.tensors()};
   }
-  Samples decode(const torch::Tensor& uniform) const {
+  Samples decode(const torch::Tensor& mask, const torch::Tensor& uniform) const {
     const torch::NoGradGuard no_gradients;
-    return segments_.sample(network(), encode(), devices_.mask, uniform);
+    return segments_.sample(network(), encode(), mask, uniform);
   }
 
   UnitSequence sequence_;

@@ -3,8 +3,6 @@
 namespace emplace::learn {
 namespace {
 
-// Of a slice's width away from its middle: logits less by this much at first.
-constexpr double kSteepness = 4;
 constexpr double kFirstOutput = 0.1;  // of Glorot's
 
 }  // namespace
@@ -27,7 +25,7 @@ DeviceScores::DeviceScores(Parameters& parameters, const std::string& name, std:
       parameters.constant(name + ".direct", {DeviceView::kPairColumns + more_pair_columns, 1}, 0);
   const torch::NoGradGuard no_gradients;
   output_.weight.mul_(kFirstOutput);
-  direct_.weight[DeviceView::distance_column(Line::kModules)].fill_(-4 * kSteepness);
+  direct_.weight[DeviceView::distance_column(Line::kModules)].fill_(kFirstWeight);
 }
 
 torch::Tensor DeviceScores::operator()(const torch::Tensor& h, const torch::Tensor& devices,

@@ -25,6 +25,9 @@ struct DeviceTensors {
 
 class DeviceScores {
  public:
+  // Of how far a unit is from the middle of a device's slice along the modules, at first.
+  static constexpr double kFirstWeight = -16;
+
   DeviceScores() = default;
   // `more_pair_columns`: beyond those of a view. At first the slices along the modules decide, and
   // the network adds little.

@@ -68,13 +68,13 @@ Seq2SeqState SegmentSeq2Seq::first_state(std::int64_t count, const torch::Tensor
 Samples SegmentSeq2Seq::sample(const Network& network, const torch::Tensor& inputs,
                                const torch::Tensor& mask, const torch::Tensor& uniform) const {
   const torch::NoGradGuard no_gradients;
-  Seq2SeqState state = first_state(uniform.defined() ? uniform.size(0) : 1, inputs);
+  Seq2SeqState state = first_state(num_samples(mask, uniform), inputs);
   std::vector<torch::Tensor> actions;
   std::vector<torch::Tensor> log_probs;
   for (const Segment& segment : segments_) {
     const auto& [first, size] = segment;
     const Seq2Seq::Decoded decoded = network.at(segment).sample(
-        inputs.narrow(0, first, size), mask.narrow(0, first, size),
+        inputs.narrow(0, first, size), mask.narrow(-2, first, size),
         uniform.defined() ? uniform.narrow(1, first, size) : uniform, {}, &state);
     actions.push_back(decoded.actions);
     log_probs.push_back(log_prob_of(decoded.distributions, decoded.actions));

@@ -40,17 +40,18 @@ class StepChoices {
       : mask_(mask.contiguous()),
         uniform_(uniform.defined() ? uniform.contiguous() : uniform),
         noise_(noise.defined() ? noise.contiguous() : noise),
-        actions_(torch::empty({count, mask.size(0)}, torch::kInt64)),
-        distributions_(torch::empty({count, mask.size(0), mask.size(1)}, torch::kFloat32)) {}
+        actions_(torch::empty({count, mask.size(-2)}, torch::kInt64)),
+        distributions_(torch::empty({count, mask.size(-2), mask.size(-1)}, torch::kFloat32)) {}
 
   // From shaped logits [count, devices]; `rows` becomes the chosen devices' rows of embeddings.
   void choose(std::int64_t step, const torch::Tensor& logits, const torch::Tensor& rows) {
     const std::int64_t count = actions_.size(0);
     const std::int64_t steps = actions_.size(1);
-    const std::int64_t devices = mask_.size(1);
-    const float* mask = mask_.data_ptr<float>() + step * devices;
+    const std::int64_t devices = mask_.size(-1);
+    const bool own_masks = mask_.dim() == 3;
     for (std::int64_t row = 0; row < count; ++row) {
       const std::int64_t at = row * steps + step;
+      const float* mask = mask_.data_ptr<float>() + (own_masks ? at : step) * devices;
       const float* given = logits.data_ptr<float>() + row * devices;
       float* log_probs = distributions_.data_ptr<float>() + at * devices;
       for (std::int64_t d = 0; d < devices; ++d) log_probs[d] = given[d] + mask[d];
@@ -104,6 +105,11 @@ class StepChoices {
 };
 
 }  // namespace
+
+std::int64_t num_samples(const torch::Tensor& mask, const torch::Tensor& uniform) {
+  if (uniform.defined()) return uniform.size(0);
+  return mask.dim() == 3 ? mask.size(0) : 1;
+}
 
 Seq2Seq::Seq2Seq(Parameters& parameters, const std::string& name, std::int64_t input_width,
                  const Seq2SeqSettings& settings, Rng& rng)
@@ -218,7 +224,7 @@ Seq2Seq::Decoded Seq2Seq::sample_by(Decode decode, const torch::Tensor& inputs,
                                     const torch::Tensor& mask, const torch::Tensor& uniform,
                                     const torch::Tensor& noise, Seq2SeqState* carried) const {
   const torch::NoGradGuard no_gradients;
-  const Encoded encoded = encode(inputs, uniform.defined() ? uniform.size(0) : 1, carried);
+  const Encoded encoded = encode(inputs, num_samples(mask, uniform), carried);
   Seq2SeqState state;
   if (carried != nullptr) state = *carried;
   state.decoder_h = encoded.h;
@@ -234,7 +240,7 @@ Seq2Seq::Decoded Seq2Seq::decode_plainly(const Encoded& encoded, const torch::Te
   torch::Tensor rows = first_rows(&state, encoded.h.size(0), mask.device());
   std::vector<torch::Tensor> actions;
   std::vector<torch::Tensor> log_probs;
-  for (std::int64_t step = 0; step < mask.size(0); ++step) {
+  for (std::int64_t step = 0; step < mask.size(-2); ++step) {
     torch::Tensor gates = encoded.device_gates.index_select(0, rows);
     if (encoded.step_gates.defined()) gates = gates + encoded.step_gates[step];
     const LstmState next =
@@ -243,8 +249,8 @@ Seq2Seq::Decoded Seq2Seq::decode_plainly(const Encoded& encoded, const torch::Te
     state.decoder_c = next.c;
     const torch::Tensor contexts = attend(next.h, encoded.memory);
     const torch::Tensor step_noise = noise.defined() ? noise.select(1, step) : noise;
-    log_probs.push_back(
-        distributions(shaped_logits(next.h, contexts, rows, step, 1), mask[step], step_noise));
+    log_probs.push_back(distributions(shaped_logits(next.h, contexts, rows, step, 1),
+                                      mask.select(-2, step), step_noise));
     actions.push_back(uniform.defined() ? draw(log_probs.back(), uniform.select(1, step))
                                         : log_probs.back().argmax(-1));
     rows = rows_of(actions.back());
@@ -257,7 +263,7 @@ Seq2Seq::Decoded Seq2Seq::decode_by_loops(const Encoded& encoded, const torch::T
                                           const torch::Tensor& uniform, const torch::Tensor& noise,
                                           Seq2SeqState& state) const {
   const std::int64_t count = encoded.h.size(0);
-  const std::int64_t steps = mask.size(0);
+  const std::int64_t steps = mask.size(-2);
   std::optional<AttentionMemory> memory;
   if (!settings_.product_attention) memory.emplace(encoded.memory, score_weight_.squeeze(1));
   const float forget_bias = decoder_.weights().forget_bias.item<float>();

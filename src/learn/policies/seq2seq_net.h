@@ -38,6 +38,9 @@ struct Seq2SeqState {
   torch::Tensor previous;              // int64 [count], the last devices; undefined: "go"
 };
 
+// How many samples Seq2Seq::sample draws with these.
+std::int64_t num_samples(const torch::Tensor& mask, const torch::Tensor& uniform);
+
 class Seq2Seq {
  public:
   Seq2Seq() = default;
@@ -49,12 +52,12 @@ class Seq2Seq {
   // The same parameters with another head.
   Seq2Seq with(DeviceHeadPtr head) const;
 
-  // inputs [steps, input_width], the same for all samples; mask [steps, devices]; uniform [count,
-  // steps], or undefined: one sample, each of its decisions the likeliest after those before; noise
-  // undefined or [count, steps, devices]: each step's is multiplied by the root mean square of its
-  // shaped logits and added to them. Gives actions [count, steps] and log_probs of whole
-  // distributions [count, steps, devices]. `carried` is read and then set, where it is given. No
-  // gradients.
+  // inputs [steps, input_width], the same for all samples; mask [steps, devices], or [count,
+  // steps, devices]; uniform [count, steps], or undefined: each decision is the likeliest after
+  // those before, one sample or as many as there are masks; noise undefined or [count, steps,
+  // devices]: each step's is multiplied by the root mean square of its shaped logits and added to
+  // them. Gives actions [count, steps] and log_probs of whole distributions [count, steps,
+  // devices]. `carried` is read and then set, where it is given. No gradients.
   struct Decoded {
     torch::Tensor actions;
     torch::Tensor distributions;
