@@ -97,7 +97,10 @@ void compare_clusters(const Arguments& arguments, Session& session) {
 }
 
 void compare_placers(const Arguments& arguments, Session& session) {
-  const Outputs outputs({arguments.output, arguments.trace, arguments.csv}, arguments.json);
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
+  const Outputs outputs(session, {arguments.output, arguments.trace, arguments.csv}, arguments.json,
+                        inputs);
   const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
   if (question.refuse_hopeless(session)) return;
   std::vector<PlacerRun> runs = arguments.runs("all");

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
 #include "io/exporters.h"
 #include "io/file.h"
 
@@ -62,7 +63,7 @@ void run(const Arguments& arguments) {
     fmt::print("{}", text);
   } else {
     write_file(arguments.output, text);
-    fmt::print(stderr, "wrote {}\n", arguments.output);
+    say(fmt::format("wrote {}\n", arguments.output));
     if (arguments.json) print_written(arguments, text.size());
   }
 }

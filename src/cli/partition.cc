@@ -66,8 +66,9 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (request.granularity != Granularity::kOp) {
     fail_option("modules are kept whole by placements; a partition gives every device a part");
   }
-  const Outputs outputs({arguments.output, arguments.graph, arguments.placement, arguments.trace},
-                        arguments.json);
+  const Outputs outputs(session,
+                        {arguments.output, arguments.graph, arguments.placement, arguments.trace},
+                        arguments.json, arguments.problem.inputs());
   const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);

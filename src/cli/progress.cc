@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 
-#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,6 +15,12 @@ std::size_t terminal_width() {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
   return size.ws_col;
+}
+
+void clear_line() {
+  constexpr std::string_view kClear = "\r\033[K";
+  std::fwrite(kClear.data(), 1, kClear.size(), stderr);
+  std::fflush(stderr);
 }
 
 }  // namespace
@@ -45,14 +50,13 @@ void Progress::tick() {
     std::string line = line_();
     if (terminal_) {
       line.resize(std::min(line.size(), terminal_width() - 1));
-      fmt::print(stderr, "\r\033[K{}", line);
+      clear_line();
+      say(line);
     } else {
-      fmt::print(stderr, "{}\n", line);
+      say(line + "\n");
     }
-    std::fflush(stderr);
   } while (!done_changed_.wait_for(lock, interval, is_done));
-  if (terminal_) fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  if (terminal_) clear_line();
 }
 
 }  // namespace emplace::cli
