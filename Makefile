@@ -1,7 +1,7 @@
 # What people type. Each target does its own set-up first.
-.PHONY: build program demo test bench format lint debug clean
+.PHONY: build program demo test bench format lint debug fuzz clean
 
-SOURCES := $(shell find include src tests bench examples -name '*.cc' -o -name '*.h')
+SOURCES := $(shell find include src tests bench examples fuzz -name '*.cc' -o -name '*.h')
 
 build: build/build.ninja
 	@cmake --build build
@@ -29,6 +29,14 @@ debug:
 	@cmake --build --preset debug
 	@ctest --preset debug --parallel 2
 
+# Every fuzzer for TIME: make fuzz TIME=60s.
+TIME ?= 60s
+fuzz:
+	@tools/setup.sh
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build-fuzz
+	@fuzz/run.sh $(TIME)
+
 bench: build
 	@cmake --build build --target bench_all
 	@bench/run.sh
@@ -44,4 +52,4 @@ lint: build
 	@tools/lint.sh
 
 clean:
-	@rm -rf build build-debug demo-out
+	@rm -rf build build-debug build-fuzz demo-out

@@ -25,28 +25,6 @@ target_link_libraries(emplace_private INTERFACE fmt::fmt Threads::Threads simdjs
                       PkgConfig::CBC TBB::tbb)
 target_compile_options(emplace_private INTERFACE -fno-semantic-interposition)
 
-# emplace_together(TARGET [APART folders...]): what costs most to compile is what headers bring, so files of one
-# folder share it, eight at a time; names at file scope differ within a folder (tools/check_names.py).
-function(emplace_together target)
-  cmake_parse_arguments(PARSE_ARGV 1 with "" "" "APART")
-  if(NOT EMPLACE_UNITY)
-    return()
-  endif()
-  get_target_property(sources ${target} SOURCES)
-  foreach(source IN LISTS sources)
-    cmake_path(GET source PARENT_PATH folder)
-    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
-    if(NOT source MATCHES "\\.cc$" OR NOT name MATCHES "^(src|tests)/" OR name IN_LIST with_APART)
-      continue()
-    endif()
-    string(MAKE_C_IDENTIFIER ${name} group)
-    math(EXPR count_${group} "0${count_${group}} + 1")
-    math(EXPR part "${count_${group}} / 8")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-endfunction()
-
 function(emplace_rooms variable)
   set(found)
   foreach(room IN LISTS ARGN)

@@ -1,9 +1,20 @@
 // Small things about text.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace emplace {
+
+bool is_utf8(std::string_view text);
+
+// What is wrong with a name that comes from outside: it is not UTF-8, which no JSON could hold, or
+// has characters that command terminals. Empty where nothing is.
+std::string_view fault_of_name(std::string_view name);
+
+// The text with what is not UTF-8, and control characters other than line ends and tabs, written as
+// \x1b: for terminals.
+std::string printable(std::string_view text);
 
 // The text without spaces, tabs and line ends around it.
 inline std::string_view trim(std::string_view text) {

@@ -98,7 +98,7 @@ void describe_this_machine(const LocalArguments& arguments) {
     fmt::print("{}", text);
   } else {
     write_file(arguments.output, text);
-    fmt::print(stderr, "wrote {}\n", arguments.output);
+    say(fmt::format("wrote {}\n", arguments.output));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "cli/live_view.h"
 #include "cli/messages.h"
 #include "cli/progress.h"
+#include "run/least_time.h"
 
 namespace emplace::cli {
 namespace {
@@ -146,6 +147,12 @@ ProblemRequest ProblemArguments::make() const {
                 modules, granularity);
   }
   return made;
+}
+
+std::vector<std::string> ProblemArguments::inputs() const {
+  std::vector<std::string> names = clusters;
+  names.insert(names.end(), {request.model, request.cluster, request.kinds});
+  return names;
 }
 
 LoadedProblem load_noted(const ProblemRequest& request) {
@@ -287,6 +294,7 @@ Budget BudgetArguments::make(const Session& session) const {
   budget.evaluations = evaluations;
   budget.threads = threads > 0 ? threads : hardware_threads();
   budget.cancelled = &session.cancelled;
+  session.can_be_cancelled = true;
   return budget;
 }
 
@@ -309,6 +317,10 @@ void add_json(Command command, bool& json) {
 }
 
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request) {
+  const OpId num_ops = problems.whole()->problem().num_ops();
+  for (const std::string& text : runs_beyond_time(request.runs, num_ops, request.budget)) {
+    note(text);
+  }
   Portfolio portfolio(problems, std::move(request));
   PortfolioResult result = [&] {
     LiveView view;

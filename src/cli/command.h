@@ -24,10 +24,13 @@ inline constexpr int kExitNothingFits = 1;
 inline constexpr int kExitBadInput = 2;
 
 // The exit code that the chosen command left, whether Ctrl-C was pressed, and what was typed.
+// Before there is something to end with an answer, Ctrl-C ends the program.
 struct Session {
   int exit_code = kExitFine;
+  bool output_failed = false;     // an output could not be written
   std::string command_line = {};  // so that a shell would take it
   std::atomic<bool> cancelled{false};
+  mutable std::atomic<bool> can_be_cancelled{false};
 };
 
 // A sub-command's options live as long as the application, shared with its callback.
@@ -73,6 +76,8 @@ struct ProblemArguments {
   void add_to(Command command, bool hides_rules = false);
   // Throws an Error that names the option.
   ProblemRequest make() const;
+  // Files that are read, or names of models and clusters that are none.
+  std::vector<std::string> inputs() const;
 };
 
 // MODEL, --dim, --batch and how it becomes a training step: of commands that need no cluster.

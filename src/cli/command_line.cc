@@ -1,5 +1,7 @@
 #include "cli/command_line.h"
 
+#include <charconv>
+#include <limits>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +9,7 @@
 
 #include "base/options.h"
 
+#include "cli/messages.h"
 #include "report/text_style.h"
 
 namespace emplace::cli {
@@ -128,6 +131,18 @@ CommandOutline outline_of(const CLI::App& app) {
   return outline;
 }
 
+// The parser by itself takes the nearest number that there is for one that is too large. Empty
+// where nothing is wrong.
+template <class Number>
+std::string whole_number(const std::string& text) {
+  Number number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec == std::errc{} && parsed.ptr == end && number >= 0) return {};
+  return fmt::format("'{}': expected a whole number from 0 to {}", text,
+                     std::numeric_limits<Number>::max());
+}
+
 }  // namespace
 
 Option& Option::required() {
@@ -191,11 +206,11 @@ Option Command::integer(const std::string& names, std::int64_t& value, std::int6
 
 Option Command::count(const std::string& names, std::optional<std::int64_t>& value,
                       const std::string& help) {
-  return Option(app_->add_option(names, value, help)->check(CLI::NonNegativeNumber));
+  return Option(app_->add_option(names, value, help)->check(whole_number<std::int64_t>));
 }
 
 Option Command::seed(const std::string& names, std::uint64_t& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help)->check(CLI::NonNegativeNumber));
+  return Option(app_->add_option(names, value, help)->check(whole_number<std::uint64_t>));
 }
 
 Option Command::real(const std::string& names, double& value, double low, double high,
@@ -249,8 +264,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv, int exit_bad_input)
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);
     const auto [command, words] = chosen(*app_);
-    fmt::print(stderr, "emplace: {}\nRun {} --help for more.\n", message_of(*command, error),
-               words);
+    say(fmt::format("emplace: {}\nRun {} --help for more.\n", message_of(*command, error), words));
     return exit_bad_input;
   }
   return std::nullopt;

@@ -121,8 +121,11 @@ std::string page_of(const Comparison& comparison, const RunResult& winner,
 }
 
 void compare_placers(const Arguments& arguments, Session& session) {
-  const Outputs outputs({arguments.output, arguments.trace, arguments.csv, arguments.report},
-                        arguments.json);
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
+  const Outputs outputs(session,
+                        {arguments.output, arguments.trace, arguments.csv, arguments.report},
+                        arguments.json, inputs);
   const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
   if (question.refuse_hopeless(session)) return;
   std::vector<PlacerRun> runs = arguments.runs("all");

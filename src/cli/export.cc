@@ -118,7 +118,7 @@ void run(const Arguments& arguments) {
       write_folder(arguments.output, exporter.marker,
                    [&](const std::string& folder) { exporter.fill(input, folder); });
     });
-    fmt::print(stderr, "wrote {}\n", arguments.output);
+    say(fmt::format("wrote {}\n", arguments.output));
     if (arguments.json) print_written(arguments, std::nullopt);
     return;
   }
@@ -128,7 +128,7 @@ void run(const Arguments& arguments) {
     fmt::print("{}", text);
   } else {
     write_file(arguments.output, text);
-    fmt::print(stderr, "wrote {}\n", arguments.output);
+    say(fmt::format("wrote {}\n", arguments.output));
     if (arguments.json) print_written(arguments, text.size());
   }
 }

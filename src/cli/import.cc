@@ -35,9 +35,11 @@ std::string format_help() {
   return fmt::format("{}", fmt::join(formats, ", "));
 }
 
-void run(const Arguments& arguments) {
+void run(const Arguments& arguments, Session& session) {
   const Importer& importer = find_importer(arguments.format);
-  const Outputs outputs({arguments.output}, /*json=*/false);
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  inputs.push_back(arguments.file);
+  const Outputs outputs(session, {arguments.output}, /*json=*/false, inputs);
   const ProblemRequest given = arguments.problem.make();
   const ProblemRequest request = given.batch ? with_batch(given) : given;
   const auto problem = load_problem(request);
@@ -55,13 +57,13 @@ void run(const Arguments& arguments) {
           .write({.graph = problem->graph(), .problem = problem, .placed = std::move(placed)});
   outputs.write(arguments.output.empty() ? "-" : arguments.output, text);
   if (!arguments.output.empty() && arguments.output != "-") {
-    fmt::print(stderr, "wrote {}\n", arguments.output);
+    say(fmt::format("wrote {}\n", arguments.output));
   }
 }
 
 }  // namespace
 
-void add_import(Command& root, Session&) {
+void add_import(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   Command command =
       root.command("import", "Take a placement that another tool made, to simulate or improve it");
@@ -79,7 +81,7 @@ void add_import(Command& root, Session&) {
       "Example: emplace import model.onnx device_map.json --cluster 4xp100 --format device_map -o "
       "theirs.json\n"
       "Then: emplace place model.onnx --cluster 4xp100 --start theirs.json");
-  command.run([arguments] { run(*arguments); });
+  command.run([arguments, &session] { run(*arguments, session); });
 }
 
 }  // namespace emplace::cli

@@ -14,6 +14,7 @@
 
 #include "cli/blas.h"
 #include "cli/command.h"
+#include "cli/messages.h"
 #include "report/text_style.h"
 
 namespace {
@@ -22,10 +23,12 @@ using namespace emplace;
 
 cli::Session session;
 
-// What schedulers send is as good as Ctrl-C. A second one ends the program as usual.
+// What schedulers send, and a terminal that is closed, is as good as Ctrl-C. A second one ends the
+// program as usual, as does the first while there is no search to end.
 void on_interrupt(int signal) {
-  session.cancelled.store(true);
   std::signal(signal, SIG_DFL);
+  session.cancelled.store(true);
+  if (!session.can_be_cancelled) std::raise(signal);
 }
 
 // What is piped is as wide as usual.
@@ -70,13 +73,26 @@ std::string typed(int argc, char** argv) {
 }
 
 int report(const char* message) {
-  fmt::print(stderr, "emplace: {}\n", message);
+  cli::say(fmt::format("emplace: {}\n", message));
   return cli::kExitBadInput;
 }
 
-}  // namespace
+// Without asking for memory.
+int report_no_memory() {
+  std::fputs("emplace: out of memory\n", stderr);
+  return cli::kExitBadInput;
+}
 
-int main(int argc, char** argv) {
+void expect_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const auto before = std::signal(signal, on_interrupt);
+    if (signal == SIGHUP && before == SIG_IGN) std::signal(signal, SIG_IGN);  // under nohup
+  }
+  // Whoever read our messages may have left; files are written all the same.
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int run(int argc, char** argv) {
   cli::prepare_blas();
   follow_terminal();
   follow_locale();
@@ -107,16 +123,26 @@ int main(int argc, char** argv) {
   cli::add_list(root, session);
   session.command_line = typed(argc, argv);
   cli::add_completion(root, line);
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_interrupt);
-  try {
-    if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
-  } catch (const std::bad_alloc&) {
-    return report("out of memory");
-  } catch (const std::exception& error) {
-    return report(error.what());
-  }
+  expect_signals();
+  if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return report("standard output could not be written");
   }
-  return session.exit_code;
+  return session.output_failed ? cli::kExitBadInput : session.exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return report_no_memory();
+  } catch (const std::exception& error) {
+    try {
+      return report(error.what());
+    } catch (const std::bad_alloc&) {
+      return report_no_memory();
+    }
+  }
 }

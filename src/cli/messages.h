@@ -3,10 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/command_line.h"
 
 namespace emplace::cli {
+
+// On standard error; what cannot be written there is of no consequence: an answer must not be lost
+// because a log is full or nobody reads it. Control characters of texts from files are made
+// visible.
+void say(std::string_view text);
 
 // -q,--quiet.
 void add_quiet(Command command);

@@ -1,12 +1,15 @@
 #include "cli/output.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "base/error.h"
 
+#include "cli/messages.h"
 #include "io/file.h"
 
 namespace emplace::cli {
@@ -14,33 +17,65 @@ namespace {
 
 constexpr std::string_view kStandardOutput = "-";
 
+// Inputs may also be names of models and clusters.
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+// Such as /dev/null, which takes any number of things.
+bool is_device(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_character_file(path, ignored);
+}
+
 }  // namespace
 
-Outputs::Outputs(std::vector<std::string> paths, bool json) : paths_(std::move(paths)) {
+Outputs::Outputs(Session& session, std::vector<std::string> paths, bool json,
+                 const std::vector<std::string>& inputs)
+    : session_(session), paths_(std::move(paths)) {
   const auto streams = std::count(paths_.begin(), paths_.end(), kStandardOutput);
   if (streams + (json ? 1 : 0) > 1) {
     fail_option("standard output can take one thing, not {}: give the other a file's name",
                 json ? "JSON and a file" : "two files");
   }
   if (streams > 0) report_ = stderr;
-  for (const std::string& path : paths_) {
-    if (path != kStandardOutput) require_folder(path);
+  const std::vector<std::string> files = this->files();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    require_folder(files[i]);
+    for (const std::string& input : inputs) {
+      if (!is_file(input) || !same_file(files[i], input)) continue;
+      fail_option("{}: is an input too; give the output another name", files[i]);
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!is_device(files[i]) && same_file(files[i], files[j])) {
+        fail_option("{}: is the name of two outputs; give each its own", files[i]);
+      }
+    }
   }
+  for (const std::string& path : files) require_writable(path);
 }
 
 void Outputs::write(const std::string& path, std::string_view content) const {
   if (path.empty()) return;
   if (path == kStandardOutput) {
     fmt::print("{}", content);
-  } else {
+    return;
+  }
+  try {
     write_file(path, content);
+  } catch (const Error& error) {
+    failed_.push_back(path);
+    session_.output_failed = true;
+    say(fmt::format("emplace: {}\n", error.what()));
   }
 }
 
 std::vector<std::string> Outputs::files() const {
   std::vector<std::string> files;
   for (const std::string& path : paths_) {
-    if (!path.empty() && path != kStandardOutput) files.push_back(path);
+    const bool failed = std::find(failed_.begin(), failed_.end(), path) != failed_.end();
+    if (!path.empty() && path != kStandardOutput && !failed) files.push_back(path);
   }
   return files;
 }

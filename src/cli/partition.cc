@@ -70,8 +70,9 @@ void partition_model(const Arguments& arguments, Session& session) {
     fail_option("modules are kept whole by placements; a partition gives every device a part");
   }
   const Outputs outputs(
+      session,
       {arguments.output, arguments.graph, arguments.placement, arguments.trace, arguments.report},
-      arguments.json);
+      arguments.json, arguments.problem.inputs());
   const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);

@@ -139,7 +139,11 @@ std::string kept_whole(const Explanation& explanation) {
 
 void place(const Arguments& arguments, Session& session) {
   ProblemRequest request = arguments.problem.make();
-  const Outputs outputs({arguments.output, arguments.trace, arguments.report}, arguments.json);
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
+  inputs.push_back(arguments.learning.settings.checkpoint);
+  const Outputs outputs(session, {arguments.output, arguments.trace, arguments.report},
+                        arguments.json, inputs);
   std::optional<BatchSearch> batches;
   std::vector<Solution> starts;
   if (const auto range = arguments.problem.what_if.range()) {

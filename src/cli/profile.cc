@@ -88,7 +88,8 @@ void profile(const ProfileArguments& arguments, Session& session) {
   settings.measure.numbers = numbers_of(arguments.numbers);
   const std::string cluster_output =
       arguments.cluster_output.empty() ? beside(arguments.output) : arguments.cluster_output;
-  const Outputs outputs({arguments.output, cluster_output}, arguments.json);
+  const Outputs outputs(session, {arguments.output, cluster_output}, arguments.json,
+                        arguments.problem.inputs());
   const auto problem = load_noted(request).problem;
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto cluster = std::shared_ptr<const Cluster>(problem, &problem->cluster());
@@ -97,6 +98,7 @@ void profile(const ProfileArguments& arguments, Session& session) {
 
   PhaseFile file(arguments.output + ".phases", phases_header(*graph, *cluster, settings),
                  arguments.resume);
+  session.can_be_cancelled = true;
   std::atomic<int> done{0};
   std::atomic<int> phase{static_cast<int>(file.phases().size())};
   std::vector<std::string> warnings;

@@ -15,8 +15,8 @@
 #include "cost/fit.h"
 
 #include "cli/command.h"
+#include "cli/output.h"
 #include "io/cluster_yaml_writer.h"
-#include "io/file.h"
 #include "io/readers.h"
 #include "report/fit_report.h"
 
@@ -33,7 +33,9 @@ struct Arguments {
 
 std::string choose_measured(const Arguments& arguments, std::span<const Graph* const> graphs) {
   const std::vector<std::string> found = measured_devices(graphs);
-  if (found.empty()) fail_input("the graphs have no measured times (time_us)");
+  if (found.empty()) {
+    fail_input("{}: no measured times (time_us)", fmt::join(arguments.graphs, ", "));
+  }
   if (arguments.measured.empty()) {
     if (found.size() == 1) return found.front();
     fail_option("the graphs have times of several devices; give one as --kind: {}",
@@ -67,16 +69,17 @@ DeviceKind choose_start(const Arguments& arguments, std::span<const Graph* const
   return start;
 }
 
-void write_kind(const std::string& path, const DeviceKind& kind) {
+std::string kind_yaml(const DeviceKind& kind) {
   ClusterSpec spec;
   spec.name = fmt::format("one {}, as measured", kind.name);
   spec.kinds = {kind};
   spec.devices = {
       {.name = kind.is_cpu() ? "cpu0" : "gpu0", .kind = kind.name, .memory = kind.memory}};
-  write_file(path, write_cluster_yaml(spec));
+  return write_cluster_yaml(spec);
 }
 
-void profile_fit(const Arguments& arguments) {
+void profile_fit(const Arguments& arguments, Session& session) {
+  const Outputs outputs(session, {arguments.output}, false, arguments.graphs);
   std::vector<std::shared_ptr<const Graph>> owned;
   std::vector<const Graph*> graphs;
   for (const std::string& path : arguments.graphs) {
@@ -92,7 +95,7 @@ void profile_fit(const Arguments& arguments) {
   const DeviceKind start = choose_start(arguments, graphs, measured);
   const DeviceKind fitted = fit_curves(graphs, measured, start);
   const std::string errors = fit_report(graphs, measured, start, fitted);
-  write_kind(arguments.output, fitted);
+  outputs.write(arguments.output, kind_yaml(fitted));
   fmt::print("{}\n", errors);
   fmt::print("launch_us {:.3g}; wrote {}\n", fitted.launch_us, arguments.output);
   fmt::print("Use it as a cluster (add devices and links): emplace place MODEL --cluster {}\n",
@@ -105,7 +108,7 @@ void profile_fit(const Arguments& arguments) {
 
 }  // namespace
 
-void add_profile_fit(Command& root, Session&) {
+void add_profile_fit(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   Command command =
       root.command("profile-fit", "Fit the cost model to graphs that were measured on your device");
@@ -130,7 +133,7 @@ void add_profile_fit(Command& root, Session&) {
       .type("KIND");
   command.footer(
       "Example: emplace profile-fit resnet.json.gz bert.json.gz --name my-gpu -o my-gpu.yaml");
-  command.run([arguments] { profile_fit(*arguments); });
+  command.run([arguments, &session] { profile_fit(*arguments, session); });
 }
 
 }  // namespace emplace::cli

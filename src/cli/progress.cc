@@ -11,6 +11,15 @@
 #include "cli/terminal.h"
 
 namespace emplace::cli {
+namespace {
+
+// What cannot be written is of no consequence.
+void draw_text(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
 
 Progress::Progress(std::function<std::string()> line)
     : Progress([line = std::move(line)](std::size_t) { return Lines{line()}; }) {}
@@ -39,33 +48,29 @@ void Progress::tick() {
   do {
     draw();
   } while (!done_changed_.wait_for(lock, interval, is_done));
-  erase();
-  std::fflush(stderr);
+  draw_text(erased());
 }
 
 void Progress::draw() {
   const TerminalSize size = terminal_size(STDERR_FILENO);
   Lines lines = lines_(size.columns);
-  if (!terminal_) {
-    fmt::print(stderr, "{}\n", lines.front());
-    std::fflush(stderr);
-    return;
-  }
+  if (!terminal_) return say(lines.front() + "\n");
   // What is higher than the terminal could not be erased again.
   if (lines.size() + 1 > size.rows) lines.resize(1);
-  erase();
+  std::string text = erased();
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    fmt::print(stderr, "{}{}", i == 0 ? "" : "\n", cut_to_columns(lines[i], size.columns - 1));
+    if (i > 0) text += '\n';
+    text += cut_to_columns(lines[i], size.columns - 1);
   }
   drawn_ = lines.size();
-  std::fflush(stderr);
+  draw_text(text);
 }
 
-void Progress::erase() {
-  if (!terminal_ || drawn_ == 0) return;
-  if (drawn_ > 1) fmt::print(stderr, "\033[{}A", drawn_ - 1);
-  fmt::print(stderr, "\r\033[J");
+std::string Progress::erased() {
+  if (!terminal_ || drawn_ == 0) return {};
+  std::string text = drawn_ > 1 ? fmt::format("\033[{}A", drawn_ - 1) : std::string();
   drawn_ = 0;
+  return text + "\r\033[J";
 }
 
 }  // namespace emplace::cli

@@ -29,7 +29,7 @@ class Progress {
  private:
   void tick();
   void draw();
-  void erase();
+  std::string erased();  // what erases the lines that are drawn
 
   std::function<Lines(std::size_t columns)> lines_;
   bool terminal_;

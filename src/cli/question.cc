@@ -37,10 +37,10 @@ JsonHeader Question::header() const {
 bool Question::refuse_hopeless(Session& session) const {
   if (!problems_.why_nothing_fits()) return false;
   const bool whole = request_.granularity != Granularity::kOp;
-  fmt::print(
-      stderr, "emplace: no placement of '{}' {}fits: {}{}\n", loaded_.problem->graph().name(),
+  say(fmt::format(
+      "emplace: no placement of '{}' {}fits: {}{}\n", loaded_.problem->graph().name(),
       whole ? fmt::format("that keeps {}s whole ", granularity_name(request_.granularity)) : "",
-      *problems_.why_nothing_fits(), whole ? "; op by op one may" : "");
+      *problems_.why_nothing_fits(), whole ? "; op by op one may" : ""));
   const std::string advice = describe_hopeless(problems_, request_.could_recompute());
   if (json_) {
     fmt::print("{}",

@@ -14,8 +14,8 @@ struct ReportArguments {
   std::string output = "report.html";
 };
 
-void report(const ReportArguments& arguments) {
-  const Outputs outputs({arguments.output}, false);
+void report(const ReportArguments& arguments, Session& session) {
+  const Outputs outputs(session, {arguments.output}, false, arguments.files);
   std::vector<std::string> results;
   for (const std::string& path : arguments.files) {
     for (std::string& result : results_in(path)) results.push_back(std::move(result));
@@ -28,7 +28,7 @@ void report(const ReportArguments& arguments) {
 
 }  // namespace
 
-void add_report(Command& root, Session&) {
+void add_report(Command& root, Session& session) {
   auto arguments = std::make_shared<ReportArguments>();
   Command command = root.command("report", "Put several results side by side, as one page");
   command
@@ -42,7 +42,7 @@ void add_report(Command& root, Session&) {
            "Write the page here; - for standard output. Default: report.html");
   add_quiet(command);
   command.footer("Example: emplace report two.html four.html -o both.html");
-  command.run([arguments] { report(*arguments); });
+  command.run([arguments, &session] { report(*arguments, session); });
 }
 
 }  // namespace emplace::cli

@@ -76,7 +76,9 @@ std::string page_of(const Execution& execution, const Schedule& schedule,
 void run(const RunArguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   if (request.fuse) fail_option("--fuse: fused kernels can only be simulated");
-  const Outputs outputs({arguments.trace, arguments.report}, arguments.json);
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  inputs.push_back(arguments.saved.path);
+  const Outputs outputs(session, {arguments.trace, arguments.report}, arguments.json, inputs);
   const auto problem = load_noted(request).problem;
   PlacementFile file = placement_of(arguments, *problem);
   MeasureSettings settings = arguments.settings;
@@ -84,6 +86,7 @@ void run(const RunArguments& arguments, Session& session) {
   settings.numbers = numbers_of(arguments.numbers);
   if (arguments.launch == "each") settings.gpu_launch = exec::GpuLaunch::kEach;
 
+  session.can_be_cancelled = true;
   std::atomic<int> done{0};
   const int total = settings.warm_up + settings.steps;
   const Execution execution = [&] {

@@ -29,7 +29,7 @@ struct Arguments {
 };
 
 void select_strategies(const Arguments& arguments, Session& session) {
-  const Outputs outputs({arguments.output}, arguments.json);
+  const Outputs outputs(session, {arguments.output}, arguments.json, {arguments.problem});
   const SelectionProblem problem = read_iopddl(arguments.problem);
   const Budget budget = arguments.budget.make(session).or_default(kDefaultSeconds);
   std::mutex mutex;

@@ -9,8 +9,8 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/simulate_many.h"
-#include "io/file.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 #include "report/page.h"
@@ -45,10 +45,13 @@ void simulate(const Arguments& arguments, Session& session) {
   if (as_placeto && (many || !arguments.trace.empty() || !arguments.report.empty())) {
     fail_option("--rules placeto is of one placement, and has no timeline");
   }
-  require_folder(arguments.report);
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  inputs.push_back(arguments.saved.path);
+  const Outputs outputs(session, {arguments.trace, arguments.told, arguments.report},
+                        arguments.json || many, inputs);
   const auto problem = load_noted(request).problem;
   if (!arguments.told.empty()) {
-    write_file(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
+    outputs.write(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
   }
   const JsonHeader header{.format = many         ? "emplace.simulations/1"
                                     : as_placeto ? "emplace.placeto/1"
@@ -72,23 +75,24 @@ void simulate(const Arguments& arguments, Session& session) {
                           {}, terms_of(request, *problem));
   Assessment assessment = assessor.assess(std::move(file.placement), std::move(file.schedule));
   assessment.granularity = request.granularity;
-  if (!arguments.trace.empty()) write_file(arguments.trace, trace_json(assessment));
+  if (!arguments.trace.empty()) outputs.write(arguments.trace, trace_json(assessment));
   const Explanation explanation = explain(assessment, {}, request.could_recompute());
   if (!arguments.report.empty()) {
     Explanation more = explanation;
     more.sensitivities = sensitivities_of_placement(assessment);
     const std::string json = with_header(header, to_json(assessment, nullptr, &more));
-    write_file(
+    outputs.write(
         arguments.report,
         page_html({page_of_answer({session.command_line, "simulate", json}, assessment, more)}));
   }
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(assessment, nullptr, &explanation)));
   } else {
-    fmt::print("{}", fitted(fmt::format("{}\n{}{}", describe_problem(*problem), to_text(assessment),
-                                        to_text(explanation, assessment))));
+    fmt::print(outputs.report(), "{}",
+               fitted(fmt::format("{}\n{}{}", describe_problem(*problem), to_text(assessment),
+                                  to_text(explanation, assessment))));
     if (!arguments.report.empty()) {
-      fmt::print("\nwrote {} (open it in a browser)\n", arguments.report);
+      fmt::print(outputs.report(), "\nwrote {} (open it in a browser)\n", arguments.report);
     }
   }
 }

@@ -138,6 +138,7 @@ bool is_many(const std::string& path) {
 void simulate_many(const std::string& path, const std::shared_ptr<const Problem>& problem,
                    const JsonHeader& header, const std::string& scheduler, int threads,
                    Session& session) {
+  session.can_be_cancelled = true;
   SimulationLines lines(problem, header.objective.value_or(Objective()), scheduler);
   fmt::print("{}", header_line(header));
   std::fflush(stdout);

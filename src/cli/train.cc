@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/text.h"
 
 #include "cli/command.h"
 #include "cli/json_output.h"
@@ -59,12 +60,24 @@ void check_output(const std::string& output) {
   if (output.empty()) fail_option("--output is missing: expected a file to write");
   if (output == "-") fail_option("--output -: policies are kept while training; expected a file");
   if (output.ends_with(".gz")) fail_option("--output {}: policies are not compressed", output);
+  require_folder(output);
   require_writable(output);
+}
+
+// A policy may be trained further in place: the file is replaced when there is a better one.
+void check_inputs(const Arguments& arguments) {
+  std::vector<std::string> inputs = arguments.options.graphs;
+  inputs.insert(inputs.end(), arguments.options.clusters.begin(), arguments.options.clusters.end());
+  inputs.push_back(arguments.learning.settings.checkpoint);
+  for (const std::string& input : inputs) {
+    if (input.empty() || !same_file(arguments.output, input)) continue;
+    fail_option("--output {}: is an input too; give the output another name", arguments.output);
+  }
 }
 
 void train(const Arguments& arguments, Session& session) {
   if (!arguments.describe.empty()) {
-    const std::string card = describe_policy(arguments.describe);
+    const std::string card = printable(describe_policy(arguments.describe));
     fmt::print("{}",
                !arguments.json
                    ? card
@@ -73,6 +86,7 @@ void train(const Arguments& arguments, Session& session) {
     return;
   }
   check_output(arguments.output);
+  check_inputs(arguments);
   TrainOptions options = arguments.options;
   for (const Setting& setting : arguments.settings) {
     if (!setting.value.empty()) options.settings.emplace_back(setting.info.name, setting.value);

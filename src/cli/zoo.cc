@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/messages.h"
 #include "cli/progress.h"
 #include "io/file.h"
 #include "io/graph_json_writer.h"
@@ -163,7 +164,7 @@ void run_export(const ExportArguments& arguments) {
                 arguments.output);
   }
   write_file(arguments.output, content);
-  fmt::print(stderr, "wrote {}\n", arguments.output);
+  say(fmt::format("wrote {}\n", arguments.output));
 }
 
 void add_list_command(Command& zoo, Session& session) {

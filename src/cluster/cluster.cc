@@ -4,6 +4,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/limits.h"
+#include "base/text.h"
 #include "base/wide.h"
 
 #include "cluster/device_kinds.h"
@@ -32,11 +34,21 @@ bool is_unlimited_rule(const LinkRule& rule) {
   return rule.channel == kUnlimitedChannel;
 }
 
+void check_device_name(const std::string& name, std::string_view what) {
+  if (name.size() > limits::kNameBytes) {
+    fail_input("{} '{}...': has a name of {} bytes; a name has at most {}", what,
+               printable(name.substr(0, 100)), name.size(), limits::kNameBytes);
+  }
+  const std::string_view fault = fault_of_name(name);
+  if (!fault.empty()) fail_input("{} '{}': its name {}", what, printable(name), fault);
+}
+
 void check_rule(const LinkRule& rule, const std::string& what) {
   if (rule.bandwidth <= 0) fail_input("{}: bandwidth: expected more than 0 bytes per second", what);
   if (rule.latency < 0) fail_input("{}: latency_us: is negative", what);
   if (rule.hold < 0) fail_input("{}: hold_us: is negative", what);
   if (rule.channel.empty()) fail_input("{}: channel: is empty", what);
+  check_device_name(rule.channel, "channel");
   if (!is_unlimited_rule(rule)) return;
   if (rule.hold > 0) {
     fail_input("{}: hold_us: expected none, as nothing waits for a channel that is unlimited",
@@ -71,6 +83,7 @@ Nanoseconds transfer_time(const Link& link, Bytes bytes) {
 }
 
 Cluster::Cluster(ClusterSpec spec) : spec_(std::move(spec)) {
+  spec_.name = printable(spec_.name);  // may be a file's
   check_devices();
   resolve_kinds();
   expand_links();
@@ -92,6 +105,8 @@ void Cluster::check_devices() const {
   std::set<std::string_view> names;
   for (const Device& device : spec_.devices) {
     if (device.name.empty()) fail_input("devices: a device has no name");
+    check_device_name(device.name, "device");
+    check_device_name(device.kind, "kind");
     if (device.name == "*") fail_input("device '*': is the pattern for all devices, not a name");
     if (device.name.find(',') != std::string::npos) {
       fail_input("device '{}': a comma stands between devices, so no name has one", device.name);
@@ -100,8 +115,11 @@ void Cluster::check_devices() const {
       fail_input("device '{}': name is used twice", device.name);
     if (device.memory < 0) fail_input("device '{}': memory: is negative", device.name);
     if (device.gap < 0) fail_input("device '{}': gap_us: is negative", device.name);
-    if (device.slowdown.mantissa <= 0) {
-      fail_input("device '{}': slowdown: expected more than 0", device.name);
+    constexpr double kMostSlowdown = 1e12;
+    const double slowdown = device.slowdown.to_double();
+    if (!(slowdown >= 1 / kMostSlowdown && slowdown <= kMostSlowdown)) {
+      fail_input("device '{}': slowdown: expected a number from {} to {}", device.name,
+                 1 / kMostSlowdown, kMostSlowdown);
     }
     if (!device.runs_on.empty()) {
       with_context(fmt::format("device '{}'", device.name), [&] { parse_runs_on(device.runs_on); });

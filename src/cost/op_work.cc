@@ -97,7 +97,9 @@ std::int64_t row_length(const Graph& graph, TensorId tensor) {
 
 bool is_unaligned(const Graph& graph, TensorId tensor) {
   constexpr std::int64_t kAlignment = 128;  // bits
-  const std::int64_t bits = row_length(graph, tensor) * dtype_bits(graph.dtype(tensor));
+  // Of whole units, which may be too many to count in bits.
+  const std::int64_t bits =
+      row_length(graph, tensor) % kAlignment * dtype_bits(graph.dtype(tensor));
   // Rows of one element, as in a product with a vector, are read as a column.
   return row_length(graph, tensor) > 1 && bits % kAlignment != 0;
 }

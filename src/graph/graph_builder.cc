@@ -11,6 +11,8 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/limits.h"
+#include "base/text.h"
 
 #include "graph/update_order.h"
 
@@ -23,6 +25,7 @@ Bytes shape_bytes(const TensorSpec& spec, TensorId id) {
   std::int64_t bits = dtype_bits(spec.dtype);
   for (const std::int64_t dim : spec.shape) {
     if (dim < 0) fail_input("tensor {}: shape: dimension {} is negative", id, dim);
+    if (dim > kMaxBytes) fail_input("tensor {}: shape: dimension {} is too large", id, dim);
     if (__builtin_mul_overflow(bits, dim, &bits) || bits / 8 > kMaxBytes) {
       fail_input("tensor {}: shape: its size overflows", id);
     }
@@ -37,6 +40,23 @@ void check_size(std::int64_t value, const What& what, std::string_view field) {
   if (value > kMaxBytes) fail_input("{}: {}: {} is too large", what(), field, value);
 }
 
+// Names go to JSON and to terminals.
+template <class What>
+void check_name(std::string_view name, const What& what, std::string_view field) {
+  if (name.size() > limits::kNameBytes) {
+    fail_input("{}: {}: has {} bytes; a name has at most {}", what(), field, name.size(),
+               limits::kNameBytes);
+  }
+  const std::string_view fault = fault_of_name(name);
+  if (!fault.empty()) fail_input("{}: {}: '{}' {}", what(), field, printable(name), fault);
+}
+
+// What an op is called in an error about its own name.
+std::string short_name(const std::string& name) {
+  constexpr std::size_t kShown = 200;
+  return printable(name.size() > kShown ? name.substr(0, kShown) + "..." : name);
+}
+
 }  // namespace
 
 GraphBuilder::GraphBuilder(std::string name, std::string source) {
@@ -47,6 +67,11 @@ GraphBuilder::GraphBuilder(std::string name, std::string source) {
 
 TensorId GraphBuilder::add_tensor(const TensorSpec& spec) {
   const TensorId id = num_tensors();
+  if (id >= limits::kTensors) fail_input("the graph has more than {} tensors", limits::kTensors);
+  if (spec.shape.size() > limits::kRank) {
+    fail_input("tensor {}: shape: has {} dimensions; a tensor has at most {}", id,
+               spec.shape.size(), limits::kRank);
+  }
   if (spec.bytes && spec.dtype != DType::kUnknown) {
     fail_input("tensor {}: has both bytes and a dtype; expected one of the two forms", id);
   }
@@ -68,9 +93,17 @@ TensorId GraphBuilder::add_tensor(const TensorSpec& spec) {
 
 OpId GraphBuilder::add_op(const OpSpec& spec) {
   const OpId id = num_ops();
-  const auto what = [&] { return fmt::format("op '{}'", spec.name); };
+  const auto what = [&] { return fmt::format("op '{}'", short_name(spec.name)); };
+  if (id >= limits::kOps) fail_input("the graph has more than {} ops", limits::kOps);
   if (spec.name.empty()) fail_input("op {}: name: is empty", id);
   if (spec.type.empty()) fail_input("{}: type: is empty", what());
+  check_name(spec.name, what, "name");
+  check_name(spec.type, what, "type");
+  check_name(spec.module, what, "module");
+  check_name(spec.colocate, what, "colocate");
+  for (const auto& [device, time] : spec.time_us) check_name(device, what, "time_us");
+  for (const std::string& device : spec.devices) check_name(device, what, "devices");
+  for (const auto& [name, value] : spec.attributes.entries()) check_name(name, what, "attributes");
   if (graph_.names_.intern(spec.name) != id) fail_input("{}: name: is used twice", what());
   for (const TensorId tensor : spec.inputs) {
     if (tensor >= num_tensors()) {
@@ -153,6 +186,9 @@ Graph GraphBuilder::build() && {
   check_order();
   link_consumers();
   order_updates();
+  // Of a file's name, which may be anything, and of no use as a key.
+  graph_.name_ = printable(graph_.name_);
+  graph_.source_ = printable(graph_.source_);
   return std::move(graph_);
 }
 

@@ -1,32 +1,29 @@
 #include "io/append_file.h"
 
-#include <cerrno>
-#include <system_error>
+#include <fcntl.h>
 
 #include "base/error.h"
 
 namespace emplace {
 namespace {
 
-[[noreturn]] void fail_to_write(const std::string& path) {
-  fail(ErrorKind::kSystem, "{}: cannot be written: {}", path,
-       std::generic_category().message(errno));
+constexpr mode_t kAppendMode = 0666;  // the user's umask decides
+
+[[noreturn]] void refuse_to_append(const std::string& path, const std::string& why) {
+  fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, why);
 }
 
 }  // namespace
 
-AppendFile::AppendFile(const std::string& path, Open how) : path_(path) {
-  errno = 0;
-  file_.reset(std::fopen(path.c_str(), how == Open::kNew ? "wbx" : "r+b"));
-  if (!file_ || std::fseek(file_.get(), 0, SEEK_END) != 0) fail_to_write(path_);
+AppendFile::AppendFile(const std::string& path, Open how)
+    : path_(path),
+      file_(path, O_WRONLY | O_APPEND | (how == Open::kNew ? O_CREAT | O_EXCL : 0), kAppendMode) {
+  if (!file_) refuse_to_append(path_, file_error());
 }
 
 void AppendFile::append(std::string_view bytes) {
-  errno = 0;
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size() ||
-      std::fflush(file_.get()) != 0) {
-    fail_to_write(path_);
-  }
+  const std::string problem = file_.write(bytes);
+  if (!problem.empty()) refuse_to_append(path_, problem);
 }
 
 }  // namespace emplace

@@ -1,10 +1,10 @@
 // A file that grows while others read it: what is appended is handed to the system at once.
 #pragma once
 
-#include <cstdio>
-#include <memory>
 #include <string>
 #include <string_view>
+
+#include "io/file_calls.h"
 
 namespace emplace {
 
@@ -19,12 +19,8 @@ class AppendFile {
   const std::string& path() const { return path_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  OutputFile file_;
 };
 
 }  // namespace emplace

@@ -167,17 +167,8 @@ ClusterSpec read_spec(const YAML::Node& root, const std::string& name) {
 }  // namespace
 
 Cluster read_cluster_yaml(const std::string& text, const std::string& name) {
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& error) {
-    fail_input("line {}: is not YAML: {}", error.mark.line + 1, error.msg);
-  }
-  if (documents.empty()) fail_input("the file is empty; expected an {} document", kClusterFormat);
-  if (documents.size() > 1) {
-    fail_input("line {}: expected one document, found {}", line_of(documents[1]), documents.size());
-  }
-  return Cluster(read_spec(documents[0], name));
+  const YAML::Node root = load_yaml(text, kClusterFormat);
+  return Cluster(read_spec(root, name));
 }
 
 }  // namespace emplace

@@ -3,10 +3,65 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <sstream>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/parser.h>
 
 #include "base/options.h"
 
 namespace emplace {
+namespace {
+
+// Hears where each document begins, and whether there is anything in it.
+class DocumentCounter final : public YAML::EventHandler {
+ public:
+  int line() const { return line_; }
+  bool empty() const { return empty_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override { empty_ = false; }
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    empty_ = false;
+  }
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    empty_ = false;
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    empty_ = false;
+  }
+  void OnMapEnd() override {}
+
+ private:
+  int line_ = 1;
+  bool empty_ = true;
+};
+
+}  // namespace
+
+// Not YAML::LoadAll, which takes a comma at the start for documents without end (yaml-cpp 0.7).
+YAML::Node load_yaml(const std::string& text, std::string_view format) {
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    DocumentCounter first;
+    const bool any = parser.HandleNextDocument(first);
+    DocumentCounter second;
+    if (any && parser.HandleNextDocument(second)) {
+      fail_input("line {}: expected one document, and another begins here", second.line());
+    }
+    if (!any || first.empty()) fail_input("the file is empty; expected an {} document", format);
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    fail_input("line {}: is not YAML: {}", error.mark.line + 1, error.msg);
+  }
+}
 
 std::optional<double> parse_real(std::string_view text) {
   const auto number = Decimal::parse(text);

@@ -21,6 +21,10 @@ inline int line_of(const YAML::Node& node) {
   return node.Mark().line + 1;
 }
 
+// The one document of a text; `format` is what it should be. Throws an Error where there are none
+// or several, or the text is no YAML.
+YAML::Node load_yaml(const std::string& text, std::string_view format);
+
 // The double nearest to the text, so that what the writer prints comes back unchanged. Nothing when
 // it is not a number of 0 or more.
 std::optional<double> parse_real(std::string_view text);

@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 #include "cluster/device_kinds.h"
+#include "graph/dtype.h"
 
 #include "io/cluster_yaml_fields.h"
 
@@ -19,6 +20,11 @@ std::map<std::string, double, std::less<>> read_peaks(const YAML::Node& node,
   for (const auto& entry : node) {
     const std::string dtype = entry.first.IsScalar() ? entry.first.Scalar() : "";
     const std::string text = entry.second.IsScalar() ? entry.second.Scalar() : "";
+    if (dtype != "tf32" && !parse_dtype(dtype)) {
+      kind.fail_field(entry.first, "peak_flops",
+                      "'{}' is not known; expected a dtype such as float32, tf32 or bfloat16",
+                      dtype);
+    }
     const auto peak = parse_real(text);
     if (!peak) {
       kind.fail_field(entry.second, "peak_flops", "{}: '{}': expected a number such as 9.5e12",

@@ -1,20 +1,23 @@
 #include "io/file.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <new>
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/read_bytes.h"
 
+#include "io/file_calls.h"
 #include "io/gzip.h"
 
 namespace emplace {
@@ -22,57 +25,95 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, Close>;
-
-std::string error_text() {
-  return std::generic_category().message(errno);
+[[noreturn]] void refuse_to_write(const std::string& path, const std::string& why) {
+  fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, why);
 }
 
-// Nothing when all was written, else what the system said.
-std::string write_bytes(std::FILE* file, std::string_view bytes) {
-  errno = 0;
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() || std::fflush(file) != 0) {
-    return error_text();
+void write_in_place(const std::string& path, std::string_view bytes) {
+  constexpr mode_t kMode = 0666;
+  OutputFile file(path, O_WRONLY, kMode);
+  if (!file) refuse_to_write(path, file_error());
+  std::string problem = file.write(bytes);
+  if (problem.empty()) problem = file.close();
+  if (!problem.empty()) refuse_to_write(path, problem);
+}
+
+constexpr std::string_view kTemporary = ".tmp-";
+
+// An empty file beside `target`, under a name that no other file has, process or thread.
+OutputFile open_temporary(const std::string& target, std::string& name) {
+  static std::atomic<unsigned> counter{0};
+  constexpr mode_t kMode = 0666;  // the user's umask decides, as for any file
+  while (true) {
+    name = fmt::format("{}{}{}-{}", target, kTemporary, ::getpid(), counter.fetch_add(1));
+    OutputFile file(name, O_WRONLY | O_CREAT | O_EXCL, kMode);
+    if (file || errno != EEXIST) return file;
+  }
+}
+
+// What the system says where a call fails, which is tried again where a signal interrupts it.
+template <class Call>
+std::string answer_of(Call call) {
+  while (call() != 0) {
+    if (errno != EINTR) return file_error();
   }
   return {};
 }
 
-void write_in_place(const std::string& path, std::string_view bytes) {
-  errno = 0;
-  const File file(std::fopen(path.c_str(), "wb"));
-  if (!file) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, error_text());
-  const std::string problem = write_bytes(file.get(), bytes);
-  if (!problem.empty()) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, problem);
-}
-
-// An empty file beside `target`, under a name that no other file has, process or thread.
-File open_temporary(const std::string& target, std::string& name) {
-  static std::atomic<unsigned> counter{0};
-  constexpr mode_t kMode = 0666;  // the user's umask decides, as for any file
-  int descriptor = -1;
-  do {
-    name = fmt::format("{}.tmp-{}-{}", target, ::getpid(), counter.fetch_add(1));
-    errno = 0;
-    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
-  } while (descriptor < 0 && errno == EEXIST);
-  return File(descriptor < 0 ? nullptr : ::fdopen(descriptor, "wb"));
+// Who may read a file stays as it was.
+std::string keep_mode(const std::string& target, const OutputFile& file) {
+  struct stat status {};
+  if (::stat(target.c_str(), &status) != 0) return {};
+  constexpr mode_t kPermissions = 07777;
+  return answer_of(
+      [&] { return file_calls().change_mode(file.descriptor(), status.st_mode & kPermissions); });
 }
 
 void write_and_rename(const std::string& path, const std::string& target, std::string_view bytes) {
   std::string name;
-  File file = open_temporary(target, name);
-  if (!file) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, error_text());
-  std::string problem = write_bytes(file.get(), bytes);
+  OutputFile file = open_temporary(target, name);
+  if (!file) refuse_to_write(path, file_error());
+  std::string problem = keep_mode(target, file);
+  if (problem.empty()) problem = file.write(bytes);
   // Else the name may reach the disk before the content, and a crash leave an empty file.
-  if (problem.empty() && ::fsync(::fileno(file.get())) != 0) problem = error_text();
-  if (std::fclose(file.release()) != 0 && problem.empty()) problem = error_text();
-  if (problem.empty() && std::rename(name.c_str(), target.c_str()) != 0) problem = error_text();
+  if (problem.empty()) problem = file.sync();
+  const std::string at_the_end = file.close();
+  if (problem.empty()) problem = at_the_end;
+  if (problem.empty()) {
+    problem = answer_of([&] { return file_calls().rename(name.c_str(), target.c_str()); });
+  }
   if (!problem.empty()) {
-    std::remove(name.c_str());
-    fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, problem);
+    file_calls().remove(name.c_str());
+    refuse_to_write(path, problem);
+  }
+}
+
+// Whether the file is what a process that was killed left of writing `target`: no process has the
+// number in its name, and it is old enough to be no other machine's on a shared disk.
+bool is_left_over(const fs::path& file, std::string_view prefix) {
+  constexpr auto kOld = std::chrono::minutes(10);
+  const std::string name = file.filename().string();
+  if (!name.starts_with(prefix)) return false;
+  pid_t writer = 0;
+  const auto parsed =
+      std::from_chars(name.data() + prefix.size(), name.data() + name.size(), writer);
+  if (parsed.ec != std::errc{} || writer <= 0 || parsed.ptr == name.data() + name.size() ||
+      *parsed.ptr != '-' || ::kill(writer, 0) == 0 || errno != ESRCH) {
+    return false;
+  }
+  std::error_code failure;
+  const auto written = fs::last_write_time(file, failure);
+  return !failure && fs::file_time_type::clock::now() - written > kOld;
+}
+
+void sweep_left_overs(const std::string& target) {
+  const fs::path path(target);
+  const std::string prefix = path.filename().string() + std::string(kTemporary);
+  std::error_code failure;
+  fs::directory_iterator entry(path.has_parent_path() ? path.parent_path() : fs::path("."),
+                               failure);
+  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    if (is_left_over(entry->path(), prefix)) file_calls().remove(entry->path().c_str());
   }
 }
 
@@ -101,8 +142,16 @@ fs::file_status status_for_writing(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  std::string bytes = read_bytes(path);
-  return has_gzip_magic(bytes) ? gunzip(bytes, path) : bytes;
+  return unpacked(read_bytes(path), path);
+}
+
+std::string unpacked(std::string bytes, const std::string& path) {
+  if (!has_gzip_magic(bytes)) return bytes;
+  try {
+    return gunzip(bytes, path);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::kSystem, "{}: is too large for this machine's memory when unpacked", path);
+  }
 }
 
 void write_file(const std::string& path, std::string_view content) {
@@ -126,11 +175,30 @@ void require_folder(const std::string& path) {
 
 void require_writable(const std::string& path) {
   const fs::file_status status = status_for_writing(path);
-  if (written_in_place(status)) return;
+  if (written_in_place(status)) {
+    constexpr mode_t kMode = 0666;
+    // Opening a pipe waits for its reader: that is for the time when there is something to say.
+    if (fs::is_fifo(status)) return;
+    const OutputFile file(path, O_WRONLY, kMode);
+    if (!file) refuse_to_write(path, file_error());
+    return;
+  }
+  const std::string target = behind_links(path, status);
   std::string name;
-  const File file = open_temporary(behind_links(path, status), name);
-  if (!file) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path, error_text());
-  std::remove(name.c_str());
+  OutputFile file = open_temporary(target, name);
+  if (!file) refuse_to_write(path, file_error());
+  file.close();
+  file_calls().remove(name.c_str());
+  sweep_left_overs(target);
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code failure;
+  if (fs::equivalent(a, b, failure) && !failure) return true;
+  const fs::path first = fs::weakly_canonical(a, failure);
+  if (failure) return a == b;
+  const fs::path second = fs::weakly_canonical(b, failure);
+  return failure ? a == b : first == second;
 }
 
 }  // namespace emplace

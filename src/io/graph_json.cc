@@ -177,11 +177,15 @@ template <class Spec, std::size_t kCount>
 std::optional<std::string> read_known(simdjson::ondemand::object object,
                                       const std::array<Field<Spec>, kCount>& fields, Spec& spec) {
   std::optional<std::string> unknown;
+  std::array<bool, kCount> seen{};
   for (auto entry : object) {
     const std::string_view name = entry.unescaped_key();
     const auto field = std::find_if(fields.begin(), fields.end(),
                                     [&](const auto& known) { return known.name == name; });
     if (field != fields.end()) {
+      bool& met = seen[static_cast<std::size_t>(field - fields.begin())];
+      if (met) fail_input("{}: is given twice", name);
+      met = true;
       field->read(spec, entry.value(), name);
     } else if (!unknown && !name.starts_with(kForOtherPrograms)) {
       unknown = name;

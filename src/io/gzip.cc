@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include <zlib.h>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/limits.h"
 
 namespace emplace {
 namespace {
@@ -16,8 +18,12 @@ constexpr int kGzipWindow = 15 + 16;  // zlib's largest window, with gzip's head
 
 class Inflater {
  public:
-  explicit Inflater(const std::string& path) : path_(path) {
-    EMPLACE_CHECK(inflateInit2(&stream_, kGzipWindow) == Z_OK);
+  // `packed`: the bytes of the whole file.
+  Inflater(const std::string& path, std::size_t packed)
+      : path_(path),
+        most_(std::min(limits::kInputBytes,
+                       std::max(limits::kUnpackedFreely, packed * limits::kUnpackRatio))) {
+    if (inflateInit2(&stream_, kGzipWindow) != Z_OK) throw std::bad_alloc();
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
@@ -38,6 +44,7 @@ class Inflater {
       status = inflate(&stream_, Z_NO_FLUSH);
       bytes.remove_prefix(give - stream_.avail_in);
       used += kChunk - stream_.avail_out;
+      if (used > most_) refuse_size();
       if (status == Z_BUF_ERROR || (status == Z_OK && bytes.empty() && stream_.avail_out > 0)) {
         fail_input("{}: the gzip data ends too early; the file is truncated", path_);
       }
@@ -51,7 +58,19 @@ class Inflater {
   }
 
  private:
+  [[noreturn]] void refuse_size() const {
+    if (most_ == limits::kInputBytes) {
+      fail(ErrorKind::kUnsupported,
+           "{}: holds more than the {} GiB that an input may have when it is unpacked", path_,
+           limits::kInputBytes >> 30);
+    }
+    fail(ErrorKind::kUnsupported,
+         "{}: holds more than {} MiB, and that is more than {} times its own size", path_,
+         limits::kUnpackedFreely >> 20, limits::kUnpackRatio);
+  }
+
   const std::string& path_;
+  std::size_t most_;
   z_stream stream_{};
 };
 
@@ -62,9 +81,16 @@ bool has_gzip_magic(std::string_view bytes) {
 }
 
 std::string gunzip(std::string_view bytes, const std::string& path) {
-  Inflater inflater(path);
+  Inflater inflater(path, bytes.size());
   std::string content;
-  while (has_gzip_magic(bytes)) bytes = inflater.member(bytes, content);
+  std::size_t members = 0;
+  while (has_gzip_magic(bytes)) {
+    bytes = inflater.member(bytes, content);
+    if (++members > limits::kGzipMembers) {
+      fail(ErrorKind::kUnsupported, "{}: has more than the {} gzip members that a file may have",
+           path, limits::kGzipMembers);
+    }
+  }
   // Archivers pad with zeros; anything else was meant to be data.
   if (bytes.find_first_not_of('\0') != std::string_view::npos) {
     fail_input("{}: the gzip data is corrupt: {} bytes that are not gzip follow it", path,

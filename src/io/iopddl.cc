@@ -1,6 +1,7 @@
 // Problems of the ASPLOS 2025 contest IOPDDL, and the selections that answer them.
 #include "io/iopddl.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -115,6 +116,34 @@ ProblemFields read_fields(json::document& document) {
   return fields;
 }
 
+// Costs and usages from kForbidden on mean "never", and sums are cut off there: a problem whose
+// other costs could add up to it would be answered wrongly. Each list's largest count.
+void check_sums(const Lists& lists, std::string_view field, std::int64_t& sum) {
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    std::int64_t largest = 0;
+    for (const std::int64_t value : lists[i]) {
+      if (value < kForbidden) largest = std::max(largest, value);
+    }
+    sum = std::min(sum + largest, kForbidden);
+    if (sum < kForbidden) continue;
+    fail_input(
+        "{}[{}]: with this one the largest of each add up to {} or more, which stands for never; "
+        "expected smaller units",
+        field, i, kForbidden);
+  }
+}
+
+void check_sums(const ProblemFields& fields) {
+  std::int64_t costs = 0;
+  if (fields.costs) check_sums(*fields.costs, "nodes.costs", costs);
+  if (fields.edge_costs) check_sums(*fields.edge_costs, "edges.costs", costs);
+  // A smaller limit is right about sums that are cut off: they are above it.
+  if (fields.usage_limit && *fields.usage_limit >= kForbidden) {
+    fail_input("usage_limit: {} is {} or more, which stands for never; expected smaller units",
+               *fields.usage_limit, kForbidden);
+  }
+}
+
 void add_nodes(const ProblemFields& fields, SelectionProblem& problem) {
   if (!fields.costs) fail_input("nodes.costs: is missing");
   if (!fields.usages) fail_input("nodes.usages: is missing");
@@ -190,6 +219,7 @@ SelectionProblem read_iopddl_json(const std::string& text) {
   JsonText json(text);
   return reading_json([&] {
     const ProblemFields fields = read_fields(json.document());
+    check_sums(fields);
     SelectionProblem problem;
     add_nodes(fields, problem);
     add_edges(fields, problem);

@@ -1,5 +1,6 @@
 // Models and clusters by name: files, and what is built from a name alone.
 #include <filesystem>
+#include <system_error>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -17,6 +18,12 @@
 
 namespace emplace {
 namespace {
+
+// Whatever is wrong with the path is said when it is opened.
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
 
 std::string optimizer_name(Optimizer optimizer) {
   for (const std::string& name : optimizer_names()) {
@@ -44,7 +51,7 @@ Model build_zoo_model(const std::string& name, const ReadOptions& options) {
 
 // Throws an Error that says which model of the zoo may have been meant by what is no file's name.
 void require_no_zoo_model(const std::string& path) {
-  if (std::filesystem::exists(path) || path.find('/') != std::string::npos) return;
+  if (is_there(path) || path.find('/') != std::string::npos) return;
   if (has_model_ending(path)) return;
   std::vector<std::string> names;
   std::vector<std::string> full_names;
@@ -84,16 +91,18 @@ Model read_model(const std::string& path_or_name, const ReadOptions& options) {
 }
 
 std::shared_ptr<const Cluster> read_cluster(const std::string& path_or_preset) {
-  if (is_local_name(path_or_preset) && !std::filesystem::is_regular_file(path_or_preset)) {
+  if (is_local_name(path_or_preset) && !is_there(path_or_preset)) {
     const LocalOptions options = parse_local_name(path_or_preset);
     return with_context(fmt::format("cluster '{}'", path_or_preset), [&] {
       return std::make_shared<const Cluster>(local_cluster(options, find_gpus()).spec);
     });
   }
-  if (!std::filesystem::exists(path_or_preset) && looks_like_preset(path_or_preset)) {
+  if (!is_there(path_or_preset) && looks_like_preset(path_or_preset)) {
     return std::make_shared<const Cluster>(preset_cluster(path_or_preset));
   }
-  if (!std::filesystem::exists(path_or_preset)) {
+  std::error_code failure;
+  if (std::filesystem::status(path_or_preset, failure).type() ==
+      std::filesystem::file_type::not_found) {
     fail(ErrorKind::kSystem,
          "cluster '{}': there is no such file; expected one, a preset such as 4xp100, or "
          "local",

@@ -17,9 +17,10 @@ Model model_of(Graph graph) {
   return {std::make_shared<const Graph>(std::move(graph)), nullptr};
 }
 
+// What begins so is JSON, if not what it should be; its reader says that.
 bool is_object(std::string_view content) {
   const std::size_t start = content.find_first_not_of(kBlank);
-  return start != std::string_view::npos && content[start] == '{';
+  return start != std::string_view::npos && (content[start] == '{' || content[start] == '[');
 }
 
 bool is_dnn_partitioning(std::string_view content) {
@@ -92,6 +93,9 @@ std::span<const ModelFormat> model_formats() {
 
 const ModelFormat& recognise_model(std::string_view content) {
   if (content.find_first_not_of(kBlank) == std::string_view::npos) fail_input("the file is empty");
+  if (content.starts_with("\xEF\xBB\xBF")) {
+    fail_input("begins with a byte order mark; expected UTF-8 without one");
+  }
   return *std::find_if(kFormats.begin(), kFormats.end(),
                        [&](const ModelFormat& format) { return format.recognises(content); });
 }

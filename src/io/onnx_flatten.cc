@@ -16,6 +16,7 @@
 #include <google/protobuf/unknown_field_set.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 
 #include "io/onnx_node.h"
 #include "io/topological_order.h"
@@ -26,8 +27,6 @@ namespace {
 using onnx::AttributeProto;
 using onnx::GraphProto;
 using onnx::NodeProto;
-
-constexpr std::int64_t kMaxInlined = 10'000'000;
 
 // Fields that are newer than the library's headers.
 constexpr int kFunctionDefaultsField = 11;
@@ -285,9 +284,15 @@ void OnnxFlattener::expand_call(const NodeProto& call, Function& function,
                proto.input_size(), proto.output_size());
   }
   inlined_ += proto.node_size();
-  if (inlined_ > kMaxInlined) {
-    fail_input("{}: its functions expand to more than {} nodes", node_label(call), kMaxInlined);
+  if (inlined_ > limits::kInlinedNodes) {
+    fail_input("{}: its functions expand to more than {} nodes", node_label(call),
+               limits::kInlinedNodes);
   }
+  if (depth_ == limits::kFunctionDepth) {
+    fail_input("{}: functions call each other more than {} deep", node_label(call),
+               limits::kFunctionDepth);
+  }
+  ++depth_;
   function.active = true;
   const Renamer renamer(call, proto, function.defaults, calls_++);
   for (const NodeProto& original : proto.node()) {
@@ -306,6 +311,7 @@ void OnnxFlattener::expand_call(const NodeProto& call, Function& function,
     nodes.push_back({std::move(identity), &function.opsets});
   }
   function.active = false;
+  --depth_;
 }
 
 std::vector<std::string> values_read(const NodeProto& node) {

@@ -47,6 +47,7 @@ class OnnxFlattener {
   std::map<std::string, Function, std::less<>> functions_;
   std::int64_t calls_ = 0;
   std::int64_t inlined_ = 0;
+  int depth_ = 0;  // of the call that is inlined
 };
 
 // The values that a node reads: its inputs (omitted ones left out), then what the graphs in its

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include "base/text.h"
+
 namespace emplace {
 namespace {
 
@@ -78,7 +80,8 @@ Attributes attributes_of(const onnx::NodeProto& node) {
         result.set(attribute.name(), static_cast<double>(attribute.f()));
         break;
       case onnx::AttributeProto::STRING:
-        result.set(attribute.name(), attribute.s());
+        // Some exporters keep bytes in them, which no cost depends on.
+        if (is_utf8(attribute.s())) result.set(attribute.name(), attribute.s());
         break;
       case onnx::AttributeProto::INTS:
         result.set(attribute.name(),

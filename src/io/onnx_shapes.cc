@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,6 +21,7 @@
 
 #include "graph/op_costs.h"
 
+#include "io/onnx_guard.h"
 #include "io/onnx_node.h"
 
 namespace emplace {
@@ -202,19 +204,23 @@ std::vector<TypeProto> infer_node(const OnnxNode& node,
                                   const std::vector<const OnnxValue*>& inputs) {
   const auto count = static_cast<std::size_t>(node.proto.output_size());
   std::vector<TypeProto> outputs(count);
-  if (const onnx::OpSchema* schema = find_schema(node); schema != nullptr) {
-    // Libonnx's functions throw what they like when a node does not fit its operator; the outputs
-    // then stay unknown, and the reader says so.
+  // Without a cost rule types are of no use.
+  const CostRow* row = find_cost_row(node.proto.domain(), node.proto.op_type());
+  const onnx::OpSchema* schema = row == nullptr ? nullptr : find_schema(node);
+  if (schema != nullptr) {
+    // Libonnx's functions throw what they like when a node does not fit its operator, where they do
+    // not crash (onnx_guard.h); the outputs then stay unknown, and the reader says so.
     try {
       NodeProto known = in_known_form(node.proto, *schema, inputs);
       schema->Verify(known);
-      run_schema(*schema, known, inputs, outputs);
+      if (safe_to_infer(known, inputs)) run_schema(*schema, known, inputs, outputs);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception&) {
       outputs.assign(count, {});
     }
   }
   outputs.resize(count);
-  const CostRow* row = find_cost_row(node.proto.domain(), node.proto.op_type());
   if (row != nullptr && row->keeps_shape && count > 0 && !inputs.empty() && inputs[0] != nullptr) {
     merge_type(inputs[0]->type, outputs[0]);
   }

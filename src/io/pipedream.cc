@@ -96,6 +96,10 @@ class LineFields {
     std::optional<std::string_view> found;
     for_each_piece(text_, ",", [&](std::string_view piece) {
       piece = trim(piece);
+      if (piece.find('=') == std::string_view::npos) {
+        fail_input("{}: '{}': expected FIELD=VALUE between commas, and points in numbers", where_,
+                   piece);
+      }
       if (piece.size() <= field.size() || piece[field.size()] != '=') return;
       if (piece.starts_with(field)) found = trim(piece.substr(field.size() + 1));
     });

@@ -1,6 +1,7 @@
 #include "lp/integer_program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -12,6 +13,8 @@
 #include <CglClique.hpp>
 #include <CglKnapsackCover.hpp>
 #include <CglMixedIntegerRounding2.hpp>
+#include <ClpEventHandler.hpp>
+#include <ClpSimplex.hpp>
 #include <CoinPackedMatrix.hpp>
 #include <OsiClpSolverInterface.hpp>
 
@@ -30,6 +33,8 @@ struct Watch {
   const IntegerProgram::Limits& limits;
   double best = IntegerProgram::kInfinity;
   bool stopped = false;
+  bool stopped_inside = false;  // of a linear program, whose result then says nothing
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
   void look_at(const CbcModel& model) {
     const double* values = model.bestSolution();
@@ -56,6 +61,33 @@ class Handler final : public CbcEventHandler {
 
  private:
   Watch& watch_;
+};
+
+// One linear program can take longer than all the time there is.
+class LinearHandler final : public ClpEventHandler {
+ public:
+  explicit LinearHandler(Watch& watch) : watch_(watch) {}
+  ClpEventHandler* clone() const override { return new LinearHandler(*this); }
+
+  int event(Event which) override {
+    constexpr int kGoOn = -1;
+    constexpr int kStop = 5;
+    constexpr int kBetweenLooks = 32;
+    if (which != endOfIteration || ++iterations_ % kBetweenLooks != 0) return kGoOn;
+    if (!watch_.stopped_inside && !is_late()) return kGoOn;
+    watch_.stopped = watch_.stopped_inside = true;
+    return kStop;
+  }
+
+ private:
+  bool is_late() const {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - watch_.start;
+    return taken.count() > watch_.limits.seconds ||
+           (watch_.limits.stop_inside && watch_.limits.stop_inside());
+  }
+
+  Watch& watch_;
+  int iterations_ = 0;
 };
 
 void add_cuts(CbcModel& model) {
@@ -134,6 +166,10 @@ IntegerProgram::Result IntegerProgram::solve(const Limits& limits,
   for (const int column : integers_) solver.setInteger(column);
   solver.setHintParam(OsiDoReducePrint, true, OsiHintTry);
 
+  Watch watch{.limits = limits};
+  LinearHandler inside(watch);
+  solver.getModelPtr()->passInEventHandler(&inside);
+
   CbcModel model(solver);
   model.setLogLevel(0);
   model.solver()->messageHandler()->setLogLevel(0);
@@ -150,7 +186,6 @@ IntegerProgram::Result IntegerProgram::solve(const Limits& limits,
   } else {
     model.setNumberStrong(0);
   }
-  Watch watch{.limits = limits};
   Handler handler(watch);
   model.passInEventHandler(&handler);
   Result result;
@@ -173,7 +208,8 @@ IntegerProgram::Result IntegerProgram::solve(const Limits& limits,
   result.finished = !watch.stopped && model.status() == 0 && !model.isAbandoned();
   if (result.finished) {
     result.bound = result.best.empty() ? kInfinity : model.getObjValue();
-  } else if (!model.isAbandoned() && model.getBestPossibleObjValue() > -1e50) {
+  } else if (!watch.stopped_inside && !model.isAbandoned() &&
+             model.getBestPossibleObjValue() > -1e50) {
     result.bound = model.getBestPossibleObjValue();
   }
   return result;

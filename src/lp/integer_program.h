@@ -41,6 +41,9 @@ class IntegerProgram {
     bool thorough = true;
     // Asked between nodes with how many there were.
     std::function<bool(std::int64_t nodes)> stop = {};
+    // Asked now and then inside of linear programs too, where `seconds` is looked at as well; what
+    // was begun is then without a result.
+    std::function<bool()> stop_inside = {};
     // Told of every better solution.
     std::function<void(const std::vector<double>& values)> on_solution = {};
   };

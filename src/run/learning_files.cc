@@ -110,6 +110,10 @@ std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSe
 CheckpointFile::CheckpointFile(const LearningSettings& settings)
     : path_(settings.checkpoint),
       seconds_(settings.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
+  if (!path_.empty()) {
+    require_folder(path_);
+    lock_.emplace(path_);
+  }
   if (settings.resume) {
     resumed_ = read_file(path_);
     if (resumed_.empty()) fail_input("{}: is empty; expected a checkpoint", path_);

@@ -11,6 +11,7 @@
 
 #include "placer/run.h"
 
+#include "io/file_lock.h"
 #include "io/training_curves.h"
 #include "search/learning.h"
 
@@ -27,7 +28,8 @@ bool learns(const PlacerRun& run);
 // not end it.
 class CheckpointFile {
  public:
-  // Throws an Error when the file cannot be used, or there is none to resume.
+  // Throws an Error when the file cannot be used, another run is using it, or there is none to
+  // resume.
   explicit CheckpointFile(const LearningSettings& settings);
 
   bool wanted() const { return !path_.empty(); }
@@ -40,6 +42,7 @@ class CheckpointFile {
 
  private:
   std::string path_;
+  std::optional<FileLock> lock_;
   double seconds_ = 0;
   std::string resumed_;
   std::optional<std::string> failure_;

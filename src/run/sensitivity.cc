@@ -68,7 +68,8 @@ std::optional<Solution> search_on(const SubsetProblems& problems, const Budget& 
                                   const std::string& scheduler) {
   if (problems.why_nothing_fits()) return std::nullopt;
   const PortfolioResult searched =
-      Portfolio(problems, {.runs = make_runs("auto", scheduler), .budget = budget.restarted()}).run();
+      Portfolio(problems, {.runs = make_runs("auto", scheduler), .budget = budget.restarted()})
+          .run();
   const RunResult& best = searched.best();
   return Solution{best.result.placement, best.result.schedule, {}, "other hardware"};
 }
@@ -147,7 +148,8 @@ Sensitivities tried_on_all(const Assessment& answer, const std::optional<Budget>
     if (!each) continue;
     if (auto found = search_on(problems, *each, scheduler)) known.push_back(std::move(*found));
   }
-  std::optional<AnotherDevice> more = each ? another_device(answer, known.front(), scheduler) : std::nullopt;
+  std::optional<AnotherDevice> more =
+      each ? another_device(answer, known.front(), scheduler) : std::nullopt;
   if (more) more->search(*each, known);
   result.now = best_of(known, answer.simulator, answer.objective, scheduler);
   for (std::size_t i = 0; i < result.list.size(); ++i) {

@@ -401,6 +401,7 @@ AssignmentProgram::Result AssignmentProgram::solve(const Limits& limits) const {
   own.nodes = limits.nodes;
   own.seconds = limits.seconds;
   own.stop = limits.stop;
+  own.stop_inside = limits.stop_inside;
   if (limits.on_solution) {
     own.on_solution = [&](const std::vector<double>& values) { limits.on_solution(read(values)); };
   }

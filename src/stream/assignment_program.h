@@ -31,6 +31,7 @@ class AssignmentProgram {
     std::int64_t nodes = std::numeric_limits<int>::max();
     double seconds = 1e9;
     std::function<bool(std::int64_t nodes)> stop = {};
+    std::function<bool()> stop_inside = {};  // of linear programs
     // Told of every assignment that the solver finds.
     std::function<void(const std::vector<DeviceId>& device_of)> on_solution = {};
   };

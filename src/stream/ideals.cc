@@ -34,14 +34,15 @@ class Enumeration {
     std::uint32_t before = 0;   // to this ideal
   };
 
-  Enumeration(const Csr<std::uint32_t>& successors, std::size_t limit)
-      : successors_(successors), limit_(limit), waits_(successors.size(), 0) {
+  Enumeration(const Csr<std::uint32_t>& successors, std::size_t limit,
+              const std::function<bool()>& stop)
+      : successors_(successors), limit_(limit), stop_(stop), waits_(successors.size(), 0) {
     for (const std::uint32_t to : successors.values()) ++waits_[to];
     Rng rng(1);
     for (std::size_t i = 0; i < successors.size(); ++i) codes_.push_back({rng.next(), rng.next()});
   }
 
-  // False when there are more than the limit.
+  // False when there are more than the limit, or time is up.
   bool run() {
     std::vector<std::uint32_t> ready;
     for (std::uint32_t element = 0; element < waits_.size(); ++element) {
@@ -100,6 +101,8 @@ class Enumeration {
     found_[frame.ideal].steps.push_back({element, known->second});
     if (!added) return true;
     if (found_.size() == limit_) return false;
+    constexpr std::size_t kBetweenQuestions = 4096;
+    if (found_.size() % kBetweenQuestions == 0 && stop_ && stop_()) return false;
     std::vector<std::uint32_t> ready = frame.ready;
     std::erase(ready, element);
     for (const std::uint32_t to : successors_[element]) {
@@ -117,6 +120,7 @@ class Enumeration {
 
   const Csr<std::uint32_t>& successors_;
   std::size_t limit_;
+  const std::function<bool()>& stop_;
   std::vector<std::uint32_t> waits_;
   std::vector<Code> codes_;
   std::unordered_map<Code, std::uint32_t, CodeHash> known_;
@@ -127,10 +131,11 @@ class Enumeration {
 }  // namespace
 
 std::optional<IdealLattice> IdealLattice::enumerate(const Csr<std::uint32_t>& successors,
-                                                    std::size_t limit) {
+                                                    std::size_t limit,
+                                                    const std::function<bool()>& stop) {
   // Any order of n elements has n + 1 ideals at least.
   if (successors.size() >= limit) return std::nullopt;
-  Enumeration enumeration(successors, limit);
+  Enumeration enumeration(successors, limit, stop);
   if (!enumeration.run()) return std::nullopt;
   const std::vector<Enumeration::Found> found = enumeration.take();
   std::vector<std::uint32_t> order(found.size());

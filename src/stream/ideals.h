@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,9 +20,11 @@ class IdealLattice {
     std::uint32_t ideal;    // which it then is
   };
 
-  // Of elements 0, 1, ... and their successors; nothing where there are more than `limit` ideals.
+  // Of elements 0, 1, ... and their successors; nothing where there are more than `limit` ideals,
+  // or `stop`, which is asked now and then, says so.
   static std::optional<IdealLattice> enumerate(const Csr<std::uint32_t>& successors,
-                                               std::size_t limit);
+                                               std::size_t limit,
+                                               const std::function<bool()>& stop = {});
   // Where element i comes before i + 1.
   static IdealLattice chain(std::uint32_t num_elements);
 

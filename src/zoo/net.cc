@@ -1,6 +1,7 @@
 #include "zoo/net.h"
 
 #include "base/error.h"
+#include "base/limits.h"
 
 #include "graph/op_costs.h"
 
@@ -82,6 +83,9 @@ Value Net::scalar(double value) {
 
 Values Net::add(std::string_view type, const Values& inputs, const std::vector<TensorType>& outputs,
                 Attributes attributes) {
+  if (num_ops() >= limits::kZooOps) {
+    fail_option("with these sizes the forward pass has more than {} ops", limits::kZooOps);
+  }
   std::string name = unique_name(type);
   const CostRow* row = find_cost_row("", type);
   if (row == nullptr) row = find_cost_row("com.microsoft", type);

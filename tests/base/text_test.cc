@@ -29,5 +29,29 @@ TEST(Trim, takes_white_space_off_both_ends) {
   EXPECT_EQ(trim(" \n"), "");
 }
 
+TEST(FaultOfName, utf8_without_control_characters_is_fine) {
+  EXPECT_EQ(fault_of_name("encoder.layer.0/MatMul"), "");
+  EXPECT_EQ(fault_of_name("größe \u4e2d \U0001F600"), "");
+  EXPECT_EQ(fault_of_name(""), "");
+}
+
+TEST(FaultOfName, says_what_is_wrong) {
+  for (const char* text : {"\xF6", "a\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80",
+                           "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "\x80"}) {
+    EXPECT_EQ(fault_of_name(text), "is not UTF-8") << printable(text);
+    EXPECT_FALSE(is_utf8(text));
+  }
+  for (const char* text : {"a\x1b[31m", "a\nb", "\x7f", "\xC2\x9B"}) {
+    EXPECT_EQ(fault_of_name(text), "has a control character") << printable(text);
+    EXPECT_TRUE(is_utf8(text));
+  }
+}
+
+TEST(Printable, keeps_lines_and_shows_the_rest) {
+  EXPECT_EQ(printable("a\n\tö"), "a\n\tö");
+  EXPECT_EQ(printable("\x1b[0m\r\xF6"), "\\x1b[0m\\x0d\\xf6");
+  EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b");
+}
+
 }  // namespace
 }  // namespace emplace

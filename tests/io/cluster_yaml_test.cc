@@ -12,6 +12,7 @@
 #include "io/cluster_yaml_writer.h"
 #include "io/file.h"
 #include "io/readers.h"
+#include "support/error_text.h"
 
 namespace emplace {
 namespace {
@@ -351,6 +352,29 @@ TEST(ClusterYaml, files_that_are_not_clusters_are_refused) {
   EXPECT_THAT(error_of("format: emplace.cluster/1\ndevices: [{"), HasSubstr("is not YAML"));
   EXPECT_THAT(error_of("a: 1\n---\nb: 2\n"), HasSubstr("one document"));
   EXPECT_THAT(error_of(std::string(100'000, '[')), HasSubstr("is not YAML"));
+}
+
+TEST(ClusterYaml, refuses_what_is_no_document_or_more_than_one) {
+  for (const char* text : {",", ", ,", "]", "}", "a: 1\n---\nb: 2\n", "a: 1\n]"}) {
+    EXPECT_NE(error_text([&] { read_cluster_yaml(text); }), "") << text;
+  }
+  EXPECT_THAT(error_text([] { read_cluster_yaml(""); }), ::testing::HasSubstr("the file is empty"));
+  EXPECT_THAT(error_text([] { read_cluster_yaml("# nothing\n"); }),
+              ::testing::HasSubstr("the file is empty"));
+}
+
+TEST(ClusterYaml, refuses_peaks_of_unknown_dtypes_and_slowdowns_of_nothing) {
+  const auto refusal = [](const std::string& dtype, const std::string& slowdown) {
+    return error_text([&] {
+      read_cluster_yaml("format: emplace.cluster/1\nkinds: {gpu: {peak_flops: {" + dtype +
+                        ": 1e12}, memory_bandwidth: 1GB/s, memory: 1GiB, launch_us: 1}}\n"
+                        "devices: [{name: d, kind: gpu, slowdown: " +
+                        slowdown + "}]\n");
+    });
+  };
+  EXPECT_EQ(refusal("tf32", "1.5"), "");
+  EXPECT_THAT(refusal("float33", "1"), ::testing::HasSubstr("'float33' is not known"));
+  EXPECT_THAT(refusal("float32", "1e-999999"), ::testing::HasSubstr("device 'd': slowdown"));
 }
 
 }  // namespace

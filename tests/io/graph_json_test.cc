@@ -17,6 +17,7 @@
 #include "io/readers.h"
 #include "io/same_graph.h"
 #include "support/captures.h"
+#include "support/error_text.h"
 #include "support/random_problem.h"
 #include "zoo/registry.h"
 
@@ -156,9 +157,9 @@ class AnyGraph {
 
  private:
   std::string text() {
-    static const std::vector<std::string> kTexts{
-        "plain",        "a.b.c",        "with \"quotes\"",       "back\\slash", "tab\tnl\n",
-        "\u00e4\u4e2d", "/enc/layer.0", std::string("nul\0", 4), "\x7f\x01"};
+    static const std::vector<std::string> kTexts{"plain",        "a.b.c", "with \"quotes\"",
+                                                 "back\\slash",  "a b",   "\u00e4\u4e2d",
+                                                 "/enc/layer.0", "~",     "\U0001F600"};
     return rng_.pick<std::string>(kTexts);
   }
   std::int64_t number() {
@@ -347,6 +348,37 @@ TEST(ReadModel, refuses_symbolic_dimensions_of_zoo_models) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("zoo:alexnet: has no symbolic dimension 'batch'"));
   }
+}
+
+TEST(GraphJson, refuses_a_field_that_is_given_twice) {
+  const auto refusal = [](const std::string& op) {
+    return error_text([&] {
+      read_graph_json(R"({"format": "emplace.graph/1", "tensors": [{"bytes": 4}], "ops": [)" + op +
+                      "]}");
+    });
+  };
+  EXPECT_EQ(refusal(R"({"name": "a", "type": "mm", "outputs": [0]})"), "");
+  EXPECT_EQ(refusal(R"({"name": "a", "type": "mm", "type": "add", "outputs": [0]})"),
+            "op 'a': type: is given twice");
+}
+
+TEST(GraphJson, refuses_names_shapes_and_sizes_beyond_the_limits) {
+  const auto refusal = [](const std::string& name, const std::string& tensor) {
+    return error_text([&] {
+      read_graph_json(R"({"format": "emplace.graph/1", "tensors": [)" + tensor +
+                      R"(], "ops": [{"name": ")" + name + R"(", "type": "mm", "outputs": [0]}]})");
+    });
+  };
+  const std::string tensor = R"({"bytes": 4})";
+  EXPECT_EQ(refusal(std::string(16'384, 'a'), tensor), "");
+  EXPECT_THAT(refusal(std::string(16'385, 'a'), tensor), HasSubstr("a name has at most 16384"));
+  EXPECT_THAT(refusal("a\\u0007", tensor), HasSubstr("'a\\x07' has a control character"));
+  std::string dims = "1";
+  for (int i = 0; i < 64; ++i) dims += ", 1";
+  EXPECT_THAT(refusal("a", R"({"dtype": "float32", "shape": [)" + dims + "]}"),
+              HasSubstr("a tensor has at most 64"));
+  EXPECT_THAT(refusal("a", R"({"dtype": "float32", "shape": [0, 4611686018427387904]})"),
+              HasSubstr("dimension 4611686018427387904 is too large"));
 }
 
 }  // namespace

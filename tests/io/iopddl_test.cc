@@ -120,5 +120,20 @@ TEST(Iopddl, writes_a_selection) {
   EXPECT_EQ(json["strategies"], Json({3, 0, 2}));
 }
 
+// Beyond 10^18 sums are cut off, and would be taken for what may never be chosen.
+TEST(Iopddl, refuses_sums_that_cannot_be_told_from_never) {
+  const std::int64_t large = 600'000'000'000'000'000;
+  EXPECT_EQ(error_with("/problem/nodes/costs/0", {large, 7}), "no error");
+  Json json = two_nodes();
+  json["problem"]["nodes"]["costs"] = {{large, 7}, {large, 2, 3}};
+  EXPECT_THAT(error_of(json.dump()), HasSubstr("nodes.costs[1]: with this one"));
+  json = two_nodes();
+  json["problem"]["nodes"]["costs"][0] = {large, 7};
+  json["problem"]["edges"]["costs"][0] = {large, 2, 3, 4, 5, 6};
+  EXPECT_THAT(error_of(json.dump()), HasSubstr("edges.costs[0]: with this one"));
+  EXPECT_THAT(error_with("/problem/usage_limit", std::int64_t{4'000'000'000'000'000'000}),
+              HasSubstr("usage_limit: 4000000000000000000"));
+}
+
 }  // namespace
 }  // namespace emplace

@@ -101,6 +101,17 @@ TEST(PolicyFile, damage_is_found_wherever_it_is) {
   }
 }
 
+// Before anything of that size is made.
+TEST(PolicyFile, that_says_it_is_larger_than_it_is_is_refused) {
+  for (const GeneralNetwork& network :
+       {GeneralNetwork{.width = 4096}, GeneralNetwork{.width = 1000},
+        GeneralNetwork{.width = 6, .layers = 1'000'000},
+        GeneralNetwork{.width = std::int64_t{1} << 40}}) {
+    EXPECT_THAT(error_in(policy_bytes("mars", network, some_parameters(1), "")),
+                AllOf(StartsWith("my.policy: a network of width "), HasSubstr("cannot hold")));
+  }
+}
+
 TEST(PolicyFile, of_another_version_is_refused) {
   StateWriter state;
   state.put("version", std::int64_t{99});

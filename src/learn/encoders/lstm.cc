@@ -6,6 +6,7 @@
 #include "base/check.h"
 
 #include "learn/encoders/vector_loops.h"
+#include "learn/nn/deadline.h"
 
 namespace emplace::learn {
 namespace {
@@ -69,6 +70,7 @@ class LstmOperation : public torch::autograd::Function<LstmOperation> {
     torch::Tensor cells = torch::empty({steps, batch, width}, projected.options());
     const torch::Tensor weights = recurrent.contiguous();
     for (std::int64_t step = 0; step < steps; ++step) {
+      check_time();
       torch::Tensor into = gates[step];
       torch::addmm_out(into, projected[step], step == 0 ? h : states[step - 1], weights);
       const float* c_before = step == 0 ? c.data_ptr<float>() : row(cells, step - 1);
@@ -93,6 +95,7 @@ class LstmOperation : public torch::autograd::Function<LstmOperation> {
     torch::Tensor d_c = gradients[1].clone(torch::MemoryFormat::Contiguous);
     torch::Tensor d_gates = torch::empty(gates.sizes(), gates.options());
     for (std::int64_t step = steps - 1; step >= 0; --step) {
+      check_time();
       differentiate_step({.gates = row(gates, step),
                           .c_before = step == 0 ? c.data_ptr<float>() : row(cells, step - 1),
                           .c = row(cells, step),

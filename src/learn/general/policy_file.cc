@@ -1,6 +1,9 @@
 #include "learn/general/policy_file.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/limits.h"
 
 #include "learn/nn/module.h"
 
@@ -27,6 +30,18 @@ PolicyFile::PolicyFile(std::string_view bytes, const std::string& file_name)
   if (network_.width < 2 || network_.width % 2 != 0 || network_.layers < 0) {
     fail_input("{}: a network of width {} and {} layers; expected an even width", file_name,
                network_.width, network_.layers);
+  }
+  // Before a network of that size is made: every policy has a square matrix, and every layer some.
+  const bool small =
+      network_.width <= limits::kPolicyWidth && network_.layers <= limits::kPolicyLayers;
+  const auto least = static_cast<std::size_t>(network_.width) *
+                     static_cast<std::size_t>(std::max(network_.width, network_.layers));
+  if (!small || least * sizeof(float) > bytes.size()) {
+    fail_input(
+        "{}: a network of width {} and {} layers, which {} bytes cannot hold; expected at most "
+        "width {} and {} layers",
+        file_name, network_.width, network_.layers, bytes.size(), limits::kPolicyWidth,
+        limits::kPolicyLayers);
   }
 }
 

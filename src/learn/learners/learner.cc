@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "learn/nn/deadline.h"
 #include "learn/nn/single_thread.h"
 
 namespace emplace::learn {
@@ -27,6 +28,7 @@ Gradient gradient_of(Policy& policy, const Samples& samples, int threads, const 
     shard.index = static_cast<std::int64_t>(i);
     shard.first = shard.index * samples.size() / shards;
     shard.count = (shard.index + 1) * samples.size() / shards - shard.first;
+    check_time();
     const Scores scores = policy.score(samples.slice(shard.first, shard.count));
     entropies[i] = scores.entropy.item<double>() * static_cast<double>(shard.count);
     gradients[i] = torch::autograd::grad({loss(scores, shard)}, parameters, {}, false, false,

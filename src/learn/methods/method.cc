@@ -61,8 +61,7 @@ class SampleAndLearn final : public Method {
     if (whole) {
       ++rounds_;
       const Stopwatch learning;
-      const UpdateReport report =
-          learner_->update(*policy_, samples, outcomes, environment.budget().threads);
+      const UpdateReport report = update(samples, outcomes, environment.budget().threads);
       point.learner_seconds = learning.seconds() - outcomes.waited_seconds();
       point.waiting_seconds = outcomes.waited_seconds();
       point.mean_cost = report.mean_cost;
@@ -93,6 +92,16 @@ class SampleAndLearn final : public Method {
   }
 
  private:
+  // What was sampled counts though there is no time left to learn from it.
+  UpdateReport update(const Samples& samples, PendingOutcomes& outcomes, int threads) {
+    try {
+      return learner_->update(*policy_, samples, outcomes, threads);
+    } catch (const std::exception&) {
+      outcomes.get();
+      throw;
+    }
+  }
+
   PolicyPtr policy_;
   LearnerPtr learner_;
   SampleAndLearnSettings settings_;

@@ -1,11 +1,14 @@
 #include "learn/nn/single_thread.h"
 
 #include <mutex>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 
 #include "base/parallel.h"
+
+#include "learn/nn/deadline.h"
 
 namespace emplace::learn {
 namespace {
@@ -73,9 +76,17 @@ SingleThread::~SingleThread() {
 
 void parallel_for_tensors(std::size_t count, int threads,
                           const std::function<void(std::size_t)>& task) {
+  Deadline* const deadline = Deadline::current();
   parallel_for(count, threads, [&](std::size_t i) {
     const SingleThread single_thread;
-    task(i);
+    Deadline* const own = std::exchange(Deadline::current(), deadline);
+    try {
+      task(i);
+    } catch (...) {
+      Deadline::current() = own;
+      throw;
+    }
+    Deadline::current() = own;
   });
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -149,6 +151,7 @@ torch::Tensor SegmentAttention::operator()(const torch::Tensor& x) const {
     const torch::Tensor fixed = h.detach();
     std::vector<torch::Tensor> results;
     for (std::size_t i = 0; i < parts.size(); ++i) {
+      check_time();
       const Piece& piece = parts[i];
       torch::Tensor memory;
       if (piece.remembers) {

@@ -18,6 +18,7 @@
 #include "base/check.h"
 
 #include "learn/encoders/additive_attention.h"
+#include "learn/nn/deadline.h"
 
 namespace emplace::learn {
 namespace {
@@ -241,6 +242,7 @@ Seq2Seq::Decoded Seq2Seq::decode_plainly(const Encoded& encoded, const torch::Te
   std::vector<torch::Tensor> actions;
   std::vector<torch::Tensor> log_probs;
   for (std::int64_t step = 0; step < mask.size(-2); ++step) {
+    check_time();
     torch::Tensor gates = encoded.device_gates.index_select(0, rows);
     if (encoded.step_gates.defined()) gates = gates + encoded.step_gates[step];
     const LstmState next =
@@ -273,6 +275,7 @@ Seq2Seq::Decoded Seq2Seq::decode_by_loops(const Encoded& encoded, const torch::T
   StepChoices choices(count, mask, uniform, noise);
   torch::Tensor gates = torch::empty({count, 4 * settings_.width}, h.options());
   for (std::int64_t step = 0; step < steps; ++step) {
+    check_time();
     torch::index_select_out(gates, encoded.device_gates, 0, rows);
     if (encoded.step_gates.defined()) gates.add_(encoded.step_gates[step]);
     gates.addmm_(h, decoder_.weights().recurrent);

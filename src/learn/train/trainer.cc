@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+#include "learn/nn/deadline.h"
 #include "learn/nn/torch.h"
 #include "learn/train/state.h"
 
@@ -50,10 +51,12 @@ class Trainer {
 
   void run() {
     if (learning_.resume.empty()) {
-      method_.prepare(environment_, rng_);
-      if (asked_.begin_from) method_.imitate(*asked_.begin_from, environment_, rng_);
+      const bool in_time = within_time([&] {
+        method_.prepare(environment_, rng_);
+        if (asked_.begin_from) method_.imitate(*asked_.begin_from, environment_, rng_);
+      });
       // Cut short, it is not what a run that goes on begins with: there is nothing to save.
-      if (environment_.spent()) return;
+      if (!in_time || environment_.spent()) return;
     } else {
       load();
     }
@@ -62,7 +65,21 @@ class Trainer {
       const Rng before = rng_;
       const std::int64_t evaluations = environment_.context().evaluations();
       const Nanoseconds simulated = simulated_time();
-      if (!round()) {
+      const double begin = seconds();
+      // A round that is long enough to matter is given up when time is; what was saved is then the
+      // state before it.
+      const bool in_pieces = last_round_seconds_ > kShortRound;
+      const std::string before_round =
+          in_pieces && learning_.save ? state_bytes(evaluations, simulated) : std::string();
+      bool whole = false;
+      if (!in_pieces) {
+        whole = round();
+      } else if (!within_time([&] { whole = round(); })) {
+        if (learning_.save) learning_.save(before_round);
+        return;
+      }
+      last_round_seconds_ = seconds() - begin;
+      if (!whole) {
         // What a shorter last round did is not what a longer run would do: it does not count.
         rng_ = before;
         save(evaluations, simulated);
@@ -75,6 +92,20 @@ class Trainer {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr double kShortRound = 0.1;  // seconds
+
+  // False when `body` was given up because time was.
+  template <class Body>
+  bool within_time(Body body) {
+    Deadline deadline(environment_.budget());
+    try {
+      body();
+    } catch (const std::exception&) {
+      if (!deadline.passed()) throw;
+      return false;
+    }
+    return true;
+  }
 
   // Whether it was a whole one.
   bool round() {
@@ -122,6 +153,11 @@ class Trainer {
   // After so many evaluations, which would have taken so long to measure.
   void save(std::int64_t evaluations, Nanoseconds simulated) {
     if (!learning_.save) return;
+    learning_.save(state_bytes(evaluations, simulated));
+    saved_at_ = Clock::now();
+  }
+
+  std::string state_bytes(std::int64_t evaluations, Nanoseconds simulated) const {
     StateWriter state;
     state.put("subject", subject());
     state.put("began_with", began_with_);
@@ -136,8 +172,7 @@ class Trainer {
     state.put("best", devices);
     state.put("best_priorities", best ? best->schedule.priorities : std::vector<std::int64_t>{});
     method_.save(state);
-    learning_.save(state.bytes());
-    saved_at_ = Clock::now();
+    return state.bytes();
   }
 
   void load() {
@@ -183,6 +218,7 @@ class Trainer {
   std::int64_t rounds_ = 0;
   double seconds_before_ = 0;
   Nanoseconds simulated_before_ = 0;
+  double last_round_seconds_ = 1;  // the first may be long
   Clock::time_point saved_at_ = Clock::now();
 };
 

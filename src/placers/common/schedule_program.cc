@@ -356,6 +356,7 @@ ScheduleProgram::Result ScheduleProgram::solve(const Limits& limits) const {
   own.nodes = limits.nodes;
   own.seconds = limits.seconds;
   own.stop = limits.stop;
+  own.stop_inside = limits.stop_inside;
   // Without an order of the tasks the linear program knows next to nothing.
   own.thorough = false;
   if (limits.on_solution) {

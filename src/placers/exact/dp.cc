@@ -82,6 +82,10 @@ class Splitting {
     std::vector<std::uint32_t> run_of;  // by unit
     SplitProblem runs;
   };
+  std::string too_many_ideals() const {
+    return in_time_ ? fmt::format("there are more than {} ideals", options_.ideals)
+                    : "there are more ideals than there was time to count";
+  }
   std::optional<ContiguousSplit> split_list(const List& list, const SplitLimits& limits) const;
 
   const Dp::Options& options_;
@@ -92,6 +96,7 @@ class Splitting {
   std::optional<IdealLattice> lattice_;
   SplitProblem problem_;  // of the units
   std::vector<List> lists_;
+  bool in_time_ = true;  // whether there was time to count the ideals
   bool finished_ = true;
 };
 
@@ -100,12 +105,19 @@ Splitting::Splitting(const Problem& problem, const Dp::Options& options, std::in
     : options_(options), parts_(parts), time_(budget), units_(find_split_units(problem)) {
   time_.evaluations.reset();
   const auto most = static_cast<std::size_t>(options.ideals);
-  lattice_ = IdealLattice::enumerate(units_.successors, most);
+  // Half of the time for the ideals leaves the other half for what they are for.
+  const auto late = [&, start = time_.elapsed_seconds()] {
+    return time_.spent(0) ||
+           (time_.seconds && time_.elapsed_seconds() - start > (*time_.seconds - start) / 2);
+  };
+  lattice_ = IdealLattice::enumerate(units_.successors, most, late);
   if (!lattice_) {
     coarse_ = true;
+    in_time_ = !late();
     units_ = find_coarse_split_units(problem);
-    lattice_ = IdealLattice::enumerate(units_.successors, most);
+    lattice_ = IdealLattice::enumerate(units_.successors, most, late);
   }
+  if (!lattice_) in_time_ = in_time_ && !late();
   const std::uint64_t affordable = 1 + kMostOrderedUnits / (units_.size() + 1);
   std::uint64_t count = static_cast<std::uint64_t>(lattice_ ? kFirstOrders : options.orders);
   count = std::min(count, affordable);
@@ -169,16 +181,13 @@ std::vector<DeviceId> Splitting::device_of_group(const ContiguousSplit& split) c
 
 void Splitting::add_notes(PlaceResult& result) const {
   if (!lattice_ || !finished_) {
-    const auto why = lattice_ ? std::string("the ideals took too long")
-                              : fmt::format("there are more than {} ideals", options_.ideals);
+    const std::string why = lattice_ ? "the ideals took too long" : too_many_ideals();
     result.notes.push_back(
         fmt::format("{}: consecutive parts of {} lists of the ops were considered, not all", why,
                     lists_.size()));
   } else if (coarse_) {
-    result.notes.push_back(fmt::format(
-        "there are more than {} ideals: sources stay with their readers, backward ops with forward "
-        "ones",
-        options_.ideals));
+    result.notes.push_back(too_many_ideals() +
+                           ": sources stay with their readers, backward ops with forward ones");
   }
 }
 

@@ -81,6 +81,9 @@ class Allowance {
     limits.stop = [this](std::int64_t nodes) {
       return budget_.spent(context_.evaluations() + nodes) || context_.incumbent().optimal();
     };
+    limits.stop_inside = [this] {
+      return budget_.cancelled != nullptr && budget_.cancelled->load();
+    };
   }
 
  private:

@@ -1,0 +1,52 @@
+#!/bin/bash
+# Writes what the fuzzers begin with to fuzz/corpus, from the program's own writers and the tests'
+# data: small files of every format. Needs build/emplace.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+emplace=build/emplace
+corpus=fuzz/corpus
+rm -rf "$corpus"
+mkdir -p "$corpus"/{graph_json,onnx,onnx_node,onnx_model,gzip,cluster_yaml,dnn_partitioning,pipedream,iopddl,placement,texts}
+
+# The smallest models of the zoo, as graphs and as ONNX.
+$emplace zoo export stacked-rnn:layers=1,sequence=1,batch=1 -o "$corpus/graph_json/rnn.json"
+$emplace zoo export stacked-rnn:layers=1,sequence=1,batch=1,training=false -o "$corpus/onnx/rnn.onnx"
+$emplace zoo export alexnet:training=false,batch=1 -o "$corpus/onnx/alexnet.onnx"
+$emplace zoo export vgg-16:training=false,batch=1 -o "$corpus/onnx/vgg.onnx"
+cat > "$corpus/graph_json/small.json" <<'JSON'
+{"format": "emplace.graph/1", "name": "small", "source": "seed", "x-note": 1,
+ "tensors": [{"shape": [4, 2], "dtype": "float32"}, {"bytes": 8, "memory_bytes": 16}, {"bytes": 4}],
+ "ops": [{"name": "w", "type": "parameter", "inputs": [], "outputs": [0], "persistent_bytes": 8},
+  {"name": "a", "type": "mm", "inputs": [0], "outputs": [1], "time_us": {"p100": 1.5, "*": 2},
+   "flops": 100, "module": "m.0", "attributes": {"axis": -1, "mode": "x", "pads": [1, 2], "eps": 1e-5}},
+  {"name": "b", "type": "view", "inputs": [1], "outputs": [2], "view": true, "after": ["a"],
+   "colocate": "g", "devices": ["gpu0"], "phase": "backward", "temp_bytes": 3}]}
+JSON
+for preset in 1xp100 2xv100-nvlink "2x(2xa100-nvlink)@25GB/s"; do
+  $emplace cluster show "$preset" > "$corpus/cluster_yaml/$(tr -dc a-z0-9 <<< "$preset").yaml"
+done
+cp tests/data/cluster_yaml/box.yaml "$corpus/cluster_yaml/"
+cp tests/data/dnn_partitioning/* "$corpus/dnn_partitioning/"
+cp tests/data/pipedream/* "$corpus/pipedream/"
+cat > "$corpus/iopddl/two.json" <<'JSON'
+{"problem": {"name": "two", "edges": {"nodes": [[0, 1]], "costs": [[1, 2, 3, 4, 5, 6]]},
+ "nodes": {"intervals": [[3, 9], null], "costs": [[7, 1000000000000000000], [1, 2, 3]],
+           "usages": [[5, 6], [0, 0, 0]]}, "usage_limit": 50}}
+JSON
+echo '{"format": "emplace.placement/1", "assignment": {"a": "gpu0", "b": "gpu1"}, "priorities": {"a": 1, "b": 0}}' \
+  > "$corpus/placement/names.json"
+echo '[0, "gpu1"]' > "$corpus/placement/list.json"
+# The fuzzer puts gzip's first two bytes in front.
+echo 'some text' | gzip -9n | tail -c +3 > "$corpus/gzip/text"
+head -c 3000 /dev/zero | gzip -9n | tail -c +3 > "$corpus/gzip/zeros"
+n=0
+for text in 'heft(insertion=false)' 'encoder.*=gpu0,gpu1' '1.5GiB' '4xp100@8GiB' '0-1,2-3' '12GB/s' \
+            'local:groups=2' 'cuda:0' '1.25e-3'; do
+  printf "\\x$(printf %02x $n)%s" "$text" > "$corpus/texts/$n"
+  n=$((n + 1))
+done
+for n in 1 2 3; do
+  for target in onnx_node onnx_model; do
+    seq $((n * 1000)) 7 $((n * 1000 + 700)) | gzip -9n > "$corpus/$target/$n"  # any bytes do
+  done
+done

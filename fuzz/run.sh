@@ -1,0 +1,35 @@
+#!/bin/bash
+# Runs every fuzzer for a while and says how many inputs each tried. A finding ends it with exit code 1; the file that
+# shows it lies in build-fuzz/findings, and belongs into fuzz/crashes/TARGET with the fix.
+#   fuzz/run.sh SECONDS [TARGET...]
+set -uo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1%s}
+shift
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(graph_json onnx onnx_node onnx_model gzip cluster_yaml dnn_partitioning pipedream
+                                     iopddl placement texts)
+failed=0
+mkdir -p build-fuzz/findings
+printf '%-18s %12s %9s %9s  %s\n' target executions seconds coverage findings
+for target in "${targets[@]}"; do
+  mkdir -p "build-fuzz/corpus/$target"
+  options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1
+           -artifact_prefix="build-fuzz/findings/$target-")
+  [ -f "fuzz/dictionaries/$target.dict" ] && options+=(-dict="fuzz/dictionaries/$target.dict")
+  seeds=()
+  for folder in "fuzz/corpus/$target" "fuzz/crashes/$target"; do [ -d "$folder" ] && seeds+=("$folder"); done
+  # libonnx and protobuf are not ours to instrument: their containers would be reported.
+  ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=1 \
+    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+    "build-fuzz/fuzz/${target}_fuzzer" "${options[@]}" "build-fuzz/corpus/$target" "${seeds[@]}" \
+    > "build-fuzz/$target.log" 2>&1
+  status=$?
+  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "build-fuzz/$target.log" | tail -n1)
+  took=$(sed -n 's/^Done [0-9]* runs in \([0-9]*\) second.*/\1/p' "build-fuzz/$target.log" | tail -n1)
+  coverage=$(grep -o 'cov: [0-9]*' "build-fuzz/$target.log" | tail -n1 | cut -d' ' -f2)
+  finding=none
+  [ $status -eq 0 ] || { finding=$(grep -o 'Test unit written to .*' "build-fuzz/$target.log" | tail -n1 | cut -d' ' -f5); failed=1; }
+  printf '%-18s %12s %9s %9s  %s\n' "$target" "${executions:-?}" "${took:-?}" "${coverage:-?}" "${finding:-see build-fuzz/$target.log}"
+done
+exit $failed

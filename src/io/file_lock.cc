@@ -1,0 +1,56 @@
+#include "io/file_lock.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#include "io/file_calls.h"
+
+namespace emplace {
+namespace {
+
+// Whether the name still is the file's: who had the lock before removes both.
+bool is_at(const std::string& name, int descriptor) {
+  struct stat by_name {};
+  struct stat by_descriptor {};
+  return ::stat(name.c_str(), &by_name) == 0 && ::fstat(descriptor, &by_descriptor) == 0 &&
+         by_name.st_ino == by_descriptor.st_ino && by_name.st_dev == by_descriptor.st_dev;
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::string& path) : name_(path + ".lock") {
+  constexpr mode_t kMode = 0666;
+  while (true) {
+    descriptor_ = file_calls().open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
+    if (descriptor_ < 0) {
+      fail(ErrorKind::kSystem, "{}: cannot be locked: {}: {}", path, name_, file_error());
+    }
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      const bool taken = errno == EWOULDBLOCK;
+      ::close(descriptor_);
+      // Some shared disks have no locks; a run there is on its own.
+      if (!taken) {
+        descriptor_ = -1;
+        return;
+      }
+      fail(ErrorKind::kSystem, "{}: another run is using it; give this one a file of its own",
+           path);
+    }
+    if (is_at(name_, descriptor_)) return;
+    ::close(descriptor_);
+  }
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ < 0) return;
+  file_calls().remove(name_.c_str());
+  ::close(descriptor_);
+}
+
+}  // namespace emplace

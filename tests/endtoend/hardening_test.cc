@@ -1,0 +1,193 @@
+// What goes wrong around the program: files that are made to harm, disks that are full, readers
+// that leave, signals. It ends with an exit code of its own and a message, and no answer is lost.
+#include "support/program.h"
+
+namespace emplace {
+namespace {
+
+using ::testing::AllOf;
+using testing::CommandResult;
+using ::testing::HasSubstr;
+using testing::kChain;
+using ::testing::Not;
+using testing::pair_of_devices;
+using Json = nlohmann::json;
+
+class Hardening : public testing::Program {
+ protected:
+  Hardening() {
+    folder_.write("m.json", kChain);
+    folder_.write("c.yaml", pair_of_devices());
+  }
+
+  CommandResult shell(const std::string& command) const { return folder_.shell(command); }
+
+  bool has_placement(const std::string& name) const {
+    return folder_.has(name) && Json::parse(folder_.read(name))["format"] == "emplace.placement/1";
+  }
+};
+
+TEST_F(Hardening, a_cluster_file_of_one_comma_is_refused) {
+  folder_.write("comma.yaml", ",");
+  expect_refused("cluster show comma.yaml", {"comma.yaml: "});
+  folder_.write("two.yaml", pair_of_devices() + "---\n" + pair_of_devices());
+  expect_refused("cluster show two.yaml", {"two.yaml: ", "expected one document"});
+}
+
+TEST_F(Hardening, an_error_is_an_error_where_it_cannot_be_printed) {
+  EXPECT_EQ(shell(EMPLACE_BINARY " place nofile.json -c c.yaml 2>/dev/full").exit_code, 2);
+  EXPECT_EQ(shell(EMPLACE_BINARY " place m.json --no-such 2>/dev/full").exit_code, 2);
+}
+
+TEST_F(Hardening, an_answer_is_written_though_nobody_reads_the_messages) {
+  const CommandResult full = shell(
+      EMPLACE_BINARY " place m.json -c c.yaml -p hill_climb --time 1s -o full.json 2>/dev/full");
+  EXPECT_EQ(full.exit_code, 0);
+  EXPECT_TRUE(has_placement("full.json"));
+  const CommandResult closed =
+      shell(EMPLACE_BINARY " place m.json -c c.yaml -p hill_climb --time 1s -o closed.json 2>&-");
+  EXPECT_EQ(closed.exit_code, 0);
+  EXPECT_TRUE(has_placement("closed.json"));
+  // Progress begins after three seconds; its reader is gone by then.
+  shell("(" EMPLACE_BINARY
+        " place zoo:gnmt-4 -c 4xp100 -p hill_climb --time 4s -o pipe.json 2>&1; :) | true");
+  EXPECT_TRUE(has_placement("pipe.json"));
+}
+
+TEST_F(Hardening, a_terminal_that_is_closed_ends_a_search_with_its_answer) {
+  const CommandResult result =
+      shell("timeout --foreground -s HUP 3 " EMPLACE_BINARY
+            " place zoo:gnmt-4 -c 4xp100 --time 10m --threads 1 -o hup.json");
+  EXPECT_THAT(result.err, HasSubstr("interrupted"));
+  EXPECT_TRUE(has_placement("hup.json"));
+}
+
+TEST_F(Hardening, nohup_is_respected) {
+  const CommandResult result =
+      shell("trap '' HUP; " EMPLACE_BINARY
+            " place zoo:gnmt-4 -c 4xp100 -p hill_climb --time 4s -o nohup.json & sleep 3; "
+            "kill -HUP $!; wait $!");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, Not(HasSubstr("interrupted")));
+  EXPECT_TRUE(has_placement("nohup.json"));
+}
+
+TEST_F(Hardening, an_output_that_cannot_be_written_is_found_before_the_search) {
+  for (const std::string option :
+       {"-o /proc/q.json", "--trace /proc/q.json", "-o /no/such/q.json"}) {
+    // Found later, it would be found when nobody waits for it any more.
+    expect_refused("place m.json -c c.yaml -p hill_climb --time 1h " + option,
+                   {"cannot be written"});
+  }
+}
+
+TEST_F(Hardening, an_output_that_fails_late_does_not_take_the_answer_with_it) {
+  const CommandResult result =
+      run("place m.json -c c.yaml -p heft -o /dev/full --trace trace.json");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("emplace: /dev/full: cannot be written: No space left"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("step time"), HasSubstr("wrote trace.json"),
+                                Not(HasSubstr("wrote /dev/full"))));
+  EXPECT_TRUE(folder_.has("trace.json"));
+}
+
+TEST_F(Hardening, an_output_replaces_neither_an_input_nor_another_output) {
+  folder_.write("p.json", R"({"assignment": {"w": "d0", "a": "d0", "b": "d0"}})");
+  const std::string place = "place m.json -c c.yaml -p heft ";
+  expect_refused(place + "-o m.json", {"m.json: is an input too"});
+  expect_refused(place + "-o ./m.json", {"is an input too"});
+  expect_refused(place + "-o c.yaml", {"c.yaml: is an input too"});
+  expect_refused(place + "--start p.json -o p.json", {"p.json: is an input too"});
+  expect_refused(place + "-o x.json --trace x.json", {"x.json: is the name of two outputs"});
+  expect_refused("compare m.json -c c.yaml -p heft --csv m.json", {"is an input too"});
+  expect_refused("simulate m.json p.json -c c.yaml --trace p.json", {"is an input too"});
+  expect_refused("profile-fit m.json -o m.json", {"is an input too"});
+  expect_refused("partition m.json -c c.yaml --graph m.json", {"is an input too"});
+  EXPECT_EQ(folder_.read("m.json"), kChain);
+  EXPECT_EQ(run(place + "-o /dev/null --trace /dev/null").exit_code, 0);
+}
+
+TEST_F(Hardening, names_that_are_not_utf8_or_command_terminals_are_refused) {
+  folder_.write("latin1.txt",
+                "node1 -- Input0 -- forward_compute_time=0.0, backward_compute_time=0.0, "
+                "activation_size=8.0, parameter_size=0.0\n"
+                "node\xF6 -- ReLU -- forward_compute_time=1.0, backward_compute_time=1.0, "
+                "activation_size=8.0, parameter_size=4.0\n\tnode1 -- node\xF6\n");
+  expect_refused("place latin1.txt -c 2xp100", {"latin1.txt: ", "node\\xf6", "is not UTF-8"});
+  folder_.write("escape.json", R"({"format": "emplace.graph/1", "tensors": [{"bytes": 4}],
+    "ops": [{"name": "a\u001b[31m", "type": "mm", "inputs": [], "outputs": [0]}]})");
+  const CommandResult result = run("place escape.json -c 2xp100");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("escape.json: "), HasSubstr("\\x1b[31m"),
+                                HasSubstr("control character"), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(Hardening, numbers_that_are_too_large_are_refused_not_clamped) {
+  const std::string place = "place m.json -c c.yaml -p random ";
+  expect_refused(place + "--seed 18446744073709551616", {"--seed", "from 0 to"});
+  expect_refused(place + "--seed 0x10", {"--seed"});
+  expect_refused(place + "--evaluations 99999999999999999999",
+                 {"--evaluations", "9223372036854775807"});
+  expect_refused(place + "--evaluations -1", {"--evaluations"});
+  EXPECT_EQ(run(place + "--seed 18446744073709551615 --evaluations 10").exit_code, 0);
+}
+
+TEST_F(Hardening, numbers_with_commas_are_refused) {
+  folder_.write("comma.txt",
+                "node1 -- ReLU -- forward_compute_time=1,5, backward_compute_time=1.0, "
+                "activation_size=8.0, parameter_size=4.0\n");
+  expect_refused("place comma.txt -c 2xp100", {"comma.txt: line 1: node1: '5'", "points"});
+}
+
+TEST_F(Hardening, packed_files_that_unpack_without_measure_are_refused) {
+  shell("head -c 400M /dev/zero | gzip -1 > bomb.gz");
+  expect_refused("place bomb.gz -c 2xp100", {"bomb.gz: holds more than 256 MiB"});
+}
+
+TEST_F(Hardening, a_pipe_that_nobody_writes_to_is_given_up) {
+  shell("mkfifo silent");
+  expect_refused("place silent -c 2xp100", {"silent: ", "nobody wrote to it"});
+  const CommandResult slow = shell("mkfifo slow; (sleep 1; cat m.json > slow) & " EMPLACE_BINARY
+                                   " place slow -c c.yaml -p heft --json");
+  ASSERT_EQ(slow.exit_code, 0) << slow.err;
+  EXPECT_EQ(Json::parse(slow.out)["step_ns"], 150000);
+}
+
+TEST_F(Hardening, zoo_models_of_any_size_are_refused_at_once) {
+  for (const std::string model :
+       {"zoo:transformer-xl-2:sequence=16777216", "zoo:mixtral-8x7b:experts=10000"}) {
+    expect_refused("info " + model, {"zoo:", "more than 400000 ops"});
+  }
+}
+
+TEST_F(Hardening, ctrl_c_ends_what_has_no_answer_yet) {
+  const CommandResult result =
+      shell("mkfifo pipe; (sleep 100 > pipe) & timeout --foreground -s INT 1 " EMPLACE_BINARY
+            " place pipe -c c.yaml; code=$?; kill %1; exit $code");
+  EXPECT_EQ(result.exit_code, 124);  // timeout's own word for having sent the signal
+  EXPECT_EQ(result.out, "");
+}
+
+#ifdef EMPLACE_LEARN
+TEST_F(Hardening, two_runs_do_not_share_a_checkpoint) {
+  const std::string post = " place m.json -c c.yaml -p post --checkpoint k.ckpt --time ";
+  const CommandResult result =
+      shell("(" EMPLACE_BINARY + post + "8s -q > first.txt 2>&1; echo $? > first) & sleep 4; " +
+            std::string(EMPLACE_BINARY) + post + "1s; echo $? > second; wait");
+  EXPECT_THAT(result.err, HasSubstr("k.ckpt: another run is using it"));
+  EXPECT_EQ(folder_.read("first"), "0\n") << folder_.read("first.txt");
+  EXPECT_EQ(folder_.read("second"), "2\n");
+  EXPECT_FALSE(folder_.has("k.ckpt.lock"));
+}
+
+TEST_F(Hardening, a_warning_that_cannot_be_printed_does_not_lose_the_answer) {
+  const CommandResult result =
+      shell(EMPLACE_BINARY
+            " place m.json -c c.yaml -p post --time 1s --curves /proc/x -o kept.json 2>/dev/full");
+  EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 2);
+  EXPECT_TRUE(has_placement("kept.json") || result.exit_code == 2);
+}
+#endif
+
+}  // namespace
+}  // namespace emplace
