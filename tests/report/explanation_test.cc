@@ -180,7 +180,7 @@ TEST(AssessmentReport, traces_the_first_steps_of_a_stream) {
 // Viewers show nothing sensible where two spans of one track overlap.
 TEST(AssessmentReport, traces_of_unlimited_channels_have_tracks_enough) {
   bool several = false;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Rng rng(seed);
     const auto problem = random_problem(rng);
     const Placement placement = random_placement(*problem, rng);
