@@ -104,14 +104,15 @@ bool lists_are_short(const GuardedNode& node) {
 
 // Convolutions and poolings; `weights` is the input that holds the windows' numbers, if any.
 bool windows_fit(const GuardedNode& node, std::optional<std::size_t> weights) {
-  if (!node.has_rank(0)) return node.type() != "MaxUnpool";
+  // Nothing follows from what is not known, or no tensor at all.
+  if (!node.has_rank(0) || (weights && !node.has_rank(*weights))) return false;
   if (node.rank(0) < 2) return false;
   if (node.type() == "MaxUnpool" && (!node.has_rank(1) || node.rank(1) != node.rank(0))) {
     return false;
   }
   const int axes = node.rank(0) - 2;
-  if (weights && node.has_rank(*weights) && node.rank(*weights) != node.rank(0)) return false;
-  if (weights && node.has_rank(*weights)) {
+  if (weights && node.rank(*weights) != node.rank(0)) return false;
+  if (weights) {
     for (int axis = 0; axis < node.rank(*weights); ++axis) {
       if (node.dim(*weights, axis).value_or(1) > kLargest) return false;
     }

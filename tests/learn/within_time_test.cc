@@ -1,10 +1,9 @@
 // Rounds that do not end in time are given up.
-#include "learn/nn/deadline.h"
-
 #include <gtest/gtest.h>
 
 #include "learn/encoders/lstm.h"
 #include "learn/methods/method.h"
+#include "learn/nn/deadline.h"
 #include "learn/nn/single_thread.h"
 #include "learn/train/state.h"
 #include "learn/train/trainer.h"

@@ -60,7 +60,7 @@ class ScheduleProgram {
     std::int64_t nodes = std::numeric_limits<int>::max();
     double seconds = 1e9;
     std::function<bool(std::int64_t nodes)> stop = {};
-    std::function<bool()> stop_inside = {};  // of linear programs
+    std::function<bool()> stop_inside = {};                 // of linear programs
     std::function<void(const Schedule&)> on_solution = {};  // told of all that the solver finds
   };
   struct Result {
