@@ -111,7 +111,7 @@ CheckpointFile::CheckpointFile(const LearningSettings& settings)
     : path_(settings.checkpoint),
       seconds_(settings.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
   if (!path_.empty()) {
-    require_folder(path_);
+    require_writable(path_);
     lock_.emplace(path_);
   }
   if (settings.resume) {
@@ -120,7 +120,6 @@ CheckpointFile::CheckpointFile(const LearningSettings& settings)
   } else {
     require_new(path_);
   }
-  if (!path_.empty()) require_writable(path_);
 }
 
 // A later try may do.

@@ -170,9 +170,10 @@ TEST_F(Hardening, ctrl_c_ends_what_has_no_answer_yet) {
 
 #ifdef EMPLACE_LEARN
 TEST_F(Hardening, two_runs_do_not_share_a_checkpoint) {
-  const std::string post = " place m.json -c c.yaml -p post --checkpoint k.ckpt --time ";
+  const std::string post = " place zoo:bert-base -c 4xp100 -p post --checkpoint k.ckpt --time ";
   const CommandResult result =
-      shell("(" EMPLACE_BINARY + post + "8s -q > first.txt 2>&1; echo $? > first) & sleep 4; " +
+      shell("(" EMPLACE_BINARY + post + "8s -q > first.txt 2>&1; echo $? > first) & " +
+            "for i in $(seq 300); do test -e k.ckpt.lock && break; sleep 0.1; done; " +
             std::string(EMPLACE_BINARY) + post + "1s; echo $? > second; wait");
   EXPECT_THAT(result.err, HasSubstr("k.ckpt: another run is using it"));
   EXPECT_EQ(folder_.read("first"), "0\n") << folder_.read("first.txt");

@@ -121,13 +121,14 @@ double largest(const Tensor& tensor) {
   return tensor.numel() == 0 ? 0 : tensor.abs().max().item<double>();
 }
 
-// Numbers that are zero but for rounding are compared with what others are like.
+// Numbers that are zero but for rounding are compared with what others are like. Norms over the few
+// values of small images make a step's rounding ten times as large in the next.
 void expect_close(const Tensor& found, const Tensor& expected, double usual,
                   const std::string& what) {
   ASSERT_TRUE(found.defined()) << what;
   ASSERT_EQ(found.sizes(), expected.sizes()) << what;
   const double size = std::max(largest(expected), usual);
-  EXPECT_LE(largest(found - expected), 1e-9 * size) << what << ", up to " << size;
+  EXPECT_LE(largest(found - expected), 1e-8 * size) << what << ", up to " << size;
 }
 
 class TrainingReference : public testing::TestWithParam<const char*> {};

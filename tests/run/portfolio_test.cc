@@ -230,7 +230,7 @@ TEST(Portfolio, keeps_the_course_of_every_run_that_searched) {
                            .keep_courses = true};
   request.budget.evaluations = 100;
   const PortfolioResult result = Portfolio(problems, request).run();
-  ASSERT_EQ(result.courses.size(), 2U) << "another order of a placement is no search";
+  ASSERT_EQ(result.courses.size(), 4U) << "each order is a search of its own";
   for (const SearchCourse& course : result.courses) {
     ASSERT_FALSE(course.points.empty());
     for (std::size_t i = 1; i < course.points.size(); ++i) {
