@@ -54,13 +54,15 @@ std::string without_slashes_at_the_end(std::string path) {
   return path;
 }
 
+void require_no_folder(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return;
+  fail_option("checkpoint {}: is a directory; expected a file's name", path);
+}
+
 void require_new(const std::string& path) {
   std::error_code ignored;
-  const auto status = std::filesystem::status(path, ignored);
-  if (std::filesystem::is_directory(status)) {
-    fail_option("checkpoint {}: is a directory; expected a file's name", path);
-  }
-  if (!std::filesystem::is_regular_file(status)) return;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
   fail_option("checkpoint {}: exists; resume it, or give another name", path);
 }
 
@@ -111,6 +113,7 @@ CheckpointFile::CheckpointFile(const LearningSettings& settings)
     : path_(settings.checkpoint),
       seconds_(settings.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
   if (!path_.empty()) {
+    require_no_folder(path_);
     require_writable(path_);
     lock_.emplace(path_);
   }
