@@ -29,8 +29,10 @@ struct PlaceArguments {
                                                 PlacerSession& session) {
     SessionHandle handle{&session};
     const py::object given = py::cast(handle);
+    // Nothing may use the session after the search, whether the function returns or throws.
+    const auto end = [&](void*) { given.cast<SessionHandle&>().session = nullptr; };
+    const std::unique_ptr<void, decltype(end)> guard(&handle, end);
     const py::object answer = function(given);
-    given.cast<SessionHandle&>().session = nullptr;
     if (answer.is_none()) return {};
     const auto numbers = whole_numbers(answer, 1, "placement");
     const DeviceRows row = device_rows(numbers.attr("reshape")(py::make_tuple(1, numbers.size())),

@@ -41,6 +41,10 @@ class OwnSession final : public PlacerSession {
 
   std::size_t evaluate(std::span<const std::int32_t> devices,
                        std::span<StepValue> values) override {
+    if (devices.size() != values.size() * groups_.num_groups()) {
+      fail_input("expected {} devices, one for each group in {} placements, instead of {}",
+                 values.size() * groups_.num_groups(), values.size(), devices.size());
+    }
     std::size_t done = 0;
     // In parts, so that the clock is looked at between them.
     while (done < values.size() && !spent()) {

@@ -110,7 +110,9 @@ std::string page_of(const Comparison& comparison, const RunResult& winner,
     const Progress progress([] { return std::string("trying other hardware"); });
     Budget each = question.budget();
     each.seconds = std::min(each.seconds.value_or(kQuickSeconds), kQuickSeconds);
-    explanation.sensitivities = sensitivities(comparison.best, each);
+    const std::string& order = winner.run.scheduler;
+    explanation.sensitivities = sensitivities(
+        comparison.best, each, order == kBestSchedule ? std::string(kOwnSchedule) : order);
   }
   JsonHeader header = question.header();
   const std::string runs = with_header(header, to_json(comparison));

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/messages.h"
+#include "cli/output.h"
 #include "io/exporters.h"
 #include "io/file.h"
 #include "io/folder.h"
@@ -106,12 +107,14 @@ void print_written(const Arguments& arguments, std::optional<std::size_t> bytes)
                          json.dump()));
 }
 
-void run(const Arguments& arguments) {
+void run(const Arguments& arguments, Session& session) {
   const Exporter& exporter = find_exporter(arguments.format);
   const bool to_stream = arguments.output.empty() || arguments.output == "-";
   if (arguments.json && to_stream) {
     fail_option("--json says what was written to a file: expected --output too");
   }
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  inputs.push_back(arguments.saved.path);
   if (exporter.is_folder()) {
     if (to_stream) fail_option("--format {} is a folder: expected --output FOLDER", exporter.name);
     with_input(arguments, exporter, [&](const ExportInput& input) {
@@ -122,20 +125,20 @@ void run(const Arguments& arguments) {
     if (arguments.json) print_written(arguments, std::nullopt);
     return;
   }
+  const std::string output = to_stream ? "-" : arguments.output;
+  const Outputs outputs(session, {output}, arguments.json, inputs);
   const std::string text = with_input(
       arguments, exporter, [&](const ExportInput& input) { return exporter.write(input); });
-  if (to_stream) {
-    fmt::print("{}", text);
-  } else {
-    write_file(arguments.output, text);
-    say(fmt::format("wrote {}\n", arguments.output));
+  outputs.write(output, text);
+  for (const std::string& path : outputs.files()) {
+    say(fmt::format("wrote {}\n", path));
     if (arguments.json) print_written(arguments, text.size());
   }
 }
 
 }  // namespace
 
-void add_export(Command& root, Session&) {
+void add_export(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   Command command =
       root.command("export", "Write a placement or its model in a form that other programs take");
@@ -151,7 +154,7 @@ void add_export(Command& root, Session&) {
   command.footer(
       "Example: emplace export model.json.gz placement.json --cluster 4xp100 --format trace -o "
       "trace.json");
-  command.run([arguments] { run(*arguments); });
+  command.run([arguments, &session] { run(*arguments, session); });
 }
 
 }  // namespace emplace::cli

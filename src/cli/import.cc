@@ -56,9 +56,7 @@ void run(const Arguments& arguments, Session& session) {
       find_exporter("placement")
           .write({.graph = problem->graph(), .problem = problem, .placed = std::move(placed)});
   outputs.write(arguments.output.empty() ? "-" : arguments.output, text);
-  if (!arguments.output.empty() && arguments.output != "-") {
-    say(fmt::format("wrote {}\n", arguments.output));
-  }
+  for (const std::string& path : outputs.files()) say(fmt::format("wrote {}\n", path));
 }
 
 }  // namespace

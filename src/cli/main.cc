@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -83,6 +84,13 @@ int report_no_memory() {
   return cli::kExitBadInput;
 }
 
+// Else the first file that is opened would take the place of a stream that was closed.
+void open_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
+
 void expect_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const auto before = std::signal(signal, on_interrupt);
@@ -90,9 +98,11 @@ void expect_signals() {
   }
   // Whoever read our messages may have left; files are written all the same.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no more is one that cannot be written
 }
 
 int run(int argc, char** argv) {
+  open_streams();
   cli::prepare_blas();
   follow_terminal();
   follow_locale();

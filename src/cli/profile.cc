@@ -126,16 +126,15 @@ void profile(const ProfileArguments& arguments, Session& session) {
   for (const std::string& warning : warnings) warn(warning);
   outputs.write(arguments.output, write_graph_json(*found.graph));
   outputs.write(cluster_output, write_cluster_yaml(found.cluster));
-  file.remove();
+  if (!session.output_failed) file.remove();
   if (arguments.json) {
     const JsonHeader header{
         .format = "emplace.profile/1", .model = request.model, .problem = problem.get()};
     fmt::print("{}", with_header(header, to_json(found)));
     return;
   }
-  fmt::print("{}\nwrote {}\nwrote {}\n",
-             fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(found))),
-             arguments.output, cluster_output);
+  fmt::print("{}\n", fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(found))));
+  for (const std::string& path : outputs.files()) fmt::print("wrote {}\n", path);
 }
 
 }  // namespace

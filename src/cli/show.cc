@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include "cli/command.h"
 #include "cli/json_output.h"
@@ -55,8 +56,8 @@ PlacedOps placed_ops(const Graph& graph, const PlacementNames& names) {
 
 std::string title(const PlacementNames& names) {
   std::string text = fmt::format("{} on {}", names.graph.empty() ? "model" : names.graph,
-                                 names.cluster.empty() ? "a cluster" : names.cluster);
-  if (!names.placer.empty()) text += fmt::format(", placed by {}", names.placer);
+                                 names.cluster.empty() ? "a cluster" : printable(names.cluster));
+  if (!names.placer.empty()) text += fmt::format(", placed by {}", printable(names.placer));
   if (names.step) text += fmt::format(", predicted step {}", format_time(*names.step));
   return text;
 }

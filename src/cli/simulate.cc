@@ -91,8 +91,9 @@ void simulate(const Arguments& arguments, Session& session) {
     fmt::print(outputs.report(), "{}",
                fitted(fmt::format("{}\n{}{}", describe_problem(*problem), to_text(assessment),
                                   to_text(explanation, assessment))));
-    if (!arguments.report.empty()) {
-      fmt::print(outputs.report(), "\nwrote {} (open it in a browser)\n", arguments.report);
+    for (const std::string& path : outputs.files()) {
+      if (path != arguments.report) continue;
+      fmt::print(outputs.report(), "\nwrote {} (open it in a browser)\n", path);
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "io/partition_file.h"
 
+#include <limits>
+
 #include "io/json_fields.h"
 
 namespace emplace {
@@ -53,8 +55,21 @@ class PartitionReader {
     }
     expect_end(document);
     if (!cut) fail_input("tensors: is missing");
+    for (const auto& [name, tensor] : file_.tensors) {
+      if (tensor.split.size() == file_.factors.size()) continue;
+      fail_input(
+          "tensor '{}': split: expected {} entries, one for each of 'factors', instead of {}", name,
+          file_.factors.size(), tensor.split.size());
+    }
+    for (const auto& [name, op] : file_.ops) {
+      if (op.strategy.size() == file_.factors.size()) continue;
+      fail_input("op '{}': strategy: expected {} entries, one for each of 'factors', instead of {}",
+                 name, file_.factors.size(), op.strategy.size());
+    }
     std::size_t workers = 1;
-    for (const int factor : file_.factors) workers *= static_cast<std::size_t>(factor);
+    for (const int factor : file_.factors) {
+      if (workers <= file_.devices.size()) workers *= static_cast<std::size_t>(factor);
+    }
     if (workers != file_.devices.size()) {
       fail_input("devices: expected {}, the product of 'factors', instead of {}", workers,
                  file_.devices.size());
@@ -65,10 +80,17 @@ class PartitionReader {
  private:
   void read_factors(JsonValue value) {
     constexpr std::int64_t kMost = 1'000'000;
+    if (!file_.factors.empty()) fail_input("factors: is there twice");
     for (const std::int64_t factor : json_integers(value, "factors")) {
       if (factor < 1 || factor > kMost) fail_input("factors: {} is no number of groups", factor);
       file_.factors.push_back(static_cast<int>(factor));
     }
+  }
+
+  // What the shape says of it is checked when all is read.
+  static int dimension_of(std::int64_t number, const std::string& where) {
+    if (number >= 0 && number <= std::numeric_limits<int>::max()) return static_cast<int>(number);
+    fail_input("{}: {} is no dimension", where, number);
   }
 
   void read_tensors(simdjson::ondemand::object tensors) {
@@ -83,7 +105,7 @@ class PartitionReader {
         } else if (key == "split") {
           tensor.split = read_levels<int>(
               part.value(), where, file_.factors.size(),
-              [&](JsonValue entry) { return static_cast<int>(json_integer(entry, where)); });
+              [&](JsonValue entry) { return dimension_of(json_integer(entry, where), where); });
         }
       }
       for (const auto& dimension : tensor.split) {

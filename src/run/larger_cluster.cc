@@ -44,6 +44,7 @@ LinkRule rule_like(const Link& link, const std::string& from, const std::string&
   rule.hold = link.hold;
   rule.multicast = link.multicast;
   rule.throttled = link.throttled;
+  if (link.unlimited) rule.channel = kUnlimitedChannel;
   return rule;
 }
 

@@ -76,11 +76,10 @@ class TransferCosts {
     const Proposal alone{Placement(placement.size(), busiest(placement))};
     const std::optional<Nanoseconds> alone_measured = measured(alone, added);
     const std::optional<Nanoseconds> step = measured(proposal, added);
-    if (!step) return std::nullopt;
-    double speed = 1;
-    if (alone_measured && *alone_measured > 0) {
-      speed = static_cast<double>(predicted(alone, added)) / static_cast<double>(*alone_measured);
-    }
+    // Without such a step, a slow moment could not be told from slow transfers.
+    if (!step || !alone_measured || *alone_measured <= 0) return std::nullopt;
+    const double speed =
+        static_cast<double>(predicted(alone, added)) / static_cast<double>(*alone_measured);
     const double target = speed * static_cast<double>(*step);
     if (static_cast<double>(predicted(proposal, added)) >= (1 - settings_.near) * target) {
       return std::nullopt;

@@ -7,6 +7,7 @@
 // dropped for a Split, where none does. O(ops + edges).
 #include "tensor/decompose.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -105,19 +106,36 @@ class Decomposer {
            (graph_.inputs(op).size() > 2 || attributes.find("ignore_index") != nullptr);
   }
 
-  // The weights' sum, of the loss whose labels the gradient reads.
-  std::optional<TensorId> weight_of_gradient(OpId op) const {
+  // A loss that was taken apart: what tells its gradient from those of others over the same labels.
+  struct WeightedLoss {
+    std::string_view type;
+    TensorId labels;
+    std::optional<TensorId> classes;  // their weights
+    const AttributeValue* ignored;    // ignore_index, or nothing
+    TensorId weight;                  // the sum, in the new graph
+  };
+
+  bool is_gradient_of(OpId op, const WeightedLoss& loss) const {
     const std::string_view type = graph_.type(op);
-    if (type != "SoftmaxCrossEntropyLossGrad" && type != "NegativeLogLikelihoodLossGrad") {
-      return std::nullopt;
-    }
-    const std::string_view loss = type.substr(0, type.size() - std::string_view("Grad").size());
-    for (const TensorId tensor : graph_.inputs(op)) {
-      const auto found = weight_of_labels_.find({tensor, std::string(loss)});
-      if (found != weight_of_labels_.end() &&
-          graph_.attributes(op).text("reduction", "mean") == "mean") {
-        return found->second;
-      }
+    if (!type.starts_with(loss.type) || type.substr(loss.type.size()) != "Grad") return false;
+    const auto reads = [&](TensorId tensor) {
+      return std::ranges::count(graph_.inputs(op), tensor) > 0;
+    };
+    const AttributeValue* ignored = graph_.attributes(op).find("ignore_index");
+    const bool same = ignored == nullptr || loss.ignored == nullptr ? ignored == loss.ignored
+                                                                    : *ignored == *loss.ignored;
+    // Labels, weights and what is kept of the scores follow dY.
+    const std::size_t plain = type.starts_with("Softmax") ? 3 : 2;
+    const bool weighted = graph_.inputs(op).size() > plain;
+    return same && reads(loss.labels) && weighted == loss.classes.has_value() &&
+           (!weighted || reads(*loss.classes));
+  }
+
+  // The weights' sum, of the loss that the gradient is of.
+  std::optional<TensorId> weight_of_gradient(OpId op) const {
+    if (graph_.attributes(op).text("reduction", "mean") != "mean") return std::nullopt;
+    for (const WeightedLoss& loss : weighted_losses_) {
+      if (is_gradient_of(op, loss)) return loss.weight;
     }
     return std::nullopt;
   }
@@ -251,7 +269,10 @@ class Decomposer {
     weigh.bytes_moved = graph_.bytes(graph_.inputs(op)[1]);
     weigh.attributes = graph_.attributes(op);
     builder_.add_op(weigh);
-    weight_of_labels_[{graph_.inputs(op)[1], std::string(graph_.type(op))}] = weight;
+    const auto given = graph_.inputs(op);
+    weighted_losses_.push_back({graph_.type(op), given[1],
+                                given.size() > 2 ? std::optional(given[2]) : std::nullopt,
+                                graph_.attributes(op).find("ignore_index"), weight});
 
     OpSpec sum = spec_of_op(graph_, op);
     sum.attributes.set("reduction", "sum");
@@ -356,7 +377,7 @@ class Decomposer {
   std::vector<TensorId> tensors_;            // old to new
   std::map<TensorId, TensorId> statistics_;  // of a tensor that is normalised
   // Of a loss's labels and its type: the sum of their weights.
-  std::map<std::pair<TensorId, std::string>, TensorId> weight_of_labels_;
+  std::vector<WeightedLoss> weighted_losses_;
   std::map<OpId, std::string> last_name_;  // of ops that are no longer there
   bool trains_ = false;
 };

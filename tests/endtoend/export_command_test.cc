@@ -72,6 +72,14 @@ TEST_F(ExportCommand, parts_bring_their_weights_and_replace_earlier_ones) {
   expect_refused("export model.onnx placement.json -c 4xp100 -f onnx-parts -o mine",
                  std::vector<std::string>{"with other files in it"});
   EXPECT_FALSE(folder_.has("mine/manifest.json"));
+  folder_.write("mine/manifest.json", "{\"name\": \"another program's\"}");
+  expect_refused("export model.onnx placement.json -c 4xp100 -f onnx-parts -o mine",
+                 std::vector<std::string>{"with other files in it"});
+  EXPECT_TRUE(folder_.has("mine/notes"));
+  for (const char* input : {"model.onnx", "placement.json"}) {
+    expect_refused(fmt::format("export model.onnx placement.json -c 4xp100 -f csv -o {}", input),
+                   std::vector<std::string>{"is an input too"});
+  }
   expect_refused("export model.onnx placement.json -c 4xp100 -f onnx-parts",
                  std::vector<std::string>{"is a folder: expected --output FOLDER"});
 }

@@ -281,21 +281,25 @@ TEST(DeviceSegments, an_op_that_waits_for_another_device_joins_its_own) {
 TEST(WriteFolder, replaces_its_own_and_nothing_else) {
   const testing::TemporaryFolder folder;
   const auto write = [&](const std::string& text) {
-    write_folder(folder.path("out"), "mark",
-                 [&](const std::string& inside) { std::ofstream(inside + "/mark") << text; });
+    write_folder(folder.path("out"), "mark", [&](const std::string& inside) {
+      std::ofstream(inside + "/mark") << "\"emplace.test/1\": \"part\" " << text;
+      std::ofstream(inside + "/part") << text;
+    });
   };
   write("one");
   write("two");
-  EXPECT_EQ(folder.read("out/mark"), "two");
+  EXPECT_EQ(folder.read("out/part"), "two");
   EXPECT_EQ(folder.num_files(), 1U);
   EXPECT_THROW(write_folder(folder.path("out"), "mark",
                             [](const std::string&) { throw Error(ErrorKind::kInput, "no"); }),
                Error);
-  EXPECT_EQ(folder.read("out/mark"), "two");
-  std::filesystem::remove(folder.path("out/mark"));
+  EXPECT_EQ(folder.read("out/part"), "two");
   folder.write("out/other", "mine");
   EXPECT_THAT(error_text([&] { write("three"); }), HasSubstr("with other files in it"));
   EXPECT_EQ(folder.read("out/other"), "mine");
+  std::filesystem::remove(folder.path("out/other"));
+  folder.write("out/mark", "somebody else's \"part\"");
+  EXPECT_THAT(error_text([&] { write("three"); }), HasSubstr("with other files in it"));
 }
 
 }  // namespace

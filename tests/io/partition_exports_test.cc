@@ -65,6 +65,13 @@ TEST(PartitionFile, says_what_is_wrong) {
   EXPECT_THAT(complaint("[1, 0]}", "[1]}"), HasSubstr("tensor 'wide': split: expected 2 entries"));
   EXPECT_THAT(complaint("[1, 0]}", "[2, 0]}"),
               HasSubstr("tensor 'wide': split: 2 is no dimension of a tensor of rank 2"));
+  EXPECT_THAT(complaint(", \"split\": [1, 0]", ""),
+              HasSubstr("tensor 'wide': split: expected 2 entries"));
+  EXPECT_THAT(complaint(", \"strategy\": [\"n\", \"m\"]", ""),
+              HasSubstr("op 'wide': strategy: expected 2 entries"));
+  EXPECT_THAT(complaint("[1, 0]}", "[4294967296, 0]}"), HasSubstr("4294967296 is no dimension"));
+  EXPECT_THAT(complaint("\"factors\": [2, 2]", "\"factors\": [2], \"factors\": [2]"),
+              HasSubstr("factors: is there twice"));
   EXPECT_THAT(complaint(", \"gpu3\"", ""), HasSubstr("devices: expected 4"));
 }
 

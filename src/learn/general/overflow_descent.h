@@ -19,13 +19,13 @@ class OverflowDescent {
  public:
   explicit OverflowDescent(const Problem& problem);
 
-  // Until it fits, the budget is spent, or so many were evaluated. The
-  // incumbent hears of all of it. Only `used` devices are moved to.
+  // Until it fits, the budget is spent, or so many were evaluated. The incumbent hears of all of
+  // it. Only `used` devices are moved to.
   void operator()(Placement placement, std::span<const DeviceId> used, std::int64_t evaluations,
                   Environment& environment, Rng rng) const;
 
  private:
-  // Ways to see the model as parts, those of the most groups last; by part, its groups.
+  // Ways to see the model as parts, by part its groups: the smallest parts last, single groups.
   std::vector<std::vector<std::vector<GroupId>>> ways_;
   std::vector<double> kept_;  // by group, bytes
 };
