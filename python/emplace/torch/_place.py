@@ -29,6 +29,8 @@ class Placed:
         self.device_of = dict(device_of)
         self.program = Program(captured, devices, self.device_of)
         self._shared = shared_gradients(captured.trace)
+        self._overwritten = overwritten_results(captured.trace)
+        self._kept = unchanged_buffers(captured.trace)
         for state in self._states():
             move_state(self.model, state, devices[self.program.home[state.name]], self.optimizer)
 
@@ -40,11 +42,14 @@ class Placed:
         optimizer the parameters are updated; without one, gradients are added to each parameter's
         `.grad`, as backward() does."""
         inputs = self.capture.inputs.match(args, kwargs)
-        outputs, gradients, buffers = self.program.run(values_of(self._states()), inputs)
+        results = self.program.run(values_of(self._states()), inputs)
         trace = self.capture.trace
         with torch.no_grad():
-            for state, value in zip(trace.buffers, buffers):
-                if value is not state.value:
+            outputs, gradients, buffers = (
+                [value.clone() if overwritten else value for value, overwritten in zip(*both)]
+                for both in zip(results, self._overwritten))
+            for state, value, kept in zip(trace.buffers, buffers, self._kept):
+                if not kept:
                     state.value.copy_(value)
         if not trace.training:
             return self.capture.result(outputs, gradients)
@@ -86,6 +91,21 @@ def shared_gradients(trace):
     others = [base_of(node) for node in outputs + buffers]
     return [base is not None and (base.op != "call_function" or base in others
                                   or bases.count(base) > 1) for base in bases]
+
+
+def unchanged_buffers(trace):
+    """Whether each buffer is after a step what it was before."""
+    return [node is trace.state_nodes[state.name]
+            for state, node in zip(trace.buffers, trace.results[2])]
+
+
+def overwritten_results(trace):
+    """Whether each result (outputs, gradients, buffers) shows a buffer's old value, over which the
+    new one is written."""
+    written = {trace.state_nodes[state.name]
+               for state, kept in zip(trace.buffers, unchanged_buffers(trace)) if not kept}
+    return [[node is not None and base_of(node) in written for node in nodes]
+            for nodes in trace.results]
 
 
 def base_of(node):

@@ -189,6 +189,32 @@ def test_gradients_do_not_share_memory():
     assert all(p.grad.stride() == p.stride() for p in net.parameters())
 
 
+class Delay(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cur", torch.zeros(2))
+        self.register_buffer("prev", torch.zeros(2))
+        self.register_buffer("fixed", torch.ones(2))
+
+    def forward(self, x):
+        old = self.cur
+        self.prev = self.cur
+        self.cur = x * 1
+        return old, old[:1], self.fixed
+
+
+@pytest.mark.parametrize("devices", [["cpu"], fakes(2)])
+def test_old_values_of_buffers_are_not_written_over(devices):
+    model, reference = Delay(), Delay()
+    placed = emplace.torch.place(model, torch.zeros(2), devices=devices, seconds=0.2)
+    for step in range(1, 4):
+        x = torch.full((2,), float(step))
+        ours, theirs = placed(x), reference(x)
+        assert all(torch.equal(bare(one), other) for one, other in zip(ours, theirs))
+        for name, value in reference.named_buffers():
+            assert torch.equal(bare(model.get_buffer(name)), value), name
+
+
 def test_memory_stays_flat_over_many_placements():
     net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 16))
     x = torch.randn(8, 16)
