@@ -53,6 +53,8 @@ class Placed:
                     state.value.copy_(value)
         if not trace.training:
             return self.capture.result(outputs, gradients)
+        if self.optimizer is not None:  # also those that this loss does not reach
+            self.optimizer.zero_grad(set_to_none=True)
         for position, gradient, shared in zip(trace.trained, gradients, self._shared):
             if gradient is not None:
                 add_gradient(trace.parameters[position].value, gradient, shared,
@@ -138,7 +140,6 @@ def move_state(model, state, device, optimizer):
             (owner._parameters if key in owner._parameters else owner._buffers)[key] = new
             if isinstance(owner, torch.nn.RNNBase):  # keeps a list of its own
                 owner._flat_weights = [getattr(owner, name) for name in owner._flat_weights_names]
-        state.value = new
     if optimizer is not None:
         _move_optimizer_state(optimizer, old, new, device)
 

@@ -4,16 +4,27 @@ from dataclasses import dataclass
 
 import torch
 
+from ._errors import Error
+
 
 @dataclass
 class State:
     """A parameter or buffer, once, under all the names that the model has for it."""
     names: list
-    value: torch.Tensor
+    owner: torch.nn.Module  # of the first name
+    kind: str               # "_parameters" or "_buffers"
 
     @property
     def name(self):
         return self.names[0]
+
+    @property
+    def value(self):
+        """What the model has now: casts and assignments put another tensor there."""
+        value = getattr(self.owner, self.kind).get(self.name.rpartition(".")[2])
+        if value is None:
+            raise Error(f"'{self.name}': the model has it no more; expected the model as captured")
+        return value
 
 
 def states_of(model, kind):
@@ -23,7 +34,7 @@ def states_of(model, kind):
         for key, value in getattr(module, kind).items():
             if value is not None:
                 name = f"{path}.{key}" if path else key
-                found.setdefault(id(value), State([], value)).names.append(name)
+                found.setdefault(id(value), State([], module, kind)).names.append(name)
     return list(found.values())
 
 
