@@ -39,6 +39,34 @@ def states_of(model, kind):
 
 
 @contextlib.contextmanager
+def unchanged(states):
+    """What runs inside may not write into these; where it does, they get back what they had."""
+    saved = [None if state.value.is_meta else state.value.detach().clone() for state in states]
+    written = []
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for state, before in zip(states, saved):
+                if before is not None and not _same(state.value.detach(), before):
+                    state.value.data.copy_(before)
+                    written.append(state.name)
+    if written:
+        raise written_error(written[0])
+
+
+def _same(one, other):
+    """Bit for bit, but for what a NaN looks like."""
+    return torch.equal(one, other) or bool(
+        ((one == other) | ((one != one) & (other != other))).all())
+
+
+def written_error(name, line=""):
+    return Error((f"{line}: " if line else "") + f"forward writes into the parameter '{name}'; "
+                 "expected one that reads its parameters alone, and keeps what it changes in buffers")
+
+
+@contextlib.contextmanager
 def swapped(model, states, values):
     """The model with other parameters and buffers, under all their names. What its code makes of
     them (a buffer may be assigned anew) is read from `read()` before the end."""

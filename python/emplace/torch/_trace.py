@@ -18,8 +18,8 @@ from . import _compat
 from ._errors import Error, first_line, line_of_error, looks_at_values
 from ._inputs import describe
 from ._origin import Origins
-from ._rewrite import fix_layouts, note_layouts, simplify
-from ._state import states_of, swapped
+from ._rewrite import fix_layouts, is_random, note_layouts, simplify, written_placeholders
+from ._state import states_of, swapped, unchanged, written_error
 from ._values import Shape, note_shapes
 
 
@@ -154,6 +154,7 @@ class Tracer:
             trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
             fix_layouts(trace.module, self.layouts, trace.shapes)
             refuse_unknown_shapes(trace)
+            refuse_second_draws(trace)
         return trace
 
     def _attempt(self):
@@ -163,7 +164,9 @@ class Tracer:
             def step(parameters, buffers, tensors):  # 1.13 counts the `self` of a method
                 return self.step(parameters, buffers, tensors)
 
-            written = make_fx(step)(*self.values(self.loss is not None))
+            with unchanged(self.parameters):
+                written = make_fx(step)(*self.values(self.loss is not None))
+                self._refuse_written_parameters(written)
             origins.forget()
             self.layouts = note_layouts(written, self.values(differentiable=False))
 
@@ -178,6 +181,11 @@ class Tracer:
 
             with torch.no_grad():
                 return make_fx(_compat.functionalize(replay))(*self.values(False))
+
+    def _refuse_written_parameters(self, written):
+        for position, node in written_placeholders(written.graph):
+            if position < len(self.parameters):
+                raise written_error(self.parameters[position].name, node.meta.get("line", ""))
 
     def _attempt_otherwise(self, error):
         """Libraries look at fewer values when they are told that they are compiled."""
@@ -203,7 +211,8 @@ class Tracer:
 
     def _eager_failure(self):
         try:
-            self.step(*self.values(differentiable=True))
+            with unchanged(self.parameters):
+                self.step(*self.values(differentiable=True))
         except Exception as failure:
             return failure
         finally:
@@ -229,6 +238,20 @@ def refuse_unknown_shapes(trace):
             line = node.meta.get("line", "")
             raise Error((f"{line}: " if line else "") + f"'{name}' makes a tensor whose shape "
                         "depends on values; expected shapes that are the same for every input")
+
+
+def refuse_second_draws(trace):
+    """A forward pass that runs again in the backward pass (activation checkpointing) sets the random
+    numbers back, which no op does."""
+    for node in trace.nodes:
+        if node.meta.get("phase") != "backward" or not is_random(node):
+            continue
+        name = operator_name(node.target)
+        if "backward" not in name:  # native_dropout_backward takes the mask
+            module = node.meta.get("module", "")
+            raise Error((f"module '{module}': " if module else "") + f"'{name}' draws random numbers "
+                        "in the backward pass, as activation checkpointing with dropout does; "
+                        "expected them to be drawn in the forward pass alone")
 
 
 def operator_name(target):

@@ -9,6 +9,7 @@ import threading
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import emplace
 import emplace.torch
@@ -256,6 +257,71 @@ def test_shapes_by_values_are_refused(function):
 
     with pytest.raises(emplace.Error, match="test_capture.py:.*depends on values"):
         emplace.torch.capture(Net(), torch.randn(3, 4))
+
+
+class Writing(nn.Module):
+    def __init__(self, write):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.write = write
+
+    def forward(self, x):
+        self.write(self.inner.weight)
+        return self.inner(x).sum()
+
+
+def halve(weight):
+    with torch.no_grad():
+        weight.mul_(0.5)
+
+
+def halve_row(weight):
+    with torch.no_grad():
+        weight.t()[0].mul_(0.5)
+
+
+def halve_data(weight):
+    weight.data.mul_(0.5)
+
+
+@pytest.mark.parametrize("write", [halve, halve_row, halve_data])
+@pytest.mark.parametrize("options", [{}, {"loss": lambda output: output}])
+def test_forwards_that_write_into_parameters_are_refused(write, options):
+    net = Writing(write)
+    before = net.inner.weight.detach().clone()
+    refused("forward writes into the parameter 'inner.weight'", net, torch.randn(3, 4), **options)
+    assert torch.equal(net.inner.weight, before)
+
+
+def test_embeddings_with_a_largest_norm_are_refused():
+    net = nn.Embedding(5, 4, max_norm=0.1)
+    before = net.weight.detach().clone()
+    refused("forward writes into the parameter 'weight'", net, torch.tensor([1, 2]))
+    assert torch.equal(net.weight, before)
+
+
+def test_parameters_that_are_not_numbers_are_no_writes():
+    net = nn.Linear(2, 2)
+    net.weight.data[0, 0] = float("nan")
+    emplace.torch.capture(net, torch.ones(1, 2))
+
+
+def test_checkpointing_is_captured_unless_it_draws_twice():
+    class Net(nn.Module):
+        def __init__(self, rate):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(4, 4), nn.Dropout(rate), nn.Tanh())
+
+        def forward(self, x):
+            return checkpoint(self.inner, x, use_reentrant=False)
+
+    x = torch.randn(3, 4)
+    refused("draws random numbers in the backward pass", Net(0.5), x, loss=torch.sum)
+    net = Net(0.5).eval()
+    loss, gradients = emplace.torch.capture(net, x, loss=torch.sum).run(x)
+    net(x).sum().backward()
+    assert torch.equal(gradients["inner.0.weight"], net.inner[0].weight.grad)
+    emplace.torch.capture(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), x, loss=torch.sum)
 
 
 def refused(match, *args, **kwargs):
