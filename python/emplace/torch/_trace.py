@@ -15,7 +15,7 @@ import torch.fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from . import _compat
-from ._errors import Error, first_line, line_of_error, looks_at_values
+from ._errors import Error, contents_hidden, first_line, line_of_error, looks_at_values
 from ._inputs import describe
 from ._origin import Origins
 from ._rewrite import fix_layouts, is_random, note_layouts, simplify, written_placeholders
@@ -165,7 +165,8 @@ class Tracer:
                 return self.step(parameters, buffers, tensors)
 
             with unchanged(self.parameters):
-                written = make_fx(step)(*self.values(self.loss is not None))
+                with contents_hidden():
+                    written = make_fx(step)(*self.values(self.loss is not None))
                 self._refuse_written_parameters(written)
             origins.forget()
             self.layouts = note_layouts(written, self.values(differentiable=False))
@@ -220,7 +221,8 @@ class Tracer:
         return None
 
 
-_SHAPE_FROM_VALUES = {"nonzero", "masked_select", "unique_consecutive", "_unique2", "bincount"}
+_SHAPE_FROM_VALUES = {"nonzero", "masked_select", "unique_consecutive", "unique_dim", "_unique2",
+                      "bincount"}
 
 
 def refuse_unknown_shapes(trace):
@@ -229,12 +231,17 @@ def refuse_unknown_shapes(trace):
         if node.op != "call_function" or node.target is operator.getitem:
             continue
         name = operator_name(node.target)
-        by_mask = name == "index" and any(
-            isinstance(index, torch.fx.Node) and isinstance(trace.shapes[index], Shape)
-            and trace.shapes[index].dtype in (torch.bool, torch.uint8)
-            for index in node.args[1])
-        if by_mask or name in _SHAPE_FROM_VALUES or (
-                name == "repeat_interleave" and len(node.args) < 3):
+        if name == "index":
+            by_values = any(
+                isinstance(index, torch.fx.Node) and isinstance(trace.shapes[index], Shape)
+                and trace.shapes[index].dtype in (torch.bool, torch.uint8)
+                for index in node.args[1])
+        elif name == "repeat_interleave":
+            by_values = node.kwargs.get("output_size") is None and len(node.args) < 3
+        else:
+            by_values = (name in _SHAPE_FROM_VALUES
+                         or "dynamic_output_shape" in _compat.tags_of(node.target))
+        if by_values:
             line = node.meta.get("line", "")
             raise Error((f"{line}: " if line else "") + f"'{name}' makes a tensor whose shape "
                         "depends on values; expected shapes that are the same for every input")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -245,7 +246,7 @@ def test_control_flow_by_values_is_refused_with_its_line():
 
 @pytest.mark.parametrize("function", [
     lambda x: x[x > 0].sum(), lambda x: x.nonzero().sum() + x.sum(),
-    lambda x: torch.masked_select(x, x > 0).sum()])
+    lambda x: torch.masked_select(x, x > 0).sum(), lambda x: torch.unique(x, dim=0).sum()])
 def test_shapes_by_values_are_refused(function):
     class Net(nn.Module):
         def __init__(self):
@@ -257,6 +258,42 @@ def test_shapes_by_values_are_refused(function):
 
     with pytest.raises(emplace.Error, match="test_capture.py:.*depends on values"):
         emplace.torch.capture(Net(), torch.randn(3, 4))
+
+
+def test_repeats_of_a_known_size_are_captured():
+    class Net(nn.Module):
+        def forward(self, x, repeats):
+            return x.repeat_interleave(repeats, 0, output_size=3)
+
+    x, repeats = torch.arange(2.0), torch.tensor([1, 2])
+    assert emplace.torch.capture(Net(), (x, repeats)).run(x, repeats.flip(0)).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("look", [
+    lambda x: x.tolist()[0][0], lambda x: float(x.numpy()[0, 0]),
+    lambda x: float(np.asarray(x)[0, 0]), lambda x: x[0, 0].item()])
+def test_contents_as_constants_are_refused_with_their_line(look):
+    class Net(nn.Module):
+        def forward(self, x):
+            return x * look(x)
+
+    refused("test_capture.py:.*lambda x.*looks at a tensor's contents", Net(), torch.ones(2, 2))
+    assert torch.ones(2).tolist() == [1, 1] and "tolist" not in torch.Tensor.__dict__
+    assert np.asarray(torch.ones(2)).sum() == torch.ones(2).numpy().sum() == 2
+
+
+def test_other_threads_see_contents_meanwhile():
+    seen = []
+
+    class Net(nn.Module):
+        def forward(self, x):
+            other = threading.Thread(target=lambda: seen.append(torch.ones(2).tolist()))
+            other.start()
+            other.join()
+            return x + 1
+
+    emplace.torch.capture(Net(), torch.ones(2))
+    assert seen == [[1, 1]]
 
 
 class Writing(nn.Module):
