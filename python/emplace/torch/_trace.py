@@ -105,9 +105,9 @@ class Tracer:
             if self.loss is None:
                 with torch.no_grad():
                     output = self.model(*args, **kwargs)
-                return self._outputs(output), [], read()[len(parameters):]
+                return self._outputs(output), [], self._new_buffers(read(), parameters)
             loss = self.loss(self.model(*args, **kwargs), *targets)
-            buffers = [buffer.detach() for buffer in read()[len(parameters):]]
+            buffers = [buffer.detach() for buffer in self._new_buffers(read(), parameters)]
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             what = describe(loss) if isinstance(loss, torch.Tensor) else type(loss).__name__
             raise Error(f"loss: returned {what}; expected a tensor of one number")
@@ -117,6 +117,13 @@ class Tracer:
         gradients = torch.autograd.grad(loss, [parameters[i] for i in self.trained],
                                         allow_unused=True)
         return [loss], list(gradients), buffers
+
+    def _new_buffers(self, values, parameters):
+        """Of the model's values after its call; parameters must be those that it had before."""
+        for state, before, after in zip(self.parameters, parameters, values):
+            if after is not before:
+                raise written_error(state.name)
+        return values[len(parameters):]
 
     def _outputs(self, output):
         leaves, structure = _compat.flatten(output)
@@ -204,6 +211,8 @@ class Tracer:
             return Error(f"{at}looks at a tensor's contents, on which the step would depend; "
                          "expected a step whose ops are the same for every input")
         failure = self._eager_failure()
+        if isinstance(failure, Error):
+            return failure
         if failure is not None:
             line = line_of_error(failure)
             return Error((f"{line}: " if line else "") + "the model does not take its example inputs "

@@ -330,6 +330,18 @@ def test_forwards_that_write_into_parameters_are_refused(write, options):
     assert torch.equal(net.inner.weight, before)
 
 
+def test_forwards_that_assign_parameters_are_refused():
+    class Net(nn.Linear):
+        def forward(self, x):
+            self.weight = nn.Parameter(self.weight * 0.5)
+            return super().forward(x)
+
+    net = Net(4, 4)
+    weight, before = net.weight, net.weight.detach().clone()
+    refused("forward writes into the parameter 'weight'", net, torch.randn(3, 4))
+    assert net.weight is weight and torch.equal(weight, before)
+
+
 def test_embeddings_with_a_largest_norm_are_refused():
     net = nn.Embedding(5, 4, max_norm=0.1)
     before = net.weight.detach().clone()
