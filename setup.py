@@ -18,12 +18,22 @@ HERE = pathlib.Path(__file__).resolve().parent
 VERSION = re.search(r"project\(emplace VERSION (\S+)", (HERE / "CMakeLists.txt").read_text())[1]
 
 
+def pybind11_options() -> list[str]:
+    """Where this Python has pybind11 as a package, CMake takes that one."""
+    try:
+        import pybind11
+        return [f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]
+    except ImportError:  # also where it came without its files for CMake
+        return []
+
+
 def built(folder: pathlib.Path) -> pathlib.Path:
     """The folder in which CMake has built the package."""
     if "EMPLACE_BUILD" in os.environ:
         return pathlib.Path(os.environ["EMPLACE_BUILD"])
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     options = ["-DEMPLACE_DEVELOPER=OFF", "-DEMPLACE_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
+    options += pybind11_options()
     options += shlex.split(os.environ.get("CMAKE_ARGS", ""))
     subprocess.run(["cmake", "-S", HERE, "-B", folder, *generator, *options], check=True)
     subprocess.run(["cmake", "--build", folder, "--target", "emplace_package", "--parallel"], check=True)

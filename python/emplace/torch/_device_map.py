@@ -1,6 +1,9 @@
 """A placement by modules, as a dictionary: for models that must stay their own class."""
+import torch
+
 import emplace
 
+from . import _compat
 from ._devices import Device, devices_from, parse_bytes
 from ._document import owner_of, to_json
 from ._errors import Error
@@ -107,7 +110,8 @@ def _devices(devices, max_memory):
 
 
 def _target_names(captured):
-    count = len(captured.inputs.arguments(captured.inputs.tensors)[2])
+    targets = captured.inputs.arguments(captured.inputs.tensors)[2]
+    count = sum(isinstance(leaf, torch.Tensor) for leaf in _compat.flatten(targets)[0])
     return captured.trace.inputs[-count:] if count else []
 
 

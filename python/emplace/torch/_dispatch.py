@@ -10,6 +10,10 @@ from ._place import move_state
 from ._state import states_of
 
 
+# Where a module keeps the forward that it had as an attribute of its own, beside its class's.
+_OWN = "_undispatched_forward"
+
+
 def key_for(name, device_map):
     """The longest key that the name is, or is in."""
     while name not in device_map:
@@ -66,6 +70,8 @@ def undispatch(model):
     for module in model.modules():
         if getattr(module.__dict__.get("forward"), "is_dispatched", False):
             del module.forward
+            if _OWN in module.__dict__:
+                module.forward = module.__dict__.pop(_OWN)
     return model
 
 
@@ -78,15 +84,19 @@ def _hook(module, device):
         for child in module.children():  # it is never called itself
             _hook(child, device)
         return
-    inner = module.forward
-    if getattr(inner, "is_dispatched", False):
+    if getattr(module.forward, "is_dispatched", False):
         raise Error(f"{type(module).__name__}: is dispatched already; call undispatch first")
 
     def forward(self, *args, **kwargs):
         args, kwargs = _compat.tree_map(
             lambda value: device.take(value) if isinstance(value, torch.Tensor)
             and not device.has(value) else value, (args, kwargs))
-        return inner(*args, **kwargs)
+        # Not a forward that was bound here: a copy of the model has modules of its own.
+        if _OWN in self.__dict__:
+            return self.__dict__[_OWN](*args, **kwargs)
+        return type(self).forward(self, *args, **kwargs)
 
     forward.is_dispatched = True
+    if "forward" in module.__dict__:
+        module.__dict__[_OWN] = module.__dict__["forward"]
     module.forward = types.MethodType(forward, module)

@@ -1,6 +1,8 @@
 """Errors that say what was expected, and which line of the user's code is meant."""
+import contextlib
 import linecache
 import os
+import threading
 import traceback
 
 import torch
@@ -53,4 +55,32 @@ def looks_at_values(error):
     return any(words in str(error) for words in _LOOKS_AT_VALUES)
 
 
-__all__ = ["Error", "first_line", "is_users", "line_of_error", "line_of_frame", "looks_at_values"]
+@contextlib.contextmanager
+def contents_hidden():
+    """Ways to a tensor's contents that tracers do not see, and whose results would be constants of
+    the step, end as those that they see. Other threads may go on."""
+    here = threading.get_ident()
+    before = {name: getattr(torch.Tensor, name) for name in ("tolist", "numpy", "__array__")}
+    own = [name for name in before if name in torch.Tensor.__dict__]
+
+    def hidden(name):
+        def look(tensor, *args, **kwargs):
+            if threading.get_ident() != here:
+                return before[name](tensor, *args, **kwargs)
+            raise RuntimeError(f"{name}: takes a {_LOOKS_AT_VALUES[0]}")
+        return look
+
+    for name in before:
+        setattr(torch.Tensor, name, hidden(name))
+    try:
+        yield
+    finally:
+        for name, method in before.items():
+            if name in own:
+                setattr(torch.Tensor, name, method)
+            else:
+                delattr(torch.Tensor, name)
+
+
+__all__ = ["Error", "contents_hidden", "first_line", "is_users", "line_of_error", "line_of_frame",
+           "looks_at_values"]

@@ -29,6 +29,8 @@ class Placed:
         self.device_of = dict(device_of)
         self.program = Program(captured, devices, self.device_of)
         self._shared = shared_gradients(captured.trace)
+        self._overwritten = overwritten_results(captured.trace)
+        self._kept = unchanged_buffers(captured.trace)
         for state in self._states():
             move_state(self.model, state, devices[self.program.home[state.name]], self.optimizer)
 
@@ -40,14 +42,19 @@ class Placed:
         optimizer the parameters are updated; without one, gradients are added to each parameter's
         `.grad`, as backward() does."""
         inputs = self.capture.inputs.match(args, kwargs)
-        outputs, gradients, buffers = self.program.run(values_of(self._states()), inputs)
+        results = self.program.run(values_of(self._states()), inputs)
         trace = self.capture.trace
         with torch.no_grad():
-            for state, value in zip(trace.buffers, buffers):
-                if value is not state.value:
+            outputs, gradients, buffers = (
+                [value.clone() if overwritten else value for value, overwritten in zip(*both)]
+                for both in zip(results, self._overwritten))
+            for state, value, kept in zip(trace.buffers, buffers, self._kept):
+                if not kept:
                     state.value.copy_(value)
         if not trace.training:
             return self.capture.result(outputs, gradients)
+        if self.optimizer is not None:  # also those that this loss does not reach
+            self.optimizer.zero_grad(set_to_none=True)
         for position, gradient, shared in zip(trace.trained, gradients, self._shared):
             if gradient is not None:
                 add_gradient(trace.parameters[position].value, gradient, shared,
@@ -88,6 +95,21 @@ def shared_gradients(trace):
                                   or bases.count(base) > 1) for base in bases]
 
 
+def unchanged_buffers(trace):
+    """Whether each buffer is after a step what it was before."""
+    return [node is trace.state_nodes[state.name]
+            for state, node in zip(trace.buffers, trace.results[2])]
+
+
+def overwritten_results(trace):
+    """Whether each result (outputs, gradients, buffers) shows a buffer's old value, over which the
+    new one is written."""
+    written = {trace.state_nodes[state.name]
+               for state, kept in zip(trace.buffers, unchanged_buffers(trace)) if not kept}
+    return [[node is not None and base_of(node) in written for node in nodes]
+            for nodes in trace.results]
+
+
 def base_of(node):
     """What a view shows."""
     while node.op == "call_function" and (node.target is operator.getitem or is_view(node.target)):
@@ -118,7 +140,6 @@ def move_state(model, state, device, optimizer):
             (owner._parameters if key in owner._parameters else owner._buffers)[key] = new
             if isinstance(owner, torch.nn.RNNBase):  # keeps a list of its own
                 owner._flat_weights = [getattr(owner, name) for name in owner._flat_weights_names]
-        state.value = new
     if optimizer is not None:
         _move_optimizer_state(optimizer, old, new, device)
 

@@ -76,6 +76,31 @@ def fix_layouts(module, layouts, shapes):
             node.target = by_position(node.target, layouts, shapes, node)
 
 
+def written_placeholders(graph):
+    """(position of the placeholder, node) for every write into one, also by a view of it."""
+    positions = {node: i for i, node in enumerate(
+        node for node in graph.nodes if node.op == "placeholder")}
+    shown = dict(positions)  # by node: the placeholder whose memory it is
+    for node in graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if node.op != "call_function" or (schema is None and node.target is not operator.getitem):
+            continue
+        if schema is None:
+            if node.args[0] in shown:
+                shown[node] = shown[node.args[0]]
+            continue
+        names = [argument.name for argument in schema.arguments]
+        given = {**dict(zip(names, node.args)), **node.kwargs}
+        for argument in schema.arguments:
+            read = given.get(argument.name)
+            if argument.alias_info is None or not isinstance(read, torch.fx.Node) or (
+                    read not in shown):
+                continue
+            shown[node] = shown[read]
+            if argument.alias_info.is_write:
+                yield shown[read], node
+
+
 def _writes(target):
     schema = getattr(target, "_schema", None)
     return (schema is not None and bool(schema.arguments)

@@ -4,16 +4,27 @@ from dataclasses import dataclass
 
 import torch
 
+from ._errors import Error
+
 
 @dataclass
 class State:
     """A parameter or buffer, once, under all the names that the model has for it."""
     names: list
-    value: torch.Tensor
+    owner: torch.nn.Module  # of the first name
+    kind: str               # "_parameters" or "_buffers"
 
     @property
     def name(self):
         return self.names[0]
+
+    @property
+    def value(self):
+        """What the model has now: casts and assignments put another tensor there."""
+        value = getattr(self.owner, self.kind).get(self.name.rpartition(".")[2])
+        if value is None:
+            raise Error(f"'{self.name}': the model has it no more; expected the model as captured")
+        return value
 
 
 def states_of(model, kind):
@@ -23,8 +34,36 @@ def states_of(model, kind):
         for key, value in getattr(module, kind).items():
             if value is not None:
                 name = f"{path}.{key}" if path else key
-                found.setdefault(id(value), State([], value)).names.append(name)
+                found.setdefault(id(value), State([], module, kind)).names.append(name)
     return list(found.values())
+
+
+@contextlib.contextmanager
+def unchanged(states):
+    """What runs inside may not write into these; where it does, they get back what they had."""
+    saved = [None if state.value.is_meta else state.value.detach().clone() for state in states]
+    written = []
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for state, before in zip(states, saved):
+                if before is not None and not _same(state.value.detach(), before):
+                    state.value.data.copy_(before)
+                    written.append(state.name)
+    if written:
+        raise written_error(written[0])
+
+
+def _same(one, other):
+    """Bit for bit, but for what a NaN looks like."""
+    return torch.equal(one, other) or bool(
+        ((one == other) | ((one != one) & (other != other))).all())
+
+
+def written_error(name, line=""):
+    return Error((f"{line}: " if line else "") + f"forward writes into the parameter '{name}'; "
+                 "expected one that reads its parameters alone, and keeps what it changes in buffers")
 
 
 @contextlib.contextmanager

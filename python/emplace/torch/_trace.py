@@ -15,11 +15,11 @@ import torch.fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from . import _compat
-from ._errors import Error, first_line, line_of_error, looks_at_values
+from ._errors import Error, contents_hidden, first_line, line_of_error, looks_at_values
 from ._inputs import describe
 from ._origin import Origins
-from ._rewrite import fix_layouts, note_layouts, simplify
-from ._state import states_of, swapped
+from ._rewrite import fix_layouts, is_random, note_layouts, simplify, written_placeholders
+from ._state import states_of, swapped, unchanged, written_error
 from ._values import Shape, note_shapes
 
 
@@ -105,9 +105,9 @@ class Tracer:
             if self.loss is None:
                 with torch.no_grad():
                     output = self.model(*args, **kwargs)
-                return self._outputs(output), [], read()[len(parameters):]
+                return self._outputs(output), [], self._new_buffers(read(), parameters)
             loss = self.loss(self.model(*args, **kwargs), *targets)
-            buffers = [buffer.detach() for buffer in read()[len(parameters):]]
+            buffers = [buffer.detach() for buffer in self._new_buffers(read(), parameters)]
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             what = describe(loss) if isinstance(loss, torch.Tensor) else type(loss).__name__
             raise Error(f"loss: returned {what}; expected a tensor of one number")
@@ -117,6 +117,13 @@ class Tracer:
         gradients = torch.autograd.grad(loss, [parameters[i] for i in self.trained],
                                         allow_unused=True)
         return [loss], list(gradients), buffers
+
+    def _new_buffers(self, values, parameters):
+        """Of the model's values after its call; parameters must be those that it had before."""
+        for state, before, after in zip(self.parameters, parameters, values):
+            if after is not before:
+                raise written_error(state.name)
+        return values[len(parameters):]
 
     def _outputs(self, output):
         leaves, structure = _compat.flatten(output)
@@ -154,6 +161,7 @@ class Tracer:
             trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
             fix_layouts(trace.module, self.layouts, trace.shapes)
             refuse_unknown_shapes(trace)
+            refuse_second_draws(trace)
         return trace
 
     def _attempt(self):
@@ -163,7 +171,10 @@ class Tracer:
             def step(parameters, buffers, tensors):  # 1.13 counts the `self` of a method
                 return self.step(parameters, buffers, tensors)
 
-            written = make_fx(step)(*self.values(self.loss is not None))
+            with unchanged(self.parameters):
+                with contents_hidden():
+                    written = make_fx(step)(*self.values(self.loss is not None))
+                self._refuse_written_parameters(written)
             origins.forget()
             self.layouts = note_layouts(written, self.values(differentiable=False))
 
@@ -178,6 +189,11 @@ class Tracer:
 
             with torch.no_grad():
                 return make_fx(_compat.functionalize(replay))(*self.values(False))
+
+    def _refuse_written_parameters(self, written):
+        for position, node in written_placeholders(written.graph):
+            if position < len(self.parameters):
+                raise written_error(self.parameters[position].name, node.meta.get("line", ""))
 
     def _attempt_otherwise(self, error):
         """Libraries look at fewer values when they are told that they are compiled."""
@@ -195,6 +211,8 @@ class Tracer:
             return Error(f"{at}looks at a tensor's contents, on which the step would depend; "
                          "expected a step whose ops are the same for every input")
         failure = self._eager_failure()
+        if isinstance(failure, Error):
+            return failure
         if failure is not None:
             line = line_of_error(failure)
             return Error((f"{line}: " if line else "") + "the model does not take its example inputs "
@@ -203,7 +221,8 @@ class Tracer:
 
     def _eager_failure(self):
         try:
-            self.step(*self.values(differentiable=True))
+            with unchanged(self.parameters):
+                self.step(*self.values(differentiable=True))
         except Exception as failure:
             return failure
         finally:
@@ -211,7 +230,8 @@ class Tracer:
         return None
 
 
-_SHAPE_FROM_VALUES = {"nonzero", "masked_select", "unique_consecutive", "_unique2", "bincount"}
+_SHAPE_FROM_VALUES = {"nonzero", "masked_select", "unique_consecutive", "unique_dim", "_unique2",
+                      "bincount"}
 
 
 def refuse_unknown_shapes(trace):
@@ -220,15 +240,34 @@ def refuse_unknown_shapes(trace):
         if node.op != "call_function" or node.target is operator.getitem:
             continue
         name = operator_name(node.target)
-        by_mask = name == "index" and any(
-            isinstance(index, torch.fx.Node) and isinstance(trace.shapes[index], Shape)
-            and trace.shapes[index].dtype in (torch.bool, torch.uint8)
-            for index in node.args[1])
-        if by_mask or name in _SHAPE_FROM_VALUES or (
-                name == "repeat_interleave" and len(node.args) < 3):
+        if name == "index":
+            by_values = any(
+                isinstance(index, torch.fx.Node) and isinstance(trace.shapes[index], Shape)
+                and trace.shapes[index].dtype in (torch.bool, torch.uint8)
+                for index in node.args[1])
+        elif name == "repeat_interleave":
+            by_values = node.kwargs.get("output_size") is None and len(node.args) < 3
+        else:
+            by_values = (name in _SHAPE_FROM_VALUES
+                         or "dynamic_output_shape" in _compat.tags_of(node.target))
+        if by_values:
             line = node.meta.get("line", "")
             raise Error((f"{line}: " if line else "") + f"'{name}' makes a tensor whose shape "
                         "depends on values; expected shapes that are the same for every input")
+
+
+def refuse_second_draws(trace):
+    """A forward pass that runs again in the backward pass (activation checkpointing) sets the random
+    numbers back, which no op does."""
+    for node in trace.nodes:
+        if node.meta.get("phase") != "backward" or not is_random(node):
+            continue
+        name = operator_name(node.target)
+        if "backward" not in name:  # native_dropout_backward takes the mask
+            module = node.meta.get("module", "")
+            raise Error((f"module '{module}': " if module else "") + f"'{name}' draws random numbers "
+                        "in the backward pass, as activation checkpointing with dropout does; "
+                        "expected them to be drawn in the forward pass alone")
 
 
 def operator_name(target):

@@ -6,9 +6,11 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import emplace
 import emplace.torch
@@ -244,7 +246,7 @@ def test_control_flow_by_values_is_refused_with_its_line():
 
 @pytest.mark.parametrize("function", [
     lambda x: x[x > 0].sum(), lambda x: x.nonzero().sum() + x.sum(),
-    lambda x: torch.masked_select(x, x > 0).sum()])
+    lambda x: torch.masked_select(x, x > 0).sum(), lambda x: torch.unique(x, dim=0).sum()])
 def test_shapes_by_values_are_refused(function):
     class Net(nn.Module):
         def __init__(self):
@@ -256,6 +258,119 @@ def test_shapes_by_values_are_refused(function):
 
     with pytest.raises(emplace.Error, match="test_capture.py:.*depends on values"):
         emplace.torch.capture(Net(), torch.randn(3, 4))
+
+
+def test_repeats_of_a_known_size_are_captured():
+    class Net(nn.Module):
+        def forward(self, x, repeats):
+            return x.repeat_interleave(repeats, 0, output_size=3)
+
+    x, repeats = torch.arange(2.0), torch.tensor([1, 2])
+    assert emplace.torch.capture(Net(), (x, repeats)).run(x, repeats.flip(0)).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("look", [
+    lambda x: x.tolist()[0][0], lambda x: float(x.numpy()[0, 0]),
+    lambda x: float(np.asarray(x)[0, 0]), lambda x: x[0, 0].item()])
+def test_contents_as_constants_are_refused_with_their_line(look):
+    class Net(nn.Module):
+        def forward(self, x):
+            return x * look(x)
+
+    refused("test_capture.py:.*lambda x.*looks at a tensor's contents", Net(), torch.ones(2, 2))
+    assert torch.ones(2).tolist() == [1, 1] and "tolist" not in torch.Tensor.__dict__
+    assert np.asarray(torch.ones(2)).sum() == torch.ones(2).numpy().sum() == 2
+
+
+def test_other_threads_see_contents_meanwhile():
+    seen = []
+
+    class Net(nn.Module):
+        def forward(self, x):
+            other = threading.Thread(target=lambda: seen.append(torch.ones(2).tolist()))
+            other.start()
+            other.join()
+            return x + 1
+
+    emplace.torch.capture(Net(), torch.ones(2))
+    assert seen == [[1, 1]]
+
+
+class Writing(nn.Module):
+    def __init__(self, write):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.write = write
+
+    def forward(self, x):
+        self.write(self.inner.weight)
+        return self.inner(x).sum()
+
+
+def halve(weight):
+    with torch.no_grad():
+        weight.mul_(0.5)
+
+
+def halve_row(weight):
+    with torch.no_grad():
+        weight.t()[0].mul_(0.5)
+
+
+def halve_data(weight):
+    weight.data.mul_(0.5)
+
+
+@pytest.mark.parametrize("write", [halve, halve_row, halve_data])
+@pytest.mark.parametrize("options", [{}, {"loss": lambda output: output}])
+def test_forwards_that_write_into_parameters_are_refused(write, options):
+    net = Writing(write)
+    before = net.inner.weight.detach().clone()
+    refused("forward writes into the parameter 'inner.weight'", net, torch.randn(3, 4), **options)
+    assert torch.equal(net.inner.weight, before)
+
+
+def test_forwards_that_assign_parameters_are_refused():
+    class Net(nn.Linear):
+        def forward(self, x):
+            self.weight = nn.Parameter(self.weight * 0.5)
+            return super().forward(x)
+
+    net = Net(4, 4)
+    weight, before = net.weight, net.weight.detach().clone()
+    refused("forward writes into the parameter 'weight'", net, torch.randn(3, 4))
+    assert net.weight is weight and torch.equal(weight, before)
+
+
+def test_embeddings_with_a_largest_norm_are_refused():
+    net = nn.Embedding(5, 4, max_norm=0.1)
+    before = net.weight.detach().clone()
+    refused("forward writes into the parameter 'weight'", net, torch.tensor([1, 2]))
+    assert torch.equal(net.weight, before)
+
+
+def test_parameters_that_are_not_numbers_are_no_writes():
+    net = nn.Linear(2, 2)
+    net.weight.data[0, 0] = float("nan")
+    emplace.torch.capture(net, torch.ones(1, 2))
+
+
+def test_checkpointing_is_captured_unless_it_draws_twice():
+    class Net(nn.Module):
+        def __init__(self, rate):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(4, 4), nn.Dropout(rate), nn.Tanh())
+
+        def forward(self, x):
+            return checkpoint(self.inner, x, use_reentrant=False)
+
+    x = torch.randn(3, 4)
+    refused("draws random numbers in the backward pass", Net(0.5), x, loss=torch.sum)
+    net = Net(0.5).eval()
+    loss, gradients = emplace.torch.capture(net, x, loss=torch.sum).run(x)
+    net(x).sum().backward()
+    assert torch.equal(gradients["inner.0.weight"], net.inner[0].weight.grad)
+    emplace.torch.capture(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), x, loss=torch.sum)
 
 
 def refused(match, *args, **kwargs):

@@ -1,5 +1,7 @@
 """Placements by modules: which of them can be apart, hooks that run them, what they cost."""
+import copy
 import random
+import types
 
 import pytest
 import torch
@@ -79,6 +81,42 @@ def test_undispatch_takes_the_hooks_off():
     emplace.torch.undispatch(model)
     assert not any("forward" in module.__dict__ for module in model.modules())
     assert torch.equal(before, model(x))
+
+
+def test_copies_of_a_dispatched_model_have_weights_of_their_own():
+    net, x = torch.nn.Sequential(torch.nn.Linear(2, 2)), torch.ones(1, 2)
+    emplace.torch.dispatch(net, {"": "cpu"})
+    before, copied = net(x), copy.deepcopy(net)
+    with torch.no_grad():
+        for parameter in copied.parameters():
+            parameter.zero_()
+    assert torch.equal(copied(x), torch.zeros(1, 2)) and torch.equal(net(x), before)
+    emplace.torch.undispatch(copied)
+    assert torch.equal(copied(x), torch.zeros(1, 2))
+
+
+def test_a_forward_of_the_module_itself_comes_back():
+    net, x = torch.nn.Linear(2, 2), torch.ones(1, 2)
+    own = types.MethodType(lambda self, x: self.bias + x, net)
+    net.forward = own
+    emplace.torch.dispatch(net, {"": "cpu"})
+    assert torch.equal(net(x), net.bias + x)
+    copied = copy.deepcopy(net)
+    with torch.no_grad():
+        copied.bias.zero_()
+    assert torch.equal(copied(x), x)
+    emplace.torch.undispatch(net)
+    assert net.__dict__["forward"] is own and torch.equal(net(x), net.bias + x)
+    assert not [key for key in net.__dict__ if "dispatched" in key]
+
+
+def test_targets_may_be_structured():
+    net, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
+    captured = emplace.torch.capture(
+        net, x, loss=lambda output, pair: ((output - pair[0]) * pair[1]).sum(),
+        targets=((torch.ones(3, 2), torch.ones(3, 2)),))
+    assert _device_map._target_names(captured) == captured.trace.inputs[1:]
+    assert len(captured.trace.inputs) == 3
 
 
 def test_a_map_that_emplace_finds_runs_and_says_what_it_costs():

@@ -43,4 +43,5 @@ def test_the_tutorial(tmp_path, monkeypatch, capsys):
     assert "a training step of" in printed and "looks at a tensor's contents" in printed
     assert "return x if x.sum() > 0 else -x" in printed
     assert (tmp_path / "net.json.gz").exists()
+    assert made
     assert all(device.ops > 0 for device in made.values() if device.name == "cuda:0")

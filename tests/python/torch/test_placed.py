@@ -1,4 +1,5 @@
 """A placed step computes what the model does, on test devices that refuse to be mixed."""
+import copy
 import gc
 import random
 
@@ -131,6 +132,26 @@ def test_gradients_add_up_without_an_optimizer():
         assert torch.equal(parameter.grad, gradients[key] + gradients[key])
 
 
+def test_gradients_from_before_a_step_are_not_applied():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.used(x)
+
+    net, x = Net(), torch.ones(1, 2)
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"],
+                                 optimizer=torch.optim.SGD(net.parameters(), lr=0.1))
+    before = {key: value.clone() for key, value in net.state_dict().items()}
+    for parameter in net.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    placed(x)
+    assert torch.equal(net.unused.weight, before["unused.weight"])
+    assert torch.allclose(net.used.weight, before["used.weight"] - 0.1)
+
+
 def test_what_was_kept_by_the_optimizer_moves_along():
     model, x, y = make("lstm")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -187,6 +208,46 @@ def test_gradients_do_not_share_memory():
     net.one.grad.zero_()
     assert torch.equal(net.other.grad, x)
     assert all(p.grad.stride() == p.stride() for p in net.parameters())
+
+
+def test_buffers_that_were_replaced_after_the_capture_are_updated():
+    net, x = nn.BatchNorm1d(4), torch.randn(8, 4)
+    reference = copy.deepcopy(net)
+    captured = emplace.torch.capture(net, x)
+    net.double()
+    net.float()
+    placed = emplace.torch.place(captured, devices=["cpu"])
+    assert torch.equal(placed(x), reference(x))
+    assert torch.equal(net.running_mean, reference.running_mean)
+    net.running_mean = torch.zeros(4)
+    placed(x)
+    assert torch.equal(net.running_mean, reference.running_mean)
+
+
+class Delay(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cur", torch.zeros(2))
+        self.register_buffer("prev", torch.zeros(2))
+        self.register_buffer("fixed", torch.ones(2))
+
+    def forward(self, x):
+        old = self.cur
+        self.prev = self.cur
+        self.cur = x * 1
+        return old, old[:1], self.fixed
+
+
+@pytest.mark.parametrize("devices", [["cpu"], fakes(2)])
+def test_old_values_of_buffers_are_not_written_over(devices):
+    model, reference = Delay(), Delay()
+    placed = emplace.torch.place(model, torch.zeros(2), devices=devices, seconds=0.2)
+    for step in range(1, 4):
+        x = torch.full((2,), float(step))
+        ours, theirs = placed(x), reference(x)
+        assert all(torch.equal(bare(one), other) for one, other in zip(ours, theirs))
+        for name, value in reference.named_buffers():
+            assert torch.equal(bare(model.get_buffer(name)), value), name
 
 
 def test_memory_stays_flat_over_many_placements():
