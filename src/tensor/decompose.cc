@@ -2,9 +2,9 @@
 // old graph to one of the new that has the same value; ops keep their order, and whoever waited for
 // an op that is gone waits for the last of what replaced it. Exact: the same formulas, with two
 // sums over the batch as tensors of their own, and the gradient from two more; a mean of losses as
-// two sums. Flops and bytes of
-// new parts are set here; a measured time stays with the part that keeps the op's name, and is
-// dropped for a Split, where none does. O(ops + edges).
+// two sums. Flops and bytes of new parts are set here; a measured time stays with the part that
+// keeps the op's name, and is dropped for a Split, where none does. O(ops + edges, and gradients
+// times losses).
 #include "tensor/decompose.h"
 
 #include <algorithm>

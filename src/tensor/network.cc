@@ -10,7 +10,7 @@ namespace emplace {
 
 Network::Network(const Workers& workers, const Cluster& cluster,
                  const std::vector<DeviceId>& devices)
-    : workers_(workers), loads_(cluster.num_channels(), 0), num_channels_(cluster.num_channels()) {
+    : workers_(workers), loads_(cluster.num_channels(), 0) {
   std::set<ChannelId> used;
   for (Worker from = 0; from < workers.count(); ++from) {
     launch_ = std::max(launch_, cluster.kind_of(devices[from]).launch_us * 1000);

@@ -34,14 +34,11 @@ class Network {
   Network(const Workers& workers, const Cluster& cluster, const std::vector<DeviceId>& devices);
 
   const Workers& workers() const { return workers_; }
-  ChannelId num_channels() const { return num_channels_; }
   const Link& link(Worker from, Worker to) const {
     return links_[static_cast<std::size_t>(from) * workers_.count() + to];
   }
-  // Links are all alike and nobody shares one: nothing is sooner than all at once.
+  // Links are equally fast by the byte and nobody shares one: all at once is then taken to be best.
   bool is_flat() const { return flat_; }
-  // Levels whose slowest links are equally fast are of one tier; the first is the slowest.
-  int tier(std::size_t level) const { return tiers_[level]; }
 
   // For everybody to have what all those that differ from it in these levels have, `bytes`
   // together, in the order of a gathering: between machines first. A reduction into parts is the
@@ -61,9 +58,9 @@ class Network {
 
   const Workers& workers_;
   std::vector<Link> links_;  // by ordered pair
-  std::vector<int> tiers_;   // by level
+  // By level: those whose slowest links are equally fast are of one tier; the first is the slowest.
+  std::vector<int> tiers_;
   std::vector<double> loads_;
-  ChannelId num_channels_ = 0;
   double launch_ = 0;  // of the slowest device, in ns
   bool flat_ = true;
   std::map<std::pair<LevelSet, Bytes>, std::vector<Stage>> stages_;
