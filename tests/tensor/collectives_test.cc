@@ -137,8 +137,8 @@ TEST(Collectives, machines_of_unequal_size_are_passed_in_a_ring) {
   expect_near_share(product.by_channel.at("machine 1"), 2 * bytes * 7 / 8, "machine 1");
 }
 
-// Few bytes are sent in few transfers, many in parts.
-TEST(Collectives, the_way_depends_on_the_size) {
+// Shared channels are used level by level; channels of one's own, all at once.
+TEST(Collectives, the_way_depends_on_the_links) {
   const auto cluster = machines({8}, 1, 20'000);
   const PartialProduct product(cluster, 16, kUncut);
   Network network(product.on->workers, *cluster, product.on->devices);
