@@ -7,38 +7,9 @@
 
 #include "cluster/local_kinds.h"
 
-#include "exec/kernel.h"
-#include "exec/runtime.h"
-#include "exec/step_plan.h"
+#include "exec/step_host.h"
 
 namespace emplace::exec {
-
-// What they need of the program that they are parts of.
-class StepHost {
- public:
-  virtual ~StepHost() = default;
-
-  virtual const Graph& graph() const = 0;
-  virtual const StepPlan& plan() const = 0;
-  // What a tensor is executed in.
-  virtual torch::ScalarType type_of(TensorId tensor) const = 0;
-  virtual std::int64_t step_number() const = 0;
-  // By copy; what ops make is put there, and taken away after the last use.
-  virtual std::vector<Tensor>& values() = 0;
-  // Launches the op. `clock`: as in OpStep.
-  virtual void execute(OpId op, const Clock& clock) = 0;
-  virtual bool stopped() const = 0;
-  // Until what the op needs of other devices has been sent; no: the step ends.
-  virtual bool wait_for(OpId op) = 0;
-  virtual void send(TransferId transfer) = 0;
-  // Tells ops on other devices that come after it.
-  virtual void followed(OpId op) = 0;
-  virtual void set_time(OpId op, const Interval& time) = 0;
-  // How much more memory was held while it ran, its results included.
-  virtual void set_temporary(OpId op, Bytes held) = 0;
-  // Runs the body; what it throws ends the step, and is said of the op.
-  virtual void guard(OpId op, const std::function<void()>& body) = 0;
-};
 
 class GpuParts {
  public:

@@ -86,23 +86,22 @@ RunsOn runs_on_of(const Device& device, const std::vector<int>& usable) {
 
 }  // namespace
 
-Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options)
+Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options,
+                 std::vector<DevicePlace> places)
     : cluster_(std::move(cluster)),
       cancelled_(options.cancelled),
+      places_(std::move(places)),
       threads_before_(at::get_num_threads()),
       limits_(memory_limits(*cluster_, options.limit_memory)),
       memory_(limits_, has_gpus(*cluster_)) {
+  if (places_.empty()) places_.assign(cluster_->num_devices(), DevicePlace::kHere);
   require_real_links(*cluster_);
   assign_cores();
-  for (std::size_t i = 0; i < cores_of_device_.size(); ++i) {
-    devices_.push_back(std::make_unique<DeviceThread>(i, cores_of_device_[i]));
+  devices_.resize(cluster_->num_devices());
+  for (DeviceId id = 0; id < cluster_->num_devices(); ++id) {
+    if (here(id)) devices_[id] = std::make_unique<DeviceThread>(id, cores_of_device_[id]);
   }
-  for (ChannelId id = 0; id < cluster_->num_channels(); ++id) {
-    std::vector<int> cores = cores_of_channels_;
-    // Each on one of its own, as long as there are enough.
-    if (patience_ == Patience::kSpin) cores = {cores_of_channels_[id]};
-    channels_.push_back(std::make_unique<Channel>(std::move(cores), patience_));
-  }
+  add_channels();
 }
 
 Machine::~Machine() {
@@ -111,40 +110,86 @@ Machine::~Machine() {
   at::set_num_threads(threads_before_);
 }
 
+Machine::Ends Machine::ends_here(ChannelId channel) const {
+  Ends ends;
+  for (DeviceId from = 0; from < cluster_->num_devices(); ++from) {
+    for (DeviceId to = 0; to < cluster_->num_devices(); ++to) {
+      const Link* link = cluster_->link(from, to);
+      if (link == nullptr || link->channel != channel) continue;
+      ends.from = ends.from || here(from);
+      ends.to = ends.to || here(to);
+    }
+  }
+  return ends;
+}
+
+void Machine::add_channels() {
+  const bool shared = std::any_of(places_.begin(), places_.end(),
+                                  [](DevicePlace place) { return place == DevicePlace::kNear; });
+  for (ChannelId id = 0; id < cluster_->num_channels(); ++id) {
+    const Ends ends = ends_here(id);
+    std::vector<int> cores = cores_of_channels_;
+    // Each on one of its own, as long as there are enough; both ends may have a process.
+    if (patience_ == Patience::kSpin) {
+      const std::size_t number = id;
+      cores = {cores_of_channels_[shared ? 2 * number + (ends.from ? 0 : 1) : number]};
+    }
+    auto channel =
+        ends.from || ends.to ? std::make_unique<Channel>(std::move(cores), patience_) : nullptr;
+    channels_.push_back(std::move(channel));
+  }
+}
+
+// Those of other processes on this machine take cores as well.
+void Machine::assign_device(DeviceId id, const std::vector<int>& usable) {
+  const Device& device = cluster_->device(id);
+  cores_of_device_.emplace_back();
+  cuda_of_device_.push_back(-1);
+  if (places_[id] == DevicePlace::kFar) return;
+  if (places_[id] == DevicePlace::kNear) {
+    if (!device.runs_on.empty()) cores_of_device_.back() = parse_runs_on(device.runs_on).cores;
+    return;
+  }
+  const RunsOn runs_on = runs_on_of(device, usable);
+  cores_of_device_.back() = runs_on.cores;
+  const int cuda = runs_on.cuda.value_or(-1);
+  const auto same = std::find(cuda_of_device_.begin(), cuda_of_device_.end(), cuda);
+  if (cuda >= 0 && same != cuda_of_device_.end()) {
+    fail_input("device '{}': runs_on: 'cuda:{}' is another device's; expected a GPU of its own",
+               device.name, cuda);
+  }
+  cuda_of_device_.back() = cuda;
+}
+
 void Machine::assign_cores() {
   const std::vector<int> usable = usable_cores();
   std::map<int, std::string> owner;
   bool shared = false;
+  std::size_t near = 0;
   for (DeviceId id = 0; id < cluster_->num_devices(); ++id) {
-    const Device& device = cluster_->device(id);
-    const RunsOn runs_on = runs_on_of(device, usable);
-    cores_of_device_.push_back(runs_on.cores);
-    const int cuda = runs_on.cuda.value_or(-1);
-    const auto same = std::find(cuda_of_device_.begin(), cuda_of_device_.end(), cuda);
-    if (cuda >= 0 && same != cuda_of_device_.end()) {
-      fail_input("device '{}': runs_on: 'cuda:{}' is another device's; expected a GPU of its own",
-                 device.name, cuda);
-    }
-    cuda_of_device_.push_back(cuda);
+    assign_device(id, usable);
+    near += places_[id] == DevicePlace::kNear ? 1 : 0;
     for (const int core : cores_of_device_.back()) {
-      const auto [at, free] = owner.try_emplace(core, device.name);
+      const auto [at, free] = owner.try_emplace(core, cluster_->device(id).name);
       if (free || shared) continue;
       shared = true;
       warnings_.push_back(fmt::format("devices '{}' and '{}' share core {}: times will mislead",
-                                      at->second, device.name, core));
+                                      at->second, cluster_->device(id).name, core));
     }
   }
   for (const int core : usable) {
     if (!owner.contains(core)) cores_of_channels_.push_back(core);
   }
-  // A core for each link, for each GPU's thread that has none, and for whoever drives the step.
-  std::size_t next = cluster_->num_channels();
+  // A core for each link, for each GPU's thread that has none, and for whoever drives the step;
+  // with other processes on the machine, for both ends of each link, and for the two threads that
+  // each of them has beside.
+  std::size_t next = cluster_->num_channels() * (near > 0 ? 2 : 1);
   for (DeviceId id = 0; id < cluster_->num_devices(); ++id) {
     if (cuda_of_device_[id] < 0 || !cores_of_device_[id].empty()) continue;
     if (next < cores_of_channels_.size()) cores_of_device_[id] = {cores_of_channels_[next]};
     ++next;
   }
-  const std::size_t wanted = next + 1;
+  const std::size_t wanted = next + 1 + 2 * near;
   if (!shared && (cluster_->num_channels() == 0 || cores_of_channels_.size() >= wanted)) return;
   patience_ = Patience::kSleep;
   if (cores_of_channels_.size() < wanted && cluster_->num_channels() > 0) {

@@ -17,14 +17,21 @@
 
 namespace emplace::exec {
 
+// Seen from this process: its own, of another one on the same machine, or elsewhere.
+enum class DevicePlace { kHere, kNear, kFar };
+
 class Machine {
  public:
-  Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options);
+  // Without `places`, by device, all devices are here; only those that are have a thread. Throws an
+  // Error that names the device that has no `runs_on`, or none that is here.
+  Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options,
+          std::vector<DevicePlace> places = {});
   ~Machine();
 
   const Cluster& cluster() const { return *cluster_; }
   std::size_t num_devices() const { return devices_.size(); }
   DeviceThread& device(std::size_t i) { return *devices_[i]; }
+  // One that a device here is at an end of.
   Channel& channel(std::size_t i) { return *channels_[i]; }
   MemoryAccounts& memory() { return memory_; }
   Bytes memory_limit(std::size_t device) const { return limits_[device]; }
@@ -35,10 +42,21 @@ class Machine {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  // Which of its ends is here.
+  struct Ends {
+    bool from = false;
+    bool to = false;
+  };
+
+  bool here(DeviceId device) const { return places_[device] == DevicePlace::kHere; }
+  Ends ends_here(ChannelId channel) const;
   void assign_cores();
+  void assign_device(DeviceId id, const std::vector<int>& usable);
+  void add_channels();
 
   std::shared_ptr<const Cluster> cluster_;
   const std::atomic<bool>* cancelled_;
+  std::vector<DevicePlace> places_;  // by device
   std::vector<std::vector<int>> cores_of_device_;
   std::vector<int> cuda_of_device_;
   std::vector<int> cores_of_channels_;  // those that no device has; empty: any
@@ -47,8 +65,8 @@ class Machine {
   std::vector<std::string> warnings_;
   std::vector<Bytes> limits_;  // by device
   MemoryAccounts memory_;
-  std::vector<std::unique_ptr<DeviceThread>> devices_;
-  std::vector<std::unique_ptr<Channel>> channels_;  // by channel of the cluster
+  std::vector<std::unique_ptr<DeviceThread>> devices_;  // of those here
+  std::vector<std::unique_ptr<Channel>> channels_;      // by channel of the cluster
 };
 
 }  // namespace emplace::exec

@@ -46,11 +46,12 @@ bool is_plain_sum(const Graph& graph, OpId op) {
 
 StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
                          const Placement& placement, const ProgramOptions& options,
-                         const SourceValue& sources, const OpCompiler& compiler)
+                         const SourceValue& sources, const OpCompiler& compiler, Ranks* ranks)
     : machine_(machine),
       graph_(std::move(graph)),
       options_(options),
       target_(target_of(*graph_, options)),
+      number_(ranks == nullptr ? 0 : ranks->next_program()),
       kept_(graph_->num_ops()),
       missing_(graph_->num_ops()),
       keeps_for_(graph_->num_ops()),
@@ -63,6 +64,15 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
   require_shapes(*graph_);
   plan_ = plan_step(*graph_, machine.cluster(), placement,
                     [&](OpId op) { return keeper_of(*graph_, op); });
+  values_.resize(plan_.copies.size());
+  uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
+  if (ranks != nullptr) {
+    StepHost& host = *this;
+    ranks_ = std::make_unique<RankParts>(host, machine, *ranks, number_);
+  }
+  for (DeviceId id = 0; id < machine.num_devices(); ++id) {
+    if (here(id)) devices_.push_back(id);
+  }
   find_gpus();
   compile_ops(compiler);
   for (const PlannedTransfer& transfer : plan_.transfers) {
@@ -75,9 +85,8 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
       if (!graph_->is_view(op)) written_[op] += graph_->memory_bytes(tensor);
     }
   }
-  values_.resize(plan_.copies.size());
-  uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
   load_sources(sources);
+  if (ranks_ && !stopped()) ranks_->prepare();
   // What loading needed on the way does not count.
   machine_.memory().begin();
   if (gpus_) guarded(OpId{0}, [&] { gpus_->prepare(); });
@@ -105,11 +114,21 @@ void StepProgram::find_gpus() {
 
 bool StepProgram::fixed(CopyId copy) const {
   const TensorCopy& of = plan_.copies[copy];
-  if (of.lasting) return true;
+  if (of.lasting || (ranks_ && ranks_->arrives(copy))) return true;
   return on_gpu(of.device) && plan_.ops[graph_->producer(of.tensor)].device != of.device;
 }
 
+void StepProgram::join(Ranks& ranks, StepProgram* program, const std::optional<Error>& mine) {
+  try {
+    ranks.share_error(mine);
+    program->ranks_->join(program->failure_, program->slow_types_);
+  } catch (const RankLost& lost) {
+    fail(ErrorKind::kSystem, "{}", lost.text);
+  }
+}
+
 StepProgram::~StepProgram() {
+  ranks_.reset();
   gpus_.reset();  // has threads that use the rest
   // Where they were allocated, so that devices have their memory back before the next program.
   values_.clear();
@@ -121,9 +140,9 @@ void StepProgram::compile_ops(const OpCompiler& compiler) {
   is_sum_.assign(graph_->num_ops(), 0);
   std::set<std::string> slow;
   for (OpId op = 0; op < graph_->num_ops(); ++op) {
-    if (graph_->is_source(op)) continue;
-    OpTarget target = target_;
     const DeviceId device = plan_.ops[op].device;
+    if (graph_->is_source(op) || !here(device)) continue;
+    OpTarget target = target_;
     if (on_gpu(device)) target.device = gpus_->torch_device(device);
     compiled_[op] = compiler(*graph_, op, target);
     if (!compiled_[op].native) slow.emplace(graph_->type(op));
@@ -135,7 +154,7 @@ void StepProgram::compile_ops(const OpCompiler& compiler) {
 // Each device for itself: memory is near the core that writes it first.
 void StepProgram::load_sources(const SourceValue& sources) {
   std::vector<std::exception_ptr> errors(machine_.num_devices());
-  for (std::size_t device = 0; device < machine_.num_devices(); ++device) {
+  for (const DeviceId device : devices_) {
     machine_.device(device).post([&, device] {
       for (OpId op = 0; op < graph_->num_ops() && !stopped(); ++op) {
         if (!graph_->is_source(op) || plan_.ops[op].device != device) continue;
@@ -152,7 +171,7 @@ void StepProgram::load_sources(const SourceValue& sources) {
       }
     });
   }
-  for (std::size_t i = 0; i < machine_.num_devices(); ++i) machine_.device(i).wait();
+  for (const DeviceId device : devices_) machine_.device(device).wait();
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
@@ -186,10 +205,10 @@ Tensor StepProgram::source(TensorId tensor) const {
 }
 
 std::vector<MemoryRecord> StepProgram::memory() const {
-  std::vector<MemoryRecord> records;
-  for (std::size_t i = 0; i < machine_.num_devices(); ++i) {
-    const auto device = static_cast<DeviceId>(i);
-    records.push_back(on_gpu(device) ? gpus_->memory(device) : machine_.memory().record(i));
+  if (!memory_.empty()) return memory_;
+  std::vector<MemoryRecord> records(machine_.num_devices());
+  for (const DeviceId device : devices_) {
+    records[device] = on_gpu(device) ? gpus_->memory(device) : machine_.memory().record(device);
   }
   return records;
 }
@@ -213,37 +232,64 @@ void StepProgram::reset() {
 }
 
 StepRecord StepProgram::step() {
+  if (stopped()) return record_of(collect());  // on all ranks, as they agree at the end of a step
   if (machine_.cancelled()) stop({Failure::Kind::kCancelled, "the step was cancelled"});
-  if (stopped()) return collect();
+  if (stopped() && !ranks_) return record_of(collect());
   reset();
-  for (std::size_t device = 0; device < machine_.num_devices(); ++device) {
-    machine_.device(device).post([this, device] { run_device(static_cast<DeviceId>(device)); });
+  if (ranks_) go_ = ranks_->begin(failure_).value_or(0);
+  if (!stopped()) {
+    for (const DeviceId device : devices_) {
+      machine_.device(device).post([this, device] { run_device(device); });
+    }
+    for (const DeviceId device : devices_) machine_.device(device).wait();
   }
-  for (std::size_t i = 0; i < machine_.num_devices(); ++i) machine_.device(i).wait();
   // After a failure some are still on their way.
   while (carrying_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
   ++num_steps_;
   limit_gpus();
-  return collect();
+  if (!ranks_) return record_of(collect());
+  memory_.clear();
+  StepParts parts = ranks_->end(collect());
+  memory_ = parts.memory;
+  return record_of(std::move(parts));
 }
 
-StepRecord StepProgram::collect() {
+StepParts StepProgram::collect() const {
+  StepParts parts;
+  {
+    const std::lock_guard lock(failure_mutex_);
+    parts.failure = failure_;
+  }
+  if (parts.failure) return parts;
+  parts.started = started_;
+  parts.ended = *std::max_element(ended_.begin(), ended_.end());
+  parts.ops = op_times_;
+  parts.transfers = transfer_times_;
+  parts.temporary = temporary_;
+  for (const CopyId copy : plan_.losses) {
+    const bool known = values_[copy].defined() && values_[copy].numel() == 1;
+    parts.losses.emplace_back();
+    if (known) parts.losses.back() = values_[copy].to(torch::kDouble).item<double>();
+  }
+  if (ranks_) parts.memory = memory();
+  return parts;
+}
+
+StepRecord StepProgram::record_of(StepParts parts) {
   StepRecord record;
-  record.failure = failure_;
-  if (failure_) return record;
-  const Nanoseconds start = started_;
-  record.step = *std::max_element(ended_.begin(), ended_.end()) - start;
-  record.ops = op_times_;
-  record.transfers = transfer_times_;
-  record.temporary = temporary_;
+  record.failure = parts.failure;
+  if (parts.failure) return record;
+  record.step = parts.ended - parts.started;
+  record.ops = std::move(parts.ops);
+  record.transfers = std::move(parts.transfers);
+  record.temporary = std::move(parts.temporary);
   for (auto* times : {&record.ops, &record.transfers}) {
     for (Interval& time : *times) {
-      if (time.end != 0) time = {time.start - start, time.end - start};
+      if (time.end != 0) time = {time.start - parts.started, time.end - parts.started};
     }
   }
-  for (const CopyId copy : plan_.losses) {
-    if (values_[copy].numel() != 1) continue;
-    record.loss = record.loss.value_or(0) + values_[copy].to(torch::kDouble).item<double>();
+  for (const auto& loss : parts.losses) {
+    if (loss) record.loss = record.loss.value_or(0) + *loss;
   }
   return record;
 }
@@ -264,11 +310,12 @@ void StepProgram::limit_gpus() {
   }
 }
 
-// All devices begin together.
+// All devices begin together, those of other ranks by the same clock.
 void StepProgram::begin(DeviceId device) {
-  const auto all = static_cast<int>(machine_.num_devices());
+  const auto all = static_cast<int>(devices_.size());
   if (at_start_.fetch_add(1) + 1 == all) {
-    started_ = now();
+    if (go_ != 0) wait_until(go_);
+    started_ = go_ != 0 ? go_ : now();
     start_.notify();
   } else {
     start_.wait(machine_.patience(), [&] { return started_.load() != 0; });
@@ -386,7 +433,13 @@ void StepProgram::complete(OpId op) {
     for (const TransferId transfer : plan_.copies[copy].sends) send(transfer);
   }
   for (const CopyId copy : planned.outputs) arrived(copy);
-  for (const OpId follower : planned.followers) {
+  preceded(op);
+  if (ranks_) ranks_->finished(op);
+}
+
+void StepProgram::preceded(OpId op) {
+  for (const OpId follower : plan_.ops[op].followers) {
+    if (!here(plan_.ops[follower].device)) continue;
     if (missing_[follower].fetch_sub(1, std::memory_order_acq_rel) == 1) make_ready(follower);
   }
 }
@@ -406,9 +459,11 @@ bool StepProgram::wait_for(OpId op) {
 
 void StepProgram::followed(OpId op) {
   for (const OpId follower : plan_.ops[op].followers) {
-    if (plan_.ops[follower].device == plan_.ops[op].device) continue;
+    const DeviceId device = plan_.ops[follower].device;
+    if (device == plan_.ops[op].device || !here(device)) continue;
     if (missing_[follower].fetch_sub(1, std::memory_order_acq_rel) == 1) make_ready(follower);
   }
+  if (ranks_) ranks_->finished(op);
 }
 
 void StepProgram::set_time(OpId op, const Interval& time) {
@@ -440,7 +495,10 @@ void StepProgram::carry_over(TransferId transfer) {
     Interval& time = transfer_times_[transfer];
     time.start = now();
     const Link& link = *machine_.cluster().link(what.from, what.to);
-    if (on_gpu(what.from) || on_gpu(what.to)) {
+    if (!here(what.to)) {
+      ranks_->carry(transfer, time);
+      release(planned.from);
+    } else if (on_gpu(what.from) || on_gpu(what.to)) {
       const MemoryAccounts::For account(what.to);
       const auto bytes = static_cast<Bytes>(values_[planned.from].nbytes());
       gpus_->carry(transfer, [&] {
@@ -458,6 +516,11 @@ void StepProgram::carry_over(TransferId transfer) {
     if (link.throttled && link.hold > 0) wait_until(time.end + link.hold);
   };
   guarded(graph_->producer(what.tensor), carry_it, &what);
+}
+
+void StepProgram::guard_transfer(TransferId transfer, const std::function<void()>& body) {
+  const Transfer& what = transfers_[transfer];
+  guarded(graph_->producer(what.tensor), body, &what);
 }
 
 template <class Body>
@@ -488,12 +551,19 @@ void StepProgram::guarded(OpId op, const Body& body, const Transfer* sent) {
 }
 
 void StepProgram::stop(Failure failure) {
+  if (give_up(failure) && ranks_) ranks_->failed(failure);
+}
+
+bool StepProgram::give_up(Failure failure) {
+  bool first = false;
   {
     const std::lock_guard lock(failure_mutex_);
-    if (!failure_) failure_ = std::move(failure);
+    first = !failure_;
+    if (first) failure_ = std::move(failure);
   }
   stopped_ = true;
   for (Signal& signal : signals_) signal.notify();
+  return first;
 }
 
 }  // namespace emplace::exec

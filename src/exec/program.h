@@ -4,7 +4,8 @@
 // op or a channel that carried a tensor, puts the op into its device's queue, where the device
 // takes the ops in the simulator's order; views take no time and are done at once. A tensor is
 // freed when the last op or transfer that reads it is through. A failure stops all threads between
-// two ops. What is on GPUs is launched in a fixed order (exec/gpu_parts.h).
+// two ops. What is on GPUs is launched in a fixed order (exec/gpu_parts.h). Where there are other
+// ranks, only this one's devices are executed (exec/rank_parts.h).
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "exec/compiled_op.h"
 #include "exec/gpu_parts.h"
 #include "exec/machine.h"
+#include "exec/rank_parts.h"
 #include "exec/ready_queue.h"
 #include "exec/runtime.h"
 #include "exec/sources.h"
@@ -30,8 +32,11 @@ class StepProgram final : public Program, private StepHost {
  public:
   StepProgram(Machine& machine, std::shared_ptr<const Graph> graph, const Placement& placement,
               const ProgramOptions& options, const SourceValue& sources,
-              const OpCompiler& compiler = compile_op);
+              const OpCompiler& compiler = compile_op, Ranks* ranks = nullptr);
   ~StepProgram() override;
+  // With other ranks, before the first step: all have loaded their parts, or all throw the Error of
+  // one. `mine`: why this rank has none.
+  static void join(Ranks& ranks, StepProgram* program, const std::optional<Error>& mine);
 
   StepRecord step() override;
   const std::vector<Transfer>& transfers() const override { return transfers_; }
@@ -54,14 +59,19 @@ class StepProgram final : public Program, private StepHost {
   void execute(OpId op, const Clock& clock) override;
   bool wait_for(OpId op) override;
   void send(TransferId transfer) override;
+  void arrived(CopyId copy) override;
   void followed(OpId op) override;
+  void preceded(OpId op) override;
   void set_time(OpId op, const Interval& time) override;
   void set_temporary(OpId op, Bytes held) override;
   void guard(OpId op, const std::function<void()>& body) override { guarded(op, body); }
+  void guard_transfer(TransferId transfer, const std::function<void()>& body) override;
+  bool give_up(Failure failure) override;
 
   bool stopped() const override { return stopped_.load(std::memory_order_relaxed); }
 
   void find_gpus();
+  bool here(DeviceId device) const { return !ranks_ || ranks_->here(device); }
   bool on_gpu(DeviceId device) const { return gpus_ && gpus_->has(device); }
   // Memory of a copy that stays where it is.
   bool fixed(CopyId copy) const;
@@ -74,7 +84,6 @@ class StepProgram final : public Program, private StepHost {
   OpId next_op(DeviceId device, std::int32_t done);
   void make_ready(OpId op);
   void complete(OpId op);
-  void arrived(CopyId copy);
   void release(CopyId copy);
   bool add_in_place(OpId op, Tensors& inputs, Tensors& outputs) const;
   void limit_gpus();
@@ -83,7 +92,8 @@ class StepProgram final : public Program, private StepHost {
   template <class Body>
   void guarded(OpId op, const Body& body, const Transfer* sent = nullptr);
   void stop(Failure failure);
-  StepRecord collect();
+  StepParts collect() const;
+  StepRecord record_of(StepParts parts);
 
   Machine& machine_;
   std::shared_ptr<const Graph> graph_;
@@ -91,6 +101,8 @@ class StepProgram final : public Program, private StepHost {
   OpTarget target_;
   StepPlan plan_;
   std::vector<Transfer> transfers_;
+  std::int64_t number_;               // among those of all ranks
+  std::vector<DeviceId> devices_;     // that are here
   std::unique_ptr<GpuParts> gpus_;    // nullptr: there are none
   std::vector<CompiledOp> compiled_;  // by op
   std::vector<std::uint8_t> is_sum_;  // by op: of two tensors of the result's shape
@@ -105,19 +117,23 @@ class StepProgram final : public Program, private StepHost {
   std::vector<Signal> signals_;    // by device
   std::atomic<std::int64_t> next_place_{0};
   std::atomic<int> at_start_{0};
+  Nanoseconds go_ = 0;  // when the step is to start; 0: at once
   std::atomic<Nanoseconds> started_{0};
   Signal start_;
   std::atomic<int> carrying_{0};
   std::atomic<bool> stopped_{false};
-  std::mutex failure_mutex_;
+  mutable std::mutex failure_mutex_;
   std::optional<Failure> failure_;
   std::vector<Interval> op_times_;
   std::vector<Bytes> temporary_;  // by op
   std::vector<Bytes> written_;    // by op: the size of its results
   std::vector<Interval> transfer_times_;
-  std::vector<Nanoseconds> ended_;  // by device
+  std::vector<Nanoseconds> ended_;    // by device
+  std::vector<MemoryRecord> memory_;  // by device, of all ranks
   std::int64_t num_steps_ = 0;
   std::vector<Tensor>* watched_ = nullptr;
+  // nullptr: all devices are here. The last, as others call it.
+  std::unique_ptr<RankParts> ranks_;
 };
 
 }  // namespace emplace::exec

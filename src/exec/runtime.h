@@ -26,6 +26,8 @@
 
 namespace emplace::exec {
 
+class Peers;  // exec/peers.h
+
 // From the beginning of the step.
 struct Interval {
   Nanoseconds start = 0;
@@ -43,7 +45,7 @@ struct Transfer {
 
 // Why a step did not come to its end.
 struct Failure {
-  enum class Kind { kOp, kMemory, kCancelled };
+  enum class Kind { kOp, kMemory, kCancelled, kRank };  // kRank: one is lost
 
   Kind kind = Kind::kOp;
   std::string text;  // "op 'conv1' on device 'cpu0': ..."
@@ -121,6 +123,11 @@ class Runtime {
 struct RuntimeOptions {
   const std::atomic<bool>* cancelled = nullptr;  // looked at between ops, on GPUs between steps
   bool limit_memory = false;                     // devices have no more than the cluster says
+  // The other ranks, of which each executes its share of the devices, in order and as even as can
+  // be. Every rank then starts a runtime of the same cluster, loads the same programs and executes
+  // the same steps; rank 0's records are of all devices, those of others of their own. nullptr:
+  // all devices are here.
+  Peers* peers = nullptr;
 };
 
 class Backend {

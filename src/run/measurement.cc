@@ -77,14 +77,16 @@ Laboratory::Laboratory(std::shared_ptr<const Cluster> cluster, const exec::Runti
                        std::function<void()> done)
     : cluster_(std::move(cluster)),
       cancelled_(options.cancelled),
+      on_ranks_(options.peers != nullptr),
       runtime_(exec::backend("executing a step").start(cluster_, options)),
       done_(std::move(done)) {}
 
 Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
                                 const Placement& placement, const exec::ProgramOrder& order,
                                 const MeasureSettings& settings) {
-  reference_.reset();                          // its memory is not the program's
-  if (cancelled_ != nullptr && *cancelled_) {  // loading takes long, too
+  reference_.reset();  // its memory is not the program's
+  // Loading takes long, too. Ranks do all together; they are cancelled by a step.
+  if (cancelled_ != nullptr && *cancelled_ && !on_ranks_) {
     return {.failure = exec::Failure{exec::Failure::Kind::kCancelled, "cancelled before a step"},
             .interrupted = true};
   }
@@ -168,7 +170,7 @@ Nanoseconds Laboratory::send_by_program(DeviceId from, DeviceId to, Bytes bytes)
 
 Nanoseconds Laboratory::send(DeviceId from, DeviceId to, Bytes bytes) {
   const bool gpus = is_gpu(cluster_->device(from)) || is_gpu(cluster_->device(to));
-  return gpus ? send_by_program(from, to, bytes) : runtime_->send(from, to, bytes);
+  return gpus || on_ranks_ ? send_by_program(from, to, bytes) : runtime_->send(from, to, bytes);
 }
 
 std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers) {

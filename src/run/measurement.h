@@ -61,7 +61,8 @@ struct Measurement {
 class Laboratory {
  public:
   // `done` is told after each step of whatever is measured, from this thread. Throws an Error that
-  // names the device on which nothing can be executed.
+  // names the device on which nothing can be executed. With other ranks in the options, each has a
+  // laboratory and measures the same; rank 0's measurements are of all devices.
   explicit Laboratory(std::shared_ptr<const Cluster> cluster,
                       const exec::RuntimeOptions& options = {}, std::function<void()> done = {});
 
@@ -82,6 +83,7 @@ class Laboratory {
 
   std::shared_ptr<const Cluster> cluster_;
   const std::atomic<bool>* cancelled_;
+  bool on_ranks_;
   std::unique_ptr<exec::Runtime> runtime_;
   std::function<void()> done_;
   std::unique_ptr<exec::Program> reference_;
