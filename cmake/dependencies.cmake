@@ -17,3 +17,6 @@ if(EMPLACE_LEARN)
   # Debian's, or another with CMAKE_PREFIX_PATH.
   find_package(Torch REQUIRED)
 endif()
+if(EMPLACE_MPI)
+  find_package(MPI REQUIRED COMPONENTS CXX)
+endif()

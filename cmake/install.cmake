@@ -4,6 +4,9 @@ install(TARGETS emplace EXPORT emplace-targets LIBRARY DESTINATION ${CMAKE_INSTA
 if(EMPLACE_LEARN)
   install(TARGETS emplace_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+if(EMPLACE_MPI)
+  install(TARGETS emplace_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(TARGETS emplace_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # What shells complete, and the manual: the program writes them itself.
 set(emplace_share ${PROJECT_BINARY_DIR}/share)

@@ -1,8 +1,9 @@
-# libemplace: every room of src/ but the command line and those that see libtorch (cmake/learn.cmake).
+# libemplace: every room of src/ but the command line, those that see libtorch (cmake/learn.cmake) and the file that
+# sees MPI (cmake/mpi.cmake).
 # What searches spend their time in is compiled for speed; what runs once, so that it compiles quickly.
 set(fast_rooms sim bound stream selection placers/local placers/common)
 set(light_rooms zoo run report api placers/external/support)
-set(other_rooms base graph cluster lp cost search placer tensor tensor/tdl tensor/operators
+set(other_rooms base dist graph cluster lp cost search placer tensor tensor/tdl tensor/operators
                 tensor/methods/common io)
 
 add_library(emplace_warnings INTERFACE)
@@ -38,6 +39,7 @@ include(cmake/methods.cmake)
 emplace_rooms(fast_sources ${fast_rooms})
 emplace_rooms(light_sources ${light_rooms})
 emplace_rooms(other_sources ${other_rooms})
+list(FILTER other_sources EXCLUDE REGEX "/mpi_transport\\.cc$")
 if(EMPLACE_LEARN)
   emplace_rooms(learned_sources placers/learned/support)
   list(APPEND light_sources ${learned_sources})
@@ -79,7 +81,7 @@ target_link_libraries(emplace PRIVATE emplace_fast emplace_light emplace_other $
 target_include_directories(emplace PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(emplace PUBLIC cxx_std_20)
-# libtorch's part is found beside it.
+# The parts of libtorch and MPI are found beside it.
 set_target_properties(emplace PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} BUILD_RPATH "\$ORIGIN"
                       INSTALL_RPATH "\$ORIGIN")
@@ -92,4 +94,7 @@ target_include_directories(emplace_inside INTERFACE ${PROJECT_SOURCE_DIR}/src)
 include(cmake/event_proto.cmake)
 if(EMPLACE_LEARN)
   include(cmake/learn.cmake)
+endif()
+if(EMPLACE_MPI)
+  include(cmake/mpi.cmake)
 endif()

@@ -8,7 +8,7 @@ import sys
 
 LAYERS = {
     "base": 0,
-    "graph": 1, "cluster": 1, "lp": 1,
+    "graph": 1, "cluster": 1, "lp": 1, "dist": 1,
     "zoo": 2, "cost": 2,
     "sim": 3,
     "search": 4,
@@ -37,6 +37,7 @@ OWNERS = {
     r"tbb/|oneapi/": r"base/",
     r"hwloc": r"cluster/local_machine\.cc",
     r"torch/|ATen/|c10/": r"(learn|exec)/",
+    r"mpi\.h|mpi/": r"dist/mpi_transport\.cc",
 }
 
 # Only the command line prints, exits or aborts.

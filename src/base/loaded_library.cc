@@ -10,7 +10,8 @@
 namespace emplace {
 namespace {
 
-constexpr const char* kLibrary = "libemplace_torch.so";
+constexpr const char* kTorchLibrary = "libemplace_torch.so";
+constexpr const char* kMpiLibrary = "libemplace_mpi.so";
 
 // A libtorch that comes with its own BLAS must find that one, and not the one that a solver of this
 // library has brought along. Sanitizers cannot do with it.
@@ -20,9 +21,14 @@ constexpr int kOwnSymbolsFirst = 0;
 constexpr int kOwnSymbolsFirst = RTLD_DEEPBIND;
 #endif
 
-[[noreturn]] void fail_to_load(const std::string& needed_by) {
+// Looked for beside this library first, which has that in its run path.
+void* find_in_library(const char* name, int flags, const char* entry,
+                      const std::string& needed_by) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | flags);
+  void* found = library != nullptr ? dlsym(library, entry) : nullptr;
+  if (found != nullptr) return found;
   const char* reason = dlerror();
-  fail(ErrorKind::kUnsupported, "{} needs {}, which could not be loaded: {}", needed_by, kLibrary,
+  fail(ErrorKind::kUnsupported, "{} needs {}, which could not be loaded: {}", needed_by, name,
        reason != nullptr ? reason : "no reason given");
 }
 
@@ -63,12 +69,11 @@ void refuse_second_torch(const std::string&) {}
 
 void* find_in_torch_library(const char* entry, const std::string& needed_by) {
   refuse_second_torch(needed_by);
-  // Looked for beside this library first, which has that in its run path.
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL | kOwnSymbolsFirst);
-  if (library == nullptr) fail_to_load(needed_by);
-  void* found = dlsym(library, entry);
-  if (found == nullptr) fail_to_load(needed_by);
-  return found;
+  return find_in_library(kTorchLibrary, kOwnSymbolsFirst, entry, needed_by);
+}
+
+void* find_in_mpi_library(const char* entry, const std::string& needed_by) {
+  return find_in_library(kMpiLibrary, 0, entry, needed_by);
 }
 
 }  // namespace emplace

@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "base/error.h"
@@ -281,8 +283,8 @@ void BudgetArguments::add_to(Command command, const std::string& time_is_for) {
       .type("N");
   command
       .integer("--threads", threads, 1, 1024,
-               "How many threads a search may use. Default: all; under --evaluations the result "
-               "does not depend on them")
+               "How many threads a search may use, on each rank. Default: all, shared by the ranks "
+               "of a machine; under --evaluations the result does not depend on them")
       .type("N");
 }
 
@@ -292,7 +294,7 @@ Budget BudgetArguments::make(const Session& session) const {
     budget.seconds = seconds_of("--time", time);
   }
   budget.evaluations = evaluations;
-  budget.threads = threads > 0 ? threads : hardware_threads();
+  budget.threads = threads > 0 ? threads : std::max(1, hardware_threads() / session.ranks_here);
   budget.cancelled = &session.cancelled;
   session.can_be_cancelled = true;
   return budget;
@@ -321,6 +323,7 @@ PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest r
   for (const std::string& text : runs_beyond_time(request.runs, num_ops, request.budget)) {
     note(text);
   }
+  dist::Crew* const crew = request.crew;
   Portfolio portfolio(problems, std::move(request));
   PortfolioResult result = [&] {
     LiveView view;
@@ -329,6 +332,9 @@ PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest r
     return portfolio.run();
   }();
   for (const std::string& warning : result.warnings) warn(warning);
+  if (crew != nullptr) {
+    for (const std::string& text : crew->take_notes()) note(text);
+  }
   return result;
 }
 

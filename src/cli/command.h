@@ -13,6 +13,8 @@
 
 #include "cli/command_line.h"
 #include "cli/what_if.h"
+#include "dist/crew.h"
+#include "dist/member.h"
 #include "run/portfolio.h"
 #include "run/problem_request.h"
 #include "run/whole_modules.h"
@@ -27,8 +29,14 @@ inline constexpr int kExitBadInput = 2;
 // Before there is something to end with an answer, Ctrl-C ends the program.
 struct Session {
   int exit_code = kExitFine;
-  bool output_failed = false;     // an output could not be written
-  std::string command_line = {};  // so that a shell would take it
+  bool output_failed = false;           // an output could not be written
+  std::string command_line = {};        // so that a shell would take it
+  std::vector<std::string> words = {};  // the same as it was given, without the program
+  // Where this process is one of several: what rank 0 has of the others, and they of it.
+  dist::Crew* crew = nullptr;
+  dist::Member* member = nullptr;
+  int ranks_here = 1;        // on this machine
+  bool among_ranks = false;  // the process ends without tidying up
   std::atomic<bool> cancelled{false};
   mutable std::atomic<bool> can_be_cancelled{false};
 };
@@ -155,7 +163,7 @@ void add_report_option(Command command, std::string& path, const std::string& wh
 // --json.
 void add_json(Command command, bool& json);
 
-// With progress.
+// With progress; shared with other ranks where the request has a crew.
 PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest request);
 
 }  // namespace emplace::cli

@@ -31,6 +31,7 @@ Json header_json(const JsonHeader& header) {
                       {"evaluations", value_or_null(header.budget->evaluations)},
                       {"threads", header.budget->threads}};
   }
+  if (header.ranks > 1) json["ranks"] = {{"started", header.ranks}, {"lost", header.lost_ranks}};
   return json;
 }
 

@@ -23,6 +23,8 @@ struct JsonHeader {
   const Problem* problem = nullptr;  // whose graph and cluster are named
   std::optional<Objective> objective = std::nullopt;
   const Budget* budget = nullptr;
+  int ranks = 1;  // that it began with, and how many of them were lost
+  int lost_ranks = 0;
 };
 
 // The object with the header before its fields, as it is printed.

@@ -16,6 +16,7 @@
 #include "cli/blas.h"
 #include "cli/command.h"
 #include "cli/messages.h"
+#include "cli/ranks.h"
 #include "report/text_style.h"
 
 namespace {
@@ -132,6 +133,7 @@ int run(int argc, char** argv) {
 #endif
   cli::add_list(root, session);
   session.command_line = typed(argc, argv);
+  session.words.assign(argv + 1, argv + argc);
   cli::add_completion(root, line);
   expect_signals();
   if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
@@ -141,9 +143,7 @@ int run(int argc, char** argv) {
   return session.output_failed ? cli::kExitBadInput : session.exit_code;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int guarded_run(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
@@ -155,4 +155,15 @@ int main(int argc, char** argv) {
       return report_no_memory();
     }
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = guarded_run(argc, argv);
+  if (!session.among_ranks) return code;
+  // Whether all others have left or some were lost, MPI has nothing more to do here.
+  cli::note_end_of_rank(code);
+  std::fflush(nullptr);
+  std::_Exit(code);
 }

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/question.h"
+#include "cli/ranks.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 #include "report/measured_report.h"
@@ -29,6 +30,8 @@ struct Arguments : QuestionArguments {
   std::string scheduler;
   MeasuringArguments measuring;
   bool sensitivity = false;
+  RankArguments ranks;
+  int islands = 0;
 };
 
 // Of the time for the answer: to see whether one more batch fits, or what one change brings.
@@ -137,7 +140,37 @@ std::string kept_whole(const Explanation& explanation) {
                      format_count(explanation.whole_modules->parts));
 }
 
+// What is asked of the placers, of which other ranks need to know the same.
+PortfolioRequest portfolio_request(const Arguments& arguments, const Budget& budget,
+                                   const Session& session) {
+  if (arguments.islands > 0 && !arguments.budget.evaluations) {
+    fail_option("--islands {} is for searches under --evaluations; under --time every rank is one",
+                arguments.islands);
+  }
+  return {.runs = runs_of(arguments),
+          .budget = budget,
+          .time_for = TimeFor::kAllRuns,
+          .learning = session.member != nullptr ? LearningSettings{} : arguments.learning.make(),
+          .keep_courses = !arguments.report.empty(),
+          .crew = session.crew,
+          .islands = static_cast<std::size_t>(arguments.islands)};
+}
+
+// On a rank that is not the first.
+void help_to_place(const Arguments& arguments, Session& session) {
+  const Question question(arguments, arguments.problem.make(), "", session);
+  if (question.problems().why_nothing_fits()) return session.member->wait();
+  Portfolio portfolio(question.problems(), portfolio_request(arguments, question.given(), session));
+  portfolio.serve(*session.member);
+}
+
 void place(const Arguments& arguments, Session& session) {
+  require_file(session, arguments.problem.request.model);
+  const bool several = session.crew != nullptr || session.member != nullptr;
+  if (several && arguments.problem.what_if.range()) {
+    fail_option("the largest batch is looked for by one process: leave --ranks out");
+  }
+  if (session.member != nullptr) return help_to_place(arguments, session);
   ProblemRequest request = arguments.problem.make();
   std::vector<std::string> inputs = arguments.problem.inputs();
   inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
@@ -161,11 +194,7 @@ void place(const Arguments& arguments, Session& session) {
   const bool whole = question.op_by_op() != nullptr;
   const Budget& given = question.given();
   const SharedBudget shared = whole ? share_with_ops(given) : SharedBudget{given, given};
-  PortfolioRequest wanted{.runs = runs_of(arguments),
-                          .budget = shared.whole,
-                          .time_for = TimeFor::kAllRuns,
-                          .learning = arguments.learning.make(),
-                          .keep_courses = !arguments.report.empty()};
+  PortfolioRequest wanted = portfolio_request(arguments, shared.whole, session);
   Measuring measuring(arguments.measuring, problems, wanted.runs, session);
   measuring.prepare(wanted);
   PortfolioResult found = run_portfolio(problems, std::move(wanted));
@@ -242,6 +271,13 @@ void add_place(Command& root, Session& session) {
                "Also say what twice the compute, memory or bandwidth, or one more device, would "
                "bring; takes a quarter of the time for each");
   arguments->measuring.add_to(command);
+  arguments->ranks.add_to(command);
+  command
+      .integer(
+          "--islands", arguments->islands, 1, 100'000,
+          "Divide a search under --evaluations into so many that meet between rounds: with the "
+          "same seed, any number of ranks gives the same answer. Default: the ranks")
+      .type("N");
   arguments->learning.add_to(command, /*several_runs=*/false);
   add_seed(command, arguments->seed);
   add_file(command, "-o,--output", arguments->output,
@@ -255,7 +291,9 @@ void add_place(Command& root, Session& session) {
       "Ctrl-C or SIGTERM ends a search, and the best placement found so far is the answer.\n"
       "Example: emplace place model.onnx --cluster 4xp100 --dim batch=32 --pin \"head=gpu0\" -o "
       "placement.json");
-  command.run([arguments, &session] { place(*arguments, session); });
+  command.run([arguments, &session] {
+    run_on_ranks(arguments->ranks, session, [&] { place(*arguments, session); });
+  });
 }
 
 }  // namespace emplace::cli

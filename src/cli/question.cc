@@ -16,6 +16,7 @@ Question::Question(const QuestionArguments& arguments, ProblemRequest request, c
       format_(format),
       json_(arguments.json),
       page_(!arguments.report.empty()),
+      session_(session),
       loaded_(load_noted(request_)),
       problems_(
           arguments.subsets.make(loaded_.problem, arguments.objective.make(), std::move(more))),
@@ -31,7 +32,9 @@ JsonHeader Question::header() const {
           .made_with = request_.made_with(),
           .problem = loaded_.problem.get(),
           .objective = problems_.objective(),
-          .budget = &budget_};
+          .budget = &budget_,
+          .ranks = session_.crew != nullptr ? session_.crew->size() : 1,
+          .lost_ranks = session_.crew != nullptr ? session_.crew->lost() : 0};
 }
 
 bool Question::refuse_hopeless(Session& session) const {

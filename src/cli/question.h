@@ -52,6 +52,7 @@ class Question {
   const char* format_;
   bool json_;
   bool page_;
+  const Session& session_;
   LoadedProblem loaded_;
   SubsetProblems problems_;
   Budget given_;

@@ -4,6 +4,9 @@
 // of a run, so that runs under different ones have different placements. Time is shared: what a run
 // leaves, later ones get. One placer that cannot cope is a warning as long as another can. The
 // order of results does not depend on speed: by value, then by the order of the runs.
+//
+// With several ranks, one that searches is an island on each of them (run/islands.h); where each
+// run has the time for itself, whole runs are shared instead.
 #include "run/portfolio.h"
 
 #include <algorithm>
@@ -20,6 +23,9 @@
 #include "base/error.h"
 
 #include "placers/all.h"
+
+#include "run/islands.h"
+#include "run/rank_messages.h"
 
 namespace emplace {
 namespace {
@@ -78,25 +84,22 @@ class Portfolio::Runner {
   RunStatus& status() { return status_; }
 
   PortfolioResult run() {
+    done_.assign(runs_.size(), false);
+    if (request_.crew != nullptr) {
+      request_.crew->expect(fingerprint(problems_));
+      if (shares_runs()) share_runs();
+    }
     for (const std::size_t i : order_of_runs()) {
+      if (done_[i]) continue;
       ++position_;
       const bool time_is_up =
           request_.time_for == TimeFor::kAllRuns && request_.budget.seconds && time_left() <= 0;
       if (!results_.empty() && (time_is_up || gives_up_on(i))) break;
       if (runs_[i].placer == failed_) continue;
       try {
-        results_.push_back(run_one(i));
-        index_of_result_.push_back(i);
-        status_.note(results_.back().evaluation);
-        status_.raise(results_.back().bound.step);
+        keep(i, run_one(i));
       } catch (const Error& error) {
-        // One of several placers that cannot cope, as with missing links, does not stop the others.
-        const bool others = std::any_of(runs_.begin(), runs_.end(), [&](const PlacerRun& other) {
-          return other.placer != runs_[i].placer;
-        });
-        // Nor does a checkpoint that is not this run's pass for one that was gone on from.
-        const bool resumed = request_.learning.resume && learns(runs_[i]);
-        if (!others || resumed) throw;
+        if (!can_do_without(i)) throw;
         failed_ = runs_[i].placer;
         failures_.push_back(error.what());
       }
@@ -109,7 +112,123 @@ class Portfolio::Runner {
         std::move(courses_)};
   }
 
+  void serve(dist::Member& member) {
+    member.serve(fingerprint(problems_), [this](dist::Reader& task, dist::Line& line) {
+      budget_.cancelled = &line.stopped();
+      switch (static_cast<RankTask>(task.number<std::uint8_t>())) {
+        case RankTask::kIsland:
+          return serve_island(task, line);
+        case RankTask::kRun:
+          return serve_run(task);
+      }
+      fail_input("a task is of no known kind");
+    });
+  }
+
  private:
+  void keep(std::size_t index, RunResult result) {
+    status_.note(result.evaluation);
+    status_.raise(result.bound.step);
+    results_.push_back(std::move(result));
+    index_of_result_.push_back(index);
+  }
+
+  // One of several placers that cannot cope, as with missing links, does not stop the others. Nor
+  // does a checkpoint that is not this run's pass for one that was gone on from.
+  bool can_do_without(std::size_t index) const {
+    const bool others = std::any_of(runs_.begin(), runs_.end(), [&](const PlacerRun& other) {
+      return other.placer != runs_[index].placer;
+    });
+    return others && !(request_.learning.resume && learns(runs_[index]));
+  }
+
+  bool shares_runs() const {
+    return request_.crew != nullptr && request_.time_for == TimeFor::kEachRun && runs_.size() > 1;
+  }
+  // Files and courses are written here, and what was made here cannot be named elsewhere.
+  bool can_be_shared(std::size_t index) const {
+    if (runs_[index].make || request_.measure) return false;
+    return !learns(runs_[index]) || (request_.learning.curves.empty() && !request_.keep_courses);
+  }
+  // Whether a run is an island on every rank.
+  bool has_islands(std::size_t index) const {
+    const bool several = request_.crew != nullptr || request_.islands > 1;
+    return several && !shares_runs() && !runs_[index].make && !request_.measure &&
+           all_placers().info(runs_[index].placer.key).randomized && !learns(runs_[index]);
+  }
+
+  // Every rank takes one run after the other. What cannot be shared is left for later.
+  void share_runs() {
+    std::vector<std::size_t> shared;
+    for (const std::size_t i : order_of_runs()) {
+      if (can_be_shared(i)) shared.push_back(i);
+    }
+    const Problem& whole = problems_.whole()->problem();
+    Evaluator evaluator(problems_.whole(), objective_);
+    std::optional<Error> failure;
+    dist::Job job;
+    job.tasks = shared.size();
+    job.cancelled = budget_.cancelled;
+    job.describe = [&](std::size_t task) {
+      return dist::Writer()
+          .number(static_cast<std::uint8_t>(RankTask::kRun))
+          .number<std::uint64_t>(shared[task])
+          .take();
+    };
+    job.here = [&](std::size_t task) {
+      ++position_;
+      dist::Writer writer;
+      put(writer, run_one(shared[task]), whole);
+      return writer.take();
+    };
+    job.accept = [&](std::size_t task, dist::Reader& reader) {
+      RunResult result = take_result(reader, whole, runs_[shared[task]]);
+      reader.end();
+      check_value({result.result.placement, result.result.schedule, result.evaluation, {}},
+                  evaluator);
+      keep(shared[task], std::move(result));
+      done_[shared[task]] = true;
+    };
+    job.failed = [&](std::size_t task, const Error& error) {
+      done_[shared[task]] = true;
+      if (!can_do_without(shared[task])) failure = error;
+      failures_.push_back(error.what());
+    };
+    request_.crew->run(job);
+    if (failure) throw *failure;
+    remove_repeated_failures();
+  }
+
+  // Of a placer under several schedulers or seeds, which say the same.
+  void remove_repeated_failures() {
+    std::set<std::string> seen;
+    std::erase_if(failures_, [&](const std::string& text) { return !seen.insert(text).second; });
+  }
+
+  std::string serve_run(dist::Reader& task) {
+    const auto index = task.number<std::uint64_t>();
+    task.end();
+    if (index >= runs_.size()) fail_input("a task is of run {} of {}", index, runs_.size());
+    ++position_;
+    dist::Writer writer;
+    put(writer, run_one(static_cast<std::size_t>(index)), problems_.whole()->problem());
+    return writer.take();
+  }
+
+  std::string serve_island(dist::Reader& task, dist::Line& line) {
+    const FindIsland find = [this](std::size_t run, std::size_t problem) {
+      if (run >= runs_.size() || problem >= problems_.list().size()) {
+        fail_input("a task is of run {} on problem {}", run, problem);
+      }
+      const SubsetProblem& subset = problems_.list()[problem];
+      IslandPlace place{
+          &runs_[run], std::make_unique<PlaceContext>(subset.simulator, objective_, subset.starts)};
+      place.context->incumbent().raise(subset.bound);
+      return place;
+    };
+    return do_island_task(task, line, find, budget_.threads);
+  }
+
   // When interrupted. Whoever stops a comparison has the heuristics all the same, those of a
   // second.
   bool gives_up_on(std::size_t index) {
@@ -207,7 +326,14 @@ class Portfolio::Runner {
         return request_.measure(to_whole(placement, problem.devices), order);
       });
     }
-    RunResult result = run_placer(all_placers(), context, runs_[index], own);
+    RunResult result = has_islands(index)
+                           ? run_islands({.run_index = index,
+                                          .problem_index = problem_index,
+                                          .run = &runs_[index],
+                                          .context = &context,
+                                          .budget = own},
+                                         {.crew = request_.crew, .islands = request_.islands})
+                           : run_placer(all_placers(), context, runs_[index], own);
     result.result.placement = to_whole(result.result.placement, problem.devices);
     if (files != nullptr && files->failure()) failures_.push_back(*files->failure());
     return result;
@@ -278,6 +404,7 @@ class Portfolio::Runner {
   std::vector<std::size_t> index_of_result_;
   std::deque<Solution> runners_up_;
   std::vector<SearchCourse> courses_;
+  std::vector<bool> done_;    // by run: by ranks that shared them
   std::size_t position_ = 0;  // of the run that is under way, from 1
   std::optional<std::chrono::steady_clock::time_point> cancelled_at_;
   MethodSpec failed_;
@@ -316,6 +443,10 @@ RunStatus& Portfolio::status() {
 
 PortfolioResult Portfolio::run() {
   return runner_->run();
+}
+
+void Portfolio::serve(dist::Member& member) {
+  runner_->serve(member);
 }
 
 LowerBound PortfolioResult::proven_bound() const {

@@ -11,6 +11,8 @@
 
 #include "placer/run.h"
 
+#include "dist/crew.h"
+#include "dist/member.h"
 #include "run/assessment.h"
 #include "run/learning_files.h"
 #include "run/run_status.h"
@@ -40,6 +42,10 @@ struct PortfolioRequest {
   bool keep_courses = false;
   // What a placement of the whole problem costs, in place of the simulator's word.
   Evaluator::Measure measure = {};
+  // Others to share the runs with, of which each reads the same problems and asks for the same.
+  dist::Crew* crew = nullptr;
+  // Into how many a search is divided under an evaluation budget; 0: as many as ranks.
+  std::size_t islands = 0;
 };
 
 // How far a run had come when.
@@ -83,6 +89,8 @@ class Portfolio {
   // Where each has the time, heuristics go first, and are run all the same. Throws an Error when no
   // run gives a result.
   PortfolioResult run();
+  // On the ranks that help the one that runs: does what it is told, and returns when all is done.
+  void serve(dist::Member& member);
 
  private:
   class Runner;

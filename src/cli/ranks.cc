@@ -1,0 +1,154 @@
+#include "cli/ranks.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/units.h"
+
+#include "cli/launcher.h"
+#include "cli/messages.h"
+#include "dist/mpi.h"
+
+namespace emplace::cli {
+namespace {
+
+constexpr const char* kNeededBy = "running on several ranks";
+
+// Which of those that were started together this process is, by mpirun, srun with PMIx, or srun
+// with PMI-2; less than 0: it was started alone.
+int rank_by_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  }
+  return -1;
+}
+
+int ranks_on_this_machine() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && std::atoi(value) > 0) return std::atoi(value);
+  }
+  return 1;
+}
+
+// Whoever starts it as many without MPI would have as many answers.
+void refuse_ranks_without_mpi() {
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  if (tasks == nullptr || std::atoi(tasks) < 2) return;
+  const char* rank = std::getenv("SLURM_PROCID");
+  if (rank != nullptr && std::atoi(rank) > 0) std::_Exit(kExitBadInput);
+  fail_option("srun started {} processes that do not know of each other: give srun --mpi=pmix",
+              tasks);
+}
+
+void print_nothing() {
+  const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(nowhere, STDOUT_FILENO);
+  ::dup2(nowhere, STDERR_FILENO);
+  ::close(nowhere);
+}
+
+void run_as_first(std::unique_ptr<dist::Transport> transport, const dist::PostOptions& options,
+                  Session& session, const std::function<void()>& body) {
+  dist::Crew crew(std::move(transport), options);
+  session.crew = &crew;
+  body();
+  session.crew = nullptr;
+  for (const std::string& text : crew.take_notes()) note(text);
+}
+
+void run_as_other(std::unique_ptr<dist::Transport> transport, const dist::PostOptions& options,
+                  Session& session, const std::function<void()>& body) {
+  // Rank 0 is interrupted, and says what follows from it.
+  for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_IGN);
+  dist::Member member(std::move(transport), options, [] { std::_Exit(kExitFine); });
+  session.member = &member;
+  try {
+    body();
+  } catch (const std::exception& error) {
+    member.fail(error.what());
+  }
+  session.member = nullptr;
+  session.exit_code = kExitFine;
+}
+
+}  // namespace
+
+void RankArguments::add_to(Command command) {
+  command
+      .integer("--ranks", ranks, 1, 100'000,
+               "Work as so many processes, which MPI connects; started by mpirun or srun, the "
+               "command joins those that were started with it")
+      .type("N");
+  command
+      .text("--lost-after", lost_after,
+            "Take a rank that says nothing for this long as lost, and go on without it. Default: "
+            "10s")
+      .type("DURATION");
+}
+
+dist::PostOptions RankArguments::make() const {
+  dist::PostOptions options;
+  if (lost_after.empty()) return options;
+  const auto seconds = parse_seconds(lost_after);
+  constexpr double kLeast = 0.5;
+  if (!seconds || *seconds < kLeast) {
+    fail_option("--lost-after {}: expected a duration of half a second or more, such as 30s",
+                lost_after);
+  }
+  options.lost_after = *seconds;
+  return options;
+}
+
+void run_on_ranks(const RankArguments& arguments, Session& session,
+                  const std::function<void()>& body) {
+  const dist::PostOptions options = arguments.make();
+  const int rank = rank_by_environment();
+  if (rank < 0) {
+    refuse_ranks_without_mpi();
+    if (arguments.ranks > 1) {
+      session.exit_code = launch_ranks(arguments.ranks, session);
+      return;
+    }
+    return body();
+  }
+  session.among_ranks = true;
+  session.ranks_here = ranks_on_this_machine();
+  // With mpirun, or with what mpirun starts on another machine.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (rank > 0) {
+    print_nothing();
+  } else {
+    attach_to_launcher(launcher_folder());
+  }
+  std::unique_ptr<dist::Transport> transport = dist::join_mpi(kNeededBy);
+  if (transport->size() == 1) {
+    const struct End {
+      dist::Transport& transport;
+      ~End() { transport.leave(1); }
+    } end{*transport};
+    body();
+  } else if (transport->rank() == 0) {
+    run_as_first(std::move(transport), options, session, body);
+  } else {
+    run_as_other(std::move(transport), options, session, body);
+  }
+}
+
+void require_file(const Session& session, const std::string& input) {
+  const bool several = session.crew != nullptr || session.member != nullptr;
+  if (several && input == "-") {
+    fail_option("-: every rank reads the input; expected a file's name, not standard input");
+  }
+}
+
+void note_end_of_rank(int exit_code) {
+  if (rank_by_environment() <= 0) tell_launcher(launcher_folder(), exit_code);
+}
+
+}  // namespace emplace::cli

@@ -1,0 +1,33 @@
+// Where a command runs: alone, as the first of several ranks, or as one that helps the first.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cli/command.h"
+
+namespace emplace::cli {
+
+// --ranks and --lost-after.
+struct RankArguments {
+  int ranks = 0;  // 0: this process alone, or those that were started together
+  std::string lost_after;
+
+  void add_to(Command command);
+  dist::PostOptions make() const;
+};
+
+// Runs the command's body where it belongs: starts the ranks that were asked for and waits for
+// them, or joins those that this process was started with (by mpirun or srun), or just runs it. The
+// session then has the crew of rank 0, or the member of another rank: a body there reads the input,
+// serves the member and returns. What it prints goes nowhere.
+void run_on_ranks(const RankArguments& arguments, Session& session,
+                  const std::function<void()>& body);
+
+// Throws an Error where one of several ranks is to read what only one process can.
+void require_file(const Session& session, const std::string& input);
+
+// Of a process that joined others, at its end.
+void note_end_of_rank(int exit_code);
+
+}  // namespace emplace::cli

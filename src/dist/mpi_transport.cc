@@ -1,0 +1,181 @@
+// Messages over MPI. The only file that sees it.
+//
+// After start-up everything is point to point and non-blocking, since a call that waits for a rank
+// that is gone waits for ever, and nothing else says that it is gone. A message is found by a
+// matched probe, so that its length is known before memory is taken for it, and received into a
+// buffer that stands in the sender's queue: long messages take their time, and the order of one
+// sender's messages is kept all the same. What is sent to a rank that is gone stays in the outbox.
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <mpi.h>
+
+#include "base/check.h"
+#include "base/error.h"
+
+#include "dist/transport.h"
+
+namespace emplace::dist {
+namespace {
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport() {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+    if (level < MPI_THREAD_SERIALIZED) {
+      fail(ErrorKind::kUnsupported, "this MPI does not let several threads use it");
+    }
+    // Copies, so that nobody else's messages come between: made together, at the start.
+    MPI_Comm_dup(MPI_COMM_WORLD, &messages_);
+    MPI_Comm_dup(MPI_COMM_WORLD, &buffers_);
+    MPI_Comm_set_errhandler(messages_, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(buffers_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(messages_, &rank_);
+    MPI_Comm_size(messages_, &size_);
+    incoming_.resize(static_cast<std::size_t>(size_));
+    char name[MPI_MAX_PROCESSOR_NAME];
+    int length = 0;
+    MPI_Get_processor_name(name, &length);
+    host_.assign(name, static_cast<std::size_t>(length));
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string host() const override { return host_; }
+
+  void send(int to, std::string bytes) override {
+    EMPLACE_CHECK(bytes.size() <= kMostBytes);
+    const std::lock_guard lock(mutex_);
+    Outgoing& out = outbox_.emplace_back(Outgoing{std::move(bytes), MPI_REQUEST_NULL});
+    MPI_Isend(out.bytes.data(), static_cast<int>(out.bytes.size()), MPI_BYTE, to, 0, messages_,
+              &out.request);
+  }
+
+  std::optional<Envelope> receive() override {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(outbox_, [](Outgoing& out) { return is_complete(out.request); });
+    while (probe()) {
+    }
+    for (auto from = busy_.begin(); from != busy_.end(); ++from) {
+      auto& queue = incoming_[static_cast<std::size_t>(*from)];
+      if (!is_complete(queue.front().request)) continue;
+      Envelope envelope{*from, std::move(queue.front().bytes)};
+      queue.pop_front();
+      // The next time it is the others' turn.
+      const int sender = *from;
+      busy_.erase(from);
+      if (!queue.empty()) busy_.push_back(sender);
+      return envelope;
+    }
+    return std::nullopt;
+  }
+
+  Ticket send_from(int to, int tag, std::span<const std::byte> buffer) override {
+    check(buffer.size(), tag);
+    const std::lock_guard lock(mutex_);
+    MPI_Request& request = requests_[++last_ticket_];
+    MPI_Isend(buffer.data(), static_cast<int>(buffer.size()), MPI_BYTE, to, tag, buffers_,
+              &request);
+    return last_ticket_;
+  }
+
+  Ticket receive_into(int from, int tag, std::span<std::byte> buffer) override {
+    check(buffer.size(), tag);
+    const std::lock_guard lock(mutex_);
+    MPI_Request& request = requests_[++last_ticket_];
+    MPI_Irecv(buffer.data(), static_cast<int>(buffer.size()), MPI_BYTE, from, tag, buffers_,
+              &request);
+    return last_ticket_;
+  }
+
+  bool done(Ticket ticket) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = requests_.find(ticket);
+    EMPLACE_CHECK(found != requests_.end());
+    if (!is_complete(found->second)) return false;
+    requests_.erase(found);
+    return true;
+  }
+
+  void leave(double seconds) override {
+    // Finalize waits for all; where one is lost at the last moment, nobody waits for this thread.
+    struct Ending {
+      std::mutex mutex;
+      std::condition_variable changed;
+      bool over = false;
+    };
+    const auto ending = std::make_shared<Ending>();
+    std::thread([ending] {
+      MPI_Finalize();
+      const std::lock_guard lock(ending->mutex);
+      ending->over = true;
+      ending->changed.notify_one();
+    }).detach();
+    std::unique_lock lock(ending->mutex);
+    ending->changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                             [&] { return ending->over; });
+  }
+
+ private:
+  struct Outgoing {
+    std::string bytes;
+    MPI_Request request;
+  };
+  using Incoming = Outgoing;
+
+  static bool is_complete(MPI_Request& request) {
+    int complete = 0;
+    MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+    return complete != 0;
+  }
+
+  static void check(std::size_t size, int tag) {
+    EMPLACE_CHECK(size <= kMostBytes && tag >= 0 && tag < kMostTags);
+  }
+
+  bool probe() {
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    if (MPI_Improbe(MPI_ANY_SOURCE, 0, messages_, &found, &message, &status) != MPI_SUCCESS) {
+      return false;
+    }
+    if (found == 0) return false;
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    auto& queue = incoming_[static_cast<std::size_t>(status.MPI_SOURCE)];
+    if (queue.empty()) busy_.push_back(status.MPI_SOURCE);
+    Incoming& in = queue.emplace_back();
+    in.bytes.resize(static_cast<std::size_t>(std::max(0, count)));
+    MPI_Imrecv(in.bytes.data(), count, MPI_BYTE, &message, &in.request);
+    return true;
+  }
+
+  std::mutex mutex_;
+  MPI_Comm messages_ = MPI_COMM_NULL;
+  MPI_Comm buffers_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  std::string host_;
+  std::list<Outgoing> outbox_;
+  std::vector<std::deque<Incoming>> incoming_;  // by sender, in order
+  std::deque<int> busy_;                        // who has sent something that was not taken yet
+  std::unordered_map<Ticket, MPI_Request> requests_;
+  Ticket last_ticket_ = 0;
+};
+
+}  // namespace
+}  // namespace emplace::dist
+
+extern "C" emplace::dist::Transport* emplace_join_mpi();
+extern "C" emplace::dist::Transport* emplace_join_mpi() {
+  return new emplace::dist::MpiTransport();
+}

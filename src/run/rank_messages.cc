@@ -1,0 +1,169 @@
+#include "run/rank_messages.h"
+
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace emplace {
+namespace {
+
+// A byte for each op is enough for nearly every cluster.
+constexpr DeviceId kSmallCluster = std::numeric_limits<std::uint8_t>::max();
+
+void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem) {
+  if (problem.num_devices() <= kSmallCluster) {
+    writer.numbers(std::vector<std::uint8_t>(placement.begin(), placement.end()));
+  } else {
+    writer.numbers(std::vector<std::uint16_t>(placement.begin(), placement.end()));
+  }
+}
+
+template <class Number>
+Placement take_devices(dist::Reader& reader, const Problem& problem) {
+  const std::vector<Number> devices = reader.numbers<Number>();
+  if (devices.size() != problem.num_ops()) {
+    fail_input("a placement is of {} ops; expected {}", devices.size(), problem.num_ops());
+  }
+  for (const Number device : devices) {
+    if (device >= problem.num_devices()) {
+      fail_input("a placement uses device {}; expected less than {}", device,
+                 problem.num_devices());
+    }
+  }
+  return {devices.begin(), devices.end()};
+}
+
+Placement take_placement(dist::Reader& reader, const Problem& problem) {
+  Placement placement = problem.num_devices() <= kSmallCluster
+                            ? take_devices<std::uint8_t>(reader, problem)
+                            : take_devices<std::uint16_t>(reader, problem);
+  check_placement(problem, placement);
+  return placement;
+}
+
+Schedule take_schedule(dist::Reader& reader, const Problem& problem) {
+  Schedule schedule{reader.numbers<std::int64_t>()};
+  if (!schedule.fifo() && schedule.priorities.size() != problem.num_ops()) {
+    fail_input("an order is of {} ops; expected {}", schedule.priorities.size(), problem.num_ops());
+  }
+  return schedule;
+}
+
+void put_value(dist::Writer& writer, const Evaluation& value) {
+  writer.number(value.step).number(value.overflow);
+}
+
+Evaluation take_value(dist::Reader& reader) {
+  Evaluation value;
+  value.step = reader.number<Nanoseconds>();
+  value.overflow = reader.number<Bytes>();
+  if (value.step < 0 || value.overflow < 0) fail_input("a placement's value is negative");
+  return value;
+}
+
+// FNV-1a, by words.
+class Hash {
+ public:
+  void add(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3ULL; }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
+};
+
+void add_problem(Hash& hash, const Problem& problem) {
+  hash.add(problem.num_ops());
+  hash.add(problem.num_groups());
+  hash.add(problem.num_devices());
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    hash.add(static_cast<std::uint64_t>(problem.resident_bytes(op)));
+    hash.add(problem.group_of(op));
+    for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+      hash.add(static_cast<std::uint64_t>(problem.duration(op, device)));
+    }
+  }
+  const TensorId num_tensors = problem.graph().num_tensors();
+  for (TensorId tensor = 0; tensor < num_tensors; ++tensor) {
+    hash.add(static_cast<std::uint64_t>(problem.mean_transfer_time(tensor)));
+  }
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(const SubsetProblems& problems) {
+  Hash hash;
+  add_problem(hash, problems.whole()->problem());
+  hash.add(problems.list().size());
+  for (const SubsetProblem& subset : problems.list()) {
+    for (const DeviceId device : subset.devices) hash.add(device);
+  }
+  for (const char c : problems.objective().quantity()) hash.add(static_cast<std::uint64_t>(c));
+  return hash.value();
+}
+
+void put(dist::Writer& writer, const Solution& solution, const Problem& problem) {
+  put_placement(writer, solution.placement, problem);
+  writer.numbers(solution.schedule.priorities);
+  put_value(writer, solution.value);
+  writer.text(solution.origin);
+}
+
+Solution take_solution(dist::Reader& reader, const Problem& problem) {
+  Solution solution;
+  solution.placement = take_placement(reader, problem);
+  solution.schedule = take_schedule(reader, problem);
+  solution.value = take_value(reader);
+  solution.origin = reader.text();
+  return solution;
+}
+
+void put(dist::Writer& writer, const LowerBound& bound) {
+  writer.number(bound.step).text(bound.reason);
+}
+
+LowerBound take_bound(dist::Reader& reader) {
+  LowerBound bound;
+  bound.step = reader.number<Nanoseconds>();
+  bound.reason = reader.text();
+  if (bound.step < 0) fail_input("a bound is negative");
+  return bound;
+}
+
+void put(dist::Writer& writer, const RunResult& result, const Problem& problem) {
+  writer.text(result.run.scheduler);
+  put_placement(writer, result.result.placement, problem);
+  writer.numbers(result.result.schedule.priorities);
+  writer.number<std::uint64_t>(result.result.notes.size());
+  for (const std::string& note : result.result.notes) writer.text(note);
+  put_value(writer, result.evaluation);
+  put(writer, result.bound);
+  writer.number(result.evaluations).number(result.seconds);
+}
+
+RunResult take_result(dist::Reader& reader, const Problem& problem, const PlacerRun& run) {
+  RunResult result{.run = run, .result = {}, .evaluation = {}, .bound = {}};
+  result.run.scheduler = reader.text();
+  result.result.placement = take_placement(reader, problem);
+  result.result.schedule = take_schedule(reader, problem);
+  const std::size_t notes = reader.count(sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < notes; ++i) result.result.notes.push_back(reader.text());
+  result.evaluation = take_value(reader);
+  result.bound = take_bound(reader);
+  result.evaluations = reader.number<std::int64_t>();
+  result.seconds = reader.number<double>();
+  return result;
+}
+
+void check_value(const Solution& solution, Evaluator& evaluator) {
+  const bool exact =
+      evaluator.evaluate_exactly(solution.placement, solution.schedule) == solution.value;
+  // Where streams are searched by an estimate.
+  const bool estimated =
+      !exact && evaluator.evaluate(solution.placement, solution.schedule) == solution.value;
+  evaluator.count(-(exact ? 1 : 2));
+  if (exact || estimated) return;
+  fail_input("it values a placement at {} ns, which takes another time here", solution.value.step);
+}
+
+}  // namespace emplace

@@ -1,0 +1,275 @@
+// Ranks as threads of this process: what they say to each other, and what becomes of a job when
+// some of them are lost.
+#include "dist/crew.h"
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+#include "dist/local_transport.h"
+#include "dist/member.h"
+#include "support/error_text.h"
+
+namespace emplace::dist {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr PostOptions kImpatient{.pulse_seconds = 0.02, .lost_after = 0.4};
+constexpr std::uint64_t kInput = 7;
+
+// Doubles a number, in its own time.
+std::string doubled(Reader& task) {
+  return Writer().number(2 * task.number<std::int64_t>()).take();
+}
+
+// Ranks 1, 2, ... in threads of their own, which do `work`.
+class Others {
+ public:
+  Others(LocalRanks& ranks, int size, Member::Work work, std::uint64_t input = kInput) {
+    for (int rank = 1; rank < size; ++rank) {
+      members_.push_back(std::make_unique<Member>(ranks.take(rank), kImpatient,
+                                                  [this, rank] { abandoned_ |= 1 << rank; }));
+      threads_.emplace_back(
+          [member = members_.back().get(), work, input] { member->serve(input, work); });
+    }
+  }
+  ~Others() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int abandoned() const { return abandoned_; }
+
+ private:
+  std::atomic<int> abandoned_{0};
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::thread> threads_;
+};
+
+struct Doubling {
+  explicit Doubling(std::size_t tasks) : results(tasks, 0) {
+    job.tasks = tasks;
+    job.describe = [](std::size_t task) {
+      return Writer().number(static_cast<std::int64_t>(task)).take();
+    };
+    job.here = [](std::size_t task) {
+      std::this_thread::sleep_for(milliseconds(1));
+      return Writer().number(2 * static_cast<std::int64_t>(task)).take();
+    };
+    job.accept = [this](std::size_t task, Reader& result) {
+      results[task] = result.number<std::int64_t>();
+      result.end();
+      ++accepted;
+    };
+    job.failed = [this](std::size_t task, const Error& error) {
+      results[task] = -1;
+      failures.push_back(error.what());
+    };
+  }
+  bool complete() const {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i] != 2 * static_cast<std::int64_t>(i)) return false;
+    }
+    return true;
+  }
+
+  Job job;
+  std::vector<std::int64_t> results;
+  std::vector<std::string> failures;
+  int accepted = 0;
+};
+
+TEST(Crew, TasksAreSharedAndAllAreDone) {
+  LocalRanks ranks(4);
+  std::atomic<int> elsewhere{0};
+  Others others(ranks, 4, [&](Reader& task, Line&) {
+    ++elsewhere;
+    std::this_thread::sleep_for(milliseconds(1));
+    return doubled(task);
+  });
+  Crew crew(ranks.take(0), kImpatient);
+  crew.expect(kInput);
+  for (int round = 0; round < 3; ++round) {
+    Doubling doubling(200);
+    crew.run(doubling.job);
+    EXPECT_TRUE(doubling.complete());
+    EXPECT_EQ(doubling.accepted, 200);
+  }
+  EXPECT_GT(elsewhere, 100);
+  EXPECT_TRUE(crew.dismiss());
+  EXPECT_EQ(crew.lost(), 0);
+}
+
+TEST(Crew, WhatALostRankDidIsDoneByOthers) {
+  LocalRanks ranks(3);
+  std::atomic<bool> holding{false};
+  Others others(ranks, 3, [&](Reader& task, Line& line) {
+    const auto number = task.number<std::int64_t>();
+    if (number == 5) {
+      holding = true;
+      while (!line.stopped()) std::this_thread::sleep_for(milliseconds(5));
+    }
+    return Writer().number(2 * number).take();
+  });
+  // Whoever has task 5 is lost with it.
+  Crew crew(ranks.take(0), kImpatient);
+  Doubling doubling(40);
+  doubling.job.here = [&](std::size_t task) {
+    // Leaves the fifth to the others, as long as they have not begun it.
+    for (int i = 0; i < 200 && !holding; ++i) std::this_thread::sleep_for(milliseconds(5));
+    if (holding) {
+      ranks.silence(1);
+      ranks.silence(2);
+    }
+    return Writer().number(2 * static_cast<std::int64_t>(task)).take();
+  };
+  crew.run(doubling.job);
+  EXPECT_TRUE(doubling.complete());
+  EXPECT_EQ(crew.lost(), 2);
+  EXPECT_THAT(crew.take_notes(), SizeIs(2));
+  EXPECT_FALSE(crew.dismiss());
+  ranks.silence(1, false);
+  ranks.silence(2, false);
+}
+
+TEST(Crew, AnErrorOfATaskIsItsResult) {
+  LocalRanks ranks(2);
+  Others others(ranks, 2, [](Reader&, Line&) -> std::string { fail_input("no link"); });
+  Crew crew(ranks.take(0), kImpatient);
+  Doubling doubling(2);
+  doubling.job.here = [&](std::size_t) -> std::string {
+    std::this_thread::sleep_for(milliseconds(100));
+    fail_input("no link");
+  };
+  crew.run(doubling.job);
+  EXPECT_THAT(doubling.failures, ElementsAre("no link", "no link"));
+}
+
+TEST(Crew, NonsenseMakesItsSenderLost) {
+  LocalRanks ranks(2);
+  Others others(ranks, 2, [](Reader&, Line&) { return std::string("no"); });
+  Crew crew(ranks.take(0), kImpatient);
+  Doubling doubling(30);
+  crew.run(doubling.job);
+  EXPECT_TRUE(doubling.complete());
+  EXPECT_EQ(crew.lost(), 1);
+  EXPECT_THAT(crew.take_notes(), ElementsAre(HasSubstr("rank 1 on here was lost: a message")));
+}
+
+TEST(Crew, MessagesOfAnotherVersionAreRefused) {
+  LocalRanks ranks(2);
+  const std::unique_ptr<Transport> other = ranks.take(1);
+  Crew crew(ranks.take(0), kImpatient);
+  std::string bytes = Writer()
+                          .number<std::uint32_t>(0x4c504d45)
+                          .number<std::uint16_t>(9)
+                          .number<std::uint16_t>(0)
+                          .text("")
+                          .take();
+  other->send(0, bytes);
+  for (int i = 0; i < 100 && crew.lost() == 0; ++i) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_THAT(crew.take_notes(), ElementsAre(HasSubstr("speaks version 9")));
+}
+
+TEST(Crew, ASilentRankIsLostAndLearnsOfItWhenItWakes) {
+  LocalRanks ranks(2);
+  Others others(ranks, 2, [](Reader& task, Line&) { return doubled(task); });
+  Crew crew(ranks.take(0), kImpatient);
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_EQ(crew.lost(), 0);
+  ranks.silence(1);
+  std::this_thread::sleep_for(milliseconds(700));
+  EXPECT_EQ(crew.lost(), 1);
+  EXPECT_EQ(others.abandoned(), 2);  // it does not hear of rank 0 either
+  ranks.silence(1, false);
+  crew.dismiss();
+}
+
+TEST(Crew, ARankWithAnotherInputIsAnError) {
+  LocalRanks ranks(2);
+  Others others(
+      ranks, 2, [](Reader& task, Line&) { return doubled(task); }, kInput + 1);
+  Crew crew(ranks.take(0), kImpatient);
+  crew.expect(kInput);
+  Doubling doubling(1'000);
+  EXPECT_THAT(error_text([&] { crew.run(doubling.job); }), HasSubstr("reads another input"));
+}
+
+TEST(Crew, ASearchOnEachRankEndsWithTheFirst) {
+  LocalRanks ranks(3);
+  std::atomic<int> heard{0};
+  Others others(ranks, 3, [&](Reader& task, Line& line) {
+    std::atomic<bool> told{false};
+    line.listen(
+        [&](Reader& news) {
+          if (news.text() == "from 0") ++heard;
+        },
+        [&] {
+          if (!told.exchange(true)) line.tell(Writer().text("from another").take());
+        });
+    while (!line.stopped()) std::this_thread::sleep_for(milliseconds(2));
+    return doubled(task);
+  });
+  Crew crew(ranks.take(0), kImpatient);
+  Doubling doubling(3);
+  std::atomic<int> news{0};
+  doubling.job.one_each = true;
+  doubling.job.on_news = [&](Reader& reader) { news += reader.text() == "from another"; };
+  doubling.job.here = [&](std::size_t task) {
+    for (int i = 0; i < 500 && news < 2; ++i) std::this_thread::sleep_for(milliseconds(2));
+    crew.tell(Writer().text("from 0").take());
+    std::this_thread::sleep_for(milliseconds(50));
+    return Writer().number(2 * static_cast<std::int64_t>(task)).take();
+  };
+  crew.run(doubling.job);
+  EXPECT_TRUE(doubling.complete());
+  EXPECT_EQ(news, 2);
+  EXPECT_EQ(heard, 2);
+}
+
+TEST(Crew, WhatIsCancelledEndsSoon) {
+  LocalRanks ranks(2);
+  Others others(ranks, 2, [](Reader& task, Line& line) {
+    while (!line.stopped()) std::this_thread::sleep_for(milliseconds(2));
+    return doubled(task);
+  });
+  Crew crew(ranks.take(0), kImpatient);
+  std::atomic<bool> cancelled{false};
+  Doubling doubling(100'000);
+  doubling.job.cancelled = &cancelled;
+  doubling.job.here = [&](std::size_t task) {
+    std::this_thread::sleep_for(milliseconds(50));
+    cancelled = true;
+    return Writer().number(2 * static_cast<std::int64_t>(task)).take();
+  };
+  crew.run(doubling.job);
+  EXPECT_GE(doubling.accepted, 1);
+  EXPECT_LE(doubling.accepted, 3);
+}
+
+TEST(LocalTransport, BuffersMeetByTagInOrder) {
+  LocalRanks ranks(2);
+  const std::unique_ptr<Transport> a = ranks.take(0);
+  const std::unique_ptr<Transport> b = ranks.take(1);
+  std::vector<std::byte> sent(8);
+  std::vector<std::byte> received(8);
+  sent[3] = std::byte{9};
+  const Transport::Ticket receive = b->receive_into(0, 5, received);
+  EXPECT_FALSE(b->done(receive));
+  const Transport::Ticket send = a->send_from(1, 5, sent);
+  EXPECT_TRUE(a->done(send));
+  EXPECT_TRUE(b->done(receive));
+  EXPECT_EQ(received, sent);
+}
+
+}  // namespace
+}  // namespace emplace::dist
