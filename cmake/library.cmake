@@ -3,7 +3,7 @@
 # What searches spend their time in is compiled for speed; what runs once, so that it compiles quickly.
 set(fast_rooms sim bound stream selection placers/local placers/common)
 set(light_rooms zoo run report api placers/external/support)
-set(other_rooms base dist graph cluster lp cost search placer tensor tensor/tdl tensor/operators
+set(other_rooms base dist graph cluster lp cost search placer tensor tensor/tdl tensor/operators tensor/captured
                 tensor/methods/common io)
 
 add_library(emplace_warnings INTERFACE)

@@ -81,11 +81,13 @@ Tensor apply(const Call& call) {
   return normal.values * per_channel(call.in(1), x.dim()) + per_channel(call.in(2), x.dim());
 }
 
-// statistics, the old mean, the old variance. ONNX's momentum is the share of the old.
+// statistics, the old mean, the old variance. ONNX's momentum is the share of the old. Where a
+// count is given, the variance is that of a sample of so many.
 Tensors running(const Call& call) {
   const double old = call.real("momentum", 0.9);
   const Tensor mean = call.in(0)[0];
-  const Tensor variance = call.in(0)[1] - mean * mean;
+  Tensor variance = call.in(0)[1] - mean * mean;
+  if (call.given("count")) variance = variance * (count_of(call) / (count_of(call) - 1));
   return {call.in(1) * old + mean * (1 - old), call.in(2) * old + variance * (1 - old)};
 }
 

@@ -32,11 +32,11 @@ Tensors normalise_batch(const OpStep& step, bool scaled, bool training, double e
 }
 
 // ONNX's momentum is the share of the old.
-void run_statistics(OpStep& step, double momentum) {
+void run_statistics(OpStep& step, double momentum, bool unbiased) {
   const Tensor& x = step.inputs[0];
   const Integers axes = all_axes_but(x.dim(), {1});
   const Tensor mean = x.mean(axes);
-  const Tensor variance = x.var(axes, false);
+  const Tensor variance = x.var(axes, unbiased);
   step.outputs[1] = step.inputs[3] * momentum + mean * (1 - momentum);
   if (step.outputs.size() > 2) {
     step.outputs[2] = step.inputs[4] * momentum + variance * (1 - momentum);
@@ -46,10 +46,11 @@ void run_statistics(OpStep& step, double momentum) {
 Run compile_batch_norm(const Site& site) {
   const bool training = site.call.training || site.call.integer("training_mode", 0) != 0;
   return [training, epsilon = site.call.real("epsilon", 1e-5),
-          momentum = site.call.real("momentum", 0.9)](OpStep& step) {
+          momentum = site.call.real("momentum", 0.9),
+          unbiased = site.call.integer("unbiased", 0) != 0](OpStep& step) {
     Tensors all = normalise_batch(step, true, training, epsilon);
     step.outputs[0] = all[0];
-    if (training && step.outputs.size() > 1) run_statistics(step, momentum);
+    if (training && step.outputs.size() > 1) run_statistics(step, momentum, unbiased);
     if (!training) return;
     all.erase(all.begin());
     keep_for_gradient(step, std::move(all));

@@ -138,21 +138,51 @@ bool has_master(const Site& site, std::size_t states) {
   return site.size() == 3 + states;
 }
 
+// Weights are drawn to zero: by their gradient, or by themselves, in proportion to the rate.
+struct Decay {
+  explicit Decay(const Site& site)
+      : by_gradient(site.call.real("weight_decay", 0)),
+        decoupled(site.call.real("decoupled_decay", 0)) {}
+
+  void apply(Operands& at, double rate) const {
+    if (decoupled != 0) at.weight.mul_(1 - rate * decoupled);
+    if (by_gradient != 0) at.gradient = at.gradient.add(at.weight, by_gradient);
+  }
+
+  double by_gradient;
+  double decoupled;
+};
+
 Run compile_sgd(const Site& site) {
-  return
-      [rate = site.call.real("learning_rate", 0.01), master = has_master(site, 0)](OpStep& step) {
-        Operands operands = operands_of(step, 0, master);
-        operands.weight.add_(operands.gradient, -rate);
-        round_weight(operands);
-      };
+  return [rate = site.call.real("learning_rate", 0.01), decay = Decay(site),
+          master = has_master(site, 0)](OpStep& step) {
+    Operands operands = operands_of(step, 0, master);
+    decay.apply(operands, rate);
+    operands.weight.add_(operands.gradient, -rate);
+    round_weight(operands);
+  };
+}
+
+// The value that a buffer has from then on.
+Run compile_buffer_update(const Site&) {
+  return [](OpStep& step) {
+    Tensor buffer = step.inputs[0];
+    buffer.copy_(step.inputs[1]);
+  };
+}
+
+// The gradient is kept for whoever takes it; the weight stays.
+Run compile_accumulation(const Site&) {
+  return [](OpStep&) {};
 }
 
 Run compile_momentum(const Site& site) {
   Momentum rule;
   rule.rate = site.call.real("learning_rate", rule.rate);
   rule.decay = site.call.real("momentum", rule.decay);
-  return [rule, master = has_master(site, 1)](OpStep& step) {
+  return [rule, decay = Decay(site), master = has_master(site, 1)](OpStep& step) {
     Operands operands = operands_of(step, 1, master);
+    decay.apply(operands, rule.rate);
     if (in_one_pass(operands)) {
       momentum_on_cpu(operands, rule);
     } else {
@@ -168,8 +198,9 @@ Run compile_adam(const Site& site) {
   rule.first = site.call.real("beta1", rule.first);
   rule.second = site.call.real("beta2", rule.second);
   rule.epsilon = site.call.real("epsilon", rule.epsilon);
-  return [rule, master = has_master(site, 2)](OpStep& step) {
+  return [rule, decay = Decay(site), master = has_master(site, 2)](OpStep& step) {
     Operands operands = operands_of(step, 2, master);
+    decay.apply(operands, rule.rate);
     if (in_one_pass(operands)) {
       adam_on_cpu(operands, rule, step.step + 1);
     } else {
@@ -182,6 +213,8 @@ Run compile_adam(const Site& site) {
 }  // namespace
 
 void add_native_updates(CompilerTable& table) {
+  table["AccumulateGrad"] = compile_accumulation;
+  table["BufferUpdate"] = compile_buffer_update;
   table["SgdUpdate"] = compile_sgd;
   table["MomentumUpdate"] = compile_momentum;
   table["AdamUpdate"] = compile_adam;

@@ -44,9 +44,10 @@ std::string write_partition_json(const Graph& graph, const Descriptions& descrip
       if (outputs[i] == tensor) name += fmt::format(":{}", i);
     }
     text +=
-        fmt::format("{}\n  {}: {{\"shape\": [{}], \"split\": {}}}", tensor == 0 ? "" : ",",
+        fmt::format("{}\n  {}: {{\"shape\": [{}], \"split\": {}{}}}", tensor == 0 ? "" : ",",
                     json_quoted(name), fmt::join(graph.shape(tensor), ", "),
-                    list_of(plan.tensors[tensor], [](std::size_t d) { return std::to_string(d); }));
+                    list_of(plan.tensors[tensor], [](std::size_t d) { return std::to_string(d); }),
+                    plan.holds(tensor) ? ", \"held\": true" : "");
   }
   text += "},\n \"ops\": {";
   bool first = true;

@@ -90,6 +90,23 @@ std::string note_copies(const PartitionAnswer& answer) {
       join_words(ways)));
 }
 
+std::string note_undivided(const PartitionAnswer& answer) {
+  std::string text;
+  if (!answer.undivided.empty()) {
+    text += wrapped(
+        fmt::format("Not divided, since they have no description or their shapes are not known "
+                    "(every worker computes them whole): {}.",
+                    join_words(answer.undivided)));
+  }
+  if (!answer.unattributed.empty()) {
+    text += wrapped(fmt::format(
+        "Not divided, since the graph does not say their attributes (strides, axes, numbers; every "
+        "worker computes them whole): {}. emplace.torch.capture writes them.",
+        join_words(answer.unattributed)));
+  }
+  return text;
+}
+
 std::string note_bound(const PartitionAnswer& answer) {
   const WayToRun& best = answer.best_in_parts();
   if (answer.bound <= 0 || !best.fits) return "";
@@ -167,11 +184,7 @@ std::string to_text(const PartitionAnswer& answer) {
     text += wrapped(
         fmt::format("Not compared, since the time was over: {}.", join_words(answer.not_compared)));
   }
-  if (answer.undivided.empty()) return text;
-  return text + wrapped(fmt::format(
-                    "Not divided, since they have no description or their shapes are not known "
-                    "(every worker computes them whole): {}.",
-                    join_words(answer.undivided)));
+  return text + note_undivided(answer);
 }
 
 std::string to_json(const PartitionAnswer& answer) {

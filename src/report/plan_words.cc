@@ -28,6 +28,7 @@ struct LevelStyle {
   std::array<double, kNumWays> products = {};  // FLOPs
   double weights = 0;                          // bytes
   double cut_weights = 0;
+  double held_weights = 0;  // of those that are cut
   bool attention_by_heads = false;
   bool vocabulary = false;  // embeddings are cut along it
 
@@ -37,6 +38,7 @@ struct LevelStyle {
     return sum;
   }
   double share(Way way) const { return all() > 0 ? products[way] / all() : 0; }
+  double held_share() const { return cut_weights > 0 ? held_weights / cut_weights : 0; }
   double weights_share() const { return weights > 0 ? cut_weights / weights : 0; }
 };
 
@@ -70,7 +72,9 @@ class StyleReader {
       for (const TensorId tensor : graph_.outputs(op)) {
         const auto bytes = static_cast<double>(graph_.bytes(tensor));
         style.weights += bytes;
-        if (plan_.tensors[tensor][level] != kUncut) style.cut_weights += bytes;
+        if (plan_.tensors[tensor][level] == kUncut) continue;
+        style.cut_weights += bytes;
+        if (plan_.holds(tensor)) style.held_weights += bytes;
       }
       return;
     }
@@ -154,7 +158,16 @@ std::string words_of(const LevelStyle& style) {
   const double weights = style.weights_share();
   if (style.share(kWhole) >= kNearlyAll) return "everything whole, in copies";
   if (style.share(kExamples) >= kNearlyAll) {
-    if (weights >= kMost) return "FSDP (examples divided, weights in parts that are fetched)";
+    const double held = style.held_share();
+    if (weights >= kMost && held >= kNearlyAll) {
+      return "ZeRO stage 2 (examples divided, weights in parts that are fetched once a step and "
+             "kept)";
+    }
+    if (weights >= kMost) {
+      return "FSDP, or ZeRO stage 3 (examples divided, weights in parts that are fetched" +
+             (held >= kSome ? fmt::format("; {:.0f} % of them once a step and kept)", 100 * held)
+                            : std::string(")"));
+    }
     return weights <= 1 - kNearlyAll
                ? "data parallel"
                : fmt::format("data parallel, with {:.0f} % of the weights in parts", 100 * weights);

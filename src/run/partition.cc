@@ -11,7 +11,9 @@
 
 #include "placers/all.h"
 
+#include "tensor/captured_operators.h"
 #include "tensor/decompose.h"
+#include "tensor/interleave.h"
 #include "tensor/methods/all.h"
 #include "tensor/work_bound.h"
 
@@ -24,6 +26,8 @@ namespace {
 // How long the search for a placement of whole ops may take, of the time for everything.
 constexpr double kPlacementShare = 0.25;
 constexpr double kLongestPlacement = 10;
+// Under a limit of evaluations, so that the answer does not follow the clock.
+constexpr std::int64_t kPlacementsPerPlan = 20;
 // How long the search for a partition may, of what is then left; comparing has the rest.
 constexpr double kSearchShare = 0.85;
 
@@ -65,16 +69,18 @@ bool is_better(const WayToRun& way, const WayToRun& than) {
   return std::pair(!way.fits, way.step) < std::pair(!than.fits, than.step);
 }
 
-// Operators that everybody does whole for want of a description.
-std::vector<std::string> undivided_operators(const Graph& graph, const PartitionInput& input) {
-  std::vector<std::string> types;
+void add_once(std::vector<std::string>& types, std::string_view type) {
+  if (std::find(types.begin(), types.end(), type) == types.end()) types.emplace_back(type);
+}
+
+// Operators that everybody does whole.
+void find_undivided(PartitionAnswer& answer) {
+  const Graph& graph = *answer.graph;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
-    if (graph.is_source(op) || input.descriptions[op] != nullptr) continue;
-    std::string type(graph.type(op));
-    if (std::find(types.begin(), types.end(), type) == types.end())
-      types.push_back(std::move(type));
+    if (graph.is_source(op) || answer.input->descriptions[op] != nullptr) continue;
+    const bool silent = is_captured_operator(graph.type(op)) && graph.attributes(op).empty();
+    add_once(silent ? answer.unattributed : answer.undivided, graph.type(op));
   }
-  return types;
 }
 
 // All of it in the time that there is, as far as that can be: some plan there must be.
@@ -88,7 +94,8 @@ class PartitionFinder {
         mode_(problem->compile_options().cost),
         cluster_(problem, &problem->cluster()) {
     answer_.whole = problem;
-    answer_.graph = std::make_shared<const Graph>(decompose(problem->graph()));
+    answer_.graph = std::make_shared<const Graph>(
+        interleave(decompose(translate_captured(problem->graph()).graph)));
     divided_ = compile(answer_.graph, cluster_, mode_);
     answer_.on = workers_on(*divided_, options.workers);
     if (answer_.workers().count() < 2) {
@@ -115,7 +122,7 @@ class PartitionFinder {
       return compare_with(other, spec.key == "search");
     });
     answer_.bound = divided_work_bound(*divided_, *answer_.on);
-    answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
+    find_undivided(answer_);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
   }
@@ -172,7 +179,7 @@ class PartitionFinder {
   void take_outcome(PartitionContext& context) {
     for (PartitionContext::Tried& tried : context.tried()) {
       if (tried.outcome.problem != nullptr && tried.plan.tensors == answer_.plan.tensors &&
-          tried.plan.ops == answer_.plan.ops) {
+          tried.plan.ops == answer_.plan.ops && tried.plan.held == answer_.plan.held) {
         answer_.outcome = std::move(tried.outcome);
       }
     }
@@ -277,9 +284,12 @@ class PartitionFinder {
     }
     tell("placing whole ops");
     Budget budget = time_left(kPlacementShare);
-    budget.evaluations.reset();
-    budget.seconds =
-        std::min(kLongestPlacement, budget.seconds.value_or(kPartitionSeconds * kPlacementShare));
+    if (budget.seconds) {
+      budget.evaluations.reset();
+      budget.seconds = std::min(kLongestPlacement, *budget.seconds);
+    } else if (budget.evaluations) {  // of plans: those of placements are quicker
+      *budget.evaluations *= kPlacementsPerPlan;
+    }
     const auto accelerators = without_cpus(answer_.whole, StepTime{});
     const bool leave_cpus_out = accelerators && accelerators->fits;
     PlaceContext placing(leave_cpus_out ? std::make_shared<const Simulator>(accelerators->problem)

@@ -49,7 +49,9 @@ struct PartitionAnswer {
   std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;
   WayToRun placed;                     // whole ops, by `auto`
-  std::vector<std::string> undivided;  // operators that every worker computes whole
+  // Operators that every worker computes whole, for want of a description or of attributes.
+  std::vector<std::string> undivided;
+  std::vector<std::string> unattributed;
   StepTerms terms;                     // what a step is worth: what the graph says, unless set
 
   // Of all divisions that were compared.

@@ -253,6 +253,10 @@ class Decomposer {
     running.flops = saturating_multiply(8, channels(graph_.inputs(op)[0]));
     running.bytes_moved = saturating_multiply(6, graph_.bytes(outputs[first]));
     running.attributes = {{"momentum", momentum}};
+    // PyTorch's running variance is that of a sample.
+    if (first == 1 && graph_.attributes(op).integer("unbiased", 0) != 0) {
+      running.attributes.set("count", per_channel(graph_.inputs(op)[0]));
+    }
     builder_.add_op(running);
   }
 

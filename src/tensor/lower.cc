@@ -7,7 +7,8 @@
 //
 // Not the least traffic possible: a block is taken from the nearest worker that has it, one read at
 // a time; what many need of many goes in stages where that is sooner (tensor/movers.h). What was
-// fetched is used again within 16 ops, and not kept longer, as it takes memory. Partial sums that
+// fetched is used again within 16 ops, and not kept longer, as it takes memory, unless the plan says
+// so. Partial sums that
 // are only added to each other are reduced after the addition, once.
 //
 // Flops, bytes and measured times of a piece are the op's, times its share of the variables' box.
@@ -310,7 +311,8 @@ class Lowering {
 
   std::optional<TensorId> was_fetched(TensorId tensor, Worker worker, const Region& region) const {
     const auto found = fetched_.find(key_of(tensor, worker, region));
-    if (found == fetched_.end() || op_ - found->second.second > kReuse) return std::nullopt;
+    if (found == fetched_.end()) return std::nullopt;
+    if (!plan_.holds(tensor) && op_ - found->second.second > kReuse) return std::nullopt;
     return found->second.first;
   }
 

@@ -5,8 +5,9 @@
 //   for it. Pieces of sources carry `region_begin` and `region_shape`: which part of what whole.
 // - PartSlice is the block of its input that `begin` and `size` say; a view, where the input lies.
 //   Sent to another device it is a transfer of just that block.
-// - PartJoin puts blocks together: input i begins at `begin_i` of the output.
+// - PartJoin puts blocks together, in one launch: input i begins at `begin_i` of the output.
 // - PartSum, PartMax, PartMin and PartProd reduce partial results.
+// What was fetched of a tensor that the plan holds serves all who need it in the step.
 // Blocks that were there long before they are needed are sent only shortly before, so that they do
 // not take memory all the while (Tofu's control dependencies).
 #pragma once

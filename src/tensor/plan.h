@@ -30,6 +30,11 @@ struct Plan {
   Workers workers{{}};
   std::vector<Cuts> tensors;  // dimensions, by tensor
   std::vector<Cuts> ops;      // variables of the op's description, by op
+  // By tensor: what workers fetch of it they keep for the rest of the step, where else it is
+  // fetched again when it is needed again. Empty: of no tensor.
+  std::vector<std::uint8_t> held = {};
+
+  bool holds(TensorId tensor) const { return tensor < held.size() && held[tensor] != 0; }
 };
 
 // The variables of an op as a region to be cut.

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/union_find.h"
+
+#include "sim/simulator.h"
 
 namespace emplace {
 namespace {
@@ -109,13 +113,75 @@ std::vector<std::int64_t> shares_of(const Problem& problem, const std::vector<De
   return shares;
 }
 
+// Whether the devices differ in speed or memory.
+bool are_equal(const Cluster& cluster, const std::vector<DeviceId>& devices,
+               const std::vector<std::int64_t>& shares) {
+  for (std::size_t i = 1; i < devices.size(); ++i) {
+    if (shares[i] != shares[0] ||
+        cluster.device(devices[i]).memory != cluster.device(devices[0]).memory) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What a step needs on one device, were it large enough.
+Bytes memory_of_step(const Problem& problem, DeviceId device) {
+  const Simulator simulator(std::shared_ptr<const Problem>(std::shared_ptr<void>(), &problem));
+  std::vector<Bytes> peaks(problem.num_devices());
+  simulator.evaluate(Placement(problem.num_ops(), device), ReadyOrder(),
+                     *simulator.make_workspace(), peaks);
+  return peaks[device];
+}
+
+// Shares by speed, of which none is larger than what the device's memory holds of the step; what a
+// small device leaves the others have, by their speed.
+void limit_by_memory(const Problem& problem, const std::vector<DeviceId>& devices,
+                     std::vector<std::int64_t>& shares) {
+  constexpr double kUsed = 0.9;  // of the memory: parts are not all there is
+  constexpr double kUnits = 1e6;
+  const auto needed = static_cast<double>(std::max<Bytes>(memory_of_step(problem, devices[0]), 1));
+  std::vector<double> limits;
+  double room = 0;
+  for (const DeviceId device : devices) {
+    limits.push_back(kUsed * static_cast<double>(problem.cluster().device(device).memory) / needed);
+    room += limits.back();
+  }
+  std::vector<double> parts(devices.size(), -1);  // of those that are full
+  for (bool changed = true; changed;) {
+    changed = false;
+    double left = 1;
+    double speed = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i] >= 0) left -= parts[i];
+      if (parts[i] < 0) speed += static_cast<double>(shares[i]);
+    }
+    for (std::size_t i = 0; i < parts.size() && room > 1; ++i) {
+      if (parts[i] >= 0 || left * static_cast<double>(shares[i]) / speed <= limits[i]) continue;
+      parts[i] = limits[i];
+      changed = true;
+    }
+    if (changed) continue;
+    if (room > 1 && left == 1) return;  // nobody is full
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      // Where not all fits, memory alone decides.
+      const double own = room <= 1       ? limits[i] / room
+                         : parts[i] >= 0 ? parts[i]
+                                         : left * static_cast<double>(shares[i]) / speed;
+      shares[i] = std::max<std::int64_t>(1, static_cast<std::int64_t>(kUnits * own + 0.5));
+    }
+  }
+}
+
 }  // namespace
 
 WorkerDevices workers_on(const Problem& problem, int count) {
   std::vector<DeviceId> devices = choose_devices(problem.cluster(), count);
   std::vector<int> factors;
   divide(problem.cluster(), devices, factors);
-  Workers workers(factors, shares_of(problem, devices));
+  std::vector<std::int64_t> shares = shares_of(problem, devices);
+  if (!are_equal(problem.cluster(), devices, shares)) limit_by_memory(problem, devices, shares);
+  Workers workers(factors, std::move(shares));
   return {std::move(workers), std::move(devices)};
 }
 

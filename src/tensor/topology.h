@@ -17,7 +17,8 @@ struct WorkerDevices {
 // The `count` first devices of the cluster that are no CPUs (of all, if all are), 0: all of those.
 // Where the links have levels (machines of several devices), the first levels of the tree divide
 // between the groups with the slowest links among them. Devices on which the problem's ops last
-// unequally long share the work accordingly. Throws an Error when there are fewer devices.
+// unequally long share the work accordingly, but none has more of it than its memory holds of the
+// step. Throws an Error when there are fewer devices.
 WorkerDevices workers_on(const Problem& problem, int count = 0);
 
 }  // namespace emplace

@@ -101,6 +101,16 @@ void check(const Graph& whole, const exec::SeededNumbers& numbers, Seen& seen) {
   }
 }
 
+// Of a weight or a buffer, with what it is given.
+Graph update_of(const std::string& type) {
+  const TensorSpec spec{.shape = {4, 6}, .dtype = DType::kFloat32};
+  GraphBuilder builder(type);
+  const TensorId kept = builder.add({.name = "kept", .type = "buffer"}, {spec})[0];
+  const TensorId given = builder.add({.name = "given", .type = "input"}, {spec})[0];
+  builder.add({.name = "op", .type = type, .inputs = {kept, given}, .phase = Phase::kUpdate}, {});
+  return std::move(builder).build();
+}
+
 TEST(Partition, every_operator_computes_in_parts_what_it_computes_whole) {
   Seen seen;
   int number = 0;
@@ -119,6 +129,9 @@ TEST(Partition, every_operator_computes_in_parts_what_it_computes_whole) {
     const Case& product = *std::find_if(exec::all_cases().begin(), exec::all_cases().end(),
                                         [](const Case& model) { return model.type == "Gemm"; });
     try_case(product, training_step(forward_of(product), {.optimizer = optimizer}));
+  }
+  for (const char* type : {"AccumulateGrad", "BufferUpdate"}) {
+    try_case({type, {}, {}}, update_of(type));
   }
   std::set<std::string> unseen;
   for (const std::string_view type : described_types()) {

@@ -27,12 +27,14 @@ struct Layers {
   }
 
   // Variables of a product: m, n, k.
-  std::string words(const std::vector<int>& factors, Cuts first, Cuts second, Cuts weights) const {
+  std::string words(const std::vector<int>& factors, Cuts first, Cuts second, Cuts weights,
+                    const std::vector<std::uint8_t>& held = {}) const {
     const Cuts none(factors.size(), kUncut);
     const Plan plan{.method = "test",
                     .workers = Workers(factors),
                     .tensors = {none, weights, weights, none, none},
-                    .ops = {none, none, none, std::move(first), std::move(second)}};
+                    .ops = {none, none, none, std::move(first), std::move(second)},
+                    .held = held};
     return plan_in_words(graph, descriptions, plan);
   }
 
@@ -45,7 +47,14 @@ TEST(PlanWords, have_the_names_that_people_know) {
   EXPECT_EQ(layers.words({2, 2}, {0, 0}, {0, 0}, {kUncut, kUncut}),
             "Among 4 devices: data parallel.");
   EXPECT_EQ(layers.words({2}, {0}, {0}, {0}),
-            "Among 2 devices: FSDP (examples divided, weights in parts that are fetched).");
+            "Among 2 devices: FSDP, or ZeRO stage 3 (examples divided, weights in parts that are "
+            "fetched).");
+  EXPECT_EQ(layers.words({2}, {0}, {0}, {0}, {0, 1, 1}),
+            "Among 2 devices: ZeRO stage 2 (examples divided, weights in parts that are fetched "
+            "once a step and kept).");
+  EXPECT_EQ(layers.words({2}, {0}, {0}, {0}, {0, 0, 1}),
+            "Among 2 devices: FSDP, or ZeRO stage 3 (examples divided, weights in parts that are "
+            "fetched; 50 % of them once a step and kept).");
   EXPECT_EQ(layers.words({2}, {1}, {2}, {0}),
             "Among 2 devices: tensor parallel: products by columns 50 % and by rows with a sum "
             "50 %.");

@@ -90,6 +90,52 @@ TEST(Lower, weights_that_are_cut_are_put_together) {
   EXPECT_EQ(types_of(lowered.graph).count("PartJoin"), 2U);
 }
 
+// All blocks of a tensor come in one launch, and only the worker's own are copied.
+TEST(Lower, what_is_gathered_from_several_is_one_op) {
+  const Graph graph = product();
+  const Descriptions descriptions(graph);
+  Plan plan = plan_of({0, 0}, {1, 1}, {0, 0}, {0, 0});
+  plan.workers = Workers({2, 2});
+  plan.ops[0] = plan.ops[1] = {kUncut, kUncut};
+  const LoweredGraph lowered = lower(graph, descriptions, plan, {"gpu0", "gpu1", "gpu2", "gpu3"});
+  EXPECT_EQ(types_of(lowered.graph).count("PartJoin"), 4U);
+  for (OpId op = 0; op < lowered.graph.num_ops(); ++op) {
+    if (lowered.graph.type(op) != "PartJoin") continue;
+    EXPECT_EQ(lowered.graph.inputs(op).size(), 4U);
+    EXPECT_EQ(lowered.graph.bytes_moved(op), 2 * 6 * 2 * 4);
+  }
+}
+
+// Two products with the same weights, far apart.
+TEST(Lower, what_the_plan_holds_is_fetched_once) {
+  GraphBuilder builder("far");
+  const auto matrix = [](std::int64_t a, std::int64_t b) {
+    return TensorSpec{.shape = {a, b}, .dtype = DType::kFloat32};
+  };
+  const auto w = builder.add({.name = "w", .type = "parameter"}, {matrix(8, 8)});
+  TensorId x = builder.add({.name = "x", .type = "input"}, {matrix(4, 8)})[0];
+  const auto multiply = [&](const std::string& name) {
+    x = builder.add({.name = name, .type = "MatMul", .inputs = {x, w[0]}}, {matrix(4, 8)})[0];
+  };
+  multiply("first");
+  for (int i = 0; i < 40; ++i) {
+    x = builder.add({.name = fmt::format("relu{}", i), .type = "Relu", .inputs = {x}},
+                    {matrix(4, 8)})[0];
+  }
+  multiply("second");
+  const Graph graph = std::move(builder).build();
+  const Descriptions descriptions(graph);
+  Plan plan{.method = "test", .workers = Workers({2}), .tensors = {}, .ops = {}};
+  plan.tensors.assign(graph.num_tensors(), {0});
+  plan.ops.assign(graph.num_ops(), {0});
+  const auto moved = [&] { return lower(graph, descriptions, plan, {"gpu0", "gpu1"}).moved; };
+  constexpr Bytes kWeights = 8 * 8 * 4;  // each gets the other half
+  EXPECT_EQ(moved(), 2 * kWeights);
+  plan.held.assign(graph.num_tensors(), 0);
+  plan.held[0] = 1;
+  EXPECT_EQ(moved(), kWeights);
+}
+
 TEST(Lower, the_memory_of_the_whole_is_shared) {
   const auto graph = std::make_shared<const Graph>(
       decompose(zoo::build_model("stacked-rnn:layers=2,sequence=4,hidden=512,batch=32")));

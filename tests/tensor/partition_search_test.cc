@@ -271,6 +271,48 @@ TEST(PartitionSearch, tofu_never_moves_more_than_one_dimension_everywhere) {
 }
 
 // With plenty of memory weights are everywhere; with little they are divided, at some cost in time.
+// Of weights of S bytes on n devices, gradients that are added up everywhere send 2 (n - 1) S;
+// weights in parts send (n - 1) S for their gradients and as much each time that they are fetched:
+// once a step, or for the forward and the backward pass (which the first layer's do not need).
+TEST(PartitionSearch, weights_in_parts_send_what_zero_does) {
+  constexpr int kDevices = 4;
+  constexpr std::int64_t kWidth = 256;
+  GraphBuilder builder("layers");
+  const auto matrix = [](std::int64_t a, std::int64_t b) {
+    return TensorSpec{.shape = {a, b}, .dtype = DType::kFloat32};
+  };
+  TensorId x = builder.add({.name = "x", .type = "input"}, {matrix(64, kWidth)})[0];
+  constexpr int kLayers = 12;
+  for (int i = 0; i < kLayers; ++i) {
+    const auto w =
+        builder.add({.name = fmt::format("w{}", i), .type = "parameter"}, {matrix(kWidth, kWidth)});
+    x = builder.add({.name = fmt::format("y{}", i), .type = "MatMul", .inputs = {x, w[0]}},
+                    {matrix(64, kWidth)})[0];
+    x = builder.add({.name = fmt::format("z{}", i), .type = "Relu", .inputs = {x}},
+                    {matrix(64, kWidth)})[0];
+  }
+  const Setting setting(training_step(std::move(builder).build(), {.optimizer = Optimizer::kAdam}),
+                        kDevices);
+  constexpr Bytes kLayer = (kDevices - 1) * kWidth * kWidth * 4;
+  const PlanSolution everywhere = setting.find("data-parallel");
+  const PlanSolution parts = setting.find("fsdp");
+  const PlanSolution held = setting.find("fsdp(hold=true)");
+  EXPECT_EQ(everywhere.moved, 2 * kLayers * kLayer);
+  EXPECT_EQ(held.moved, 2 * kLayers * kLayer);
+  // What was fetched for the last layers serves their gradients too, which follow closely.
+  EXPECT_GT(parts.moved, (3 * kLayers - 8) * kLayer);
+  EXPECT_LT(parts.moved, 3 * kLayers * kLayer);
+  const auto peak = [&](const PlanSolution& found) {
+    const PlanOutcome outcome =
+        evaluate_plan(setting.input, found.plan, setting.cluster, setting.on.devices);
+    return *std::max_element(outcome.peaks.begin(), outcome.peaks.end());
+  };
+  // Weights, two moments and gradients.
+  EXPECT_LT(peak(parts), peak(held));
+  EXPECT_LT(peak(held), peak(everywhere));
+  EXPECT_LT(peak(parts), peak(everywhere) * 6 / 10);
+}
+
 TEST(PartitionSearch, plans_stay_within_the_memory) {
   const auto outcome_with = [](Bytes memory) {
     const Setting setting(

@@ -120,6 +120,30 @@ TEST(Topology, slower_devices_get_less_and_cpus_nothing) {
   EXPECT_THROW(workers_on(*problem, 3), Error);
 }
 
+// x and y of 4 MB each lie there together.
+TEST(Topology, nobody_gets_more_than_its_memory_holds) {
+  constexpr Bytes kStep = 2 * 4'000'000;
+  const auto share_with = [&](std::vector<Bytes> memory) {
+    ClusterSpec spec{.name = "unequal", .kinds = {}, .devices = {}, .links = {}};
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      spec.devices.push_back(
+          {.name = "gpu" + std::to_string(i), .kind = "v100", .memory = memory[i]});
+    }
+    spec.links.push_back({.bandwidth = 1'000'000'000});
+    GraphBuilder builder("wide");
+    const TensorSpec wide{.shape = {1000, 1000}, .dtype = DType::kFloat32};
+    const auto x = builder.add({.name = "x", .type = "input"}, {wide});
+    builder.add({.name = "y", .type = "Relu", .inputs = x}, {wide});
+    const auto problem = compile(std::make_shared<const Graph>(std::move(builder).build()),
+                                 std::make_shared<const Cluster>(std::move(spec)));
+    return workers_on(*problem).workers.part({0, 1000}, 0, 0).size();
+  };
+  EXPECT_EQ(share_with({kStep, kStep}), 500);
+  EXPECT_EQ(share_with({kStep, kStep / 2}), 550);      // 0.9 of a half for the other
+  EXPECT_EQ(share_with({2 * kStep, kStep / 9}), 900);  // 0.1 of it
+  EXPECT_EQ(share_with({kStep / 2, kStep / 4}), 667);  // too little in all: by memory
+}
+
 TEST(Topology, a_cpu_of_any_size_is_no_worker_beside_accelerators) {
   EXPECT_THAT(workers_on(*problem_on(preset_cluster("2xv100+cpu16"))).devices, ElementsAre(0, 1));
   EXPECT_THAT(workers_on(*problem_on(preset_cluster("2xcpu16"))).devices, ElementsAre(0, 1));

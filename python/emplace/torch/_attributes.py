@@ -8,7 +8,7 @@ from ._trace import operator_name
 _RENAMED = {  # arguments of any operator
     "stride": "strides", "dilation": "dilations", "groups": "group", "eps": "epsilon",
     "keepdim": "keepdims", "kernel_size": "kernel_shape", "negative_slope": "alpha",
-    "half_to_float": None, "output_mask": None,
+    "half_to_float": None,
     "memory_format": None, "layout": None, "device": None, "pin_memory": None, "non_blocking": None,
     "generator": None, "bias_sizes": None, "implicit": None,
 }
@@ -17,6 +17,7 @@ _OF_OPERATOR = {  # where the same argument means something else
     ("stack", "dim"): "axis", ("select", "dim"): "axis", ("slice", "dim"): "axis",
     ("slice", "start"): "starts", ("slice", "end"): "ends", ("slice", "step"): "steps",
     ("split", "dim"): "axis", ("split_with_sizes", "dim"): "axis", ("unbind", "dim"): "axis",
+    ("unsafe_split", "dim"): "axis",
     ("split_with_sizes", "split_sizes"): "split", ("unsqueeze", "dim"): "axes",
     ("squeeze", "dim"): "axes", ("gather", "dim"): "axis", ("scatter", "dim"): "axis",
     ("index_select", "dim"): "axis", ("cumsum", "dim"): "axis", ("embedding", "padding_idx"): None,

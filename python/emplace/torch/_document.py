@@ -7,7 +7,7 @@ import torch.fx
 
 from ._attributes import attributes_of
 from ._flops import flops_of
-from ._optimizer import state_bytes, update_type
+from ._optimizer import settings_of, state_bytes, update_type
 from ._trace import operator_name
 from ._values import Shape
 
@@ -111,7 +111,8 @@ class Document:
             self.update_of[state.name] = self._op(
                 f"{state.name}.{kind}", kind, reads, [], phase="update",
                 module=owner_of(state.name),
-                persistent_bytes=state_bytes(self.optimizer, state.value) or None)
+                persistent_bytes=state_bytes(self.optimizer, state.value) or None,
+                attributes=settings_of(self.optimizer, state.value))
 
     def _buffer_updates(self):
         _, _, buffers = self.trace.results

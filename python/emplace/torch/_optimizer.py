@@ -26,6 +26,34 @@ def group_of(optimizer, parameter):
     return None
 
 
+_SETTINGS = {  # of optimizers that emplace knows: its names for them
+    "SGD": {"lr": "learning_rate", "momentum": "momentum", "weight_decay": "weight_decay"},
+    "Adam": {"lr": "learning_rate", "betas": ("beta1", "beta2"), "eps": "epsilon",
+             "weight_decay": "weight_decay"},
+    "AdamW": {"lr": "learning_rate", "betas": ("beta1", "beta2"), "eps": "epsilon",
+              "weight_decay": "decoupled_decay"},
+}
+_FOR_SPEED = ("foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay")
+
+
+def settings_of(optimizer, parameter):
+    """What the parameter's update is given, as attributes: all of what is not as usual."""
+    group = group_of(optimizer, parameter) if optimizer is not None else None
+    names = _SETTINGS.get(type(optimizer).__name__)
+    if group is None or names is None:
+        return {}
+    settings = {}
+    for key, value in group.items():
+        if key not in optimizer.defaults or key in _FOR_SPEED:
+            continue
+        name = names.get(key, key)
+        if isinstance(name, tuple):
+            settings.update(zip(name, map(float, value)))
+        elif key in ("lr", "eps") or value:
+            settings[name] = float(value)
+    return settings
+
+
 def state_bytes(optimizer, parameter):
     if optimizer is None:
         return 0

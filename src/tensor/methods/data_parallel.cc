@@ -1,128 +1,9 @@
 // Data parallelism: examples are divided, weights are everywhere, their gradients are added up.
-#include <algorithm>
-#include <optional>
-
 #include "tensor/method.h"
-#include "tensor/methods/common/single_dimension.h"
+#include "tensor/methods/common/follow_data.h"
 
 namespace emplace {
 namespace {
-
-// How an output lies as the op leaves it; whole where the op leaves partial results.
-Cuts kept_as_made(const tdl::Description* description, std::size_t output, const Cuts& op_cuts) {
-  Cuts cuts(op_cuts.size(), kUncut);
-  if (description == nullptr) return cuts;
-  const auto& indices = description->writes[output].indices;
-  for (std::size_t level = 0; level < op_cuts.size(); ++level) {
-    for (std::size_t d = 0; d < indices.size() && op_cuts[level] != kUncut; ++d) {
-      if (indices[d].uses(static_cast<tdl::VariableId>(op_cuts[level]))) {
-        cuts[level] = static_cast<std::int8_t>(d);
-      }
-    }
-  }
-  return cuts;
-}
-
-bool is_cut(const Cuts& cuts) {
-  return std::any_of(cuts.begin(), cuts.end(), [](std::int8_t cut) { return cut != kUncut; });
-}
-
-// Decides from the inputs on, op after op: each is divided as what it reads is, and what it makes
-// lies as it leaves it.
-class FollowData {
- public:
-  explicit FollowData(const PartitionContext& context)
-      : context_(context),
-        input_(context.input()),
-        traffic_(context.workers()),
-        problem_(input_, traffic_),
-        ways_(single_dimension_ways(problem_, input_.classes, true)),
-        uncut_(context.workers().levels(), kUncut),
-        tensors_(input_.classes.num_tensors),
-        ops_(input_.classes.num_ops) {}
-
-  Plan run() {
-    const Graph& graph = input_.graph;
-    keep_weights_whole();
-    for (OpId op = 0; op < graph.num_ops(); ++op) {
-      if (graph.role(op) == OpRole::kInput) divide_examples(op);
-      if (!graph.is_source(op)) follow(op);
-    }
-    std::vector<Cuts> tensors;
-    for (const auto& cuts : tensors_) tensors.push_back(cuts.value_or(uncut_));
-    // Ops that read nothing that is divided are done as what they make is kept.
-    std::vector<Cuts> ops = best_ops(problem_, input_, tensors, ways_.ops);
-    for (ClassId op = 0; op < input_.classes.num_ops; ++op) {
-      if (ops_[op] && problem_.op_cost(op, *ops_[op], tensors) < kForbidden) ops[op] = *ops_[op];
-    }
-    return expand(input_, context_.workers(), "data-parallel", tensors, ops);
-  }
-
- private:
-  std::optional<Cuts>& kept(TensorId tensor) { return tensors_[input_.classes.of_tensor[tensor]]; }
-
-  void keep_weights_whole() {
-    const Graph& graph = input_.graph;
-    for (OpId op = 0; op < graph.num_ops(); ++op) {
-      if (!graph.is_source(op) || graph.role(op) == OpRole::kInput) continue;
-      for (const TensorId tensor : graph.outputs(op)) kept(tensor) = uncut_;
-    }
-  }
-
-  // By rows, where there are enough.
-  void divide_examples(OpId op) {
-    const Cuts rows(context_.workers().levels(), 0);
-    for (const TensorId tensor : input_.graph.outputs(op)) {
-      const auto& options = ways_.tensors[input_.classes.of_tensor[tensor]];
-      const bool possible = std::find(options.begin(), options.end(), rows) != options.end();
-      if (!kept(tensor)) kept(tensor) = possible ? rows : uncut_;
-    }
-  }
-
-  void follow(OpId op) {
-    const auto inputs = input_.graph.inputs(op);
-    const bool divided = std::any_of(inputs.begin(), inputs.end(), [&](TensorId tensor) {
-      return kept(tensor) && is_cut(*kept(tensor));
-    });
-    if (!divided) return;  // what it makes is as others of its class want it
-    std::optional<Cuts>& cuts = ops_[input_.classes.of_op[op]];
-    if (!cuts) cuts = nearest_to_inputs(op);
-    const auto outputs = input_.graph.outputs(op);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (!kept(outputs[i])) kept(outputs[i]) = kept_as_made(input_.descriptions[op], i, *cuts);
-    }
-  }
-
-  // The way to divide the op that moves the least of what it reads.
-  Cuts nearest_to_inputs(OpId op) {
-    const ClassId of = input_.classes.of_op[op];
-    const auto inputs = input_.graph.inputs(op);
-    Cuts nearest = uncut_;
-    std::int64_t least = kForbidden;
-    for (const Cuts& cuts : ways_.ops[of]) {
-      if (!is_cut(cuts) && ways_.ops[of].size() > 1) continue;
-      std::int64_t sum = 0;
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Cuts& at = kept(inputs[i]) ? *kept(inputs[i]) : uncut_;
-        sum = add_costs(sum, problem_.access_cost({of, false, i}, cuts, at));
-      }
-      if (sum < least) {
-        least = sum;
-        nearest = cuts;
-      }
-    }
-    return nearest;
-  }
-
-  const PartitionContext& context_;
-  const PartitionInput& input_;
-  Traffic traffic_;
-  PartitionProblem problem_;
-  Ways ways_;
-  Cuts uncut_;
-  std::vector<std::optional<Cuts>> tensors_;  // by class
-  std::vector<std::optional<Cuts>> ops_;
-};
 
 class DataParallel final : public PartitionMethod {
  public:
@@ -131,7 +12,7 @@ class DataParallel final : public PartitionMethod {
   explicit DataParallel(const Options&) {}
 
   Plan find(PartitionContext& context, const Budget&, Rng) override {
-    return FollowData(context).run();
+    return follow_data(context, "data-parallel", WeightStorage::kEverywhere);
   }
 };
 

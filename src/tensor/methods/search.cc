@@ -13,7 +13,8 @@ namespace emplace {
 namespace {
 
 // To begin from, the quickest first, and to compare with at the end.
-constexpr const char* kFirst[] = {"data-parallel", "tofu", "recursive-by-time", "equal-chop"};
+constexpr const char* kFirst[] = {"data-parallel", "tofu", "recursive-by-time", "equal-chop",
+                                  "fsdp"};
 constexpr const char* kLast[] = {"optcnn", "spartan", "all-row"};
 // What a joint search takes at least, as far as it is there.
 constexpr double kLeastSeconds = 0.5;
@@ -38,6 +39,7 @@ class SearchRun {
     begin();
     search_jointly();
     for (const char* key : kLast) try_method(key);
+    hold_weights();
     context_.set_limit(limit);
     Plan plan = context_.incumbent().best()->plan;
     plan.method = "search";
@@ -118,6 +120,32 @@ class SearchRun {
       return has_time_to_evaluate() && context_.try_plan(std::move(plan)).fits();
     } catch (const OutOfTime&) {
       return false;
+    }
+  }
+
+  // Weights of the best plan that are fetched, once a step: all of them, or fewer if these do not
+  // fit, the last first, which lie there the shortest until the backward pass needs them again.
+  void hold_weights() {
+    const Plan best = context_.incumbent().best()->plan;
+    const Graph& graph = context_.input().graph;
+    std::vector<TensorId> fetched;
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.role(op) != OpRole::kParameter) continue;
+      for (const TensorId tensor : graph.outputs(op)) {
+        const Cuts& cuts = best.tensors[tensor];
+        const bool cut = std::any_of(cuts.begin(), cuts.end(), [](auto c) { return c != kUncut; });
+        if (cut && graph.consumers(tensor).size() > 2) fetched.push_back(tensor);  // and an update
+      }
+    }
+    std::stable_sort(fetched.begin(), fetched.end(), [&](TensorId a, TensorId b) {
+      return graph.consumers(a)[0] > graph.consumers(b)[0];
+    });
+    for (const std::size_t parts : {1, 2, 4}) {
+      if (fetched.empty() || spent()) return;
+      Plan plan = best;
+      plan.held.assign(graph.num_tensors(), 0);
+      for (std::size_t i = 0; i < fetched.size() / parts; ++i) plan.held[fetched[i]] = 1;
+      if (context_.try_plan(std::move(plan)).fits()) return;
     }
   }
 

@@ -36,6 +36,9 @@ MaybeDescription einsum_grad(const tdl::Signature& op);
 // Fused attention by heads, and its gradient: examples and key heads one by one.
 MaybeDescription flash_attention(const tdl::Signature& op);
 MaybeDescription flash_attention_grad(const tdl::Signature& op);
+// ONNX's, and its gradient; and where it may be the contrib operator over packed weights.
+MaybeDescription attention(const tdl::Signature& op);
+MaybeDescription attention_or_packed(const tdl::Signature& op);
 
 // ---- windows.cc
 
