@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Evaluations per second of emplace.Environment from Python, beside those from C++, in turn, in one run.
 
+Rows of three sorts: random; contiguous (the groups in order, cut at random places); moves (a contiguous placement with
+one group elsewhere, as a local search asks for).
+
     PYTHONPATH=build/python /usr/bin/python3 bench/environment.py [build/bench/environment]
 """
 
@@ -19,6 +22,19 @@ THREADS = 2
 ROUNDS = 5
 
 
+def rows_of(kind, count, groups, devices=4):
+    random = np.random.default_rng(1)
+    if kind == "random":
+        return random.integers(devices, size=(count, groups), dtype=np.int32)
+    cuts = np.sort(random.integers(groups, size=(1 if kind == "moves" else count, devices - 1)), axis=1)
+    rows = (np.arange(groups)[None, :, None] >= cuts[:, None, :]).sum(axis=2).astype(np.int32)
+    if kind == "moves":
+        rows = np.repeat(rows, count, axis=0)
+        moved = random.integers(groups, size=count)
+        rows[np.arange(count), moved] = (rows[np.arange(count), moved] + random.integers(1, devices, size=count)) % devices
+    return rows
+
+
 def from_python(environment, rows):
     start = time.perf_counter()
     environment.evaluate(rows)
@@ -34,25 +50,27 @@ def processor_time(environment, rows):
 
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "build/bench/environment"
-    print("model                      ops   Python/s      C++/s   ratio of medians   processor time")
+    print("model                      ops  rows         Python/s      C++/s  ratio of medians  processor time  two cores")
     for model, count in WORKLOADS:
         problem = emplace.compile(model, CLUSTER)
         environment = emplace.Environment(problem, threads=THREADS)
-        rows = np.random.default_rng(1).integers(4, size=(count, environment.num_groups), dtype=np.int32)
-        environment.evaluate(rows)
-        ours, theirs = [], []
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(rows.tobytes())
-            file.flush()
-            for _ in range(ROUNDS):
-                ours += [from_python(environment, rows) for _ in range(3)]
-                done = subprocess.run([program, model, CLUSTER, file.name, str(THREADS), "3"],
-                                      capture_output=True, text=True, check=True)
-                theirs += [float(line) for line in done.stdout.split()]
-        processor = min(processor_time(environment, rows) for _ in range(ROUNDS))
-        ours, theirs = statistics.median(ours), statistics.median(theirs)
-        rates = f"{ours:10.0f} {theirs:10.0f}   {ours / theirs:16.3f}"
-        print(f"{model:<24} {len(problem.graph):5} {rates} {processor:13.1f} us")
+        for kind in ("random", "contiguous", "moves"):
+            rows = rows_of(kind, count, environment.num_groups)
+            environment.evaluate(rows)
+            ours, theirs = [], []
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(rows.tobytes())
+                file.flush()
+                for _ in range(ROUNDS):
+                    ours += [from_python(environment, rows) for _ in range(3)]
+                    done = subprocess.run([program, model, CLUSTER, file.name, str(THREADS), "3"],
+                                          capture_output=True, text=True, check=True)
+                    theirs += [float(line) for line in done.stdout.split()]
+            processor = min(processor_time(environment, rows) for _ in range(ROUNDS))
+            ours, theirs = statistics.median(ours), statistics.median(theirs)
+            rates = f"{ours:10.0f} {theirs:10.0f}  {ours / theirs:16.3f}"
+            print(f"{model:<24} {len(problem.graph):5}  {kind:<10} {rates} {processor:12.1f} us {2e6 / processor:10.0f}",
+                  flush=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include <emplace/cluster.h>
 #include <emplace/environment.h>
 #include <emplace/error.h>
+#include <emplace/execute.h>
 #include <emplace/granularity.h>
 #include <emplace/model.h>
 #include <emplace/parse.h>

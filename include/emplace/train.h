@@ -33,6 +33,17 @@ struct TrainOptions {
   std::function<void(std::string_view)> on_save = {};
 };
 
+// A step of a training.
+struct PolicyPoint {
+  std::int64_t step = 0;  // of all phases, those before a resumed run included
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+  std::string phase;                                   // encoder, imitation or practice
+  std::optional<double> likelihood = std::nullopt;     // of the examples (imitation)
+  std::optional<double> relative_time = std::nullopt;  // of samples to the reference (practice)
+  std::optional<double> fitting_share = std::nullopt;  // of samples (practice)
+};
+
 struct TrainResult {
   std::string policy;  // a policy file's bytes: write them, and use "gdp(policy=FILE)"
   std::size_t tasks = 0;
@@ -44,6 +55,7 @@ struct TrainResult {
   // share of them fits.
   double relative_time = 0;
   double fitting_share = 0;
+  std::vector<PolicyPoint> points = {};  // every step of this run
   // Of files that could not be written, for people.
   std::vector<std::string> warnings = {};
 };

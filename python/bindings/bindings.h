@@ -38,6 +38,7 @@ void bind_problems(py::module_& module);
 void bind_simulation(py::module_& module);
 void bind_placement(py::module_& module);
 void bind_environments(py::module_& module);
+void bind_execution(py::module_& module);
 void bind_partition(py::module_& module);
 void bind_training(py::module_& module);
 

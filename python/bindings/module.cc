@@ -14,6 +14,7 @@ PYBIND11_MODULE(_emplace, module) {
   bind_simulation(module);
   bind_placement(module);
   bind_environments(module);
+  bind_execution(module);
   bind_partition(module);
   bind_training(module);
 }

@@ -1,4 +1,6 @@
 // emplace/partition.h and emplace/train.h.
+#include <limits>
+
 #include <pybind11/stl.h>
 
 #include "arrays.h"
@@ -61,6 +63,36 @@ TrainResult train_policy(const py::dict& given) {
   return result;
 }
 
+py::dict points_of(const TrainResult& result) {
+  std::vector<std::string> phases;
+  py::dict columns;
+  const std::size_t count = result.points.size();
+  py::array_t<std::int64_t> steps(static_cast<py::ssize_t>(count));
+  py::array_t<std::int64_t> evaluations(static_cast<py::ssize_t>(count));
+  const auto column = [&](auto value) {
+    py::array_t<double> numbers(static_cast<py::ssize_t>(count));
+    for (std::size_t i = 0; i < count; ++i) numbers.mutable_data()[i] = value(result.points[i]);
+    return numbers;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    steps.mutable_data()[i] = result.points[i].step;
+    evaluations.mutable_data()[i] = result.points[i].evaluations;
+    phases.push_back(result.points[i].phase);
+  }
+  static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  columns["step"] = steps;
+  columns["evaluations"] = evaluations;
+  columns["phase"] = phases;
+  columns["seconds"] = column([](const PolicyPoint& p) { return p.seconds; });
+  columns["likelihood"] =
+      column([](const PolicyPoint& p) { return p.likelihood.value_or(kUnknown); });
+  columns["relative_time"] =
+      column([](const PolicyPoint& p) { return p.relative_time.value_or(kUnknown); });
+  columns["fitting_share"] =
+      column([](const PolicyPoint& p) { return p.fitting_share.value_or(kUnknown); });
+  return columns;
+}
+
 }  // namespace
 
 void bind_partition(py::module_& module) {
@@ -106,6 +138,8 @@ void bind_training(py::module_& module) {
       .def_readonly("finished", &TrainResult::finished)
       .def_readonly("relative_time", &TrainResult::relative_time)
       .def_readonly("fitting_share", &TrainResult::fitting_share)
+      .def_property_readonly("points", &points_of,
+                             "Every step of this run, as columns; nan where a phase has no such.")
       .def_readonly("warnings", &TrainResult::warnings);
   module.def("train", &train_policy, py::arg("options"));
   module.def("train_settings", &train_settings, "What `train` takes as further arguments.");

@@ -17,10 +17,13 @@ struct PlaceArguments {
   PlacerFunction placer_from(const std::string& name, const py::object& function) {
     return {name, [this, function = function.ptr()](PlacerSession& session) {
               const py::gil_scoped_acquire acquire;
+              const Work::Calling calling(work);
               try {
                 return devices_from(py::reinterpret_borrow<py::object>(function), session);
-              } catch (const py::error_already_set&) {
-                work.fail(std::current_exception());
+              } catch (const py::error_already_set& error) {
+                // The best that it has evaluated is the answer then.
+                const bool ended = work.interrupted() && error.matches(PyExc_KeyboardInterrupt);
+                if (!ended) work.fail(std::current_exception());
                 return std::vector<std::int32_t>{};
               }
             }};

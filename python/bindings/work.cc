@@ -7,6 +7,8 @@
 namespace emplace::python {
 namespace {
 
+constexpr std::chrono::seconds kPatience{1};
+
 // Ends a thread before anything that it uses is gone.
 class Joined {
  public:
@@ -41,6 +43,33 @@ void Work::fail(std::exception_ptr error) {
   cancelled_ = true;
 }
 
+Work::Calling::Calling(Work& work) : work_(work), thread_(PyThread_get_thread_ident()) {
+  work_.calling_.insert(thread_);
+}
+
+Work::Calling::~Calling() {
+  work_.calling_.erase(work_.calling_.find(thread_));
+}
+
+void Work::look_at_signals() {
+  if (PyErr_CheckSignals() == 0) return;
+  if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) {
+    PyErr_Clear();
+    if (!interrupted_) interrupt_next_ = std::chrono::steady_clock::now() + kPatience;
+    cancelled_ = interrupted_ = true;
+  } else {
+    fail(std::make_exception_ptr(py::error_already_set()));
+  }
+}
+
+void Work::interrupt_calls() {
+  if (!interrupted_ || std::chrono::steady_clock::now() < interrupt_next_) return;
+  interrupt_next_ = std::chrono::steady_clock::now() + kPatience;
+  for (const unsigned long thread : calling_) {
+    PyThreadState_SetAsyncExc(thread, PyExc_KeyboardInterrupt);
+  }
+}
+
 void Work::run(const std::function<void()>& work) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -64,18 +93,17 @@ void Work::run(const std::function<void()>& work) {
         std::unique_lock lock(mutex);
         ended = changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return done; });
       }
-      if (PyErr_CheckSignals() != 0) {
-        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) {
-          PyErr_Clear();
-          cancelled_ = interrupted_ = true;
-        } else {
-          fail(std::make_exception_ptr(py::error_already_set()));
-        }
-      }
+      look_at_signals();
+      if (!ended) interrupt_calls();
     }
   }
   if (failure_) std::rethrow_exception(failure_);
-  if (error) std::rethrow_exception(error);
+  if (!error) return;
+  if (interrupted_) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw py::error_already_set();
+  }
+  std::rethrow_exception(error);
 }
 
 }  // namespace emplace::python

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <set>
 
 #include "bindings.h"
 
@@ -24,15 +26,35 @@ class Work {
   // For whatever fails in Python, on whichever thread: the work ends, and `run` throws it.
   void fail(std::exception_ptr error);
 
-  // Does the work on a thread of its own. Throws what the work throws.
+  // While a function of the user's runs on this thread. After Ctrl-C it has a second to notice by
+  // itself that the work ends; then KeyboardInterrupt is raised in it. With Python's lock held.
+  class Calling {
+   public:
+    explicit Calling(Work& work);
+    ~Calling();
+    Calling(const Calling&) = delete;
+    Calling& operator=(const Calling&) = delete;
+
+   private:
+    Work& work_;
+    unsigned long thread_;
+  };
+
+  // Does the work on a thread of its own. Throws what the work throws; KeyboardInterrupt where it
+  // was ended by Ctrl-C before there was anything to return.
   void run(const std::function<void()>& work);
   // Whether it was ended by Ctrl-C.
   bool interrupted() const { return interrupted_; }
 
  private:
+  void look_at_signals();
+  void interrupt_calls();
+
   py::object progress_;
   std::atomic<bool> cancelled_{false};
-  bool interrupted_ = false;
+  std::multiset<unsigned long> calling_;  // threads; with Python's lock held
+  std::chrono::steady_clock::time_point interrupt_next_ = {};
+  std::atomic<bool> interrupted_{false};
   std::mutex mutex_;
   std::exception_ptr failure_;
 };

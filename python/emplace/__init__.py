@@ -20,6 +20,7 @@ from ._emplace import (
     DeviceUse,
     DeviceView,
     Error,
+    ExecutionResult,
     Graph,
     LearningSettings,
     LinkRule,
@@ -30,6 +31,7 @@ from ._emplace import (
     Partition,
     PlacerSession,
     Problem,
+    ProfileResult,
     Selection,
     TensorView,
     Timeline,
@@ -52,6 +54,7 @@ from ._emplace import (
     version,
     zoo_models,
 )
+from ._execute import profile, run
 from ._models import compile, zoo
 from ._partition import partition, select, train
 from ._place import Comparison, compare, explain, place
@@ -69,6 +72,7 @@ __all__ = [
     "DeviceView",
     "Environment",
     "Error",
+    "ExecutionResult",
     "Graph",
     "LearningSettings",
     "LinkRule",
@@ -79,6 +83,7 @@ __all__ = [
     "Partition",
     "PlacerSession",
     "Problem",
+    "ProfileResult",
     "Selection",
     "TensorView",
     "Timeline",
@@ -98,9 +103,11 @@ __all__ = [
     "partition",
     "place",
     "placers",
+    "profile",
     "read_cluster",
     "read_model",
     "read_placement",
+    "run",
     "select",
     "simulate",
     "simulate_all",

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
-from . import _emplace
-from ._emplace import Answer, Cluster, Graph, Partition, Timeline
+from ._emplace import (
+    Answer,
+    Cluster,
+    ExecutionResult,
+    Graph,
+    Partition,
+    ProfileResult,
+    Selection,
+    Timeline,
+    TrainResult,
+)
 
 if TYPE_CHECKING:
     from ._place import Comparison
@@ -18,17 +27,26 @@ _COLOURS = {"forward": "#4c78a8", "backward": "#e4803a", "update": "#54a24b", "t
 
 def attach() -> None:
     """Gives the classes of the C++ part what is easier written in Python."""
-    Answer.to_dict = _answer_dict
-    Answer.save = _save
+    from . import _files
+
+    for result in (Answer, ExecutionResult, Graph, Partition, ProfileResult):
+        result.to_dict = _parsed_json  # type: ignore[attr-defined]
+    Answer.save = _files.save_placement
     Answer._repr_html_ = _answer
     Timeline.to_dict = _timeline_dict
     Timeline._repr_html_ = lambda self: _svg(self)
-    Partition.to_dict = _partition_dict
     Partition._repr_html_ = _partition
     Cluster.to_dict = _cluster_dict
     Cluster._repr_html_ = _cluster
-    Graph.to_dict = _graph_dict
     Graph._repr_html_ = _graph
+    ExecutionResult._repr_html_ = _execution
+    ProfileResult.save = _files.save_profile
+    ProfileResult._repr_html_ = _profile
+    Selection.to_dict = _selection_dict
+    Selection._repr_html_ = _fields
+    TrainResult.save = _files.save_policy
+    TrainResult.to_dict = _train_dict
+    TrainResult._repr_html_ = _fields
 
 
 def comparison(answers: Comparison) -> str:
@@ -174,6 +192,45 @@ def _partition(partition: Partition) -> str:
     return f"<p>{escape(partition.verdict)}</p><pre>{escape(partition.to_text())}</pre>"
 
 
+def _execution(result: ExecutionResult) -> str:
+    from html import escape
+
+    if not result.fits:
+        return f"<p>does not fit: {escape(result.failure)}</p>"
+    head = (
+        f"<b>{duration(result.time)}</b> measured (half of {len(result.steps)} steps between {duration(result.low)} "
+        f"and {duration(result.high)}), {duration(result.predicted)} predicted"
+    )
+    devices = result.problem.cluster.devices
+    measured, predicted = result.measured_timeline, result.predicted_timeline
+    rows = [
+        (
+            device.name,
+            device.kind,
+            f"{100 * measured.devices[i].busy / max(1, measured.step):.0f} %",
+            size(int(result.peaks[i])),
+            size(predicted.devices[i].peak),
+        )
+        for i, device in enumerate(devices)
+    ]
+    table = _table(("device", "kind", "busy", "peak measured", "predicted"), rows)
+    notes = "".join(f"<p>{escape(note)}</p>" for note in result.notes)
+    return f"<p>{head}</p>{table}{notes}<p>measured</p>{_svg(measured)}<p>predicted</p>{_svg(predicted)}"
+
+
+def _profile(result: ProfileResult) -> str:
+    from html import escape
+
+    notes = "".join(f"<p>{escape(note)}</p>" for note in result.notes)
+    return f"<pre>{escape(result.to_text())}</pre>{notes}"
+
+
+def _fields(result: Any) -> str:
+    """Of results that are a few figures."""
+    values = {name: value for name, value in result.to_dict().items() if not isinstance(value, list)}
+    return _table(tuple(name.replace("_", " ") for name in values), [tuple(values.values())])
+
+
 def _cluster(cluster: Cluster) -> str:
     rows = [(device.name, device.kind, size(device.memory)) for device in cluster.devices]
     return _table(("device", "kind", "memory"), rows)
@@ -185,18 +242,11 @@ def _graph(graph: Graph) -> str:
     return _table(("graph", "ops", "parameters", "FLOPs", "training"), rows)
 
 
-def _answer_dict(answer: Answer) -> dict[str, Any]:
+def _parsed_json(result: Any) -> dict[str, Any]:
     """As `to_json`."""
     import json
 
-    return json.loads(answer.to_json())  # type: ignore[no-any-return]
-
-
-def _partition_dict(partition: Partition) -> dict[str, Any]:
-    """As `to_json`."""
-    import json
-
-    return json.loads(partition.to_json())  # type: ignore[no-any-return]
+    return json.loads(result.to_json())  # type: ignore[no-any-return]
 
 
 def _timeline_dict(timeline: Timeline) -> dict[str, Any]:
@@ -227,41 +277,12 @@ def _cluster_dict(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _graph_dict(graph: Graph) -> dict[str, Any]:
-    """As `to_json`."""
-    import json
-
-    return json.loads(graph.to_json())  # type: ignore[no-any-return]
+def _selection_dict(selection: Selection) -> dict[str, Any]:
+    names = ("cost", "lower_bound", "feasible", "proven")
+    return {**{name: getattr(selection, name) for name in names}, "strategies": selection.strategies.tolist()}
 
 
-def _save(answer: Answer, path: str) -> None:
-    """Writes a placement file."""
-    write(path, answer.placement_json())
-
-
-def write(path: str, text: str) -> None:
-    """Under a temporary name first, so that nobody sees half of it."""
-    import os
-    import tempfile
-
-    folder, name = os.path.split(os.fspath(path))
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")
-    except OSError as error:
-        raise _emplace.Error(f"{path}: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        os.unlink(temporary)
-        raise _emplace.Error(f"{path}: {error.strerror}") from error
-
-
-def _umask() -> int:
-    import os
-
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _train_dict(result: TrainResult) -> dict[str, Any]:
+    """All but the policy itself."""
+    names = ("tasks", "evaluations", "steps", "finished", "relative_time", "fitting_share", "warnings")
+    return {name: getattr(result, name) for name in names}

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include <emplace/train.h>
+
 #include "io/append_file.h"
 #include "io/event_file.h"
 #include "search/learning.h"
@@ -59,17 +61,7 @@ class TrainingCurves {
   CurveFolder files_;
 };
 
-// A step of training one policy on many graphs.
-struct PolicyPoint {
-  std::int64_t step = 0;  // of all phases
-  std::int64_t evaluations = 0;
-  double seconds = 0;
-  std::string phase;
-  std::optional<double> likelihood = std::nullopt;     // of the examples (imitation)
-  std::optional<double> relative_time = std::nullopt;  // of samples to the reference (practice)
-  std::optional<double> fitting_share = std::nullopt;  // of samples (practice)
-};
-
+// Of training one policy on many graphs.
 class PolicyCurves {
  public:
   PolicyCurves(std::string folder, CurveFolder::Begin begin);

@@ -46,7 +46,7 @@ LearningSettings files_of(const TrainOptions& options) {
           .resume = options.resume};
 }
 
-// The course of a training as a folder. What cannot be written does not end the training.
+// The course of a training, also as a folder. What cannot be written does not end the training.
 class Course {
  public:
   explicit Course(const TrainOptions& options) {
@@ -56,7 +56,6 @@ class Course {
   }
 
   void add(const learn::TrainingReport& report) {
-    if (!curves_ || failure_) return;
     PolicyPoint point{.step = report.taken,
                       .evaluations = report.evaluations,
                       .seconds = report.seconds,
@@ -66,18 +65,24 @@ class Course {
       point.relative_time = report.relative_time;
       point.fitting_share = report.fitting_share;
     }
-    try {
-      curves_->add(point);
-    } catch (const Error& error) {
-      failure_ = error.what();
+    if (curves_ && !failure_) {
+      try {
+        curves_->add(point);
+      } catch (const Error& error) {
+        failure_ = error.what();
+      }
     }
+    points_.push_back(std::move(point));
   }
+
+  std::vector<PolicyPoint> take_points() { return std::move(points_); }
 
   const std::optional<std::string>& failure() const { return failure_; }
 
  private:
   std::optional<PolicyCurves> curves_;
   std::optional<std::string> failure_;
+  std::vector<PolicyPoint> points_;
 };
 
 class PolicyTraining {
@@ -120,6 +125,7 @@ class PolicyTraining {
     result.evaluations = trained.evaluations;
     result.steps = trained.steps;
     result.finished = trained.whole;
+    result.points = course_.take_points();
     for (const auto& failure : {checkpoint_.failure(), course_.failure()}) {
       if (failure) result.warnings.push_back(*failure);
     }

@@ -20,6 +20,38 @@ def test_values_are_the_simulators(gnmt):
     assert environment.assess(rows[0]).time == times[0]
 
 
+@pytest.mark.parametrize("moves", [1, 2, 5])
+def test_placements_that_are_close_have_the_same_values(gnmt, moves):
+    """They are valued by what changes; 5 moves are too many for that."""
+    environment = emplace.Environment(gnmt)
+    random = np.random.default_rng(moves)
+    groups = environment.num_groups
+    base = random.integers(2, size=groups, dtype=np.int32)
+    rows = np.repeat(base[None, :], 300, axis=0)
+    for row in rows:
+        moved = random.integers(groups, size=random.integers(moves + 1))
+        row[moved] = 1 - row[moved]
+    rows[100] = random.integers(2, size=groups)  # one from elsewhere among them
+    times, overflow = environment.evaluate(rows)
+    exact, short = emplace.simulate_all(gnmt, np.array([environment.placement(row) for row in rows]))
+    assert (times == exact).all() and (overflow == short).all()
+    assert environment.evaluations == 300
+    again, _ = environment.evaluate(rows[150:])
+    assert (again == exact[150:]).all()
+
+
+def test_a_walk_from_placement_to_placement(gnmt):
+    environment = emplace.Environment(gnmt, threads=1)
+    random = np.random.default_rng(5)
+    rows = np.zeros((400, environment.num_groups), dtype=np.int32)
+    for i in range(1, len(rows)):
+        rows[i] = rows[i - 1]
+        rows[i, random.integers(environment.num_groups)] ^= 1
+    times, _ = environment.evaluate(rows)
+    exact, _ = emplace.simulate_all(gnmt, np.array([environment.placement(row) for row in rows]))
+    assert (times == exact).all()
+
+
 def test_memory_that_is_short_is_counted(make):
     problem = make(memory=2500)
     environment = emplace.Environment(problem)
@@ -50,8 +82,9 @@ def test_an_episode(fork):
 
 
 def test_the_period_of_a_stream(fork):
-    times, _ = emplace.Environment(fork, objective="period").evaluate([[0, 0, 1, 0]])
-    assert times[0] == 110_000
+    environment = emplace.Environment(fork, objective="period")
+    times, _ = environment.evaluate([[0, 0, 1, 0]])
+    assert times[0] == 110_000 == environment.assess([0, 0, 1, 0]).time
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from ._capture import Capture, capture
 from ._device_map import DeviceMap, device_map
 from ._devices import Device
 from ._dispatch import dispatch, undispatch
+from ._onnx import onnx_model
 from ._place import Placed, place
 from ._profile import Profile, profile
 
 __all__ = ["Capture", "Device", "DeviceMap", "Placed", "Profile", "capture", "device_map", "dispatch",
-           "place", "profile", "undispatch"]
+           "onnx_model", "place", "profile", "undispatch"]

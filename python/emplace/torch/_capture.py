@@ -1,15 +1,14 @@
 """A model's step as an emplace graph."""
-import gzip
-import os
-
 import torch
 
 import emplace
+from emplace._files import write
 
 from . import _compat
 from ._document import Document, to_json
 from ._errors import Error
 from ._inputs import Inputs
+from ._onnx import is_exported, unpacked
 from ._trace import Tracer
 from ._values import attribute_of, last_uses
 
@@ -55,8 +54,7 @@ class Capture:
 
     def save(self, path):
         """Writes emplace.graph/1, gzipped where the name ends with .gz."""
-        text = to_json(self.document.value).encode()
-        write_whole(path, gzip.compress(text, mtime=0) if str(path).endswith(".gz") else text)
+        write(path, to_json(self.document.value))
 
     def run(self, *args, **kwargs):
         """Runs the captured ops with the model's parameters and buffers as they are now, changing
@@ -97,24 +95,12 @@ class Capture:
         return f"<emplace.torch.Capture of {self.name}: a {what} of {ops} ops>"
 
 
-def write_whole(path, data):
-    """All of it or nothing."""
-    part = f"{path}.part"
-    try:
-        with open(part, "wb") as file:
-            file.write(data)
-        os.replace(part, path)
-    except OSError as error:
-        if os.path.exists(part):
-            os.remove(part)
-        raise Error(f"{path}: cannot be written ({error.strerror})") from error
-
-
-def capture(model, example_inputs, *, loss=None, targets=(), optimizer=None, name=None,
+def capture(model, example_inputs=None, *, loss=None, targets=(), optimizer=None, name=None,
             portable=False):
     """The ops of a model's step, as PyTorch runs them.
 
-    model           a torch.nn.Module; whether it is in train() or eval() mode counts
+    model           a torch.nn.Module; whether it is in train() or eval() mode counts. Or what
+                    torch.export.export gives, whose own example inputs then will do
     example_inputs  what it is called with: a tensor, a tuple of arguments, or a dictionary of named
                     ones. The graph is for inputs of these shapes and dtypes
     loss            a function of the model's output, and of the targets, that returns the loss;
@@ -136,7 +122,12 @@ def capture(model, example_inputs, *, loss=None, targets=(), optimizer=None, nam
     >>> captured.run(torch.zeros(3, 4)).shape
     torch.Size([3, 2])
     """
+    if is_exported(model):
+        name = name or "exported"
+        model, example_inputs = unpacked(model, example_inputs)
     check_model(model, optimizer, loss)
+    if example_inputs is None:
+        raise Error("example_inputs: are missing; expected what the model is called with")
     inputs = Inputs(model, example_inputs, targets)
     trace = Tracer(model, inputs, loss, portable).run()
     return Capture(model, inputs, trace, optimizer, name or type(model).__name__)
