@@ -1,7 +1,11 @@
 #include "cli/ranks.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <future>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -12,6 +16,7 @@
 
 #include "cli/launcher.h"
 #include "cli/messages.h"
+#include "dist/local_transport.h"
 #include "dist/mpi.h"
 
 namespace emplace::cli {
@@ -51,6 +56,28 @@ void print_nothing() {
   ::dup2(nowhere, STDOUT_FILENO);
   ::dup2(nowhere, STDERR_FILENO);
   ::close(nowhere);
+}
+
+// MPI begins with everybody or not at all: a rank that is lost before it has begun would be waited
+// for for ever. The first goes on alone then.
+std::unique_ptr<dist::Transport> join_in_time(int rank, dist::PostOptions& options) {
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const int ranks = size != nullptr ? std::max(1, std::atoi(size)) : 1;
+  const auto patience = std::chrono::duration<double>(20 + options.lost_after + 0.5 * ranks);
+  auto joined = std::make_shared<std::promise<std::unique_ptr<dist::Transport>>>();
+  std::future<std::unique_ptr<dist::Transport>> transport = joined->get_future();
+  std::thread([joined] {
+    try {
+      joined->set_value(dist::join_mpi(kNeededBy));
+    } catch (...) {
+      joined->set_exception(std::current_exception());
+    }
+  }).detach();
+  if (transport.wait_for(patience) == std::future_status::ready) return transport.get();
+  if (rank > 0) std::_Exit(kExitFine);
+  note("not all ranks have started; this one goes on alone");
+  options.lost_after = 0.1;
+  return dist::silent_transport(ranks);
 }
 
 void run_as_first(std::unique_ptr<dist::Transport> transport, const dist::PostOptions& options,
@@ -107,7 +134,7 @@ dist::PostOptions RankArguments::make() const {
 
 void run_on_ranks(const RankArguments& arguments, Session& session,
                   const std::function<void()>& body) {
-  const dist::PostOptions options = arguments.make();
+  dist::PostOptions options = arguments.make();
   const int rank = rank_by_environment();
   if (rank < 0) {
     refuse_ranks_without_mpi();
@@ -126,7 +153,7 @@ void run_on_ranks(const RankArguments& arguments, Session& session,
   } else {
     attach_to_launcher(launcher_folder());
   }
-  std::unique_ptr<dist::Transport> transport = dist::join_mpi(kNeededBy);
+  std::unique_ptr<dist::Transport> transport = join_in_time(rank, options);
   if (transport->size() == 1) {
     const struct End {
       dist::Transport& transport;
