@@ -68,6 +68,20 @@ class Coarsener {
     }
   }
 
+  // Gradients of other graphs, as captured ones, are known by what they read: "<Type>Grad" reads
+  // something of its forward op's, and a gradient of a product the other operand.
+  void tie_captured_gradients() {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.phase(op) != Phase::kBackward || graph_.outputs(op).empty() ||
+          graph_.op_name(op).find(kGradient) != std::string_view::npos) {
+        continue;
+      }
+      for (const TensorId read : graph_.inputs(op)) {
+        if (graph_.phase(graph_.producer(read)) == Phase::kForward) tie_to_forward(op, read);
+      }
+    }
+  }
+
   void tie_elementwise() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (descriptions_[op] == nullptr || !descriptions_[op]->is_elementwise()) continue;
@@ -109,6 +123,45 @@ class Coarsener {
   }
 
  private:
+  // The backward op with the forward op that the tensor belongs to, if there is one such.
+  void tie_to_forward(OpId backward, TensorId shared) {
+    const std::string_view type = graph_.type(backward);
+    const bool product = type == "Gemm" || type == "MatMul" || type == "Einsum";
+    std::vector<OpId> forward;
+    const auto try_op = [&](OpId op) {
+      if (graph_.phase(op) != Phase::kForward || graph_.is_source(op)) return;
+      const std::string_view own = graph_.type(op);
+      const bool is_gradient =
+          type.starts_with(own) && type.substr(own.size()).find("Grad") != std::string_view::npos;
+      if (product ? own == type && graph_.inputs(op).size() >= 2 : is_gradient) {
+        forward.push_back(op);
+      }
+    };
+    if (!product) try_op(graph_.producer(shared));
+    for (const OpId reader : graph_.consumers(shared)) try_op(reader);
+    if (forward.size() == 1) tie_gradient(backward, forward[0], shared, product);
+  }
+
+  // What the backward op makes is the gradient of an operand, and it reads that of the result. Of a
+  // product the operand is not the one that is shared.
+  void tie_gradient(OpId backward, OpId forward, TensorId shared, bool product) {
+    const TensorId result = graph_.outputs(forward)[0];
+    const auto inputs = graph_.inputs(backward);
+    const auto gradient = std::find_if(inputs.begin(), inputs.end(), [&](TensorId tensor) {
+      return tensor != shared && graph_.phase(graph_.producer(tensor)) == Phase::kBackward &&
+             same_shape(graph_, tensor, result);
+    });
+    const auto operands = graph_.inputs(forward);
+    for (std::size_t i = 0; i < operands.size() && i < 2; ++i) {
+      const bool other = product ? operands[i] != shared : i == 0 || operands[i] != shared;
+      if (!other || !same_shape(graph_, operands[i], graph_.outputs(backward)[0])) continue;
+      if (gradient == inputs.end()) continue;
+      tie(*gradient, result);
+      tie(operands[i], graph_.outputs(backward)[0]);
+      return;
+    }
+  }
+
   void tie(TensorId a, TensorId b) {
     if (same_shape(graph_, a, b)) tensors_.unite(a, b);
   }
@@ -156,7 +209,10 @@ class Coarsener {
 Classes coarsen(const Graph& graph, const Descriptions& descriptions,
                 const CoarseningOptions& options) {
   Coarsener coarsener(graph, descriptions);
-  if (options.gradients) coarsener.tie_gradients();
+  if (options.gradients) {
+    coarsener.tie_gradients();
+    coarsener.tie_captured_gradients();
+  }
   if (options.elementwise) coarsener.tie_elementwise();
   if (options.steps) coarsener.tie_steps();
   return coarsener.classes();

@@ -250,14 +250,14 @@ class Grower {
     return Letters(inputs.size() + 1, all);
   }
 
-  // The last dimension alone, where both have it.
+  // The last dimension alone, where both have it. A second input says the shape.
   std::optional<Letters> letters_of_reshape(OpId op) const {
-    if (graph_.inputs(op).size() != 1) return std::nullopt;
     const auto in = graph_.shape(graph_.inputs(op)[0]);
     const auto out = graph_.shape(graph_.outputs(op)[0]);
     if (in.empty() || out.empty() || in.back() != out.back()) return std::nullopt;
     Letters letters{std::string(in.size(), kAlone), std::string(out.size(), kAlone)};
     letters[0].back() = letters[1].back() = 'a';
+    if (graph_.inputs(op).size() > 1) letters.insert(letters.begin() + 1, std::string(1, kAlone));
     return letters;
   }
 

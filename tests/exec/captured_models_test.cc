@@ -42,7 +42,9 @@ class CapturedModel : public ::testing::TestWithParam<const char*> {
       const auto outputs = graph.outputs(op);
       if (graph.is_source(op)) {
         const auto same = translated().graph.find_op(graph.op_name(op));
-        values[outputs[0]] = sources(translated().graph, *same, 0);
+        const bool whole = graph.dtype(outputs[0]) == DType::kInt64;
+        values[outputs[0]] =
+            sources(translated().graph, *same, 0).to(whole ? torch::kLong : torch::kDouble);
         continue;
       }
       if (graph.phase(op) == Phase::kUpdate) continue;

@@ -54,7 +54,7 @@ double size_of(const Tensor& x) {
   return x.to(torch::kDouble).norm().item<double>();
 }
 
-class ExecStep : public testing::TestWithParam<Step> {};
+class ExecStep : public ::testing::TestWithParam<Step> {};
 
 TEST_P(ExecStep, computes_in_float32_what_it_does_in_float64) {
   const Graph step = zoo::build_model(GetParam().model);
@@ -133,7 +133,7 @@ TEST_P(ExecStep, computes_the_same_with_and_without_by_products) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ExecStep, testing::ValuesIn(kSteps), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecStep, ::testing::ValuesIn(kSteps), [](const auto& test) {
   const std::string_view text = test.param.model;
   std::string name(text.substr(0, text.find(':')));
   std::replace(name.begin(), name.end(), '-', '_');

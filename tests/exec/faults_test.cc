@@ -14,8 +14,8 @@
 namespace emplace::exec {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TensorSpec some_floats(std::int64_t count) {
   TensorSpec spec;

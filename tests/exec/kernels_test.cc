@@ -6,7 +6,7 @@
 namespace emplace::exec {
 namespace {
 
-class ExecKernels : public testing::Test {
+class ExecKernels : public ::testing::Test {
  protected:
   void SetUp() override { torch::manual_seed(7); }
 };

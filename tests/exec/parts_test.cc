@@ -6,7 +6,7 @@
 namespace emplace::exec {
 namespace {
 
-class ExecParts : public testing::Test {
+class ExecParts : public ::testing::Test {
  protected:
   void SetUp() override { torch::manual_seed(7); }
 };

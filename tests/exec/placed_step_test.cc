@@ -59,7 +59,7 @@ Placement random_placement(const Problem& problem, Rng& rng) {
   return expand_groups(problem, devices);
 }
 
-class PlacedStep : public testing::TestWithParam<const char*> {};
+class PlacedStep : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PlacedStep, computes_what_one_device_computes) {
   const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
@@ -98,7 +98,7 @@ TEST_P(PlacedStep, computes_the_same_with_sums_in_place) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlacedStep, testing::ValuesIn(kSmallModels),
+INSTANTIATE_TEST_SUITE_P(All, PlacedStep, ::testing::ValuesIn(kSmallModels),
                          [](const auto& test) { return name_of_model(test.param); });
 
 TEST(PlacedStepLoss, falls_when_steps_are_repeated) {

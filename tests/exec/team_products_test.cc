@@ -14,7 +14,7 @@ namespace {
 using at::Tensor;
 
 // Three threads, so that shares are unequal.
-class TeamProducts : public testing::Test {
+class TeamProducts : public ::testing::Test {
  protected:
   TeamProducts() : threads_before_(at::get_num_threads()) {
     at::set_num_threads(3);

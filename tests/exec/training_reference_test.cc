@@ -131,7 +131,7 @@ void expect_close(const Tensor& found, const Tensor& expected, double usual,
   EXPECT_LE(largest(found - expected), 1e-8 * size) << what << ", up to " << size;
 }
 
-class TrainingReference : public testing::TestWithParam<const char*> {};
+class TrainingReference : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TrainingReference, agrees_with_executed_steps) {
   const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
@@ -166,7 +166,7 @@ TEST_P(TrainingReference, agrees_with_executed_steps) {
 
 INSTANTIATE_TEST_SUITE_P(
     Small, TrainingReference,
-    testing::Values("resnet-50:batch=4,image=64,optimizer=momentum",
+    ::testing::Values("resnet-50:batch=4,image=64,optimizer=momentum",
                     "bert-base:batch=2,sequence=4,layers=2,hidden=8,heads=2,vocabulary=17,"
                     "positions=8,optimizer=adam",
                     "gnmt-2:batch=2,hidden=8,sequence=3,vocabulary=11,optimizer=adam",

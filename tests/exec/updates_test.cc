@@ -37,7 +37,7 @@ void train(const Update& update, int steps, const OpTarget& target) {
   }
 }
 
-class ExecUpdates : public testing::TestWithParam<torch::ScalarType> {
+class ExecUpdates : public ::testing::TestWithParam<torch::ScalarType> {
  protected:
   OpTarget target() const { return {.real = GetParam(), .narrow = GetParam()}; }
   Tensor given(const std::vector<double>& values) const { return reals(values).to(GetParam()); }
@@ -93,7 +93,7 @@ TEST_P(ExecUpdates, reach_every_element_once) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, ExecUpdates, testing::Values(torch::kFloat, torch::kDouble),
+INSTANTIATE_TEST_SUITE_P(Types, ExecUpdates, ::testing::Values(torch::kFloat, torch::kDouble),
                          [](const auto& test) { return std::string(c10::toString(test.param)); });
 
 // The weight has too few bits for such a step; its master has not.

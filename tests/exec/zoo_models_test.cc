@@ -56,7 +56,7 @@ TEST(ExecZoo, attention_that_is_computed_again_drops_the_same) {
   expect_gradients(step);
 }
 
-class ExecZooModel : public testing::TestWithParam<const char*> {};
+class ExecZooModel : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ExecZooModel, has_the_gradients_of_its_forward_pass) {
   expect_gradients(zoo::build_model(GetParam()), {.low = -0.5, .high = 0.5});
@@ -69,7 +69,7 @@ TEST_P(ExecZooModel, runs_forward_alone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExecZooModel, testing::ValuesIn(kSmallModels),
+INSTANTIATE_TEST_SUITE_P(All, ExecZooModel, ::testing::ValuesIn(kSmallModels),
                          [](const auto& test) { return name_of_model(test.param); });
 
 }  // namespace
