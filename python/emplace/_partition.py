@@ -33,7 +33,7 @@ def partition(
     >>> emplace.partition(problem, "all-row").fits
     True
     """
-    with _progress.shown(progress) as listener:
+    with _progress.shown(progress, seconds) as listener:
         return _emplace.partition(problem, {
             "method": spec(method, options),
             "workers": workers,
@@ -82,7 +82,7 @@ def train(
     begin with; further arguments are the trainer's (`train_settings`). Write `result.policy` to a file,
     and place with 'gdp(policy=FILE)'.
     """
-    with _progress.shown(progress) as listener:
+    with _progress.shown(progress, seconds) as listener:
         return _emplace.train({
             "policy": policy,
             "graphs": list(graphs),

@@ -51,7 +51,7 @@ def place(
     True
     """
     given = _arguments(locals())
-    with _progress.shown(progress) as listener:
+    with _progress.shown(progress, seconds) as listener:
         return _emplace.place(problem, {**given, "progress": listener})
 
 

@@ -37,23 +37,34 @@ struct Arguments : QuestionArguments {
   }
 };
 
+// What is best on a cluster, and all of it for the page, where one was asked for.
+struct ClusterAnswer {
+  ClusterRow row;
+  std::string page;
+};
+
 // The best of the placers on the request's cluster.
-ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& request,
-                           const Session& session) {
+ClusterAnswer best_on_cluster(const Arguments& arguments, const ProblemRequest& request,
+                              const Session& session) {
+  const bool page = !arguments.report.empty();
   const std::shared_ptr<const Problem> problem = load_problem(request);
   const Objective objective = arguments.objective.make();
   const StepTerms terms = terms_of(request, *problem);
   SubsetProblems problems = arguments.subsets.make(problem, objective);
   problems.set_terms(terms);
   problems.set_granularity(request.granularity);
-  if (problems.why_nothing_fits()) {
-    return make_hopeless_row(problem->cluster(), *problems.why_nothing_fits());
+  if (const auto& why = problems.why_nothing_fits()) {
+    const PageSource source{session.command_line, "compare", ""};
+    return {make_hopeless_row(problem->cluster(), *why),
+            page ? page_of_nothing(source, *problem, *why) : ""};
   }
   const PortfolioResult found = run_portfolio(problems, {.runs = arguments.runs("auto"),
                                                          .budget = arguments.budget.make(session),
                                                          .time_for = TimeFor::kEachRun,
-                                                         .learning = arguments.learning.make()});
-  const Assessment answer = assess(assessor_of(problems, found), problems, found.best());
+                                                         .learning = arguments.learning.make(),
+                                                         .keep_courses = page});
+  const RunResult best = found.best();
+  const Assessment answer = assess(assessor_of(problems, found), problems, best);
   std::optional<WayToRun> in_parts;
   if (objective == Objective(StepTime{}) && problems.most_devices() == 0) {
     // Were it as short as the search may be, large clusters alone would go without.
@@ -61,34 +72,56 @@ ClusterRow best_on_cluster(const Arguments& arguments, const ProblemRequest& req
     glance.seconds = std::max(glance.seconds.value_or(0), Budget::kDefaultSeconds);
     in_parts = quick_partition(problem, glance);
   }
-  return make_row(answer, found.best(), in_parts, terms);
+  ClusterAnswer result{make_row(answer, best, in_parts, terms), ""};
+  if (!page) return result;
+  Explanation explanation = explain(answer, found.results, request.could_recompute());
+  explanation.in_parts = in_parts;
+  const Budget budget = arguments.budget.make(session).or_default();
+  const std::string json = with_header({.format = "emplace.answer/1",
+                                        .model = request.model,
+                                        .made_with = request.made_with(),
+                                        .problem = problem.get(),
+                                        .objective = objective,
+                                        .budget = &budget},
+                                       to_json(answer, &best, &explanation));
+  result.page =
+      page_of_answer({session.command_line, "compare", json}, answer, explanation, found.courses);
+  return result;
 }
 
 void compare_clusters(const Arguments& arguments, Session& session) {
-  if (!arguments.output.empty() || !arguments.trace.empty() || !arguments.report.empty()) {
+  if (!arguments.output.empty() || !arguments.trace.empty()) {
     fail_option("with several clusters there is no one placement to write");
   }
   if (!arguments.csv.empty() || arguments.each_seed) {
     fail_option("with several clusters there is a row for each: --csv and --each-seed are of one");
   }
+  const Outputs outputs(session, {arguments.report}, arguments.json, arguments.problem.inputs());
   ProblemRequest request = arguments.problem.make();
   for (const std::string& cluster : arguments.problem.clusters) {
     request.prices.require_complete(*read_cluster(cluster));
   }
   std::vector<ClusterRow> rows;
+  std::vector<std::string> pages;
   for (const std::string& cluster : arguments.problem.clusters) {
     if (session.cancelled) break;
     request.cluster = cluster;
-    rows.push_back(best_on_cluster(arguments, request, session));
+    ClusterAnswer found = best_on_cluster(arguments, request, session);
+    rows.push_back(std::move(found.row));
     rows.back().cluster = cluster;
+    pages.push_back(std::move(found.page));
   }
   const bool any = std::any_of(rows.begin(), rows.end(), [](const ClusterRow& row) {
     return row.fits || (row.in_parts && row.in_parts->fits);
   });
   if (!any) session.exit_code = kExitNothingFits;
   const Objective objective = arguments.objective.make();
+  if (!arguments.report.empty()) outputs.write(arguments.report, page_html(pages));
   if (!arguments.json) {
-    fmt::print("{}", to_text(rows, objective));
+    fmt::print(outputs.report(), "{}", to_text(rows, objective));
+    for (const std::string& path : outputs.files()) {
+      fmt::print(outputs.report(), "\nwrote the comparison to {} (open it in a browser)\n", path);
+    }
     return;
   }
   const Budget budget = arguments.budget.make(session).or_default();

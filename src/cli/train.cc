@@ -14,8 +14,11 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "io/file.h"
+#include "report/page.h"
+#include "report/page_data.h"
 
 namespace emplace::cli {
 namespace {
@@ -33,6 +36,7 @@ struct Arguments {
   std::list<Setting> settings;  // whose addresses stay
   std::string output;
   std::string describe;
+  std::string report;
   LearningArguments learning;
   BudgetArguments budget;
   bool json = false;
@@ -64,12 +68,16 @@ void check_output(const std::string& output) {
   require_writable(output);
 }
 
-// A policy may be trained further in place: the file is replaced when there is a better one.
-void check_inputs(const Arguments& arguments) {
+std::vector<std::string> inputs_of(const Arguments& arguments) {
   std::vector<std::string> inputs = arguments.options.graphs;
   inputs.insert(inputs.end(), arguments.options.clusters.begin(), arguments.options.clusters.end());
   inputs.push_back(arguments.learning.settings.checkpoint);
-  for (const std::string& input : inputs) {
+  return inputs;
+}
+
+// A policy may be trained further in place: the file is replaced when there is a better one.
+void check_inputs(const Arguments& arguments) {
+  for (const std::string& input : inputs_of(arguments)) {
     if (input.empty() || !same_file(arguments.output, input)) continue;
     fail_option("--output {}: is an input too; give the output another name", arguments.output);
   }
@@ -87,6 +95,9 @@ void train(const Arguments& arguments, Session& session) {
   }
   check_output(arguments.output);
   check_inputs(arguments);
+  std::vector<std::string> inputs = inputs_of(arguments);
+  inputs.insert(inputs.end(), {arguments.output, arguments.options.from});
+  const Outputs outputs(session, {arguments.report}, arguments.json, inputs);
   TrainOptions options = arguments.options;
   for (const Setting& setting : arguments.settings) {
     if (!setting.value.empty()) options.settings.emplace_back(setting.info.name, setting.value);
@@ -113,18 +124,29 @@ void train(const Arguments& arguments, Session& session) {
   write_file(arguments.output, result.policy);
   for (const std::string& warning : result.warnings) warn(warning);
   if (session.cancelled) note("interrupted; this is the policy so far");
+  const std::string json =
+      with_header({.format = "emplace.training/1", .budget = &options.budget},
+                  to_json(result, arguments, options.budget.elapsed_seconds()));
+  if (!arguments.report.empty()) {
+    outputs.write(arguments.report,
+                  page_html({page_of_training({session.command_line, "train", json}, result)}));
+  }
   if (arguments.json) {
-    fmt::print("{}", with_header({.format = "emplace.training/1", .budget = &options.budget},
-                                 to_json(result, arguments, options.budget.elapsed_seconds())));
+    fmt::print("{}", json);
     return;
   }
-  fmt::print("{} tasks, {} placements evaluated{}\n", result.tasks, result.evaluations,
+  std::FILE* report = outputs.report();
+  fmt::print(report, "{} tasks, {} placements evaluated{}\n", result.tasks, result.evaluations,
              result.finished ? "" : ", stopped before the last step");
   if (result.relative_time > 0) {
-    fmt::print("samples of the last step take {:.3f} times the expert's step, {:.0f} % fit\n",
+    fmt::print(report,
+               "samples of the last step take {:.3f} times the expert's step, {:.0f} % fit\n",
                result.relative_time, 100 * result.fitting_share);
   }
-  fmt::print("wrote the policy to {}\n", arguments.output);
+  fmt::print(report, "wrote the policy to {}\n", arguments.output);
+  for (const std::string& path : outputs.files()) {
+    fmt::print(report, "wrote how it went to {} (open it in a browser)\n", path);
+  }
 }
 
 // As `place` has them.
@@ -205,6 +227,7 @@ void add_train(Command& root, Session& session) {
                "How many threads to use. Default: all; the policy does not depend on them")
       .type("N");
   add_files(command, arguments->learning);
+  add_report_option(command, arguments->report, "how the training went");
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(

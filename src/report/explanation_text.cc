@@ -106,6 +106,15 @@ class Writer {
     if (explanation_.used.size() > 1) write_waits();
   }
 
+  // Of the devices that are used.
+  Nanoseconds least_busy() const {
+    Nanoseconds least = assessment_.timeline.step;
+    for (const DeviceId device : explanation_.used) {
+      least = std::min(least, assessment_.timeline.devices[device].busy);
+    }
+    return least;
+  }
+
   // What would make it faster, in one sentence.
   void write_verdict() {
     const Nanoseconds step = assessment_.timeline.step;
@@ -114,6 +123,9 @@ class Writer {
     const CriticalChain& chain = explanation_.chain;
     if (explanation_.used.size() == 1) {
       if (!split_is_faster()) line("one device does everything, so its own speed is the limit");
+    } else if (20 * least_busy() >= 17 * step) {
+      line("all devices work at least {} of the step: faster ones, or more of them, would help",
+           percent_of_step(least_busy(), step));
     } else if (10 * busiest.time >= 9 * step) {
       line("{} works {} of the step: little but moving work from it could help", busiest.name,
            percent_of_step(busiest.time, step));

@@ -99,13 +99,17 @@ Json result_of_answer(Json answer, const std::string& path) {
     best.update(answer["runs"][0]);
     result["answer"] = std::move(best);
     result["comparison"] = std::move(answer);
+  } else if (format == "emplace.training/1") {
+    result["title"] = fmt::format("Training of {}", answer.value("policy", "a policy"));
+    result["answer"] = std::move(answer);
+    result["training"] = Json::object();
   } else if (format == "emplace.partition-answer/1") {
     result["answer"] = answer;
     result["partition"] = std::move(answer);
   } else {
     fail_input(
-        "{}: has the format '{}'; expected a page, its data ({}), an answer, a comparison or a "
-        "partition's answer",
+        "{}: has the format '{}'; expected a page, its data ({}), an answer, a comparison, a "
+        "training or a partition's answer",
         path, format, kReportFormat);
   }
   return result;

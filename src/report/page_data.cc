@@ -149,6 +149,44 @@ std::string page_of_answer(const PageSource& source, const Assessment& answer,
   return dumped_page(json);
 }
 
+std::string page_of_nothing(const PageSource& source, const Problem& problem,
+                            const std::string& why_nothing_fits) {
+  const std::string graph = problem.graph().name();
+  return dumped_page(
+      {{"title", fmt::format("{} on {}", graph, problem.cluster().name())},
+       {"kind", source.kind},
+       {"command", source.command},
+       {"answer", {{"graph", graph}, {"cluster", problem.cluster().name()}, {"fits", false}}},
+       {"why_nothing_fits", why_nothing_fits},
+       {"cluster", cluster_columns(problem.cluster())}});
+}
+
+std::string page_of_training(const PageSource& source, const TrainResult& result) {
+  Json columns{{"step", Json::array()},         {"seconds", Json::array()},
+               {"evaluations", Json::array()},  {"phase", Json::array()},
+               {"likelihood", Json::array()},   {"relative_time", Json::array()},
+               {"fitting_share", Json::array()}};
+  const auto known = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
+  for (const PolicyPoint& point : result.points) {
+    columns["step"].push_back(point.step);
+    columns["seconds"].push_back(point.seconds);
+    columns["evaluations"].push_back(point.evaluations);
+    columns["phase"].push_back(point.phase);
+    columns["likelihood"].push_back(known(point.likelihood));
+    columns["relative_time"].push_back(known(point.relative_time));
+    columns["fitting_share"].push_back(known(point.fitting_share));
+  }
+  Json answer = Json::parse(source.answer);
+  std::string title = fmt::format("Training of {}", answer.value("policy", "a policy"));
+  return dumped_page({{"title", std::move(title)},
+                      {"kind", source.kind},
+                      {"command", source.command},
+                      {"answer", std::move(answer)},
+                      {"training", std::move(columns)}});
+}
+
 std::string page_of_comparison(const PageSource& source, const Comparison& comparison,
                                const std::string& best, const Explanation& explanation,
                                const std::vector<SearchCourse>& courses) {

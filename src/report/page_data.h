@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/train.h>
+
 #include "report/comparison.h"
 #include "report/explanation.h"
 #include "run/execution.h"
@@ -32,5 +34,10 @@ std::string page_of_partition(const PageSource& source, const PartitionAnswer& a
 // Of one that did not fail; `predicted` is what was predicted, assessed.
 std::string page_of_execution(const PageSource& source, const Execution& execution,
                               const Assessment& predicted, const Explanation& explanation);
+
+// A cluster on which it is proven that nothing fits; there is no answer to show.
+std::string page_of_nothing(const PageSource& source, const Problem& problem,
+                            const std::string& why_nothing_fits);
+std::string page_of_training(const PageSource& source, const TrainResult& result);
 
 }  // namespace emplace

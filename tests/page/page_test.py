@@ -287,6 +287,42 @@ class Page(unittest.TestCase):
         self.browser.find_elements(By.CSS_SELECTOR, "#several thead button")[1].click()
         self.wait(lambda: self.text("#figure-time") == time_text(results[1]["answer"]["step_ns"]))
 
+    def test_several_clusters_side_by_side(self):
+        (self.folder / "small.yaml").write_text(PAIR.replace("1GiB", "1MB").replace("name: pair", "name: small"))
+        (self.folder / "four.yaml").write_text(PAIR.replace("count: 2", "count: 4").replace("name: pair", "name: four"))
+        rows = self.emplace("compare fork.json -c pair.yaml -c four.yaml -c small.yaml --placers expert,single "
+                            "--evaluations 100 --report clusters.html --json")
+        self.open("clusters.html")
+        titles = self.texts("#several thead button")
+        self.assertEqual(len(titles), 3)
+        self.assertTrue(titles[1].endswith("on four") and titles[2].endswith("on small"))
+        shown = [row.split() for row in self.texts("#several tbody tr")]
+        steps = next(row for row in shown if row[:2] == ["step", "time"])
+        self.assertIn(time_text(data_of((self.folder / "clusters.html").read_text())["results"][0]["answer"]["step_ns"]),
+                      " ".join(steps))
+        self.assertEqual(len(rows["clusters"]), 3)
+        self.browser.find_elements(By.CSS_SELECTOR, "#several thead button")[2].click()
+        self.assertIn("No placement fits", self.text("#gain"))
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "#timeline"), [])
+
+    def test_a_training_shows_its_curves(self):
+        if "learned" not in self.emplace("list"):
+            self.skipTest("built without libtorch")
+        answer = self.emplace("train --policy gdp --graphs family:ptb:sequence=2,seed=0..1 --clusters 2xp100 --width 8 "
+                              "--layers 1 --steps 4 -o small.policy --report train.html --json")
+        self.open("train.html")
+        self.assertEqual(self.text("h1"), "Training of gdp")
+        self.assertEqual(self.text("#figure-relative"), f"{answer['relative_time']:.3f}")
+        self.assertEqual(self.text("#figure-steps"), str(answer["steps"]))
+        self.assertEqual(self.texts("#searches h3")[0], "Step time of samples, in multiples of the expert’s")
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#searches canvas")), 2)
+        points = data_of((self.folder / "train.html").read_text())["results"][0]["training"]
+        self.assertEqual(points["step"], [1, 2, 3, 4])
+        self.assertEqual(points["relative_time"][-1], answer["relative_time"])
+        self.emplace("report train.html place.html -o mixed.html")
+        self.open("mixed.html")
+        self.assertIn("2 results", self.text("h1"))
+
     def test_a_comparison_can_be_sorted(self):
         self.emplace("compare fork.json -c pair.yaml --placers heuristic,metis --report compare.html")
         self.open("compare.html")
@@ -316,7 +352,7 @@ class Page(unittest.TestCase):
             ("report odd.json -o refused.html", "odd.json"),
             ("report missing.html -o refused.html", "missing.html"),
             ("simulate fork.json many.jsonl -c pair.yaml --report refused.html", "--report is of one placement"),
-            ("compare fork.json -c pair.yaml -c pair.yaml --report refused.html", "several clusters"),
+            ("compare fork.json -c pair.yaml -c pair.yaml --trace refused.html", "several clusters"),
             ("place fork.json -c pair.yaml --report nowhere/refused.html", "nowhere"),
         ]:
             done = subprocess.run([EMPLACE, *arguments.split()], cwd=self.folder, capture_output=True, text=True)

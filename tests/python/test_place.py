@@ -1,9 +1,12 @@
 """Searches: answers, budgets, progress, interruption, functions as placers."""
 
+import io
 import os
 import signal
+import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -67,6 +70,55 @@ def test_progress_is_told(gnmt):
     assert lines and "mcmc" in lines[-1][0] and lines[-1][1] > 0
 
 
+def on_a_terminal(monkeypatch, term):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLUMNS", "60")
+    return terminal
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_progress_on_a_terminal_is_one_line_that_goes(gnmt, monkeypatch, term):
+    terminal = on_a_terminal(monkeypatch, term)
+    emplace.place(gnmt, "mcmc", seconds=1, progress=True)
+    text = terminal.getvalue()
+    assert "] 0 of 1 s" in text or "] 1 of 1 s" in text
+    assert "\n" not in text and ("\x1b" in text) == (term == "xterm")
+    lines = text.replace("\x1b[K", "").split("\r")
+    assert all(len(line) < 60 for line in lines) and lines[-1].strip() == ""
+
+
+def test_progress_elsewhere_is_nothing(gnmt, capsys):
+    emplace.place(gnmt, "mcmc", seconds=0.5, progress=True)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_in_a_notebook_is_a_bar(gnmt, monkeypatch):
+    shown = []
+
+    class ZMQInteractiveShell:
+        pass
+
+    class Handle:
+        def update(self, content, raw):
+            shown.append(content)
+
+    display = types.ModuleType("IPython.display")
+    display.display = lambda content, raw, display_id: Handle()
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = ZMQInteractiveShell
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    emplace.place(gnmt, "mcmc", seconds=1, progress=True)
+    assert any("<progress" in content["text/html"] for content in shown)
+    assert shown[-1] == {"text/plain": "", "text/html": ""}
+
+
 def test_what_a_listener_raises_ends_the_search(gnmt):
     def listener(line, seconds):
         raise RuntimeError("enough")
@@ -84,6 +136,61 @@ def test_ctrl_c_ends_a_search_with_the_best_so_far(gnmt):
     answer = emplace.place(gnmt, "mcmc", seconds=60)
     assert answer.interrupted and time.monotonic() - start < 30
     emplace.simulate(gnmt, answer)
+
+
+def interrupt_after(seconds):
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+
+def test_ctrl_c_ends_a_python_placer_that_does_not_ask(gnmt):
+    def stubborn(session):
+        session.evaluate(np.zeros((1, session.num_groups), dtype=np.int32))
+        while True:
+            sum(range(1000))
+
+    interrupt_after(0.5)
+    start = time.monotonic()
+    answer = emplace.place(gnmt, stubborn, seconds=60)
+    assert answer.interrupted and time.monotonic() - start < 30
+    assert (answer.placement == 0).all()
+
+
+def test_ctrl_c_before_there_is_an_answer_is_an_exception(gnmt):
+    def idle(session):
+        while True:
+            time.sleep(0.01)
+
+    interrupt_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        emplace.place(gnmt, idle, seconds=60)
+
+
+def test_a_python_placer_that_asks_is_left_to_end_by_itself(gnmt):
+    ended = []
+
+    def polite(session):
+        while not session.spent:
+            session.evaluate(np.zeros((1, session.num_groups), dtype=np.int32))
+        ended.append(True)
+
+    interrupt_after(0.3)
+    assert emplace.place(gnmt, polite, seconds=60).interrupted and ended == [True]
+
+
+def test_forked_processes_search_too(gnmt):
+    emplace.place(gnmt, "mcmc", evaluations=300, threads=2)
+    emplace.Environment(gnmt, threads=2).evaluate(np.zeros((100, gnmt.groups.max() + 1), dtype=np.int32))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(120)
+        try:
+            alone = emplace.place(gnmt, "mcmc", evaluations=300, threads=2)
+            times, _ = emplace.Environment(gnmt, threads=2).evaluate(
+                np.zeros((100, gnmt.groups.max() + 1), dtype=np.int32))
+            os._exit(0 if alone.fits and times[0] > 0 else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_other_threads_go_on(gnmt):

@@ -4,6 +4,7 @@ import { categoryColour } from "./colours";
 import { CopyButton, download } from "./parts";
 import { phases, type Result } from "./result";
 import type { Store } from "./store";
+import { trainingOf } from "./training";
 import type { Cluster, Data } from "./types";
 
 export function Asked({ result, store, data }: { result: Result; store: Store; data: Data }) {
@@ -19,8 +20,14 @@ export function Asked({ result, store, data }: { result: Result; store: Store; d
     add("read with", Object.entries(answer.made_with).map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", "));
   }
   add("cluster", answer.cluster ?? cluster?.name);
-  add("objective", answer.objective === "throughput" ? "the period of a stream of steps" : "the time of one step");
+  if (result.isAnswer) add("objective", answer.objective === "throughput" ? "the period of a stream of steps" : "the time of one step");
   add("placer", answer.placer && `${answer.placer}, ${answer.scheduler} order, seed ${answer.seed}`);
+  if (result.raw.training) {
+    const { policy, graphs, clusters, seed } = trainingOf(result);
+    add("policy", `${policy}, seed ${seed}`);
+    add("graphs", graphs.join(", "));
+    add("clusters", clusters.join(", "));
+  }
   const { budget } = answer;
   if (budget) {
     add("budget", [
@@ -30,7 +37,7 @@ export function Asked({ result, store, data }: { result: Result; store: Store; d
     ].filter(Boolean).join(", "));
   }
   if (costs) {
-    add("op times", costs.filter((cost) => cost.ops > 0).map((cost) => `${format.percent(cost.share)} of the time ${cost.source}`).join(", "));
+    add("op times", costs.filter((cost) => cost.ops > 0).map((cost) => `${format.percent(cost.share)} of the time ${sourceOf(cost.source)}`).join(", "));
   }
   const slug = result.raw.title.replace(/[^A-Za-z0-9.-]+/g, "-");
   return (
@@ -66,6 +73,9 @@ export function Asked({ result, store, data }: { result: Result; store: Store; d
             <button onClick={() => download(`${slug}-transfers.csv`, transfersCsv(result), "text/csv")}>transfers (CSV)</button>
           </>
         )}
+        {result.raw.training?.step && (
+          <button onClick={() => download(`${slug}-curves.csv`, curvesCsv(result), "text/csv")}>curves (CSV)</button>
+        )}
         {result.raw.comparison && (
           <button onClick={() => download(`${slug}-runs.csv`, runsCsv(result), "text/csv")}>runs (CSV)</button>
         )}
@@ -73,6 +83,8 @@ export function Asked({ result, store, data }: { result: Result; store: Store; d
     </section>
   );
 }
+
+const sourceOf = (name: string) => (name === "analytic" ? "estimated by the cost model" : name === "measured" ? name : `from ${name}`);
 
 function csv(rows: (string | number | boolean | null | undefined)[][]): string {
   const cell = (value: string | number | boolean | null | undefined) => {
@@ -113,6 +125,11 @@ function runsCsv(result: Result): string {
     run.placer, run.scheduler, run.seed, run.period_ns ?? run.step_ns, run.fits, run.gap, run.transfer_bytes, run.evaluations, run.seconds,
   ]);
   return csv([["placer", "scheduler", "seed", "time_ns", "fits", "gap", "transfer_bytes", "evaluations", "seconds"], ...rows]);
+}
+
+function curvesCsv(result: Result): string {
+  const columns = Object.entries(result.raw.training!);
+  return csv([columns.map(([name]) => name), ...columns[0][1].map((_, i) => columns.map(([, values]) => values[i]))]);
 }
 
 // Devices around a circle, a line for each pair that is linked, darker for more bandwidth.

@@ -1,4 +1,5 @@
-// A canvas that is as sharp as the screen, as wide as its place, and drawn once a frame at most.
+// A canvas that is as sharp as the screen, as wide as its place, and drawn once a frame at most; and
+// what pointers, wheels and keys do on one.
 import { useEffect, useRef } from "preact/hooks";
 import type { State, Store } from "./store";
 
@@ -64,6 +65,75 @@ export function useCanvas(
   }, [store, height]);
   useEffect(() => redraw.current());
   return canvas;
+}
+
+// Where a pointer is on a canvas, in CSS pixels.
+export interface Place {
+  x: number;
+  y: number;
+  width: number; // of the canvas
+  clientX: number;
+  clientY: number;
+}
+
+export interface Gestures<Start> {
+  begin: () => Start; // what a drag begins from
+  drag: (start: Start, dx: number, dy: number, place: Place) => void;
+  hover: (place: Place) => void;
+  click: (place: Place) => void;
+  leave: () => void;
+  zoom: (factor: number, place: Place) => void; // Ctrl and the wheel
+  pan?: (distance: number, place: Place) => void; // the wheel sideways
+}
+
+// What a canvas is to be given as attributes.
+export function useGestures<Start>(canvas: { current: HTMLCanvasElement | null }, gestures: Gestures<Start>) {
+  const dragged = useRef<{ x: number; y: number; start: Start; moved: boolean } | null>(null);
+  const latest = useRef(gestures);
+  latest.current = gestures;
+  const place = ({ clientX, clientY }: MouseEvent): Place => {
+    const bounds = canvas.current!.getBoundingClientRect();
+    return { x: clientX - bounds.left, y: clientY - bounds.top, width: bounds.width, clientX, clientY };
+  };
+  useEffect(() => {
+    const element = canvas.current!;
+    const wheel = (event: WheelEvent) => {
+      const { zoom, pan } = latest.current;
+      if (event.ctrlKey || event.metaKey) zoom(Math.exp(-event.deltaY / 300), place(event));
+      else if (pan && (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey)) pan(event.deltaX || event.deltaY, place(event));
+      else return;
+      event.preventDefault();
+    };
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => element.removeEventListener("wheel", wheel);
+  }, []);
+  return {
+    onPointerDown: (event: PointerEvent) => {
+      canvas.current!.setPointerCapture(event.pointerId);
+      dragged.current = { x: event.clientX, y: event.clientY, start: gestures.begin(), moved: false };
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const drag = dragged.current;
+      if (!drag) return gestures.hover(place(event));
+      const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
+      if (Math.abs(dx) + Math.abs(dy) > 3) drag.moved = true;
+      if (drag.moved) gestures.drag(drag.start, dx, dy, place(event));
+    },
+    onPointerUp: (event: PointerEvent) => {
+      const drag = dragged.current;
+      dragged.current = null;
+      if (drag && !drag.moved) gestures.click(place(event));
+    },
+    onPointerLeave: () => gestures.leave(),
+  };
+}
+
+// Does what a key stands for, unless it is the browser's.
+export function onKey(event: KeyboardEvent, actions: Record<string, () => void>) {
+  const action = actions[event.key];
+  if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  action();
 }
 
 export function cut(context: CanvasRenderingContext2D, text: string, width: number): string {

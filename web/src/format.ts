@@ -54,7 +54,13 @@ export function perSecond(value: number, unit: string): string {
 }
 
 export function seconds(value: number): string {
-  return value < 1 ? `${(1000 * value).toFixed(value < 0.01 ? 1 : 0)} ms` : `${value.toFixed(2)} s`;
+  if (value < 1) return `${(1000 * value).toFixed(value < 0.01 ? 1 : 0)} ms`;
+  return value < 600 ? `${value.toFixed(value < 100 ? 2 : 0)} s` : `${(value / 60).toFixed(0)} min`;
+}
+
+// Of something that people count, a second.
+export function rate(value: number): string {
+  return value < 100 ? Number(value.toPrecision(3)).toString() : count(value);
 }
 
 export function joined(items: string[]): string {

@@ -1,6 +1,6 @@
 // The page: unpacks the data that is in it and shows one result, or several side by side.
 import { render } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { Asked } from "./asked";
 import { Inspector } from "./inspector";
 import { ModelMapView } from "./map";
@@ -12,6 +12,7 @@ import { Store } from "./store";
 import "./style.css";
 import { Summary } from "./summary";
 import { Timeline } from "./timeline";
+import { Training } from "./training";
 import type { Data } from "./types";
 
 // Gzipped and in base64; the browser itself unpacks it.
@@ -26,21 +27,22 @@ async function unpack(): Promise<Data> {
 
 type ThemeName = "auto" | "light" | "dark";
 
+// The page itself has begun with the system's.
 function ThemeButton({ store }: { store: Store }) {
-  const [name, setName] = useState<ThemeName>((document.documentElement.dataset.theme as ThemeName) ?? "auto");
+  const [name, setName] = useState<ThemeName>("auto");
   const next: Record<ThemeName, ThemeName> = { auto: "dark", dark: "light", light: "auto" };
+  useLayoutEffect(() => {
+    const system = window.matchMedia("(prefers-color-scheme: dark)");
+    const apply = () => {
+      document.documentElement.dataset.theme = name === "auto" ? (system.matches ? "dark" : "light") : name;
+      store.set({ theme: store.state.theme + 1 });
+    };
+    apply();
+    system.addEventListener("change", apply);
+    return () => system.removeEventListener("change", apply);
+  }, [store, name]);
   return (
-    <button
-      id="theme"
-      title="Light or dark; auto follows the system"
-      onClick={() => {
-        const chosen = next[name];
-        if (chosen === "auto") delete document.documentElement.dataset.theme;
-        else document.documentElement.dataset.theme = chosen;
-        setName(chosen);
-        store.set({ theme: store.state.theme + 1 });
-      }}
-    >
+    <button id="theme" title="Light or dark; auto follows the system" onClick={() => setName(next[name])}>
       {name}
     </button>
   );
@@ -56,8 +58,7 @@ function usePaper() {
       dataset.theme = "light";
     };
     const after = () => {
-      if (chosen === undefined) delete dataset.theme;
-      else dataset.theme = chosen;
+      dataset.theme = chosen;
     };
     window.addEventListener("beforeprint", before, { capture: true });
     window.addEventListener("afterprint", after, { capture: true });
@@ -82,7 +83,12 @@ function App({ data }: { data: Data }) {
   const results = useMemo(() => data.results.map((raw) => new Result(raw)), [data]);
   const [shown, setShown] = useState(0);
   const result = results[shown];
-  const store = useMemo(() => new Store(result.end), [result]);
+  const store = useMemo(() => {
+    const made = new Store(result.end);
+    // Of a stream, as much as can be told apart.
+    if (result.isStream) made.look(0, 8 * result.time);
+    return made;
+  }, [result]);
   const [sections, setSections] = useState<string[]>([]);
   usePaper();
   // The answers are there at once, what has to be drawn a moment later.
@@ -99,12 +105,8 @@ function App({ data }: { data: Data }) {
     if (whole) document.documentElement.dataset.ready = performance.now().toFixed(0);
   }, [whole]);
   useEffect(() => {
-    const system = window.matchMedia("(prefers-color-scheme: dark)");
-    const changed = () => store.set({ theme: store.state.theme + 1 });
-    system.addEventListener("change", changed);
     setSections([...document.querySelectorAll("section[id]")].map((section) => section.id));
     document.title = result.raw.title;
-    return () => system.removeEventListener("change", changed);
   }, [store, whole]);
   return (
     <>
@@ -114,20 +116,20 @@ function App({ data }: { data: Data }) {
           {kSections
             .filter(([id]) => sections.includes(id))
             .map(([id, name]) => (
-              <a href={`#${id}`}>{name}</a>
+              <a href={`#${id}`}>{id === "searches" && result.raw.training ? "Curves" : name}</a>
             ))}
         </nav>
         <ThemeButton store={store} />
       </header>
       <main key={shown}>
         {results.length > 1 && <Several results={results} shown={shown} onShow={setShown} />}
-        <Summary result={result} store={store} />
+        {result.raw.training ? <Training result={result} store={store} /> : <Summary result={result} store={store} />}
         {whole && (
           <>
             {result.hasTimeline && <Timeline result={result} store={store} />}
             {result.raw.memory && <Memory result={result} store={store} />}
             {result.raw.map && result.raw.ops && <ModelMapView result={result} store={store} />}
-            <Searches result={result} store={store} />
+            {result.isAnswer && <Searches result={result} store={store} />}
             <Asked result={result} store={store} data={data} />
           </>
         )}

@@ -1,11 +1,11 @@
 // The map of the model: modules as boxes in boxes, opened as far as there is room, down to ops.
 // Lines are tensors that go from one device to another, wider for more bytes.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cut, font, useCanvas, type Drawing } from "./canvas";
+import { useMemo, useState } from "preact/hooks";
+import { cut, font, onKey, useCanvas, useGestures, type Drawing, type Place } from "./canvas";
 import { categoryColour, theme } from "./colours";
 import { opLine } from "./explain";
 import * as format from "./format";
-import { Legend, Tooltip, type TooltipText } from "./parts";
+import { ColourChoice, Legend, Tooltip, ZoomButtons, type TooltipText } from "./parts";
 import type { ColourBy, Result } from "./result";
 import { useStore, type Item, type State, type Store } from "./store";
 
@@ -123,12 +123,7 @@ export function ModelMapView({ result, store }: { result: Result; store: Store }
   const canvas = useCanvas(store, kHeight, depends, (drawing) =>
     new MapPainter(layout, flows, store, current(drawing.width), lines).draw(drawing),
   );
-  const dragged = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
 
-  const place = (event: MouseEvent) => {
-    const bounds = canvas.current!.getBoundingClientRect();
-    return { x: event.clientX - bounds.left, y: event.clientY - bounds.top, width: bounds.width };
-  };
   const zoom = (factor: number, x?: number, y?: number) => {
     const width = canvas.current!.clientWidth;
     const now = current(width);
@@ -146,60 +141,53 @@ export function ModelMapView({ result, store }: { result: Result; store: Store }
       y: kHeight / 2 - (map.y[box] + map.height[box] / 2) * scale,
     });
   };
-  const find = (event: MouseEvent): Found => {
-    const { x, y, width } = place(event);
-    return hit(layout, current(width), x, y);
-  };
+  const find = ({ x, y, width }: Place): Found => hit(layout, current(width), x, y);
   const itemOf = (found: Found): Item | null =>
     found.op >= 0 ? { type: "op", id: found.op } : found.box > 0 && map.path[found.box] ? { type: "module", path: map.path[found.box] } : null;
-  const move = (event: PointerEvent) => {
-    const drag = dragged.current;
-    if (drag) {
-      const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
-      if (Math.abs(dx) + Math.abs(dy) > 3) drag.moved = true;
-      if (drag.moved) {
-        setTip(null);
-        setView({ ...drag.view, x: drag.view.x + dx, y: drag.view.y + dy });
-      }
-      return;
-    }
-    const found = find(event);
-    store.hover(itemOf(found));
-    setTip(found.op < 0 && found.box <= 0 ? null : { x: event.clientX, y: event.clientY, ...textOf(layout, found, by) });
-  };
-  useEffect(() => {
-    const element = canvas.current!;
-    const wheel = (event: WheelEvent) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      const { x, y } = place(event);
-      zoom(Math.exp(-event.deltaY / 300), x, y);
-    };
-    element.addEventListener("wheel", wheel, { passive: false });
-    return () => element.removeEventListener("wheel", wheel);
+  const gestures = useGestures(canvas, {
+    begin: () => current(canvas.current!.clientWidth),
+    drag: (start, dx, dy) => {
+      setTip(null);
+      setView({ ...start, x: start.x + dx, y: start.y + dy });
+    },
+    hover: (place) => {
+      const found = find(place);
+      store.hover(itemOf(found));
+      setTip(found.op < 0 && found.box <= 0 ? null : { x: place.clientX, y: place.clientY, ...textOf(layout, found, by) });
+    },
+    click: (place) => store.select(itemOf(find(place))),
+    leave: () => {
+      setTip(null);
+      store.hover(null);
+    },
+    zoom: (factor, { x, y }) => zoom(factor, x, y),
   });
+  const shift = (dx: number, dy: number) => {
+    const now = current(canvas.current!.clientWidth);
+    setView({ ...now, x: now.x + dx, y: now.y + dy });
+  };
+  const keys: Record<string, () => void> = {
+    "+": () => zoom(1.4),
+    "=": () => zoom(1.4),
+    "-": () => zoom(1 / 1.4),
+    "0": () => setView(null),
+    ArrowLeft: () => shift(60, 0),
+    ArrowRight: () => shift(-60, 0),
+    ArrowUp: () => shift(0, 60),
+    ArrowDown: () => shift(0, -60),
+    Escape: () => store.set({ selected: null }),
+  };
 
   return (
     <section id="map" aria-labelledby="map-title">
       <h2 id="map-title">Map of the model</h2>
       <div class="tools">
-        <label>
-          Colour by{" "}
-          <select value={by} onChange={(event) => setBy(event.currentTarget.value as ColourBy)}>
-            {choices.map((choice) => (
-              <option value={choice}>{choice === "type" ? "op type" : choice}</option>
-            ))}
-          </select>
-        </label>
+        <ColourChoice choices={choices} by={by} onChange={setBy} />
         <label>
           <input type="checkbox" checked={lines} onChange={() => setLines(!lines)} /> what crosses devices
         </label>
         <span class="spacer" />
-        <span class="buttons">
-          <button onClick={() => zoom(1.6)} aria-label="Zoom in" title="Zoom in (+)">+</button>
-          <button onClick={() => zoom(1 / 1.6)} aria-label="Zoom out" title="Zoom out (−)">−</button>
-          <button onClick={() => setView(null)} title="The whole model (0)">all</button>
-        </span>
+        <ZoomButtons onZoom={zoom} onAll={() => setView(null)} all="The whole model" />
       </div>
       <canvas
         ref={canvas}
@@ -208,41 +196,13 @@ export function ModelMapView({ result, store }: { result: Result; store: Store }
         tabIndex={0}
         role="application"
         aria-label="Map of the model. Arrow keys move, plus and minus zoom, 0 shows all."
-        onPointerDown={(event) => {
-          canvas.current!.setPointerCapture(event.pointerId);
-          dragged.current = { x: event.clientX, y: event.clientY, view: current(place(event).width), moved: false };
-        }}
-        onPointerMove={move}
-        onPointerUp={(event) => {
-          const drag = dragged.current;
-          dragged.current = null;
-          if (drag && !drag.moved) store.select(itemOf(find(event)));
-        }}
-        onPointerLeave={() => {
-          setTip(null);
-          store.hover(null);
-        }}
+        {...gestures}
         onDblClick={(event) => {
-          const found = find(event);
-          if (found.box >= 0) showBox(found.box);
+          const bounds = canvas.current!.getBoundingClientRect();
+          const { box } = hit(layout, current(bounds.width), event.clientX - bounds.left, event.clientY - bounds.top);
+          if (box >= 0) showBox(box);
         }}
-        onKeyDown={(event) => {
-          const now = current(canvas.current!.clientWidth);
-          const actions: Record<string, () => void> = {
-            "+": () => zoom(1.4),
-            "=": () => zoom(1.4),
-            "-": () => zoom(1 / 1.4),
-            "0": () => setView(null),
-            ArrowLeft: () => setView({ ...now, x: now.x + 60 }),
-            ArrowRight: () => setView({ ...now, x: now.x - 60 }),
-            ArrowUp: () => setView({ ...now, y: now.y + 60 }),
-            ArrowDown: () => setView({ ...now, y: now.y - 60 }),
-            Escape: () => store.set({ selected: null }),
-          };
-          if (!actions[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-          event.preventDefault();
-          actions[event.key]();
-        }}
+        onKeyDown={(event) => onKey(event, keys)}
       />
       <Legend names={result.colouring(by).names} used={[...layout.counts[0]].map((count) => count > 0)} colour={categoryColour} />
       <p class="hint">

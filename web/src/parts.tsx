@@ -1,6 +1,7 @@
 // Small things that several views are made of.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
+import type { ColourBy } from "./result";
 
 export interface TooltipText {
   x: number;
@@ -102,6 +103,38 @@ export function download(name: string, content: string, type: string) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+export function Figure({ value, label, id }: { value: string; label: string; id: string }) {
+  return (
+    <div class="figure">
+      <b id={id}>{value}</b>
+      <span>{label}</span>
+    </div>
+  );
+}
+
+export function ColourChoice({ choices, by, onChange }: { choices: ColourBy[]; by: ColourBy; onChange: (by: ColourBy) => void }) {
+  return (
+    <label>
+      Colour by{" "}
+      <select value={by} onChange={(event) => onChange(event.currentTarget.value as ColourBy)}>
+        {choices.map((choice) => (
+          <option value={choice}>{choice === "type" ? "op type" : choice}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export function ZoomButtons({ onZoom, onAll, all }: { onZoom: (factor: number) => void; onAll: () => void; all: string }) {
+  return (
+    <span class="buttons">
+      <button onClick={() => onZoom(1.8)} title="Zoom in (+)" aria-label="Zoom in">+</button>
+      <button onClick={() => onZoom(1 / 1.8)} title="Zoom out (−)" aria-label="Zoom out">−</button>
+      <button onClick={onAll} title={`${all} (0)`}>all</button>
+    </span>
+  );
 }
 
 // A table whose columns can be sorted by.

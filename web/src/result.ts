@@ -35,7 +35,7 @@ export class Result {
 
   constructor(readonly raw: RawResult) {
     this.numOps = raw.ops?.name.length ?? 0;
-    let end = raw.answer.step_ns;
+    let end = raw.answer.step_ns ?? 0;
     if (raw.ops && raw.steps && raw.cluster) {
       this.addRows(raw.steps, false);
       if (raw.measured) this.addRows([raw.measured], true);
@@ -44,6 +44,10 @@ export class Result {
     this.end = Math.max(end, 1);
   }
 
+  // Whether there is a placement to show.
+  get isAnswer(): boolean {
+    return !this.raw.training && !this.raw.why_nothing_fits;
+  }
   get time(): number {
     return this.raw.answer.period_ns ?? this.raw.answer.step_ns;
   }
@@ -152,7 +156,7 @@ export class Result {
   colourChoices(forMap: boolean): ColourBy[] {
     const all: ColourBy[] = forMap ? ["device", "module", "phase", "type"] : ["module", "phase", "type", "device"];
     if (this.raw.cuts) all.unshift("cut");
-    if (this.isStream && !forMap) all.push("step");
+    if (this.isStream && !forMap) all.unshift("step");
     return all;
   }
 

@@ -1,74 +1,14 @@
 // How the searches went: the best so far and the bound over time; learning curves; all runs of a
 // comparison as a table and as step time against search time.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { categoryColour, theme } from "./colours";
 import * as format from "./format";
 import { SortedTable, type Column } from "./parts";
+import { axes, fromZero, Plot } from "./plot";
 import type { Result } from "./result";
-import { useStore, type Store } from "./store";
+import type { Store } from "./store";
 import type { Answer, Search } from "./types";
-
-function Plot({
-  store,
-  title,
-  options,
-  data,
-}: {
-  store: Store;
-  title: string;
-  options: (width: number) => Omit<uPlot.Options, "width" | "height">;
-  data: uPlot.AlignedData;
-}) {
-  const place = useRef<HTMLDivElement>(null);
-  const themes = useStore(store, (state) => state.theme);
-  useEffect(() => {
-    const element = place.current!;
-    let plot: uPlot | null = null;
-    const make = () => {
-      const width = element.clientWidth;
-      plot?.destroy();
-      plot = new uPlot({ width, height: 230, ...options(width) }, data, element);
-    };
-    const observer = new ResizeObserver(() => plot?.width !== element.clientWidth && make());
-    observer.observe(element);
-    window.addEventListener("beforeprint", make);
-    window.addEventListener("afterprint", make);
-    make();
-    return () => {
-      observer.disconnect();
-      window.removeEventListener("beforeprint", make);
-      window.removeEventListener("afterprint", make);
-      plot?.destroy();
-    };
-  }, [data, themes]);
-  return <div class="plot" ref={place} role="img" aria-label={title} />;
-}
-
-function axes(
-  x: string,
-  y: string,
-  xValues: (value: number) => string,
-  yValues: (value: number) => string = format.time,
-): uPlot.Axis[] {
-  const colours = theme();
-  const style = {
-    stroke: colours.muted,
-    grid: { stroke: colours.faint, width: 1 },
-    ticks: { stroke: colours.faint, width: 1 },
-    font: '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
-    labelFont: '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
-    labelSize: 18,
-  };
-  return [
-    { ...style, label: x, values: (_, values) => values.map((value) => (value === null ? "" : xValues(value))) },
-    { ...style, label: y, size: 74, values: (_, values) => values.map((value) => (value === null ? "" : yValues(value))) },
-  ];
-}
-
-// Time begins at 0.
-const fromZero = { time: false, range: (_: uPlot, _low: number, high: number): [number, number] => [0, high] };
 
 const nameOf = (search: { placer?: string; seed?: number; scheduler?: string }, seeds: boolean) =>
   `${search.placer}${seeds ? `, seed ${search.seed}` : ""}`;

@@ -1,27 +1,47 @@
 // Several results side by side, the one that is shown below marked.
 import * as format from "./format";
 import type { Result } from "./result";
+import { trainingOf } from "./training";
+import type { TrainingAnswer } from "./types";
 
 export function Several({ results, shown, onShow }: { results: Result[]; shown: number; onShow: (i: number) => void }) {
-  const best = Math.min(...results.filter((result) => result.raw.answer.fits).map((result) => result.time));
+  const comparable = new Set(results.filter((result) => !result.raw.training).map((result) => result.raw.answer.graph)).size === 1;
+  const best = Math.min(...results.filter((result) => result.isAnswer && result.raw.answer.fits).map((result) => result.time));
+  // Those of which there is nothing to say are left empty.
+  const answer = (text: (result: Result) => string) => (result: Result) => (result.isAnswer ? text(result) : "");
+  const training = (text: (answer: TrainingAnswer) => string) => (result: Result) => (result.raw.training ? text(trainingOf(result)) : "");
   const lines: [string, (result: Result) => string][] = [
     ["command", (result) => result.raw.kind],
-    ["step time", (result) => format.time(result.raw.answer.step_ns)],
-    ["period", (result) => (result.raw.answer.period_ns ? format.time(result.raw.answer.period_ns) : "")],
+    ["step time", answer((result) => format.time(result.raw.answer.step_ns))],
+    ["period", answer((result) => (result.raw.answer.period_ns ? format.time(result.raw.answer.period_ns) : ""))],
     ["measured", (result) => (result.raw.execution ? `${result.raw.execution.step_ms.toPrecision(4)} ms` : "")],
-    ["against the best here", (result) => (result.raw.answer.fits && best > 0 ? format.times(result.time / best) : "does not fit")],
-    ["above the bound", (result) => {
+    ["against the best here", (result) => {
+      if (result.raw.training || (!comparable && result.raw.answer.fits)) return "";
+      return result.raw.answer.fits && best > 0 ? format.times(result.time / best) : "does not fit";
+    }],
+    ["above the bound", answer((result) => {
       const { gap, optimal } = result.raw.answer;
       return result.raw.partition || gap === undefined || gap === null ? "" : optimal ? "optimal" : `≤ ${format.atMost(gap)}`;
+    })],
+    ["tensors divided", answer((result) => {
+      const parts = result.raw.answer.explanation?.in_parts;
+      return !parts ? "" : parts.fits ? format.time(parts.step_ns) : "does not fit";
+    })],
+    ["devices", (result) => {
+      const devices = result.raw.answer.devices ?? result.raw.cluster?.devices;
+      return devices ? format.count(devices.length) : "";
     }],
-    ["devices", (result) => (result.raw.answer.devices ? format.count(result.raw.answer.devices.length) : "")],
-    ["fullest device", (result) => {
+    ["fullest device", answer((result) => {
       const shares = (result.raw.answer.devices ?? []).filter((d) => d.capacity_bytes !== null).map((d) => d.peak_bytes / d.capacity_bytes!);
       return shares.length > 0 ? format.percent(Math.max(...shares)) : "";
-    }],
-    ["sent between devices", (result) => (result.raw.answer.transfer_bytes === undefined ? "" : format.bytes(result.raw.answer.transfer_bytes))],
-    ["placed by", (result) => result.raw.answer.placer ?? result.raw.partition?.method ?? ""],
-    ["search", (result) => (result.raw.answer.seconds === undefined ? "" : format.seconds(result.raw.answer.seconds))],
+    })],
+    ["cost of a step", answer((result) => result.raw.answer.rates?.cost_per_step?.toPrecision(3) ?? "")],
+    ["sent between devices", answer((result) => (result.raw.answer.transfer_bytes === undefined ? "" : format.bytes(result.raw.answer.transfer_bytes)))],
+    ["placed by", answer((result) => result.raw.answer.placer ?? result.raw.partition?.method ?? "")],
+    ["search", answer((result) => (result.raw.answer.seconds === undefined ? "" : format.seconds(result.raw.answer.seconds)))],
+    ["samples, of the expert’s step", training(({ relative_time }) => relative_time?.toFixed(3) ?? "")],
+    ["samples that fit", training(({ fitting_share }) => (fitting_share === null ? "" : format.percent(fitting_share)))],
+    ["steps of training", training(({ steps }) => format.count(steps))],
   ];
   return (
     <section id="several">

@@ -2,7 +2,7 @@
 // help.
 import { chainColours } from "./colours";
 import * as format from "./format";
-import { Bar, CopyButton, Legend } from "./parts";
+import { Bar, CopyButton, Figure, Legend } from "./parts";
 import type { Result } from "./result";
 import type { Store } from "./store";
 import type { Answer, HeldModules, OneDevice, Sensitivity, Way } from "./types";
@@ -10,6 +10,17 @@ import type { Answer, HeldModules, OneDevice, Sensitivity, Way } from "./types";
 const timeOf = (one: { step_ns?: number; period_ns?: number }) => one.period_ns ?? one.step_ns ?? 0;
 
 export function Summary({ result, store }: { result: Result; store: Store }) {
+  const why = result.raw.why_nothing_fits;
+  if (why) {
+    return (
+      <section id="gain">
+        <h2>Does it fit?</h2>
+        <p>
+          <strong class="bad">No placement fits:</strong> {why}.
+        </p>
+      </section>
+    );
+  }
   return (
     <>
       <Gain result={result} />
@@ -20,15 +31,6 @@ export function Summary({ result, store }: { result: Result; store: Store }) {
       <Where result={result} store={store} />
       <Help result={result} />
     </>
-  );
-}
-
-function Figure({ value, label, id }: { value: string; label: string; id: string }) {
-  return (
-    <div class="figure">
-      <b id={id}>{value}</b>
-      <span>{label}</span>
-    </div>
   );
 }
 
@@ -66,7 +68,7 @@ function Gain({ result }: { result: Result }) {
   }
   const rates = answer.rates ?? {};
   if (rates.samples_per_second) {
-    figures.push(<Figure id="figure-rate" value={format.perSecond(rates.samples_per_second, "")} label="samples a second" />);
+    figures.push(<Figure id="figure-rate" value={format.rate(rates.samples_per_second)} label="samples a second" />);
   } else if (rates.flops_per_second) {
     figures.push(<Figure id="figure-rate" value={format.perSecond(rates.flops_per_second, "FLOP/s")} label="computed" />);
   }
@@ -132,11 +134,13 @@ function Ways({ result }: { result: Result }) {
 function Measured({ result }: { result: Result }) {
   const { execution } = result.raw;
   const shown = execution!.types.slice(0, 10);
+  const estimated = result.raw.costs?.some((cost) => cost.source === "analytic" && cost.ops > 0);
   return (
     <>
       <p class="muted">
         Half of the measured steps took between {execution!.step_ms_quartiles.map((ms) => ms.toPrecision(4)).join(" and ")} ms. With the op
         times of this very run the simulator says {execution!.oracle_ms.toPrecision(4)} ms: the rest of the difference is op times.
+        {estimated && " They were estimated; emplace profile measures them."}
       </p>
       <div class="scroll">
         <table>
@@ -231,6 +235,11 @@ function verdict(result: Result): string {
     return `${loads[0].kind === "device" ? "Device" : "Link"} ${loads[0].name} sets the period: ${format.time(loads[0].load_ns)} of work a step.`;
   }
   if (contents.length === 1) return "One device does everything, so its own speed is the limit.";
+  const used = (answer.devices ?? []).filter((device) => contents.some((held) => held.device === device.name));
+  const least = Math.min(...used.map((device) => device.busy_ns ?? 0));
+  if (used.length > 0 && least >= 0.85 * step) {
+    return `All devices work at least ${format.percent(least / step)} of the step: faster ones, or more of them, would help.`;
+  }
   if (busiest && busiest.load_ns >= 0.9 * step) {
     return `${busiest.name} works ${format.percent(busiest.load_ns / step)} of the step: little but moving work from it could help.`;
   }
@@ -323,7 +332,7 @@ function Held({ modules, store }: { modules: HeldModules[]; store: Store }) {
             >
               {fromTo(held) || "(no module)"}
             </button>
-            {held.share < 0.95 && <span class="muted"> {format.percent(held.share)}</span>}
+            {held.share < 0.95 && <span class="muted share"> {format.percent(held.share)}</span>}
           </>
         ))}
       {modules.length > shown.length && <span class="muted"> and {modules.length - shown.length} more</span>}
@@ -387,7 +396,8 @@ function Help({ result }: { result: Result }) {
       {sensitivities && (
         <p class="muted">
           Each simulated{result.raw.kind === "simulate" ? " with this placement" : ", after a short search for the best placement there"}, against{" "}
-          {format.time(now)} now.
+          {format.time(now)}
+          {now < 0.995 * result.time ? ", which the same search finds as things are: a longer search pays, too." : " now."}
         </p>
       )}
       <div class="scroll">

@@ -1,12 +1,12 @@
 // The timeline: a row for each device and each channel in use, slices for ops and transfers. What
 // is in view is found by bisection; slices of one colour that are narrower than a pixel are drawn
 // as one.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cut, font, marks, useCanvas, type Drawing } from "./canvas";
+import { useMemo, useState } from "preact/hooks";
+import { cut, font, marks, onKey, useCanvas, useGestures, type Drawing, type Place } from "./canvas";
 import { categoryColour, theme } from "./colours";
 import { before, opLine, transferLines, waitLines } from "./explain";
 import * as format from "./format";
-import { Legend, Tooltip, type TooltipText } from "./parts";
+import { ColourChoice, Legend, Tooltip, ZoomButtons, type TooltipText } from "./parts";
 import type { ColourBy, Result, Row } from "./result";
 import { useStore, type Store } from "./store";
 
@@ -50,76 +50,71 @@ export function Timeline({ result, store }: { result: Result; store: Store }) {
   const colouring = result.colouring(by);
   const painter = new Painter(result, store, rows, by, chain, search.trim() ? matches : null);
   const canvas = useCanvas(store, height, (state) => [state], (drawing) => painter.draw(drawing));
-  const dragged = useRef<{ x: number; from: number; to: number; moved: boolean } | null>(null);
 
-  const place = (event: MouseEvent) => {
-    const bounds = canvas.current!.getBoundingClientRect();
-    return { x: event.clientX - bounds.left, y: event.clientY - bounds.top, width: bounds.width };
-  };
-  const timeAt = (x: number, width: number) => {
+  const timesWidth = (width: number) => Math.max(1, width - labelsIn(width));
+  const timeAt = ({ x, width }: Place) => {
     const { from, to } = store.state;
-    return from + ((x - labelsIn(width)) / Math.max(1, width - labelsIn(width))) * (to - from);
+    return from + ((x - labelsIn(width)) / timesWidth(width)) * (to - from);
   };
-  const slice = (event: MouseEvent) => {
-    const { x, y, width } = place(event);
+  const slice = (place: Place) => {
+    const { x, y, width } = place;
     const found = rows.find((row) => y >= row.y && y <= row.y + row.height);
     const labels = labelsIn(width);
     if (!found || x < labels) return { row: found?.row ?? null, slice: -1, label: x < labels };
     const { from, to } = store.state;
-    const reach = (2 * (to - from)) / Math.max(1, width - labels);
-    const time = timeAt(x, width);
+    const reach = (2 * (to - from)) / timesWidth(width);
+    const time = timeAt(place);
     let index = before(found.row, time);
     if (index >= 0 && found.row.end[index] < time - reach) index = -1;
     if (index < 0 && found.row.start[0] <= time + reach) index = found.row.start[0] > time ? 0 : -1;
     return { row: found.row, slice: index, label: false };
   };
-  const hover = (event: MouseEvent) => {
-    const { row, slice: index, label } = slice(event);
-    if (!row || index < 0) {
+  const gestures = useGestures(canvas, {
+    begin: () => store.state,
+    drag: ({ from, to }, dx, _, { width }) => {
       setTip(null);
-      return store.hover(row && label && row.kind === "device" ? { type: "device", id: row.index } : null);
-    }
-    store.hover(itemOf(row, index, result));
-    setTip({ x: event.clientX, y: event.clientY, ...textOf(result, row, index) });
+      const shift = (-dx / timesWidth(width)) * (to - from);
+      store.look(from + shift, to + shift);
+    },
+    hover: (place) => {
+      const { row, slice: index, label } = slice(place);
+      if (!row || index < 0) {
+        setTip(null);
+        return store.hover(row && label && row.kind === "device" ? { type: "device", id: row.index } : null);
+      }
+      store.hover(itemOf(row, index, result));
+      setTip({ x: place.clientX, y: place.clientY, ...textOf(result, row, index) });
+    },
+    click: (place) => {
+      const { row, slice: index, label } = slice(place);
+      if (row && index >= 0) store.select(itemOf(row, index, result));
+      else store.select(row && label && row.kind === "device" ? { type: "device", id: row.index } : null);
+    },
+    leave: () => {
+      setTip(null);
+      store.hover(null);
+    },
+    zoom: (factor, place) => store.zoom(factor, timeAt(place)),
+    pan: (distance, { width }) => store.pan(distance / timesWidth(width)),
+  });
+  const keys: Record<string, () => void> = {
+    ArrowLeft: () => store.pan(-0.15),
+    ArrowRight: () => store.pan(0.15),
+    "+": () => store.zoom(1.5),
+    "=": () => store.zoom(1.5),
+    "-": () => store.zoom(1 / 1.5),
+    "0": () => store.look(0, store.end),
+    n: () => alongChain(result, store, 1),
+    p: () => alongChain(result, store, -1),
+    Escape: () => store.set({ selected: null }),
   };
-  const down = (event: PointerEvent) => {
-    canvas.current!.setPointerCapture(event.pointerId);
-    dragged.current = { x: event.clientX, from: store.state.from, to: store.state.to, moved: false };
-  };
-  const move = (event: PointerEvent) => {
-    const drag = dragged.current;
-    if (!drag) return hover(event);
-    const distance = event.clientX - drag.x;
-    if (Math.abs(distance) > 3) drag.moved = true;
-    if (!drag.moved) return;
-    setTip(null);
-    const { width } = place(event);
-    const shift = (-distance / Math.max(1, width - labelsIn(width))) * (drag.to - drag.from);
-    store.look(drag.from + shift, drag.to + shift);
-  };
-  const up = (event: PointerEvent) => {
-    const drag = dragged.current;
-    dragged.current = null;
-    if (!drag || drag.moved) return;
-    const { row, slice: index, label } = slice(event);
-    if (row && index >= 0) store.select(itemOf(row, index, result));
-    else store.select(row && label && row.kind === "device" ? { type: "device", id: row.index } : null);
-  };
-  useWheel(canvas, store, timeAt);
 
   return (
     <section id="timeline" aria-labelledby="timeline-title">
       <h2 id="timeline-title">Timeline</h2>
       <div class="tools">
         <Search result={result} store={store} />
-        <label>
-          Colour by{" "}
-          <select value={by} onChange={(event) => setBy(event.currentTarget.value as ColourBy)}>
-            {choices.map((choice) => (
-              <option value={choice}>{choice === "type" ? "op type" : choice}</option>
-            ))}
-          </select>
-        </label>
+        <ColourChoice choices={choices} by={by} onChange={setBy} />
         {result.raw.chain && (
           <label>
             <input type="checkbox" checked={chain} onChange={() => setChain(!chain)} /> critical chain
@@ -131,11 +126,7 @@ export function Timeline({ result, store }: { result: Result; store: Store }) {
           </label>
         )}
         <span class="spacer" />
-        <span class="buttons">
-          <button onClick={() => store.zoom(2)} title="Zoom in (+)" aria-label="Zoom in">+</button>
-          <button onClick={() => store.zoom(0.5)} title="Zoom out (−)" aria-label="Zoom out">−</button>
-          <button onClick={() => store.look(0, store.end)} title="The whole step (0)">all</button>
-        </span>
+        <ZoomButtons onZoom={(factor) => store.zoom(factor)} onAll={() => store.look(0, store.end)} all="The whole step" />
       </div>
       <div class="scroll">
         <canvas
@@ -145,14 +136,8 @@ export function Timeline({ result, store }: { result: Result; store: Store }) {
           tabIndex={0}
           role="application"
           aria-label="Timeline. Arrow keys move, plus and minus zoom, 0 shows all, n and p go along the critical chain."
-          onPointerDown={down}
-          onPointerMove={move}
-          onPointerUp={up}
-          onPointerLeave={() => {
-            setTip(null);
-            store.hover(null);
-          }}
-          onKeyDown={(event) => onKey(event, result, store)}
+          {...gestures}
+          onKeyDown={(event) => onKey(event, keys)}
         />
       </div>
       <Legend names={colouring.names} used={usedCategories(result, by)} colour={categoryColour} />
@@ -198,24 +183,6 @@ function textOf(result: Result, row: Row, index: number): Omit<TooltipText, "x" 
   return { title, lines };
 }
 
-function onKey(event: KeyboardEvent, result: Result, store: Store) {
-  const actions: Record<string, () => void> = {
-    ArrowLeft: () => store.pan(-0.15),
-    ArrowRight: () => store.pan(0.15),
-    "+": () => store.zoom(1.5),
-    "=": () => store.zoom(1.5),
-    "-": () => store.zoom(1 / 1.5),
-    "0": () => store.look(0, store.end),
-    n: () => alongChain(result, store, 1),
-    p: () => alongChain(result, store, -1),
-    Escape: () => store.set({ selected: null }),
-  };
-  const action = actions[event.key];
-  if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  action();
-}
-
 // To the next op on the critical chain.
 function alongChain(result: Result, store: Store, direction: number) {
   const { chain } = result.raw;
@@ -227,28 +194,6 @@ function alongChain(result: Result, store: Store, direction: number) {
   if (next < 0 || next >= ops.length) return;
   store.set({ selected: { type: "op", id: ops[next] } });
   store.show(result.step.start[ops[next]], result.step.length[ops[next]]);
-}
-
-function useWheel(
-  canvas: { current: HTMLCanvasElement | null },
-  store: Store,
-  timeAt: (x: number, width: number) => number,
-) {
-  useEffect(() => {
-    const element = canvas.current!;
-    const wheel = (event: WheelEvent) => {
-      const bounds = element.getBoundingClientRect();
-      if (event.ctrlKey || event.metaKey) {
-        event.preventDefault();
-        store.zoom(Math.exp(-event.deltaY / 300), timeAt(event.clientX - bounds.left, bounds.width));
-      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey) {
-        event.preventDefault();
-        store.pan((event.deltaX || event.deltaY) / Math.max(1, bounds.width - labelsIn(bounds.width)));
-      }
-    };
-    element.addEventListener("wheel", wheel, { passive: false });
-    return () => element.removeEventListener("wheel", wheel);
-  }, [store]);
 }
 
 function Search({ result, store }: { result: Result; store: Store }) {
@@ -430,7 +375,7 @@ class Painter {
       if (room < 28) continue;
       // Measuring hundreds of texts takes longer than all the rest: letters are taken to be as wide as most are.
       const text = room > 90 ? ops!.name[row.id[i]] : ops!.types[ops!.type[row.id[i]]];
-      const fitting = Math.floor(room / 6.4);
+      const fitting = Math.floor(room / 7);
       context.fillText(text.length > fitting ? text.slice(0, fitting - 1) + "…" : text, left + 4, y + height / 2 + 0.5);
       ++drawn;
     }

@@ -173,6 +173,33 @@ export interface Execution {
   types: { type: string; ops: number; measured_ms: number; predicted_ms: number }[];
 }
 
+// A column for each figure, a row for each step; null where a phase has no such figure.
+export interface TrainingColumns {
+  step: number[];
+  seconds: number[];
+  evaluations: number[];
+  phase: string[];
+  likelihood: (number | null)[];
+  relative_time: (number | null)[];
+  fitting_share: (number | null)[];
+}
+
+// What --json prints of a training.
+export interface TrainingAnswer {
+  policy: string;
+  output: string;
+  graphs: string[];
+  clusters: string[];
+  seed: number;
+  tasks: number;
+  steps: number;
+  finished: boolean;
+  evaluations: number;
+  seconds: number;
+  relative_time: number | null;
+  fitting_share: number | null;
+}
+
 export interface RawResult {
   title: string;
   kind: string;
@@ -210,6 +237,8 @@ export interface RawResult {
   cuts?: { names: string[]; of_op: number[] };
   execution?: Execution;
   measured?: Step;
+  why_nothing_fits?: string; // then the answer has no figures
+  training?: Partial<TrainingColumns>; // then the answer is a TrainingAnswer
 }
 
 export interface Data {

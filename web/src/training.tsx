@@ -1,0 +1,110 @@
+// How a policy was trained: what came of it, and its curves.
+import { useState } from "preact/hooks";
+import uPlot from "uplot";
+import { categoryColour } from "./colours";
+import * as format from "./format";
+import { Figure } from "./parts";
+import { axes, Plot } from "./plot";
+import type { Result } from "./result";
+import type { Store } from "./store";
+import type { TrainingAnswer } from "./types";
+
+export const trainingOf = (result: Result) => result.raw.answer as unknown as TrainingAnswer;
+
+export function Training({ result, store }: { result: Result; store: Store }) {
+  const answer = trainingOf(result);
+  const { relative_time: time, fitting_share: share } = answer;
+  return (
+    <>
+      <section id="gain">
+        <h2>What was learned?</h2>
+        <div class="figures">
+          {time !== null && <Figure id="figure-relative" value={time.toFixed(3)} label="times the expert’s step, samples of the last step" />}
+          {share !== null && <Figure id="figure-fitting" value={format.percent(share)} label="of these samples fit" />}
+          <Figure id="figure-tasks" value={format.count(answer.tasks)} label="graphs on clusters" />
+          <Figure id="figure-steps" value={format.count(answer.steps)} label="steps" />
+          <Figure id="figure-evaluations" value={format.count(answer.evaluations)} label="placements evaluated" />
+          <Figure id="figure-seconds" value={format.seconds(answer.seconds)} label="of training" />
+        </div>
+        <p class="muted">
+          {answer.finished ? "" : "It was stopped before the last step. "}
+          Samples are placements as the policy draws them, on the graphs that it is trained on; below 1 they are faster than the placer expert’s.
+        </p>
+      </section>
+      {(result.raw.training?.step?.length ?? 0) > 1 && <Curves result={result} store={store} />}
+    </>
+  );
+}
+
+function Curves({ result, store }: { result: Result; store: Store }) {
+  const { step, likelihood, relative_time, fitting_share } = result.raw.training!;
+  const known = (values?: (number | null)[]) => values?.some((value) => value !== null) ?? false;
+  return (
+    <section id="searches">
+      <h2>Learning curves</h2>
+      {known(relative_time) && (
+        <Curve store={store} title="Step time of samples, in multiples of the expert’s" steps={step!} values={relative_time!} colour={0} logarithmic />
+      )}
+      {known(fitting_share) && (
+        <Curve store={store} title="Share of samples that fit" steps={step!} values={fitting_share!} colour={2} show={format.percent} />
+      )}
+      {known(likelihood) && <Curve store={store} title="Likelihood of the examples that are imitated" steps={step!} values={likelihood!} colour={1} />}
+    </section>
+  );
+}
+
+function Curve({
+  store,
+  title,
+  steps,
+  values,
+  colour,
+  show = (value) => Number(value.toPrecision(3)).toString(),
+  logarithmic = false,
+}: {
+  store: Store;
+  title: string;
+  steps: number[];
+  values: (number | null)[];
+  colour: number;
+  show?: (value: number) => string;
+  logarithmic?: boolean;
+}) {
+  const [data] = useState(() => [steps, values, smoothed(values)] as uPlot.AlignedData);
+  const line = (label: string, width: number, faint: string) => ({
+    label,
+    stroke: categoryColour(colour) + faint,
+    width,
+    points: { show: false },
+    value: (_: uPlot, value: number | null) => (value === null ? "–" : show(value)),
+  });
+  return (
+    <>
+      <h3>{title}</h3>
+      <Plot
+        store={store}
+        title={title}
+        options={() => ({
+          scales: { x: { time: false }, y: logarithmic ? { distr: 3 } : {} },
+          axes: axes("step", "", (value) => format.count(value), show),
+          series: [
+            { label: "step", value: (_: uPlot, value: number | null) => (value === null ? "" : format.count(value)) },
+            line("each step", 1, "66"),
+            line("smoothed", 2, ""),
+          ],
+        })}
+        data={data}
+      />
+    </>
+  );
+}
+
+// The mean of those around each, a twentieth of all.
+function smoothed(values: (number | null)[]): (number | null)[] {
+  const reach = Math.ceil(values.length / 40);
+  return values.map((value, i) => {
+    if (value === null) return null;
+    const around = values.slice(Math.max(0, i - reach), i + reach + 1).filter((other) => other !== null);
+    return around.reduce((sum, other) => sum + other, 0) / around.length;
+  });
+}
