@@ -1,5 +1,5 @@
 # What people type. Each target does its own set-up first.
-.PHONY: build program demo test bench format lint debug fuzz clean
+.PHONY: build program demo test bench format lint debug tsan fuzz install package clean
 
 SOURCES := $(shell find include src tests bench examples fuzz -name '*.cc' -o -name '*.h')
 
@@ -29,6 +29,26 @@ debug:
 	@cmake --build --preset debug
 	@ctest --preset debug --parallel 2
 
+# The rooms that have threads, under the thread sanitizer.
+tsan:
+	@tools/setup.sh
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan --target tsan_tests
+	@ctest --preset tsan --parallel 2
+
+# The program, its libraries, headers and Python package: make install PREFIX=/usr/local DESTDIR=...
+PREFIX ?= /usr/local
+install: build
+	@cmake --install build --prefix $(PREFIX)
+
+# Debian packages and a bill of materials, in build-package.
+package:
+	@tools/setup.sh
+	@cmake --preset package >/dev/null
+	@cmake --build --preset package
+	@tools/sbom.py build-package -o build-package/share/sbom.spdx.json
+	@cd build-package && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} cpack -G DEB
+
 # Every fuzzer for TIME: make fuzz TIME=60s.
 TIME ?= 60s
 fuzz:
@@ -52,4 +72,4 @@ lint: build
 	@tools/lint.sh
 
 clean:
-	@rm -rf build build-debug build-fuzz demo-out
+	@rm -rf build build-debug build-tsan build-fuzz build-package demo-out

@@ -15,7 +15,9 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).resolve().parent
-VERSION = re.search(r"project\(emplace VERSION (\S+)", (HERE / "CMakeLists.txt").read_text())[1]
+# CMake knows it, from git or from the archive.
+VERSION = re.search(r"-- \S+ (\S+)", subprocess.run(["cmake", "-P", HERE / "cmake/version.cmake"], check=True,
+                                                   stdout=subprocess.PIPE, text=True).stdout)[1]
 
 
 def pybind11_options() -> list[str]:

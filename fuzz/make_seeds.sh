@@ -3,10 +3,11 @@
 # data: small files of every format. Needs build/emplace.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-emplace=build/emplace
+emplace=${EMPLACE:-build/emplace}
 corpus=fuzz/corpus
 rm -rf "$corpus"
-mkdir -p "$corpus"/{graph_json,onnx,onnx_node,onnx_model,gzip,cluster_yaml,dnn_partitioning,pipedream,iopddl,placement,texts}
+mkdir -p "$corpus"/{graph_json,onnx,onnx_node,onnx_model,gzip,cluster_yaml,dnn_partitioning,pipedream,iopddl,placement,texts} \
+         "$corpus"/{import,partition,external,state,curves,page}
 
 # The smallest models of the zoo, as graphs and as ONNX.
 $emplace zoo export stacked-rnn:layers=1,sequence=1,batch=1 -o "$corpus/graph_json/rnn.json"
@@ -50,3 +51,33 @@ for n in 1 2 3; do
     seq $((n * 1000)) 7 $((n * 1000 + 700)) | gzip -9n > "$corpus/$target/$n"  # any bytes do
   done
 done
+
+# The first byte says which importer; the fuzzers' graph has the ops a and b.
+printf '\x00{"": 0, "a": "cpu"}' > "$corpus/import/device_map"
+printf '\x01{"a": "gpu0", "b": 1}' > "$corpus/import/names.json"
+printf '\x01name,device\n"a",gpu0\nb\tgpu1\n' > "$corpus/import/names.csv"
+{ printf '\x02'; cat "$corpus/onnx/rnn.onnx"; } > "$corpus/import/model.onnx"
+cat > "$corpus/partition/two.json" <<'JSON'
+{"format": "emplace.partition/1", "graph": "g", "cluster": "c", "method": "dp", "factors": [2, 2],
+ "devices": ["a", "b", "c", "d"], "tensors": {"x": {"shape": [4, 4], "split": [0, null]}, "y:1": {"shape": [], "split": [null, null]}},
+ "ops": {"x": {"type": "MatMul", "strategy": ["i", null]}, "y": {"type": "Add", "strategy": [null, "sum k"]}}}
+JSON
+echo '{"evaluate": [0, 1], "priorities": [1, 0]}' > "$corpus/external/one"
+echo '{"evaluate": [[0, 1], [1, 1]]}' > "$corpus/external/many"
+echo '{"place": [1, 0]}' > "$corpus/external/place"
+# Two entries of a checkpoint, as src/learn/train/state.cc writes them.
+python3 - "$corpus/state/two" <<'PY'
+import struct, sys
+number = lambda n: struct.pack("<q", n)
+entry = lambda name, kind, shape, data: (number(len(name)) + name + kind + number(len(shape)) +
+                                         b"".join(map(number, shape)) + number(len(data)) + data)
+open(sys.argv[1], "wb").write(number(3) + entry(b"round", b"i", [], number(7)) +
+                              entry(b"subject", b"t", [], b"post") + entry(b"a", b"f", [1, 2], bytes(8)))
+PY
+printf 'round,evaluations\n1,10,0.5\n2,20,1\n3,3' > "$corpus/curves/rows"
+echo '{"format": "emplace.answer/1", "graph": "g", "cluster": "c", "step_ns": 5}' > "$corpus/page/answer.json"
+echo '{"format": "emplace.comparison/1", "graph": "g", "runs": [{"placer": "heft", "step_ns": 5}]}' \
+  > "$corpus/page/comparison.json"
+echo '{"format": "emplace.report/1", "results": [{"answer": {"step_ns": 1}}]}' > "$corpus/page/data.json"
+{ printf '<html><script id="data" type="text/plain">'; gzip -9n < "$corpus/page/data.json" | base64 -w0
+  printf '</script></html>'; } > "$corpus/page/page.html"

@@ -7,8 +7,9 @@ cd "$(dirname "$0")/.."
 seconds=${1%s}
 shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(graph_json onnx onnx_node onnx_model gzip cluster_yaml dnn_partitioning pipedream
-                                     iopddl placement texts)
+if [ ${#targets[@]} -eq 0 ]; then
+  for program in build-fuzz/fuzz/*_fuzzer; do targets+=("$(basename "$program" _fuzzer)"); done
+fi
 failed=0
 mkdir -p build-fuzz/findings
 printf '%-18s %12s %9s %9s  %s\n' target executions seconds coverage findings

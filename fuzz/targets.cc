@@ -1,7 +1,11 @@
 #include "fuzz/targets.h"
 
 #include <array>
+#include <cstring>
+#include <limits>
 #include <memory>
+
+#include <zlib.h>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -14,12 +18,19 @@
 #include "cost/device_rules.h"
 #include "cost/problem.h"
 
+#include "placers/external/support/protocol.h"
+
 #include "fuzz/onnx_models.h"
+#include "io/curve_table.h"
 #include "io/file.h"
+#include "io/importers.h"
 #include "io/iopddl.h"
 #include "io/onnx_shapes.h"
+#include "io/partition_file.h"
 #include "io/placement_file.h"
 #include "io/readers.h"
+#include "learn/train/state.h"
+#include "report/page.h"
 #include "search/method_spec.h"
 #include "selection/selection_problem.h"
 
@@ -80,6 +91,63 @@ void placement(const std::string& bytes) {
   read_placement_json(bytes, small_problem());
 }
 
+// Its first byte says which format.
+void import_file(const std::string& bytes) {
+  if (bytes.empty()) return;
+  const auto number = static_cast<unsigned char>(bytes[0]) % importers().size();
+  importers()[number].read({.problem = small_problem(), .content = bytes.substr(1)});
+}
+
+void partition(const std::string& bytes) {
+  is_partition_json(bytes);
+  read_partition_json(bytes);
+}
+
+// What an external placer says.
+void external(const std::string& bytes) {
+  const ExternalRequest request = read_request(bytes, small_problem());
+  for (const std::vector<std::int64_t>& devices : request.devices) {
+    read_devices(devices, small_problem());
+  }
+}
+
+void append_number(std::string& to, std::int64_t value) {
+  char bytes[8];
+  std::memcpy(bytes, &value, 8);
+  to.append(bytes, 8);
+}
+
+// Entries of a checkpoint; the head and the checksum, which no mutation would hit, come by
+// themselves. Every entry is asked for as what it may be.
+void state(const std::string& bytes) {
+  std::string whole = "emplace checkpoint\n";
+  append_number(whole, 2);  // version
+  whole += bytes;
+  append_number(whole, static_cast<std::int64_t>(
+                           crc32_z(0, reinterpret_cast<const Bytef*>(whole.data()), whole.size())));
+  const learn::StateReader reader(whole, "fuzzed");
+  for (const char* name : {"subject", "began_with", "rng", "round", "best", "a", ""}) {
+    for (const auto& ask : {+[](const learn::StateReader&r, const char*n) { r.integer(n); },
+                            +[](const learn::StateReader&r, const char*n) { r.real(n); },
+                            +[](const learn::StateReader&r, const char*n) { r.text(n); }}) {
+      try {
+        ask(reader, name);
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+void curves(const std::string& bytes) {
+  constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  rows_before(bytes, "round,evaluations\n", kAll, "fuzzed");
+  rows_before("round,evaluations\n" + bytes, "round,evaluations\n", 100, "fuzzed");
+}
+
+void page(const std::string& bytes) {
+  results_in_text(bytes, "fuzzed");
+}
+
 // One parser for each first byte.
 void texts(const std::string& bytes) {
   if (bytes.empty()) return;
@@ -116,7 +184,7 @@ void texts(const std::string& bytes) {
   }
 }
 
-constexpr std::array<Target, 11> kTargets{{{"graph_json", graph_json},
+constexpr std::array<Target, 17> kTargets{{{"graph_json", graph_json},
                                            {"onnx", onnx},
                                            {"onnx_node", onnx_node},
                                            {"onnx_model", onnx_model},
@@ -126,6 +194,12 @@ constexpr std::array<Target, 11> kTargets{{{"graph_json", graph_json},
                                            {"pipedream", pipedream},
                                            {"iopddl", iopddl},
                                            {"placement", placement},
+                                           {"import", import_file},
+                                           {"partition", partition},
+                                           {"external", external},
+                                           {"state", state},
+                                           {"curves", curves},
+                                           {"page", page},
                                            {"texts", texts}}};
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "arrays.h"
 
+#include <atomic>
 #include <limits>
 #include <unordered_map>
 
@@ -44,9 +45,17 @@ Placement placement_from_names(const py::dict& devices, const ProblemHandle& pro
 
 }  // namespace
 
+void load_numpy() {
+  static std::atomic<bool> loaded{false};
+  if (loaded) return;
+  py::module_::import("numpy");
+  loaded = true;
+}
+
 py::array_t<std::int64_t, py::array::c_style> whole_numbers(const py::object& object,
                                                             py::ssize_t dimensions,
                                                             const std::string& what) {
+  load_numpy();
   const py::array array = py::array::ensure(object);
   if (!array) {
     PyErr_Clear();

@@ -12,9 +12,15 @@
 
 namespace emplace::python {
 
+// To be called before any array is made or looked at. pybind11 would load numpy inside the
+// initialisation of a static, which lets go of the interpreter's lock; a second thread would then
+// take that lock and wait for the static with it, for ever.
+void load_numpy();
+
 // A copy, as numbers of another type where asked for.
 template <class Number, class From>
 py::array_t<Number> array_of(const std::vector<From>& values) {
+  load_numpy();
   py::array_t<Number> array(static_cast<py::ssize_t>(values.size()));
   Number* out = array.mutable_data();
   for (const From& value : values) *out++ = static_cast<Number>(value);

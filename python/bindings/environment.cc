@@ -9,6 +9,7 @@ namespace emplace::python {
 namespace {
 
 py::array_t<std::int64_t> matrix(const std::vector<Nanoseconds>& values, std::size_t columns) {
+  load_numpy();
   py::array_t<std::int64_t> array({values.size() / columns, columns});
   std::copy(values.begin(), values.end(), array.mutable_data());
   return array;
@@ -20,6 +21,7 @@ py::dict features(const ProblemHandle& problem) {
     const py::gil_scoped_release release;
     found = features_of(*problem.problem);
   }
+  load_numpy();
   const std::size_t num_devices = problem.num_devices();
   py::array_t<bool> allowed({found.allowed.size() / num_devices, num_devices});
   std::copy(found.allowed.begin(), found.allowed.end(), allowed.mutable_data());
@@ -45,6 +47,7 @@ py::dict features(const ProblemHandle& problem) {
 }
 
 py::tuple arrays_of(const std::vector<StepValue>& values, std::size_t count) {
+  load_numpy();
   py::array_t<std::int64_t> steps(static_cast<py::ssize_t>(count));
   py::array_t<std::int64_t> overflows(static_cast<py::ssize_t>(count));
   for (std::size_t i = 0; i < count; ++i) {
@@ -84,6 +87,7 @@ py::tuple evaluate_in(SessionHandle& handle, const py::object& placements) {
 }  // namespace
 
 DeviceRows device_rows(const py::object& object, std::size_t num_groups) {
+  load_numpy();
   py::array array = py::array::ensure(object);
   if (array && array.ndim() == 2 && array.dtype().is(py::dtype::of<std::int32_t>()) &&
       (array.flags() & py::array::c_style) != 0 &&

@@ -41,6 +41,7 @@ ProblemHandle compile_handles(const GraphHandle& graph, const ClusterHandle& clu
 }
 
 py::array_t<std::int64_t> durations(const ProblemHandle& handle) {
+  load_numpy();
   const auto num_ops = static_cast<py::ssize_t>(handle.num_ops());
   const auto num_devices = static_cast<py::ssize_t>(handle.num_devices());
   py::array_t<std::int64_t> array({num_ops, num_devices});

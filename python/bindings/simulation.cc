@@ -42,6 +42,7 @@ std::vector<Placement> placements_from(const py::object& object, const ProblemHa
 }
 
 py::tuple run_all(const ProblemHandle& problem, const py::object& placements, int threads) {
+  load_numpy();
   const std::vector<Placement> rows = placements_from(placements, problem);
   std::vector<StepValue> values;
   {
@@ -59,6 +60,7 @@ py::tuple run_all(const ProblemHandle& problem, const py::object& placements, in
 
 template <class Get>
 py::array_t<std::int64_t> column(const Timeline& timeline, Get get) {
+  load_numpy();
   py::array_t<std::int64_t> array(static_cast<py::ssize_t>(timeline.transfers.size()));
   std::int64_t* out = array.mutable_data();
   for (const Transfer& transfer : timeline.transfers) *out++ = get(transfer);
@@ -86,6 +88,7 @@ py::dict transfers(const TimelineHandle& handle) {
 
 template <class Get>
 py::array_t<std::int64_t> spans(const TimelineHandle& handle, Get get) {
+  load_numpy();
   py::array_t<std::int64_t> array(static_cast<py::ssize_t>(handle.timeline.ops.size()));
   std::int64_t* out = array.mutable_data();
   for (const OpSpan& span : handle.timeline.ops) *out++ = get(span);

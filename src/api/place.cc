@@ -88,6 +88,12 @@ PortfolioResult search(const SubsetProblems& problems, const PlaceOptions& optio
   return portfolio.run();
 }
 
+// What is wrong beside the placement, such as a checkpoint that could not be written.
+void add_warnings(const PortfolioResult& found, RunResult& result) {
+  std::vector<std::string>& notes = result.result.notes;
+  notes.insert(notes.end(), found.warnings.begin(), found.warnings.end());
+}
+
 }  // namespace
 
 std::vector<MethodInfo> list_placers() {
@@ -131,7 +137,8 @@ std::string trace_json(const Problem& problem, const Placement& placement,
 Answer place(const std::shared_ptr<const Problem>& problem, const PlaceOptions& options) {
   const SubsetProblems problems = problems_of(problem, options);
   PortfolioResult found = search(problems, options, TimeFor::kAllRuns, 1, true);
-  const RunResult best = found.best();
+  RunResult best = found.best();
+  add_warnings(found, best);
   return Answer(std::make_shared<const Answer::State>(Answer::State{
       assess(assessor_of(problems, found), problems, best), best, std::move(found.results)}));
 }
@@ -154,10 +161,7 @@ std::vector<Answer> compare(const std::shared_ptr<const Problem>& problem,
   const Assessor assessor = assessor_of(problems, found);
   std::vector<Answer> answers;
   for (RunResult& result : found.results) {
-    if (answers.empty()) {
-      result.result.notes.insert(result.result.notes.end(), found.warnings.begin(),
-                                 found.warnings.end());
-    }
+    if (answers.empty()) add_warnings(found, result);
     Assessment assessment = assess(assessor, problems, result);
     answers.emplace_back(
         std::make_shared<const Answer::State>(Answer::State{std::move(assessment), result, {}}));

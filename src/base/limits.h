@@ -32,6 +32,8 @@ inline constexpr std::size_t kNameBytes = 16'384;
 // calls make together, which can be exponentially many.
 inline constexpr int kFunctionDepth = 64;
 inline constexpr std::int64_t kInlinedNodes = 2'000'000;
+// Lists and objects of JSON in each other, where simdjson, which has the same limit, does not read.
+inline constexpr std::size_t kJsonDepth = 1'024;
 // Dimensions of one tensor.
 inline constexpr std::size_t kRank = 64;
 

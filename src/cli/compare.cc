@@ -211,19 +211,17 @@ void compare_placers(const Arguments& arguments, Session& session) {
     fmt::print("{}", with_header(question.header(), to_json(comparison)));
     return;
   }
-  std::FILE* report = outputs.report();
   std::string text =
       fmt::format("{}\n{}\n", describe_problem(*question.problem()), headline(comparison));
   text += arguments.seeds > 1 ? summary_table(comparison) : to_table(comparison, false);
   if (arguments.seeds > 1 && arguments.each_seed) text += "\n" + to_table(comparison, true);
-  fmt::print(report, "{}", fitted(text));
+  outputs.print("{}", fitted(text));
   if (comparison.whole_modules) {
-    fmt::print(report, "\n{}",
-               wrapped("For the best: " + describe(*comparison.whole_modules) + "."));
+    outputs.print("\n{}", wrapped("For the best: " + describe(*comparison.whole_modules) + "."));
   }
   if (comparison.done < asked) {
-    fmt::print(report, "\n{}{} of {} runs gave a result.\n",
-               session.cancelled ? "Interrupted: " : "", comparison.done, asked);
+    outputs.print("\n{}{} of {} runs gave a result.\n", session.cancelled ? "Interrupted: " : "",
+                  comparison.done, asked);
   }
   for (const std::string& path : outputs.files()) {
     const bool trace = path == arguments.trace;
@@ -232,10 +230,10 @@ void compare_placers(const Arguments& arguments, Session& session) {
                        : path == arguments.csv ? "a row for each run"
                        : page                  ? "the comparison"
                                                : "the best placement";
-    fmt::print(report, "\nwrote {} to {}{}\n", what, path,
-               trace  ? " (open it at ui.perfetto.dev)"
-               : page ? " (open it in a browser)"
-                      : "");
+    outputs.print("\nwrote {} to {}{}\n", what, path,
+                  trace  ? " (open it at ui.perfetto.dev)"
+                  : page ? " (open it in a browser)"
+                         : "");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 
 #include <fcntl.h>
@@ -85,6 +86,17 @@ int report_no_memory() {
   return cli::kExitBadInput;
 }
 
+// What libraries do on the way out may need memory too, where nothing can be thrown any more.
+[[noreturn]] void on_terminate() {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    std::_Exit(report_no_memory());
+  } catch (...) {
+  }
+  std::abort();
+}
+
 // Else the first file that is opened would take the place of a stream that was closed.
 void open_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -108,7 +120,7 @@ int run(int argc, char** argv) {
   follow_terminal();
   follow_locale();
   cli::CommandLine line("emplace", "Decides where every operation of a neural network should run.",
-                        "emplace " EMPLACE_VERSION);
+                        "emplace " EMPLACE_VERSION_TEXT);
   cli::Command& root = line.root();
   root.footer(
       "Try: emplace compare examples/gnmt4-b256.json.gz --cluster 4xp100\n"
@@ -144,6 +156,7 @@ int run(int argc, char** argv) {
 }
 
 int guarded_run(int argc, char** argv) {
+  std::set_terminate(on_terminate);
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

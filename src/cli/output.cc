@@ -39,7 +39,7 @@ Outputs::Outputs(Session& session, std::vector<std::string> paths, bool json,
     fail_option("standard output can take one thing, not {}: give the other a file's name",
                 json ? "JSON and a file" : "two files");
   }
-  if (streams > 0) report_ = stderr;
+  to_stderr_ = streams > 0;
   const std::vector<std::string> files = this->files();
   for (std::size_t i = 0; i < files.size(); ++i) {
     require_folder(files[i]);
@@ -54,6 +54,14 @@ Outputs::Outputs(Session& session, std::vector<std::string> paths, bool json,
     }
   }
   for (const std::string& path : files) require_writable(path);
+}
+
+void Outputs::print_text(const std::string& text) const {
+  if (to_stderr_) {
+    say(text);
+  } else {
+    fmt::print("{}", text);
+  }
 }
 
 void Outputs::write(const std::string& path, std::string_view content) const {

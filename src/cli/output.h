@@ -1,10 +1,12 @@
 // The files that a command writes. "-" is standard output; the report then goes to standard error.
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "cli/command.h"
 
@@ -18,8 +20,11 @@ class Outputs {
   Outputs(Session& session, std::vector<std::string> paths, bool json,
           const std::vector<std::string>& inputs);
 
-  // Where the report goes.
-  std::FILE* report() const { return report_; }
+  // The report, for people. Where it goes to standard error, nothing depends on its being read.
+  template <class... Values>
+  void print(fmt::format_string<Values...> format, Values&&... values) const {
+    print_text(fmt::format(format, std::forward<Values>(values)...));
+  }
   // Nothing where the path is empty. What fails is said, and is the session's exit code, but does
   // not keep the answer from being printed.
   void write(const std::string& path, std::string_view content) const;
@@ -27,10 +32,12 @@ class Outputs {
   std::vector<std::string> files() const;
 
  private:
+  void print_text(const std::string& text) const;
+
   Session& session_;
   std::vector<std::string> paths_;
   mutable std::vector<std::string> failed_;
-  std::FILE* report_ = stdout;
+  bool to_stderr_ = false;  // the report
 };
 
 }  // namespace emplace::cli

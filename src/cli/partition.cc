@@ -112,13 +112,11 @@ void partition_model(const Arguments& arguments, Session& session) {
     fmt::print("{}", json);
     return;
   }
-  std::FILE* report = outputs.report();
-  fmt::print(report, "{}", to_text(answer));
+  outputs.print("{}", to_text(answer));
   for (const std::string& path : outputs.files()) {
-    fmt::print(report, "\nwrote {}{}", path,
-               path == arguments.report ? " (open it in a browser)" : "");
+    outputs.print("\nwrote {}{}", path, path == arguments.report ? " (open it in a browser)" : "");
   }
-  fmt::print(report, "\n");
+  outputs.print("\n");
 }
 
 }  // namespace

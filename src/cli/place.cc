@@ -63,10 +63,10 @@ void print_notes(const RunResult& result, const SubsetProblems& problems) {
 void print_written(const Arguments& arguments, const Outputs& outputs) {
   std::string blank = "\n";
   for (const std::string& path : outputs.files()) {
-    fmt::print(outputs.report(), "{}wrote {}{}\n", std::exchange(blank, ""), path,
-               path == arguments.trace    ? " (open it at ui.perfetto.dev)"
-               : path == arguments.report ? " (open it in a browser)"
-                                          : "");
+    outputs.print("{}wrote {}{}\n", std::exchange(blank, ""), path,
+                  path == arguments.trace    ? " (open it at ui.perfetto.dev)"
+                  : path == arguments.report ? " (open it in a browser)"
+                                             : "");
   }
 }
 
@@ -236,13 +236,12 @@ void place(const Arguments& arguments, Session& session) {
       best.run.placer.to_string(), best.run.scheduler,
       tries > 1 ? fmt::format(", the best of {} tries", tries) : "", measuring.choice(best),
       kept_whole(explanation), to_text(answer), to_text(explanation, answer));
-  fmt::print(outputs.report(), "{}", fitted(text));
+  outputs.print("{}", fitted(text));
   if (!measuring.tried().empty()) {
-    fmt::print(outputs.report(), "\n{}", fitted(to_text(measuring.tried())));
+    outputs.print("\n{}", fitted(to_text(measuring.tried())));
   }
   if (answer.leaves_cpus_out) {
-    fmt::print(outputs.report(),
-               "\nCPUs take ops only where memory is short; --use-cpu lets them take any.\n");
+    outputs.print("\nCPUs take ops only where memory is short; --use-cpu lets them take any.\n");
   }
   print_written(arguments, outputs);
 }

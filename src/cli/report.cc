@@ -22,7 +22,7 @@ void report(const ReportArguments& arguments, Session& session) {
   }
   outputs.write(arguments.output, page_html(results));
   for (const std::string& path : outputs.files()) {
-    fmt::print(outputs.report(), "wrote {} (open it in a browser)\n", path);
+    outputs.print("wrote {} (open it in a browser)\n", path);
   }
 }
 

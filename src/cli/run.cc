@@ -113,12 +113,12 @@ void run(const RunArguments& arguments, Session& session) {
     fmt::print("{}", json);
     return;
   }
-  fmt::print(outputs.report(), "{}",
-             fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(execution))));
+  outputs.print("{}",
+                fitted(fmt::format("{}\n{}", describe_problem(*problem), to_text(execution))));
   if (execution.failed()) return;
   for (const std::string& path : outputs.files()) {
-    fmt::print(outputs.report(), "\nwrote {} (open it {})\n", path,
-               path == arguments.trace ? "at ui.perfetto.dev" : "in a browser");
+    outputs.print("\nwrote {} (open it {})\n", path,
+                  path == arguments.trace ? "at ui.perfetto.dev" : "in a browser");
   }
 }
 

@@ -73,8 +73,8 @@ void select_strategies(const Arguments& arguments, Session& session) {
                                  to_json(problem, result, seconds, arguments.seed)));
     return;
   }
-  fmt::print(outputs.report(), "{}", to_text(problem, result));
-  if (write && !outputs.files().empty()) fmt::print("\nwrote {}\n", arguments.output);
+  outputs.print("{}", to_text(problem, result));
+  if (write && !outputs.files().empty()) outputs.print("\nwrote {}\n", arguments.output);
 }
 
 }  // namespace

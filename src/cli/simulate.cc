@@ -88,12 +88,11 @@ void simulate(const Arguments& arguments, Session& session) {
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(assessment, nullptr, &explanation)));
   } else {
-    fmt::print(outputs.report(), "{}",
-               fitted(fmt::format("{}\n{}{}", describe_problem(*problem), to_text(assessment),
-                                  to_text(explanation, assessment))));
+    outputs.print("{}", fitted(fmt::format("{}\n{}{}", describe_problem(*problem),
+                                           to_text(assessment), to_text(explanation, assessment))));
     for (const std::string& path : outputs.files()) {
       if (path != arguments.report) continue;
-      fmt::print(outputs.report(), "\nwrote {} (open it in a browser)\n", path);
+      outputs.print("\nwrote {} (open it in a browser)\n", path);
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <system_error>
 
+#include <fcntl.h>
+
 #include "base/error.h"
 
 namespace emplace {
@@ -43,10 +45,6 @@ std::optional<Bytes> external_number(const onnx::TensorProto& tensor, std::strin
   return number;
 }
 
-std::string system_text() {
-  return std::generic_category().message(errno);
-}
-
 }  // namespace
 
 void for_each_tensor(onnx::NodeProto& node, const std::function<void(onnx::TensorProto&)>& visit) {
@@ -74,6 +72,11 @@ void ExternalCopier::copy(onnx::TensorProto& tensor) {
         tensor.name(), location);
   }
   const std::string path = (fs::path(from_folder_) / relative).string();
+  std::error_code ignored;
+  // Opening a pipe would wait for whoever writes to it.
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    fail_input("tensor '{}': external_data: location: '{}' is no file", tensor.name(), location);
+  }
   const File from(std::fopen(path.c_str(), "rb"));
   if (!from && errno == ENOENT) {
     if (std::find(missing_.begin(), missing_.end(), location) == missing_.end()) {
@@ -81,7 +84,7 @@ void ExternalCopier::copy(onnx::TensorProto& tensor) {
     }
     return;
   }
-  if (!from) fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, system_text());
+  if (!from) fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, file_error());
   const auto size = static_cast<Bytes>(fs::file_size(path));
   const Bytes offset = external_number(tensor, "offset").value_or(0);
   const Bytes length =
@@ -91,13 +94,12 @@ void ExternalCopier::copy(onnx::TensorProto& tensor) {
                size, tensor.name(), length, offset);
   }
   if (!file_) {
-    file_.reset(std::fopen(path_.c_str(), "wb"));
-    if (!file_) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
+    constexpr mode_t kMode = 0666;  // the user's umask decides, as for any file
+    file_ = OutputFile(path_, O_WRONLY | O_CREAT | O_TRUNC, kMode);
+    if (!file_) refuse(file_error());
   }
   const Bytes start = (end_ + kAlignment - 1) / kAlignment * kAlignment;
-  if (::fseeko(file_.get(), start, SEEK_SET) != 0) {
-    fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
-  }
+  refuse(file_.write(std::string(static_cast<std::size_t>(start - end_), '\0')));
   append(from.get(), offset, length, path);
   end_ = start + length;
   tensor.clear_external_data();
@@ -113,27 +115,28 @@ void ExternalCopier::copy(onnx::TensorProto& tensor) {
 
 void ExternalCopier::append(std::FILE* from, Bytes offset, Bytes length, const std::string& path) {
   if (::fseeko(from, offset, SEEK_SET) != 0) {
-    fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, system_text());
+    fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, file_error());
   }
   constexpr std::size_t kPiece = std::size_t{4} << 20;
   std::vector<char> piece(kPiece);
   while (length > 0) {
     const auto wanted = static_cast<std::size_t>(std::min<Bytes>(length, kPiece));
     if (std::fread(piece.data(), 1, wanted, from) != wanted) {
-      fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, system_text());
+      fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, file_error());
     }
-    if (std::fwrite(piece.data(), 1, wanted, file_.get()) != wanted) {
-      fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
-    }
+    refuse(file_.write({piece.data(), wanted}));
     length -= static_cast<Bytes>(wanted);
   }
 }
 
 void ExternalCopier::finish() {
   if (!file_) return;
-  if (std::fclose(file_.release()) != 0) {
-    fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, system_text());
-  }
+  refuse(file_.sync());
+  refuse(file_.close());
+}
+
+void ExternalCopier::refuse(const std::string& problem) const {
+  if (!problem.empty()) fail(ErrorKind::kSystem, "{}: cannot be written: {}", path_, problem);
 }
 
 }  // namespace emplace

@@ -11,6 +11,8 @@
 
 #include "base/units.h"
 
+#include "io/file_calls.h"
+
 namespace emplace {
 
 // Every tensor with contents of the node's attributes, bodies included.
@@ -35,6 +37,9 @@ class ExternalCopier {
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
+  // Where something went wrong.
+  void refuse(const std::string& problem) const;
+
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
@@ -45,7 +50,7 @@ class ExternalCopier {
   std::string from_folder_;
   std::string path_;  // of the new file
   std::string name_;
-  File file_;
+  OutputFile file_;
   Bytes end_ = 0;
   std::vector<std::string> missing_;
 };

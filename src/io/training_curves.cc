@@ -1,6 +1,5 @@
 #include "io/training_curves.h"
 
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <vector>
@@ -9,6 +8,7 @@
 
 #include "base/error.h"
 
+#include "io/curve_table.h"
 #include "io/file.h"
 
 namespace emplace {
@@ -93,43 +93,6 @@ std::vector<Scalar> scalars(const TrainingPoint& point) {
   return known;
 }
 
-// The integer that the line has at the front; the line loses it and its comma.
-std::optional<std::int64_t> take_integer(std::string_view& line) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-  const auto length = static_cast<std::size_t>(end - line.data());
-  if (error != std::errc() || length >= line.size() || line[length] != ',') return std::nullopt;
-  line.remove_prefix(length + 1);
-  return number;
-}
-
-// The part of a table that is before a round, the last round in it and the evaluations up to there.
-struct Kept {
-  std::string_view table;
-  std::int64_t round = 0;
-  std::int64_t evaluations = 0;
-};
-
-// The last line may be half a line, of a run that was killed.
-Kept before_round(std::string_view table, const std::string& first, std::int64_t round,
-                  const std::string& path) {
-  if (!table.starts_with(first)) {
-    fail_input("{}: is not a table of learning curves of this version; expected the header {}",
-               path, std::string_view(first).substr(0, first.size() - 1));
-  }
-  Kept kept{table.substr(0, first.size())};
-  while (true) {
-    const std::size_t begin = kept.table.size();
-    const std::size_t end = table.find('\n', begin);
-    if (end == std::string_view::npos) return kept;
-    std::string_view line = table.substr(begin, end - begin);
-    const auto own_round = take_integer(line);
-    const auto evaluations = take_integer(line);
-    if (!own_round || !evaluations || *own_round >= round) return kept;
-    kept = {table.substr(0, end + 1), *own_round, *evaluations};
-  }
-}
-
 // Throws an Error where the system cannot tell.
 bool exists(const std::string& path) {
   std::error_code failure;
@@ -153,7 +116,7 @@ CurveFolder::CurveFolder(std::string folder, Begin begin, std::string header, Ax
     fail(ErrorKind::kSystem, "{}: is a file; expected a folder for learning curves", folder_);
   }
   if (begin_ == Begin::kGoOn && (is_new || !exists(csv_path()))) begin_ = Begin::kAnew;
-  if (begin_ == Begin::kGoOn) before_round(read_file(csv_path()), header_, 0, csv_path());
+  if (begin_ == Begin::kGoOn) rows_before(read_file(csv_path()), header_, 0, csv_path());
 }
 
 void CurveFolder::add(std::int64_t round, std::int64_t evaluations, const std::string& line,
@@ -176,7 +139,7 @@ void CurveFolder::open(std::int64_t first_round, double wall_time) {
     write_file(csv_path(), header_);
   } else {
     const std::string table = read_file(csv_path());
-    const Kept kept = before_round(table, header_, first_round, csv_path());
+    const KeptRows kept = rows_before(table, header_, first_round, csv_path());
     first_step = (axis_ == Axis::kRounds ? kept.round : kept.evaluations) + 1;
     write_file(csv_path(), kept.table);
   }

@@ -1,18 +1,37 @@
 // The other side of learn/backend.h, in the library that links libtorch.
 #include "learn/backend.h"
 
+#include <exception>
 #include <utility>
 
 #include "learn/general/canonical.h"
 #include "learn/general/multi_graph_trainer.h"
 #include "learn/general/policy_file.h"
 #include "learn/make_method.h"
+#include "learn/nn/deadline.h"
 #include "learn/nn/device.h"
 #include "learn/nn/single_thread.h"
 #include "learn/train/trainer.h"
 
 namespace emplace::learn {
 namespace {
+
+// Nothing where that alone would take longer than the time there is, as it may on very large graphs
+// and for very wide networks. What a checkpoint goes on with is made however long it takes.
+MethodPtr make_in_time(const System& system, PlaceContext& context, const Budget& budget,
+                       Rng& weights) {
+  const Learning& learning = context.learning();
+  if (!learning.resume.empty()) {
+    return make_method(system, context.problem(), learning.device, weights);
+  }
+  Deadline deadline(budget);
+  try {
+    return make_method(system, context.problem(), learning.device, weights);
+  } catch (const std::exception&) {
+    if (!deadline.passed()) throw;
+    return nullptr;
+  }
+}
 
 class TorchBackend final : public Backend {
  public:
@@ -25,8 +44,8 @@ class TorchBackend final : public Backend {
              const LearningRun& run, const Rng& rng) const override {
     const SingleThread single_thread;
     Rng weights = rng.split(2);
-    const MethodPtr method =
-        make_method(system, context.problem(), context.learning().device, weights);
+    const MethodPtr method = make_in_time(system, context, budget, weights);
+    if (method == nullptr) return;
     Environment environment(context, budget, run.key);
     train(*method, environment, rng.split(3), run);
   }

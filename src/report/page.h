@@ -15,5 +15,7 @@ std::string page_html(const std::vector<std::string>& results);
 // printed, of which there is less to see. Throws an Error that names the file where it is none of
 // these.
 std::vector<std::string> results_in(const std::string& path);
+// The same of a file's text.
+std::vector<std::string> results_in_text(std::string text, const std::string& path);
 
 }  // namespace emplace

@@ -35,7 +35,22 @@ std::string name_after(const Cluster& cluster, const std::string& name) {
   }
 }
 
-LinkRule rule_like(const Link& link, const std::string& from, const std::string& to) {
+// As a rule would have it: a channel with a name of its own is shared, as by a host's other
+// devices.
+std::string channel_like(const Cluster& cluster, const Link& link, DeviceId from, DeviceId to) {
+  if (link.unlimited) return std::string(kUnlimitedChannel);
+  const std::string& name = cluster.channel_name(link.channel);
+  const std::string& source = cluster.device(from).name;
+  const std::string& target = cluster.device(to).name;
+  if (name == source + "->*") return "out";
+  if (name == "*->" + target) return "in";
+  return name == source + "->" + target ? "pair" : name;
+}
+
+// Between devices of these names, like the link of the cluster's devices.
+LinkRule rule_like(const Cluster& cluster, DeviceId like_from, DeviceId like_to,
+                   const std::string& from, const std::string& to) {
+  const Link& link = *cluster.link(like_from, like_to);
   LinkRule rule;
   rule.from = from;
   rule.to = to;
@@ -44,7 +59,7 @@ LinkRule rule_like(const Link& link, const std::string& from, const std::string&
   rule.hold = link.hold;
   rule.multicast = link.multicast;
   rule.throttled = link.throttled;
-  if (link.unlimited) rule.channel = kUnlimitedChannel;
+  rule.channel = channel_like(cluster, link, like_from, like_to);
   return rule;
 }
 
@@ -60,13 +75,11 @@ void add_missing_links(const Cluster& cluster, DeviceId twin, ClusterSpec& spec)
   for (DeviceId id = 0; id < cluster.num_devices(); ++id) {
     const DeviceId like = id == twin ? sibling : id;
     const std::string& other = cluster.device(id).name;
-    const Link* out = cluster.link(twin, like);
-    const Link* in = cluster.link(like, twin);
-    if (out != nullptr && larger.link(added, id) == nullptr) {
-      spec.links.push_back(rule_like(*out, name, other));
+    if (cluster.link(twin, like) != nullptr && larger.link(added, id) == nullptr) {
+      spec.links.push_back(rule_like(cluster, twin, like, name, other));
     }
-    if (in != nullptr && larger.link(id, added) == nullptr) {
-      spec.links.push_back(rule_like(*in, other, name));
+    if (cluster.link(like, twin) != nullptr && larger.link(id, added) == nullptr) {
+      spec.links.push_back(rule_like(cluster, like, twin, other, name));
     }
   }
 }

@@ -7,11 +7,13 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #include "placers/all.h"
 
 #include "io/file.h"
+#include "search/spec_in_effect.h"
 
 namespace emplace {
 namespace {
@@ -66,6 +68,20 @@ void require_new(const std::string& path) {
   fail_option("checkpoint {}: exists; resume it, or give another name", path);
 }
 
+// The first line of a placer's checkpoint, before what the placer itself has saved.
+constexpr std::string_view kOwnerTag = "emplace checkpoint of ";
+
+// Without that line, if it is `owner`'s. What has none is for its reader to refuse.
+void take_owner(std::string& bytes, const std::string& owner, const std::string& path) {
+  const std::size_t end = bytes.find('\n');
+  if (!bytes.starts_with(kOwnerTag) || end == std::string::npos) return;
+  const std::string found = bytes.substr(kOwnerTag.size(), end - kOwnerTag.size());
+  if (found != owner) {
+    fail_input("{}: a checkpoint of {}; expected one of {}", path, printable(found), owner);
+  }
+  bytes.erase(0, end + 1);
+}
+
 }  // namespace
 
 void check_learning(const LearningSettings& settings, const std::vector<PlacerRun>& runs,
@@ -111,13 +127,16 @@ std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSe
       own.curves =
           without_slashes_at_the_end(own.curves) + "/" + free_name(folder_name(runs[i]), taken);
     }
-    files[i] = std::make_unique<LearningFiles>(std::move(own));
+    const MethodInfo& info = all_placers().info(runs[i].placer.key);
+    files[i] = std::make_unique<LearningFiles>(std::move(own),
+                                               in_effect(runs[i].placer, info.options).to_string());
   }
   return files;
 }
 
-CheckpointFile::CheckpointFile(const LearningSettings& settings)
+CheckpointFile::CheckpointFile(const LearningSettings& settings, std::string owner)
     : path_(settings.checkpoint),
+      owner_(std::move(owner)),
       seconds_(settings.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
   if (!path_.empty()) {
     require_no_folder(path_);
@@ -127,6 +146,7 @@ CheckpointFile::CheckpointFile(const LearningSettings& settings)
   if (settings.resume) {
     resumed_ = read_file(path_);
     if (resumed_.empty()) fail_input("{}: is empty; expected a checkpoint", path_);
+    if (!owner_.empty()) take_owner(resumed_, owner_, path_);
   } else {
     require_new(path_);
   }
@@ -136,14 +156,15 @@ CheckpointFile::CheckpointFile(const LearningSettings& settings)
 void CheckpointFile::save(std::string_view bytes) {
   failure_.reset();
   try {
-    write_file(path_, bytes);
+    write_file(path_, owner_.empty() ? std::string(bytes)
+                                     : fmt::format("{}{}\n{}", kOwnerTag, owner_, bytes));
   } catch (const Error& error) {
     failure_ = error.what();
   }
 }
 
-LearningFiles::LearningFiles(LearningSettings settings)
-    : settings_(std::move(settings)), checkpoint_(settings_) {
+LearningFiles::LearningFiles(LearningSettings settings, std::string owner)
+    : settings_(std::move(settings)), checkpoint_(settings_, std::move(owner)) {
   if (settings_.curves.empty()) return;
   curves_.emplace(settings_.curves,
                   settings_.resume ? CurveFolder::Begin::kGoOn : CurveFolder::Begin::kAnew);

@@ -32,7 +32,9 @@ class CheckpointFile {
  public:
   // Throws an Error when the file cannot be used, another run is using it, or there is none to
   // resume.
-  explicit CheckpointFile(const LearningSettings& settings);
+  // `owner` is who learns, with the options that are not at their defaults: what is resumed must be
+  // of the same. Nobody: whoever reads the bytes knows by them.
+  explicit CheckpointFile(const LearningSettings& settings, std::string owner = {});
 
   bool wanted() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
@@ -44,6 +46,7 @@ class CheckpointFile {
 
  private:
   std::string path_;
+  std::string owner_;
   std::optional<FileLock> lock_;
   double seconds_ = 0;
   std::string resumed_;
@@ -54,7 +57,7 @@ class CheckpointFile {
 class LearningFiles {
  public:
   // Throws an Error when a file or folder cannot be used, or there is no checkpoint to resume.
-  explicit LearningFiles(LearningSettings settings);
+  explicit LearningFiles(LearningSettings settings, std::string owner = {});
   LearningFiles(const LearningFiles&) = delete;
   LearningFiles& operator=(const LearningFiles&) = delete;
 

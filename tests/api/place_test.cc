@@ -1,5 +1,6 @@
 // Simulation, placement and comparison by the public headers alone.
 #include <atomic>
+#include <cerrno>
 #include <set>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/fork_model.h"
+#include "io/file_calls.h"
 #include "support/command.h"
 #include "support/error_text.h"
 
@@ -27,6 +29,29 @@ PlaceOptions with(const std::string& placer, std::int64_t evaluations = 200) {
   options.budget.evaluations = evaluations;
   return options;
 }
+
+#ifdef EMPLACE_LEARN
+// As on a full disk.
+struct NoRoom final : FileCalls {
+  NoRoom() : before(replace_file_calls(this)) {}
+  ~NoRoom() override { replace_file_calls(before); }
+  ssize_t write(int, const void*, std::size_t) override {
+    errno = ENOSPC;
+    return -1;
+  }
+  FileCalls* before;
+};
+
+TEST(Place, notes_say_that_a_checkpoint_could_not_be_written) {
+  const testing::TemporaryFolder folder;
+  PlaceOptions options = with("post", 30);
+  options.learning.checkpoint = folder.path("state");
+  const NoRoom no_room;
+  const Answer answer = place(fork_on(2), options);
+  EXPECT_THAT(answer.notes(), ::testing::Contains(AllOf(HasSubstr("state: cannot be written"),
+                                                        HasSubstr("No space left"))));
+}
+#endif
 
 TEST(Simulate, says_when_everything_happens) {
   const auto problem = fork_on(2);

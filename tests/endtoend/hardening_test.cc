@@ -54,6 +54,25 @@ TEST_F(Hardening, an_answer_is_written_though_nobody_reads_the_messages) {
   EXPECT_TRUE(has_placement("pipe.json"));
 }
 
+TEST_F(Hardening, an_answer_on_standard_output_does_not_depend_on_its_report) {
+  const std::string place = EMPLACE_BINARY " place m.json -c c.yaml -p heft -o - ";
+  for (const std::string errors : {"2>/dev/full", "2>&-"}) {
+    EXPECT_EQ(shell(place + errors + " > piped.json").exit_code, 0) << errors;
+    EXPECT_TRUE(has_placement("piped.json")) << errors;
+  }
+  EXPECT_EQ(shell(place + "> /dev/full").exit_code, 2) << "the answer itself is lost";
+}
+
+TEST_F(Hardening, runs_that_write_one_file_at_the_same_time_leave_a_whole_one) {
+  shell(
+      "for i in 1 2 3 4 5 6; do " EMPLACE_BINARY
+      " place m.json -c c.yaml -p heft -o shared.json --trace shared.trace -q > /dev/null & done; "
+      "wait; ls shared.*.tmp-* 2> /dev/null | wc -l > left");
+  EXPECT_TRUE(has_placement("shared.json"));
+  EXPECT_NO_THROW(Json::parse(folder_.read("shared.trace")));
+  EXPECT_EQ(folder_.read("left"), "0\n");
+}
+
 TEST_F(Hardening, a_terminal_that_is_closed_ends_a_search_with_its_answer) {
   const CommandResult result =
       shell("timeout --foreground -s HUP 3 " EMPLACE_BINARY

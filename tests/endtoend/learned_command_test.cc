@@ -205,7 +205,10 @@ TEST_F(LearnedCommand, foreign_checkpoints_are_refused) {
     EXPECT_THAT(result.err, HasSubstr("state: a checkpoint of post")) << problem;
   }
   expect_refused("-p 'post(learner=pg)' --evaluations 60 --resume --checkpoint state", {"state"});
-  expect_refused("-p 'post(groups=7)' --evaluations 60 --resume --checkpoint state", {"state"});
+  for (const std::string options : {"groups=7", "epochs=3", "lr=0.5"}) {
+    expect_refused("-p 'post(" + options + ")' --evaluations 60 --resume --checkpoint state",
+                   {"state: a checkpoint of post; expected one of post(" + options + ")"});
+  }
   for (const MethodInfo* info : learned_placers()) {
     if (info->key == "post") continue;
     expect_refused("-p " + info->key + " --evaluations 60 --resume --checkpoint state",

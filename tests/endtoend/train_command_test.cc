@@ -126,6 +126,11 @@ TEST_F(TrainCommand, a_resumed_training_writes_what_an_uninterrupted_one_does) {
   expect_refused(std::string(kSmall) +
                      "--graphs family:ptb:sequence=2 --checkpoint gdp.state --resume -o other",
                  "gdp.state: is of another training");
+  expect_refused(
+      " -c 2xp100 --policy gdp --width 8 --layers 1 --imitate expert --imitation-steps 2 --steps 2 "
+      "--tasks-per-step 1 --learning-rate 0.5 --graphs family:ptb:sequence=2,seed=0..1 --seed 5 "
+      "--checkpoint gdp.state --resume -o other",
+      "gdp.state: is of another training");
 }
 
 TEST_F(TrainCommand, prints_json) {

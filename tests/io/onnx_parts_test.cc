@@ -6,10 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "base/rng.h"
 
 #include "io/device_segments.h"
+#include "io/failing_calls.h"
 #include "io/folder.h"
 #include "io/onnx_check.h"
 #include "io/onnx_models.h"
@@ -218,6 +220,67 @@ TEST(OnnxParts, weights_beyond_2_gib_of_their_file_are_copied) {
     EXPECT_EQ(offset % 4096, 0U);
     EXPECT_EQ(weights.substr(offset, 16), std::string(16, tensor.name() == "far" ? 'b' : 'a'));
   }
+}
+
+// Weights are written piece by piece, outside write_file.
+TEST(OnnxParts, are_written_whole_or_not_at_all_whatever_fails) {
+  OnnxModelMaker model;
+  model.input("x", {2, 2});
+  place_weights(model.weights("first", {2, 2}), 0, 16);
+  place_weights(model.weights("second", {2, 2}), 16, 16);
+  model.node("MatMul", {"x", "first"}, {"a"}, "a");
+  model.node("MatMul", {"a", "second"}, {"b"}, "b");
+  model.output("b");
+  const testing::TemporaryFolder folder;
+  folder.write("weights.bin", std::string(16, 'a') + std::string(16, 'b'));
+  const PlacedOnnx placed{.source = {.bytes = model.bytes(), .folder = folder.path("")},
+                          .graph = "model",
+                          .devices = {"gpu0"},
+                          .device_of = [](std::string_view) { return DeviceId{0}; }};
+  int tries = 0;
+  with_every_fault([&](int n, Fault fault, bool from_then_on) {
+    std::string problem;
+    bool reached = false;
+    {
+      FailingCalls calls(n, fault, from_then_on);
+      problem = error_text([&] {
+        write_folder(folder.path("parts"), "manifest.json",
+                     [&](const std::string& into) { write_onnx_parts(placed, into); });
+      });
+      reached = calls.reached();
+    }
+    ++tries;
+    EXPECT_EQ(problem.empty(), !reached || is_survivable(fault)) << problem;
+    EXPECT_EQ(folder.has("parts/manifest.json"), problem.empty());
+    if (problem.empty()) {
+      const Json manifest = Json::parse(folder.read("parts/manifest.json"));
+      const std::string weights =
+          folder.read("parts/" + manifest["parts"][0]["weights"].get<std::string>());
+      EXPECT_EQ(weights.size(), 4096U + 16);
+      EXPECT_EQ(weights.substr(0, 16), std::string(16, 'a'));
+      EXPECT_EQ(weights.substr(4096), std::string(16, 'b'));
+      std::filesystem::remove_all(folder.path("parts"));
+    } else {
+      EXPECT_THAT(problem, HasSubstr("cannot be written: "));
+    }
+    EXPECT_EQ(folder.num_files(), 1U);  // weights.bin
+    return reached;
+  });
+  // In seven ways, each of: open, three writes, sync and close of the weights; open, write, sync,
+  // close and rename of two files; none.
+  EXPECT_EQ(tries, 7 * (6 + 2 * 5 + 1));
+}
+
+TEST(OnnxParts, weights_in_a_pipe_are_refused) {
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo(folder.path("weights.bin").c_str(), 0600), 0);
+  OnnxModelMaker model;
+  model.input("x", {2, 2});
+  place_weights(model.weights("w", {2, 2}), 0, 16);
+  model.node("MatMul", {"x", "w"}, {"a"}, "a");
+  model.output("a");
+  EXPECT_THAT(error_text([&] { write_parts(model.bytes(), {}, folder); }),
+              HasSubstr("tensor 'w': external_data: location: 'weights.bin' is no file"));
 }
 
 TEST(OnnxParts, weights_that_cannot_be_right_are_refused) {

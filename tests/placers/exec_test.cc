@@ -140,6 +140,20 @@ TEST_F(ExecTest, does_not_wait_for_a_program_that_hangs) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(20));
 }
 
+// Output without end: in one line, in very many, and nested deeper than any stack.
+TEST_F(ExecTest, does_not_read_without_end) {
+  EXPECT_THAT(refusal(script("tr '\\0' x < /dev/zero")), HasSubstr("a line that does not end"));
+  EXPECT_THAT(refusal("yes"), HasSubstr("said 'y'"));
+  EXPECT_THAT(refusal(script("head -c 5000000 /dev/zero | tr '\\0' '['; echo; read more")),
+              AllOf(HasSubstr("said '[[["), HasSubstr("no JSON object")));
+  const auto start = Clock::now();
+  budget_.evaluations = 200;
+  const PlaceResult result =
+      place(script("yes '{\"evaluate\": " + everything_on(0) + "}'"), {{"grace", "0.2"}});
+  EXPECT_EQ(result.placement.size(), problem()->num_ops()) << "its questions end with the budget";
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(60));
+}
+
 TEST_F(ExecTest, answers_with_the_best_so_far_when_the_program_fails) {
   const PlaceResult result =
       place(script("echo '{\"evaluate\": " + everything_on(1) + "}'\nread answer\nexit 7"));

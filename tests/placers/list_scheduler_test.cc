@@ -372,12 +372,27 @@ TEST(FavouriteChildren, favours_the_child_on_the_longest_path) {
   EXPECT_EQ(result.favourites.delay[0], 50 * kMicrosecond);
 }
 
+TEST(FavouriteChildren, are_those_that_cost_most_to_send_to_where_there_is_no_time) {
+  Builder builder;
+  const TensorId a = builder.op("a", 100, {}, 50'000);
+  const TensorId b = builder.op("b", 100, {}, 90'000);
+  builder.op("both", 10, {a, b});
+  builder.op("own", 1000, {a});
+  const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
+  const FavouriteResult result = find_favourite_children(*problem, floating_ops(*problem),
+                                                         FavouriteOptions{.seconds = 0});
+  EXPECT_FALSE(result.solved);
+  EXPECT_EQ(result.favourites.child[1], 2U);
+  EXPECT_EQ(result.favourites.child[0], 3U) << "the other child is taken";
+}
+
 TEST(FavouriteChildren, has_at_most_one_parent_for_each_child) {
   Rng rng(5);
   for (int i = 0; i < 200; ++i) {
     const auto problem = random_problem(rng);
-    const FavouriteResult result = find_favourite_children(*problem, floating_ops(*problem),
-                                                           FavouriteOptions{.threshold = 0.5});
+    const FavouriteResult result = find_favourite_children(
+        *problem, floating_ops(*problem),
+        FavouriteOptions{.threshold = 0.5, .seconds = i % 2 == 0 ? 1e6 : 0});
     std::set<OpId> children;
     for (OpId op = 0; op < problem->num_ops(); ++op) {
       const OpId child = result.favourites.child[op];

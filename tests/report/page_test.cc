@@ -65,6 +65,24 @@ TEST(ReportPage, of_something_else_is_refused_by_name) {
               AllOf(HasSubstr("odd.json"), HasSubstr("a field is not what it should be")));
   EXPECT_THAT(refusal(R"(<script id="data" type="text/plain">!!</script>)"), HasSubstr("corrupt"));
   EXPECT_THAT(refusal(R"(<script id="data" type="text/plain">AAAA)"), HasSubstr("too early"));
+  // Deeper than the stack is.
+  constexpr std::size_t kDeep = 1'000'000;
+  EXPECT_THAT(refusal(R"({"format": "emplace.report/1", "results": [{"answer": )" +
+                      std::string(kDeep, '[') + std::string(kDeep, ']') + "}]}"),
+              AllOf(HasSubstr("odd.json"), HasSubstr("1024 deep")));
+}
+
+// Brackets in names are no nesting.
+TEST(ReportPage, takes_names_of_any_characters) {
+  const TemporaryFolder folder;
+  const std::string name = std::string(5000, '[') + R"(\"{</script><img src=x onerror=alert(1)>)";
+  const std::string path = folder.write(
+      "a.json", R"({"format": "emplace.answer/1", "graph": ")" + name + R"(", "step_ns": 1})");
+  const std::vector<std::string> results = results_in(path);
+  ASSERT_EQ(results.size(), 1U);
+  const std::string page = page_html(results);
+  EXPECT_THAT(page, Not(HasSubstr("onerror=alert(1)")));
+  EXPECT_EQ(results_in(folder.write("page.html", page)), results);
 }
 
 }  // namespace

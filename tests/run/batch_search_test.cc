@@ -181,6 +181,35 @@ TEST(LargerCluster, has_a_device_like_the_last_accelerator_and_its_links) {
   EXPECT_EQ(larger->link(added, 2)->bandwidth, larger->link(0, 2)->bandwidth) << "to the CPU";
 }
 
+// Two GPUs behind one bus, said by their names: a third one hangs on the same bus.
+TEST(LargerCluster, shares_the_named_channels_of_its_twin) {
+  const std::vector<DeviceDescription> devices{{"cpu", "cpu"}, {"gpu0", "p100"}, {"gpu1", "p100"}};
+  std::vector<LinkRule> links;
+  const auto add = [&](const std::string& from, const std::string& to, const char* channel) {
+    links.push_back({.from = from, .to = to, .bandwidth = 1'000'000'000, .channel = channel});
+  };
+  for (const std::string gpu : {"gpu0", "gpu1"}) {
+    add("cpu", gpu, "bus");
+    add(gpu, "cpu", "out");
+  }
+  add("gpu0", "gpu1", "bridge");
+  add("gpu1", "gpu0", "pair");
+  const auto larger = with_one_more_device(*build_cluster("by name", devices, links));
+  ASSERT_TRUE(larger);
+  const DeviceId added = 3;
+  const auto channel = [&](DeviceId from, DeviceId to) {
+    const Link* link = larger->link(from, to);
+    return link == nullptr ? "none" : larger->channel_name(link->channel);
+  };
+  EXPECT_EQ(channel(0, added), "bus");
+  EXPECT_EQ(larger->link(0, added)->channel, larger->link(0, 1)->channel);
+  EXPECT_EQ(channel(added, 0), larger->device(added).name + "->*");
+  // Its twin is gpu1, whose own link to gpu0 is the pair's, and from there the bridge.
+  EXPECT_EQ(channel(added, 1), larger->device(added).name + "->gpu0");
+  EXPECT_EQ(channel(0, 1), "bus");
+  EXPECT_EQ(channel(1, added), "bridge");
+}
+
 TEST(Sensitivities, do_not_take_a_better_search_for_better_hardware) {
   const Sensitivities all = of_fork({0, 0, 0, 0}, gpu_cluster(2));
   EXPECT_EQ(all.now.step, kForkOnTwo) << "which the searches find on the way";

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "search/spec_in_effect.h"
 #include "support/error_text.h"
 
 namespace emplace {
@@ -55,6 +56,29 @@ std::vector<std::string> keys(const Registry<Greeter>& registry) {
   std::vector<std::string> found;
   for (const MethodInfo* info : registry.list()) found.push_back(info->key);
   return found;
+}
+
+TEST(MethodSpec, says_what_is_in_effect_whatever_was_written) {
+  const auto option = [](const char* name, const char* type, const char* usual, const char* paper) {
+    OptionInfo info;
+    info.name = name;
+    info.type = type;
+    info.default_value = usual;
+    info.paper = paper;
+    return info;
+  };
+  const std::vector<OptionInfo> options{
+      option("preset", "choice", "emplace", "paper"), option("rounds", "integer", "8", "20"),
+      option("rate", "real", "0.5", "0.5"), option("exact", "flag", "true", "false")};
+  const auto text = [&](const char* spec) {
+    return in_effect(MethodSpec::parse(spec), options).to_string();
+  };
+  EXPECT_EQ(text("m"), "m");
+  EXPECT_EQ(text("m(rate=0.50,rounds=08,exact=yes)"), "m");
+  EXPECT_EQ(text("m(exact=no,rounds=9)"), "m(rounds=9,exact=false)");
+  EXPECT_EQ(text("m(rounds=9,rounds=8)"), "m") << "the last counts";
+  EXPECT_EQ(text("m(preset=paper)"), "m(rounds=20,exact=false)");
+  EXPECT_EQ(text("m(preset=paper,rounds=8)"), "m(exact=false)");
 }
 
 TEST(Registry, lists_by_family_and_key) {

@@ -17,6 +17,8 @@
 
 #include "placer/ranks.h"
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -69,6 +71,7 @@ DeviceViews::DeviceViews(const UnitGraph& units)
       total_time_(units.num_devices()) {
   const Problem& problem = units.problem();
   for (OpId op = 0; op < problem.num_ops(); ++op) {
+    check_time_at(op);
     for (DeviceId device = 0; device < problem.num_devices(); ++device) {
       const auto duration = static_cast<double>(problem.duration(op, device));
       time_[static_cast<std::size_t>(units.unit_of_op(op)) * units.num_devices() + device] +=
@@ -79,6 +82,7 @@ DeviceViews::DeviceViews(const UnitGraph& units)
   const std::vector<double> kept = kept_bytes(units);
   kept_ = std::accumulate(kept.begin(), kept.end(), 0.0);
   for (UnitId unit = 0; unit < units.size(); ++unit) {
+    check_time_at(unit);
     mean_time_ += static_cast<double>(units.mean_duration(unit)) / units.size();
     mean_bytes_ += static_cast<double>(units.output_bytes(unit)) / units.size();
   }
@@ -104,6 +108,7 @@ Matrix DeviceViews::unit_features() const {
     }
   };
   for (UnitId unit = 0; unit < units_->size(); ++unit) {
+    check_time_at(unit);
     for (std::int64_t column = 0; column < general.columns; ++column) {
       result.values.push_back(general.at(unit, column));
     }
@@ -221,6 +226,7 @@ void DeviceViews::describe_pairs(DeviceView& view) const {
   const std::vector<Slice> by_memory = slices_of(capacities(view.used));
   view.allowed.assign(units_->size() * devices, 0);
   for (UnitId unit = 0; unit < units_->size(); ++unit) {
+    check_time_at(unit);
     double mean = 0;
     bool any = false;
     for (const DeviceId device : view.used) {

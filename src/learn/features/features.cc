@@ -22,6 +22,8 @@
 
 #include "placer/ranks.h"
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -50,9 +52,11 @@ struct Totals {
     const std::vector<Nanoseconds> down = downward_ranks(problem);
     double longest = 1;
     for (OpId op = 0; op < graph.num_ops(); ++op) {
+      check_time_at(op);
       longest = std::max(longest, static_cast<double>(up[op]));
     }
     for (OpId op = 0; op < graph.num_ops(); ++op) {
+      check_time_at(op);
       const UnitId unit = units.unit_of_op(op);
       ++ops[unit];
       flops[unit] += static_cast<double>(graph.flops(op).value_or(0));
@@ -110,6 +114,7 @@ void add_types(Table& table, const UnitGraph& units, const Totals& totals) {
     table.begin(fmt::format("type {}", type));
   }
   for (OpId op = 0; op < types.of_op.size(); ++op) {
+    check_time_at(op);
     const UnitId unit = units.unit_of_op(op);
     table.matrix().at(unit, first + types.of_op[op]) += static_cast<float>(1 / totals.ops[unit]);
   }
@@ -122,6 +127,7 @@ void add_classes(Table& table, const UnitGraph& units, const Totals& totals) {
     table.begin(op_class_name(static_cast<OpClass>(c)));
   }
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     const UnitId unit = units.unit_of_op(op);
     const OpClass op_class = classify(graph.type(op), graph.phase(op)).op_class;
     table.matrix().at(unit, first + static_cast<std::int64_t>(op_class)) +=
@@ -158,6 +164,7 @@ void add_sizes(Table& table, const UnitGraph& units, const Totals& totals) {
 double mean_time(const UnitGraph& units) {
   double mean = 0;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
+    check_time_at(unit);
     mean += static_cast<double>(units.mean_duration(unit)) / units.size();
   }
   return mean;
@@ -176,6 +183,7 @@ void add_times(Table& table, const UnitGraph& units) {
   for (DeviceId device = 0; device < problem.num_devices(); ++device) {
     std::vector<double> time(units.size());
     for (OpId op = 0; op < problem.num_ops(); ++op) {
+      check_time_at(op);
       time[units.unit_of_op(op)] += static_cast<double>(problem.duration(op, device));
     }
     // In multiples of the mean unit, so that it says who is large here, not how fast the model is.
@@ -206,6 +214,7 @@ void add_phases(Table& table, const UnitGraph& units, const Totals& totals) {
   table.begin("share of backward ops");
   table.begin("share of updates");
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     const UnitId unit = units.unit_of_op(op);
     table.matrix().at(unit, first + static_cast<std::int64_t>(graph.phase(op))) +=
         static_cast<float>(1 / totals.ops[unit]);
@@ -236,6 +245,7 @@ TypeNumbers number_types(const Graph& graph) {
   TypeNumbers result;
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     const auto next =
         std::min(static_cast<std::uint32_t>(numbers.size()), TypeNumbers::kMostTypes - 1);
     const auto [at, added] = numbers.emplace(graph.type(op), next);
@@ -268,6 +278,7 @@ Matrix adjacency_features(const UnitGraph& units) {
   result.columns = 2 * result.rows;
   result.values.assign(static_cast<std::size_t>(result.rows * result.columns), 0);
   for (UnitId unit = 0; unit < units.size(); ++unit) {
+    check_time_at(unit);
     for (const UnitId next : units.successors(unit)) {
       result.at(unit, next) = 1;
       result.at(next, result.rows + unit) = 1;

@@ -306,6 +306,12 @@ class MultiGraphTrainer {
     std::string text = fmt::format("{}, width {}, layers {}, superposition {}", settings_.kind,
                                    settings_.network.width, settings_.network.layers,
                                    settings_.network.superposition);
+    text += fmt::format(
+        ", {} steps of the encoder, {} of imitation at {}, {} of practice at {}, {} tasks each, "
+        "fewer devices {}, clipped at {}",
+        settings_.encoder_steps, settings_.imitation_steps, settings_.imitation_rate,
+        settings_.steps, settings_.learning_rate, settings_.tasks_per_step, settings_.fewer_devices,
+        settings_.clip_norm);
     for (const TaskState& state : states_) text += "\n" + state.task.name;
     return text;
   }
@@ -340,8 +346,10 @@ class MultiGraphTrainer {
   void load(const StateReader& state) {
     const std::string given = state.text("training");
     if (given != signature()) {
-      fail_input("{}: is of another training; expected one of the same policy, sizes and tasks",
-                 state.file_name());
+      fail_input(
+          "{}: is of another training; expected one of the same policy, sizes, steps, rates and "
+          "tasks",
+          state.file_name());
     }
     taken_ = state.integer("taken");
     seconds_before_ = state.real("seconds");

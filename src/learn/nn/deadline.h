@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <exception>
 
 #include <emplace/search.h>
@@ -47,6 +48,12 @@ class Deadline {
 
 inline void check_time() {
   if (Deadline* deadline = Deadline::current()) deadline->check();
+}
+
+// For loops over ops or units: now and then.
+inline void check_time_at(std::size_t index) {
+  constexpr std::size_t kBetweenLooks = 4096;
+  if (index % kBetweenLooks == 0) check_time();
 }
 
 }  // namespace emplace::learn

@@ -6,6 +6,8 @@
 
 #include "base/check.h"
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -23,7 +25,11 @@ torch::Tensor filled(const std::vector<std::int64_t>& shape, const Draw& draw) {
   torch::Tensor result = torch::empty(shape, torch::kFloat32);
   float* values = result.data_ptr<float>();
   const std::int64_t count = volume(shape);
-  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(draw());
+  constexpr std::int64_t kBetweenLooks = 1 << 20;  // at the clock: ten milliseconds
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % kBetweenLooks == 0) check_time();
+    values[i] = static_cast<float>(draw());
+  }
   return result;
 }
 

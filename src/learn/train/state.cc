@@ -6,6 +6,7 @@
 // files made to deceive, every length is compared with what is left before anything of that length
 // is made. (libtorch's archives are no alternative: of 600 with three bytes changed one was read
 // without end and 59 threw what is no torch error, and a shipped policy takes six times as long.)
+// What becomes of tensors is in state_tensors.cc, so that this needs no libtorch.
 #include "learn/train/state.h"
 
 #include <algorithm>
@@ -13,10 +14,7 @@
 
 #include <zlib.h>
 
-#include "base/check.h"
 #include "base/error.h"
-
-#include "learn/nn/torch.h"
 
 namespace emplace::learn {
 namespace {
@@ -25,8 +23,6 @@ constexpr std::int64_t kVersion = 2;
 constexpr char kIntegers = 'i';
 constexpr char kReals = 'r';
 constexpr char kText = 't';
-constexpr char kTensorFloat = 'f';
-constexpr char kTensorInteger = 'n';
 constexpr std::size_t kMostElements = std::size_t{1} << 60;
 
 std::string magic(std::string_view what) {
@@ -48,17 +44,6 @@ std::int64_t number_at(std::string_view bytes, std::size_t at) {
   std::int64_t value = 0;
   std::memcpy(&value, bytes.data() + at, 8);
   return value;
-}
-
-void append_entry(std::string& to, const std::string& name, char kind,
-                  const std::vector<std::int64_t>& shape, std::string_view bytes) {
-  append(to, static_cast<std::int64_t>(name.size()));
-  to += name;
-  to += kind;
-  append(to, static_cast<std::int64_t>(shape.size()));
-  for (const std::int64_t size : shape) append(to, size);
-  append(to, static_cast<std::int64_t>(bytes.size()));
-  to += bytes;
 }
 
 template <class T>
@@ -150,27 +135,26 @@ void check_size(char kind, const std::vector<std::int64_t>& shape, std::size_t b
 }  // namespace
 
 void StateWriter::put(const std::string& name, const std::vector<std::int64_t>& values) {
-  append_entry(entries_, name, kIntegers, {}, raw(values));
-  ++count_;
+  append_entry(name, kIntegers, {}, raw(values));
 }
 
 void StateWriter::put(const std::string& name, const std::vector<double>& values) {
-  append_entry(entries_, name, kReals, {}, raw(values));
-  ++count_;
+  append_entry(name, kReals, {}, raw(values));
 }
 
 void StateWriter::put(const std::string& name, const std::string& text) {
-  append_entry(entries_, name, kText, {}, text);
-  ++count_;
+  append_entry(name, kText, {}, text);
 }
 
-void StateWriter::put(const std::string& name, const at::Tensor& tensor) {
-  const at::Tensor flat = tensor.detach().cpu().contiguous();
-  const bool whole = flat.scalar_type() == torch::kInt64;
-  EMPLACE_CHECK(whole || flat.scalar_type() == torch::kFloat32);
-  append_entry(entries_, name, whole ? kTensorInteger : kTensorFloat, flat.sizes().vec(),
-               {static_cast<const char*>(flat.data_ptr()),
-                static_cast<std::size_t>(flat.numel() * flat.element_size())});
+void StateWriter::append_entry(const std::string& name, char kind,
+                               const std::vector<std::int64_t>& shape, std::string_view bytes) {
+  append(entries_, static_cast<std::int64_t>(name.size()));
+  entries_ += name;
+  entries_ += kind;
+  append(entries_, static_cast<std::int64_t>(shape.size()));
+  for (const std::int64_t size : shape) append(entries_, size);
+  append(entries_, static_cast<std::int64_t>(bytes.size()));
+  entries_ += bytes;
   ++count_;
 }
 
@@ -254,25 +238,10 @@ double StateReader::real(const std::string& name) const {
   return values[0];
 }
 
-at::Tensor StateReader::tensor(const std::string& name) const {
+const StateReader::Entry& StateReader::find_tensor(const std::string& name) const {
   const auto at = entries_.find(name);
   const bool whole = at != entries_.end() && at->second.kind == kTensorInteger;
-  const Entry& entry = find(name, whole ? kTensorInteger : kTensorFloat);
-  at::Tensor result = torch::empty(entry.shape, whole ? torch::kInt64 : torch::kFloat32);
-  if (!entry.bytes.empty()) std::memcpy(result.data_ptr(), entry.bytes.data(), entry.bytes.size());
-  return result;
-}
-
-void StateReader::load(const std::string& name, at::Tensor target) const {
-  const at::Tensor saved = tensor(name);
-  if (saved.sizes() != target.sizes()) {
-    fail_input(
-        "{}: '{}' has {} numbers where this policy has {}: the {} is of another problem or of "
-        "other options",
-        file_name_, name, saved.numel(), target.numel(), what_);
-  }
-  const torch::NoGradGuard no_gradients;
-  target.copy_(saved);
+  return find(name, whole ? kTensorInteger : kTensorFloat);
 }
 
 }  // namespace emplace::learn

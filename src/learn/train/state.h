@@ -14,6 +14,10 @@ class Tensor;
 
 namespace emplace::learn {
 
+// Kinds of entries that are tensors.
+inline constexpr char kTensorFloat = 'f';
+inline constexpr char kTensorInteger = 'n';
+
 class StateWriter {
  public:
   void put(const std::string& name, const std::vector<std::int64_t>& values);
@@ -27,6 +31,9 @@ class StateWriter {
   std::string bytes(std::string_view what = "checkpoint") const;
 
  private:
+  void append_entry(const std::string& name, char kind, const std::vector<std::int64_t>& shape,
+                    std::string_view bytes);
+
   std::string entries_;
   std::int64_t count_ = 0;
 };
@@ -61,6 +68,7 @@ class StateReader {
   };
   void read_entries(std::string_view bytes);
   const Entry& find(const std::string& name, char kind) const;
+  const Entry& find_tensor(const std::string& name) const;
 
   std::string file_name_;
   std::string what_;

@@ -5,6 +5,7 @@
 
 #include "graph/modules.h"
 
+#include "learn/nn/deadline.h"
 #include "learn/units/orders.h"
 
 namespace emplace::learn {
@@ -40,6 +41,7 @@ std::vector<UnitId> sorted_by(const std::vector<double>& keys) {
 std::vector<double> forward_numbers(const Graph& graph) {
   std::vector<double> result(graph.num_ops());
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     if (graph.phase(op) == Phase::kForward) {
       result[op] = op;
       continue;
@@ -66,6 +68,7 @@ std::vector<double> numbers_of_units(const UnitGraph& units, const std::vector<d
   std::vector<double> result(units.size());
   std::vector<Nanoseconds> longest(units.size(), -1);
   for (OpId op = 0; op < problem.num_ops(); ++op) {
+    check_time_at(op);
     const UnitId unit = units.unit_of_op(op);
     if (problem.mean_duration(op) <= longest[unit]) continue;
     longest[unit] = problem.mean_duration(op);
@@ -79,6 +82,7 @@ std::vector<double> module_numbers(const Graph& graph) {
   const RecurrentLayers layers = find_recurrent_layers(graph, modules);
   std::vector<double> result;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     const std::uint32_t module = modules.of_op[op];
     // A fraction keeps modules of one layer in their order.
     const double within = static_cast<double>(module) / static_cast<double>(modules.size() + 1);
@@ -96,6 +100,7 @@ std::vector<double> kept_bytes(const UnitGraph& units) {
   std::vector<double> largest(units.size());
   bool trains = false;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     const UnitId unit = units.unit_of_op(op);
     kept[unit] += static_cast<double>(problem.resident_bytes(op));
     if (problem.resident_bytes(op) > 0) continue;
@@ -130,6 +135,7 @@ Coordinates coordinates_of(const UnitGraph& units, const std::vector<UnitId>& or
                            const std::vector<double>& kept) {
   std::vector<double> time;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
+    check_time_at(unit);
     time.push_back(static_cast<double>(units.mean_duration(unit)));
   }
   return {.time = shares_before(order, time), .memory = shares_before(order, kept)};

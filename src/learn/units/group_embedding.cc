@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -59,6 +61,7 @@ void GroupEmbedding::describe_ops() {
   sums_.assign(units_->size() * static_cast<std::size_t>(kSums), 0);
   std::vector<double> totals(kSums, 0);
   for (UnitId unit = 0; unit < units_->size(); ++unit) {
+    check_time_at(unit);
     const std::span<double> sums(sums_.data() + unit * static_cast<std::size_t>(kSums), kSums);
     std::map<std::uint32_t, float> counts;
     for (const GroupId group : units_->groups(unit)) {
@@ -100,6 +103,7 @@ void GroupEmbedding::count(std::span<const std::int64_t> group_of_unit,
   // Sums in double: a group of many ops has more bytes than a float counts exactly.
   std::vector<double> sums(static_cast<std::size_t>(rows * kSums), 0);
   for (UnitId unit = 0; unit < units_->size(); ++unit) {
+    check_time_at(unit);
     const std::int64_t group = group_of_unit[unit];
     const std::int64_t row = row_of_group[static_cast<std::size_t>(group)];
     for (const auto& [next, edges] : edges_[unit]) {

@@ -14,6 +14,7 @@
 
 #include "graph/modules.h"
 
+#include "learn/nn/deadline.h"
 #include "learn/units/merge_to_size.h"
 
 namespace emplace::learn {
@@ -26,6 +27,7 @@ void merge_sole_consumers(Merger& merger, const SetLimits& limits) {
   for (bool changed = true; changed;) {
     changed = false;
     for (UnitId unit = groups.size(); unit-- > 0;) {
+      check_time_at(unit);
       if (!merger.exists(unit)) continue;
       std::optional<UnitId> consumer;
       bool sole = true;
@@ -63,6 +65,7 @@ void merge_modules(Merger& merger, const Problem& problem, const SetLimits& limi
   std::optional<OpId> last;
   std::set<OpId> read;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     if (graph.is_source(op) || graph.is_view(op)) continue;  // views go with what they are views of
     const std::vector<OpId> parameters = parameters_read(graph, op);
     const bool again = std::any_of(parameters.begin(), parameters.end(),

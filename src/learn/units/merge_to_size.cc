@@ -26,6 +26,8 @@
 #include <utility>
 #include <vector>
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -91,6 +93,7 @@ std::vector<std::vector<UnitId>> connected_parts(const Merger& merger) {
   std::map<UnitId, std::size_t> part_of;
   std::vector<std::vector<UnitId>> parts;
   for (const UnitId first : sets) {
+    check_time_at(first);
     if (part_of.contains(first)) continue;
     std::vector<UnitId> open{first};
     part_of[first] = parts.size();
@@ -147,6 +150,7 @@ void merge_shortest(Merger& merger, std::int64_t most_units, const SetLimits& li
   bool merged = false;
   int passes = 1;
   while (!few_enough(merger, most_units)) {
+    check_time();
     if (queue.empty()) {
       if (!merged || !merger.acyclic() || passes++ == kMostPasses) return;
       for (const UnitId set : refused) {
@@ -176,11 +180,13 @@ void merge_neighbours(Merger& merger, std::int64_t most_units, const SetLimits& 
   std::vector<UnitId> order = merger.sets();
   std::set<std::pair<UnitId, UnitId>> refused;
   while (!few_enough(merger, most_units)) {
+    check_time();
     std::optional<std::size_t> best;
     const auto time = [&](std::size_t i) {
       return merger.time(order[i]) + merger.time(order[i + 1]);
     };
     for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+      check_time_at(i);
       if (time(i) > limits.time || refused.contains({order[i], order[i + 1]})) continue;
       if (!best || time(i) < time(*best)) best = i;
     }
@@ -200,6 +206,7 @@ void fill_in_order(Merger& merger, std::int64_t most_units, const SetLimits& lim
   const std::vector<UnitId> order = merger.sets();
   UnitId last = order.front();
   for (const UnitId set : order) {
+    check_time_at(set);
     if (few_enough(merger, most_units)) return;
     if (set == last) continue;
     const UnitId group = merger.members(set).front();
@@ -219,6 +226,7 @@ void merge_acyclic(Merger& merger, std::int64_t most_units, Limits limits) {
   }
   const Merger halves = merger;
   while (!few_enough(merger, most_units)) {
+    check_time();
     merger = halves;
     fill_in_order(merger, most_units, limits.now());
     if (limits.everything()) return;
@@ -237,6 +245,7 @@ void merge_to_size(Merger& merger, std::int64_t most_units) {
     return;
   }
   while (true) {
+    check_time();
     merge_shortest(merger, most_units, limits.now());
     if (few_enough(merger, most_units)) return;
     merger.dissolve(most_units, limits.now());

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -32,6 +34,7 @@ Merger::Merger(const Problem& problem, bool acyclic)
       count_(groups_.size()) {
   std::iota(set_of_.begin(), set_of_.end(), 0U);
   for (UnitId group = 0; group < groups_.size(); ++group) {
+    check_time_at(group);
     members_[group] = {group};
     time_[group] = groups_.mean_duration(group);
     memory_[group] = problem.group_resident_bytes(group);
@@ -46,6 +49,7 @@ Merger::Merger(const Problem& problem, bool acyclic)
 void Merger::connect() {
   exchanged_.assign(groups_.size(), {});
   for (UnitId group = 0; group < groups_.size(); ++group) {
+    check_time_at(group);
     const auto successors = groups_.successors(group);
     for (std::size_t i = 0; i < successors.size(); ++i) {
       const UnitId a = set_of_[group];
@@ -157,6 +161,7 @@ bool Merger::take_apart(UnitId set, const SetLimits& limits) {
     return groups_.mean_duration(a) > groups_.mean_duration(b);
   });
   for (const UnitId group : longest_first) {
+    check_time_at(group);
     const std::optional<UnitId> to = refuge(group, limits);
     if (!to) return false;
     move(group, *to);
@@ -169,6 +174,7 @@ void Merger::dissolve(std::int64_t most_units, const SetLimits& limits) {
   std::stable_sort(shortest_first.begin(), shortest_first.end(),
                    [this](UnitId a, UnitId b) { return time_[a] < time_[b]; });
   for (const UnitId set : shortest_first) {
+    check_time_at(set);
     if (static_cast<std::int64_t>(count_) <= most_units) break;
     take_apart(set, limits);
   }

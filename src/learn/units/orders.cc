@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -25,6 +27,7 @@ class MergeTree {
     std::iota(node_.begin(), node_.end(), 0U);
     children_.resize(units.size(), {kNone, kNone});
     for (UnitId unit = 0; unit < units.size(); ++unit) {
+      check_time_at(unit);
       time_[unit] = static_cast<double>(units.mean_duration(unit)) + 1;
       queue_.emplace(time_[unit], unit);
       const auto successors = units.successors(unit);
@@ -40,6 +43,7 @@ class MergeTree {
   std::vector<UnitId> leaves() {
     std::vector<std::pair<UnitId, std::uint32_t>> roots;  // by their earliest unit
     while (!queue_.empty()) {
+      check_time();
       const std::uint32_t set = queue_.begin()->second;
       queue_.erase(queue_.begin());
       const std::optional<std::uint32_t> other = nearest(set);

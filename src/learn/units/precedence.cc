@@ -5,6 +5,8 @@
 #include <queue>
 #include <utility>
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -15,6 +17,7 @@ using Edges = std::vector<std::pair<UnitId, UnitId>>;
 std::vector<bool> computing_ops(const Graph& graph) {
   std::vector<bool> result(graph.num_ops());
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     const bool of_source = graph.is_view(op) && !graph.inputs(op).empty() &&
                            !result[graph.producer(graph.inputs(op)[0])];
     result[op] = !graph.is_source(op) && !of_source;
@@ -28,6 +31,7 @@ Edges counted_edges(const UnitGraph& units, const std::vector<bool>& computes) {
   const Graph& graph = problem.graph();
   std::vector<bool> group_computes(problem.num_groups(), false);
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     if (computes[op]) group_computes[problem.group_of(op)] = true;
   }
   Edges edges;
@@ -38,6 +42,7 @@ Edges counted_edges(const UnitGraph& units, const std::vector<bool>& computes) {
     if (a != b) edges.emplace_back(a, b);
   };
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     for (const TensorId tensor : graph.inputs(op)) add(graph.producer(tensor), op);
     for (const OpId before : graph.after(op)) add(before, op);
   }
@@ -52,10 +57,12 @@ std::vector<OpId> first_ops(const UnitGraph& units, const std::vector<bool>& com
   std::vector<OpId> any(units.size(), kNone);
   std::vector<OpId> computing(units.size(), kNone);
   for (OpId op = units.problem().num_ops(); op-- > 0;) {
+    check_time_at(op);
     any[units.unit_of_op(op)] = op;
     if (computes[op]) computing[units.unit_of_op(op)] = op;
   }
   for (UnitId unit = 0; unit < units.size(); ++unit) {
+    check_time_at(unit);
     if (computing[unit] == kNone) computing[unit] = any[unit];
   }
   return computing;
@@ -135,6 +142,7 @@ std::vector<UnitId> topological(const Precedence& precedence, const std::vector<
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   std::vector<std::size_t> missing;
   for (UnitId unit = 0; unit < first.size(); ++unit) {
+    check_time_at(unit);
     missing.push_back(precedence.predecessors[unit].size());
     if (missing.back() == 0) ready.emplace(first[unit], unit);
   }

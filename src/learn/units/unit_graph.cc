@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 
+#include "learn/nn/deadline.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -54,6 +56,7 @@ void UnitGraph::number_units(const std::vector<std::uint32_t>& label_of_group) {
   std::vector<std::vector<DeviceId>> allowed;
   unit_of_group_.resize(count);
   for (GroupId group = 0; group < count; ++group) {
+    check_time_at(group);
     UnitId& unit = open[label_of_group[group]];
     const std::span<const DeviceId> own = problem_->allowed_devices(group);
     std::vector<DeviceId> common;
@@ -86,6 +89,7 @@ void UnitGraph::connect() {
   std::vector<Edge> edges;
   std::vector<UnitId> readers;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
+    check_time_at(op);
     const UnitId unit = unit_of_op(op);
     mean_duration_[unit] += problem_->mean_duration(op);
     for (const OpId before : graph.after(op)) {

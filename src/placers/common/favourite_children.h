@@ -26,6 +26,7 @@ struct FavouriteOptions {
 struct FavouriteResult {
   FavouriteChildren favourites;
   bool optimal = true;  // false when the solver was stopped
+  bool solved = true;   // false when there was no time to begin: dear transfers are avoided
 };
 
 // `floating` marks the ops (by index) that follow their readers; they take no part.

@@ -52,7 +52,10 @@ class ExecRun {
         process_(command_words(command)) {}
 
   PlaceResult run(std::uint64_t seed) {
-    process_.send(problem_line(context_, budget_, seed));
+    const std::string problem = problem_line(context_, budget_, seed);
+    // Of answers that it does not read; it may be late with the problem.
+    const std::size_t most_unread = problem.size() + (std::size_t{64} << 20);
+    process_.send(problem);
     std::string line;
     while (true) {
       heard_ = Clock::now();
@@ -72,6 +75,8 @@ class ExecRun {
         const ExternalRequest request = read_request(line, context_.problem());
         if (request.kind == ExternalRequest::Kind::kPlace) return finished(request);
         process_.send(evaluated(request));
+        if (process_.unsent() > most_unread)
+          return best_or_fail("asks and does not read the answers");
       } catch (const Error& error) {
         constexpr std::size_t kShown = 60;
         const bool cut = line.size() > kShown;

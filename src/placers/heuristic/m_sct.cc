@@ -50,7 +50,12 @@ PlaceResult MSct::place(PlaceContext& context, const Budget& budget, Rng) {
       problem, context.evaluator(), budget, {.insertion = false, .contention = options_.contention},
       true,
       [&](ListSchedule& schedule) { return EarliestTaskFirst(schedule, &found.favourites).run(); });
-  if (!found.optimal) {
+  if (!found.solved) {
+    result.notes.push_back(
+        "the linear program for favourite children is too large for the time: the dearest "
+        "transfers "
+        "to a child are avoided in its place");
+  } else if (!found.optimal) {
     result.notes.push_back(
         "the linear program for favourite children was stopped short of its optimum and its last "
         "solution used; more iterations or time would let it go on");

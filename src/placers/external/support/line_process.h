@@ -28,6 +28,8 @@ class LineProcess {
 
   // Does not wait until the line is taken.
   void send(std::string_view line);
+  // Bytes of that which it has not taken yet.
+  std::size_t unsent() const { return unsent_.size() - sent_; }
 
   enum class Got { kLine, kEnd, kTooLong, kNothing };
   // Waits for a line, without its end; kEnd where no more will come. `give_up` is asked now and

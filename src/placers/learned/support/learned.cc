@@ -65,14 +65,23 @@ PlaceResult place_by_learning(const std::string& key, PlaceContext& context, con
     const double kept = options.polish ? kPolishShare : 0;
     backend.learn(system, context, without_share(budget, context, kept), run, rng);
   }
+  bool learned_nothing = false;
   if (!context.incumbent().best()) {
     // Nothing that was sampled can run, for want of links, or there was nothing to choose.
     const std::array<std::string, 1> one_device{"single"};
     starts_of(one_device, context, budget, rng.split(4));
+    learned_nothing = !resumes && budget.spent(0);
   }
   // By the simulator, whose word does not count where steps are measured.
   if (options.polish && !context.evaluator().measures()) polish_best(context, budget, rng.split(5));
-  return end_search(context);
+  PlaceResult result = end_search(context);
+  if (learned_nothing) {
+    result.notes.push_back(
+        fmt::format("{} had no time to try a single placement: the answer is the best that one "
+                    "device can do; more time would let it learn",
+                    key));
+  }
+  return result;
 }
 
 }  // namespace emplace

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Kills the program at random moments, or lets its allocations fail, and looks at what is left.
+
+    tools/fault_trials.py kill PROGRAM [--trials 500] [--seed 1]
+    tools/fault_trials.py allocations PROGRAM LIBRARY [--trials 1000] [--seed 1]
+
+kill: runs that learn or train are killed (SIGKILL), resumed, and mostly killed again; runs that write files are killed
+over old ones. Files are old or new and whole, checkpoints can be gone on from, curves have no gap. allocations: the n-th
+operator new of a command fails, once or from then on (LIBRARY is tests/libfail_allocation.so of a build): the program
+ends with exit code 0, 1 or 2, and 2 comes with a message. Exit code 1 where something else was found."""
+
+import argparse
+import collections
+import json
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROBLEM = ["family:ptb:sequence=3", "-c", "2xp100"]
+LEARNED = ["post(samples=10)", "placeto(units=6)", "gdp(width=8,samples=10)", "hdp(hidden=8,groups=12,samples=10)",
+           "spotlight(width=8,samples=10)"]
+TRAIN = ["train", "-c", "2xp100", "--policy", "gdp", "--width", "8", "--layers", "1", "--steps", "100000", "--tasks-per-step",
+         "1", "--graphs", "family:ptb:sequence=2,seed=0..1"]
+
+
+class Trials:
+    def __init__(self, program: str, seed: int) -> None:
+        self.program = str(pathlib.Path(program).resolve())
+        self.random = random.Random(seed)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="emplace-faults-"))
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.findings: list[str] = []
+
+    def find(self, what: str) -> None:
+        self.findings.append(what)
+        print("FOUND:", what, flush=True)
+
+    def run(self, arguments: list[str], kill_after: float | None = None, **more) -> subprocess.CompletedProcess | None:
+        """None where it was killed."""
+        process = subprocess.Popen([self.program, *arguments], cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, **more)
+        try:
+            out, err = process.communicate(timeout=kill_after if kill_after is not None else 300)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            if kill_after is None:
+                self.find(f"{arguments}: did not end within 300 s")
+            return None
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def expect_done(self, arguments: list[str]) -> None:
+        result = self.run(arguments)
+        if result is not None and result.returncode != 0:
+            self.find(f"{arguments}: exit code {result.returncode}: {result.stderr.decode()[-300:]}")
+
+    def sweep(self) -> None:
+        """Between trials; what was left half written is counted."""
+        for path in self.folder.iterdir():
+            if ".tmp-" in path.name:
+                self.counts["temporary files left behind"] += 1
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def report(self) -> int:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name, count in sorted(self.counts.items()):
+            print(f"{count:7} {name}")
+        print(f"{len(self.findings):7} findings")
+        return 1 if self.findings else 0
+
+
+def expect_curves(trials: Trials, what: str) -> None:
+    """Rounds from the first on, each once; the last line may be cut off."""
+    path = trials.folder / "curves/curves.csv"
+    if not path.exists():
+        return
+    lines = path.read_text().split("\n")[:-1]
+    rounds = [line.split(",")[0] for line in lines[1:]]
+    learned = [int(number) for number in rounds]
+    if learned != sorted(learned) or (learned and set(learned) != set(range(learned[0], learned[-1] + 1))):
+        trials.find(f"{what}: rounds {rounds[:5]}...{rounds[-5:]} have a gap")
+
+
+def expect_old_or_new(trials: Trials, name: str, old: bytes, what: str) -> None:
+    path = trials.folder / name
+    if not path.exists():
+        trials.find(f"{what}: {name} is gone")
+        return
+    content = path.read_bytes()
+    if content == old:
+        return
+    whole = content.rstrip().endswith(b"</html>") if name.endswith(".html") else is_json(content)
+    if not whole:
+        trials.find(f"{what}: {name} is half written: {len(content)} bytes")
+
+
+def is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+        return True
+    except ValueError:
+        return False
+
+
+def kill_learning(trials: Trials, longest: float) -> None:
+    training = trials.random.random() < 0.2
+    if training:
+        command = [*TRAIN, "--checkpoint", "state", "--checkpoint-every", "50ms", "--curves", "curves", "-o", "policy"]
+    else:
+        command = ["place", *PROBLEM, "-p", trials.random.choice(LEARNED), "--checkpoint", "state", "--checkpoint-every",
+                   "50ms", "--curves", "curves", "-o", "placement.json"]
+    what = " ".join(command)
+    for _ in range(trials.random.randint(1, 3)):
+        # The state that there is must be one to go on from.
+        resume = ["--resume"] if (trials.folder / "state").exists() else []
+        after = trials.random.uniform(0.02, longest)
+        result = trials.run([*command, "--time", "1h", *resume], kill_after=after)
+        trials.counts["kills"] += 1
+        if result is not None:
+            trials.find(f"{what}: ended by itself: {result.returncode} {result.stderr.decode()[-300:]}")
+        expect_curves(trials, what)
+    resumed = (trials.folder / "state").exists()
+    trials.counts["resumed" if resumed else "killed before the first checkpoint"] += 1
+    trials.expect_done([*command, "--time", "300ms", *(["--resume"] if resumed else [])])
+    expect_curves(trials, what)
+
+
+def kill_writing(trials: Trials, took: float) -> None:
+    old = b'{"old": "' + b"x" * 100_000 + b'"}'
+    names = ["placement.json", "trace.json", "page.html"]
+    for name in names:
+        (trials.folder / name).write_bytes(old)
+    command = ["place", *PROBLEM, "-p", "heft", "-o", names[0], "--trace", names[1], "--report", names[2], "--time", "1s"]
+    trials.run(command, kill_after=trials.random.uniform(0, took))
+    trials.counts["kills"] += 1
+    trials.counts["killed while files are written"] += 1
+    for name in names:
+        expect_old_or_new(trials, name, old, "place -o")
+
+
+def kill(arguments: argparse.Namespace) -> int:
+    trials = Trials(arguments.program, arguments.seed)
+    begin = time.monotonic()
+    trials.expect_done(["place", *PROBLEM, "-p", "heft", "--trace", "t", "--report", "r.html", "--time", "1s"])
+    writes = time.monotonic() - begin
+    begin = time.monotonic()
+    trials.expect_done(["place", *PROBLEM, "-p", LEARNED[0], "--evaluations", "50"])
+    learns = time.monotonic() - begin
+    trials.sweep()
+    while trials.counts["kills"] < arguments.trials:
+        if trials.random.random() < 0.7:
+            kill_learning(trials, min(10.0, 2 * learns + 0.5))
+        else:
+            kill_writing(trials, 1.2 * writes)
+        trials.sweep()
+    return trials.report()
+
+
+GRAPH = """{"format": "emplace.graph/1", "tensors": [{"bytes": 4000}, {"bytes": 1000}, {"shape": [2, 4], "dtype": "float32"}],
+ "ops": [{"name": "w", "type": "parameter", "inputs": [], "outputs": [0]},
+         {"name": "a", "type": "mm", "inputs": [0], "outputs": [1], "time_us": {"*": 100}},
+         {"name": "b", "type": "relu", "inputs": [1], "outputs": [2], "time_us": {"*": 50}}]}"""
+
+
+def allocation_commands(trials: Trials) -> list[list[str]]:
+    (trials.folder / "m.json").write_text(GRAPH)
+    trials.expect_done(["zoo", "export", "stacked-rnn:layers=1,sequence=2,batch=1,training=false", "-o", "m.onnx"])
+    trials.expect_done(["zoo", "export", "stacked-rnn:layers=1,sequence=2,batch=1", "-o", "rnn.json.gz"])
+    (trials.folder / "c.yaml").write_bytes(trials.run(["cluster", "show", "2x(2xa100-nvlink)@25GB/s"]).stdout)
+    trials.expect_done(["place", "rnn.json.gz", "-c", "2xp100", "-p", "heft", "-o", "p.json"])
+    (trials.folder / "i.json").write_text(
+        '{"problem": {"name": "two", "edges": {"nodes": [[0, 1]], "costs": [[1, 2, 3, 4, 5, 6]]}, "nodes": {"intervals":'
+        ' [[3, 9], null], "costs": [[7, 8], [1, 2, 3]], "usages": [[5, 6], [0, 0, 0]]}, "usage_limit": 50}}')
+    place = ["place", "rnn.json.gz", "-c", "2xp100", "--threads", "2"]
+    return [["info", "m.onnx"], ["info", "m.json"], ["cluster", "show", "c.yaml"], ["list"], ["--help"],
+            ["simulate", "rnn.json.gz", "p.json", "-c", "2xp100"],
+            ["simulate", "rnn.json.gz", "p.json", "-c", "2xp100", "--json"],
+            ["select", "i.json", "--time", "1s"], ["place", "m.json", "-c", "c.yaml", "-p", "heft"],
+            [*place, "-p", "heft", "-o", "out.json", "--trace", "trace.json"], [*place, "-p", "auto", "--evaluations", "200"],
+            [*place, "-p", "anneal", "--evaluations", "500", "--json"], [*place, "-p", "metis"],
+            [*place, "-p", "dp"], [*place, "-p", "m_sct"], [*place, "-p", "ip", "--time", "1s"], [*place, "-p", "genetic", "--evaluations", "100"], [*place, "-p", "lns", "--time", "1s"],
+            ["compare", "m.json", "-c", "c.yaml", "-p", "heuristic", "--json"],
+            ["export", "rnn.json.gz", "p.json", "-c", "2xp100", "--format", "csv", "-o", "t.csv"],
+            ["partition", "m.onnx", "-c", "2xp100", "--evaluations", "20", "--time", "2s"]]
+
+
+def allocations(arguments: argparse.Namespace) -> int:
+    trials = Trials(arguments.program, arguments.seed)
+    library = str(pathlib.Path(arguments.library).resolve())
+    commands = allocation_commands(trials)
+    each = max(1, arguments.trials // len(commands))
+    for command in commands:
+        counter = trials.folder / "count"
+        usual = trials.run(command, env={"LD_PRELOAD": library, "EMPLACE_COUNT_ALLOCATIONS": str(counter), "PATH": "/usr/bin"})
+        if usual is None or usual.returncode != 0 or not counter.exists():
+            trials.find(f"{command}: does not run: {usual and usual.stderr.decode()[-300:]}")
+            continue
+        most = int(counter.read_text())
+        for i in range(each):
+            # The first ones, and any; each way in turn.
+            at = i // 2 if i < each // 4 else trials.random.randrange(most)
+            text = f"{at}+" if i % 2 else f"{at}"
+            result = trials.run(command, env={"LD_PRELOAD": library, "EMPLACE_FAIL_ALLOCATION": text, "PATH": "/usr/bin"})
+            trials.counts["trials"] += 1
+            if result is None:
+                continue
+            code = result.returncode
+            trials.counts[f"exit code {code}"] += 1
+            if code not in (0, 1, 2):
+                trials.find(f"EMPLACE_FAIL_ALLOCATION={text} of {most}, {' '.join(command)}: exit code {code}: "
+                            f"{result.stderr.decode()[-200:]}")
+            elif code == 2 and not result.stderr.strip():
+                trials.find(f"EMPLACE_FAIL_ALLOCATION={text}, {' '.join(command)}: exit code 2 without a message")
+    return trials.report()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_subparsers(required=True)
+    for name, function, trials in (("kill", kill, 500), ("allocations", allocations, 1000)):
+        kind = kinds.add_parser(name)
+        kind.add_argument("program")
+        if name == "allocations":
+            kind.add_argument("library")
+        kind.add_argument("--trials", type=int, default=trials)
+        kind.add_argument("--seed", type=int, default=1)
+        kind.set_defaults(function=function)
+    arguments = parser.parse_args()
+    return arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
