@@ -23,6 +23,12 @@ struct JsonHeader {
   const Problem* problem = nullptr;  // whose graph and cluster are named
   std::optional<Objective> objective = std::nullopt;
   const Budget* budget = nullptr;
+  // The step if computing is so many times as slow while a device sends or receives.
+  struct SlowOverlap {
+    double factor = 1;
+    Nanoseconds step = 0;
+  };
+  std::optional<SlowOverlap> slow_overlap = std::nullopt;
 };
 
 // The object with the header before its fields, as it is printed.

@@ -17,6 +17,8 @@
 #include "report/page.h"
 #include "report/page_data.h"
 #include "report/partition_report.h"
+#include "report/plan_picture.h"
+#include "run/overlap_slowdown.h"
 
 namespace emplace::cli {
 namespace {
@@ -29,6 +31,8 @@ struct Arguments {
   std::string graph;
   std::string placement;
   std::string trace;
+  std::string picture;
+  double overlap_slowdown = 1;
   std::string report;
   bool json = false;
 };
@@ -48,6 +52,10 @@ void write(const Arguments& arguments, const Outputs& outputs, const PartitionAn
     outputs.write(arguments.placement, divided_placement_json(answer));
   }
   if (!arguments.trace.empty()) outputs.write(arguments.trace, simulated_trace(answer.outcome));
+  if (!arguments.picture.empty()) {
+    outputs.write(arguments.picture,
+                  plan_picture(*answer.graph, answer.input->descriptions, answer.plan));
+  }
 }
 
 PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem,
@@ -69,10 +77,10 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (request.granularity != Granularity::kOp) {
     fail_option("modules are kept whole by placements; a partition gives every device a part");
   }
-  const Outputs outputs(
-      session,
-      {arguments.output, arguments.graph, arguments.placement, arguments.trace, arguments.report},
-      arguments.json, arguments.problem.inputs());
+  const Outputs outputs(session,
+                        {arguments.output, arguments.graph, arguments.placement, arguments.trace,
+                         arguments.picture, arguments.report},
+                        arguments.json, arguments.problem.inputs());
   const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
@@ -83,12 +91,18 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
   if (session.cancelled) note_interrupted();
   options.budget = options.budget.or_default(kPartitionSeconds);
-  const std::string json = with_header({.format = "emplace.partition-answer/1",
-                                        .model = request.model,
-                                        .made_with = request.made_with(),
-                                        .problem = problem.get(),
-                                        .budget = &options.budget},
-                                       to_json(answer));
+  JsonHeader header{.format = "emplace.partition-answer/1",
+                    .model = request.model,
+                    .made_with = request.made_with(),
+                    .problem = problem.get(),
+                    .budget = &options.budget};
+  if (arguments.overlap_slowdown > 1) {
+    header.slow_overlap = {arguments.overlap_slowdown,
+                           with_slow_overlap(answer.outcome.problem, answer.outcome.placement, {},
+                                             arguments.overlap_slowdown)
+                               .step};
+  }
+  const std::string json = with_header(header, to_json(answer));
   if (!arguments.report.empty()) {
     outputs.write(
         arguments.report,
@@ -100,6 +114,11 @@ void partition_model(const Arguments& arguments, Session& session) {
   }
   std::FILE* report = outputs.report();
   fmt::print(report, "{}", to_text(answer));
+  if (header.slow_overlap) {
+    fmt::print(report, "\n{}",
+               slow_overlap_line(arguments.overlap_slowdown, header.slow_overlap->step,
+                                 answer.chosen.step));
+  }
   for (const std::string& path : outputs.files()) {
     fmt::print(report, "\nwrote {}{}", path,
                path == arguments.report ? " (open it in a browser)" : "");
@@ -132,6 +151,9 @@ void add_partition(Command& root, Session& session) {
            "Write which of the divided graph's ops is on which device here");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
+  add_file(command, "--picture", arguments->picture,
+           "Draw along which dimensions every layer's tensors are cut here, as SVG");
+  add_overlap_slowdown(command, arguments->overlap_slowdown);
   add_report_option(command, arguments->report, "all that is known of the partition");
   command
       .text("--time", arguments->budget.time,

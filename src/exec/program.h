@@ -16,6 +16,7 @@
 #include "exec/compiled_op.h"
 #include "exec/gpu_parts.h"
 #include "exec/machine.h"
+#include "exec/overwrite.h"
 #include "exec/ready_queue.h"
 #include "exec/runtime.h"
 #include "exec/sources.h"
@@ -42,6 +43,9 @@ class StepProgram final : public Program, private StepHost {
   Tensor source(TensorId tensor) const;
   // Every tensor that ops make is also kept here, by tensor, until the next step.
   void watch(std::vector<Tensor>* results) { watched_ = results; }
+  // How many ops of the last step wrote over an input. Of parts on GPUs that are launched as
+  // graphs: while they were recorded.
+  std::int64_t num_overwritten() const { return num_overwritten_; }
 
  private:
   const Graph& graph() const override { return *graph_; }
@@ -76,7 +80,7 @@ class StepProgram final : public Program, private StepHost {
   void complete(OpId op);
   void arrived(CopyId copy);
   void release(CopyId copy);
-  bool add_in_place(OpId op, Tensors& inputs, Tensors& outputs) const;
+  bool overwrite_input(OpId op, Tensors& inputs, Tensors& outputs) const;
   void limit_gpus();
   void carry_over(TransferId transfer);
   // `sent`: what is done is to send the op's result.
@@ -91,9 +95,9 @@ class StepProgram final : public Program, private StepHost {
   OpTarget target_;
   StepPlan plan_;
   std::vector<Transfer> transfers_;
-  std::unique_ptr<GpuParts> gpus_;    // nullptr: there are none
-  std::vector<CompiledOp> compiled_;  // by op
-  std::vector<std::uint8_t> is_sum_;  // by op: of two tensors of the result's shape
+  std::unique_ptr<GpuParts> gpus_;     // nullptr: there are none
+  std::vector<CompiledOp> compiled_;   // by op
+  std::vector<Overwrite> overwrites_;  // by op; empty where it has none
   std::vector<std::string> slow_types_;
 
   std::vector<Tensor> values_;  // by copy
@@ -116,6 +120,7 @@ class StepProgram final : public Program, private StepHost {
   std::vector<Bytes> written_;    // by op: the size of its results
   std::vector<Interval> transfer_times_;
   std::vector<Nanoseconds> ended_;  // by device
+  std::atomic<std::int64_t> num_overwritten_{0};
   std::int64_t num_steps_ = 0;
   std::vector<Tensor>* watched_ = nullptr;
 };

@@ -24,6 +24,8 @@ namespace {
 // How long the search for a placement of whole ops may take, of the time for everything.
 constexpr double kPlacementShare = 0.25;
 constexpr double kLongestPlacement = 10;
+// Where plans are counted, so that the same seed gives the same table.
+constexpr std::int64_t kPlacementsPerPlan = 100;
 // How long the search for a partition may, of what is then left; comparing has the rest.
 constexpr double kSearchShare = 0.85;
 
@@ -86,10 +88,12 @@ class PartitionFinder {
         clock_(options.budget.or_default(kPartitionSeconds).restarted()),
         on_phase_(std::move(on_phase)),
         mode_(problem->compile_options().cost),
+        in_place_(problem->compile_options().in_place),
         cluster_(problem, &problem->cluster()) {
     answer_.whole = problem;
     answer_.graph = std::make_shared<const Graph>(decompose(problem->graph()));
-    divided_ = compile(answer_.graph, cluster_, mode_);
+    divided_ =
+        compile(answer_.graph, cluster_, CompileOptions{.cost = mode_, .in_place = in_place_});
     answer_.on = workers_on(*divided_, options.workers);
     if (answer_.workers().count() < 2) {
       fail_option("the cluster '{}' has one device; expected two or more to divide tensors among",
@@ -182,7 +186,8 @@ class PartitionFinder {
 
   PlanOutcome outcome_of(PartitionContext& context, const Plan& plan) {
     const Budget clock;
-    PlanOutcome outcome = evaluate_plan(*answer_.input, plan, cluster_, context.devices(), mode_);
+    PlanOutcome outcome =
+        evaluate_plan(*answer_.input, plan, cluster_, context.devices(), mode_, in_place_);
     evaluation_seconds_ = std::max(evaluation_seconds_, clock.elapsed_seconds());
     return outcome;
   }
@@ -277,9 +282,9 @@ class PartitionFinder {
     }
     tell("placing whole ops");
     Budget budget = time_left(kPlacementShare);
-    budget.evaluations.reset();
-    budget.seconds =
-        std::min(kLongestPlacement, budget.seconds.value_or(kPartitionSeconds * kPlacementShare));
+    if (budget.seconds) budget.seconds = std::min(kLongestPlacement, *budget.seconds);
+    // Placements are evaluated much faster than plans.
+    if (budget.evaluations) *budget.evaluations *= kPlacementsPerPlan;
     const auto accelerators = without_cpus(answer_.whole, StepTime{});
     const bool leave_cpus_out = accelerators && accelerators->fits;
     PlaceContext placing(leave_cpus_out ? std::make_shared<const Simulator>(accelerators->problem)
@@ -297,6 +302,7 @@ class PartitionFinder {
   Budget clock_;  // runs from the beginning
   std::function<void(const std::string&)> on_phase_;
   CostMode mode_;
+  InPlace in_place_;
   std::shared_ptr<const Cluster> cluster_;
   std::shared_ptr<const Problem> divided_;  // the operators that are divided, still whole
   double evaluation_seconds_ = 0;           // of the slowest plan
