@@ -31,6 +31,8 @@ class Partition {
   std::string to_json() const;
   // The plan; the divided graph and its placement, which can be simulated and run.
   std::string plan_json() const;
+  // Along which dimensions every layer's tensors are cut, as SVG.
+  std::string picture_svg() const;
   std::shared_ptr<const Problem> divided() const;
   const std::vector<DeviceId>& placement() const;
 

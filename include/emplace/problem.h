@@ -2,6 +2,7 @@
 // Built once by `compile`, checked once, never changed, shared by all threads.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,6 +38,14 @@ enum class CostMode {
   kAnalytic,  // analytic only
 };
 
+// Which ops write their result over an input that nobody else reads, so that it takes no memory of
+// its own (docs/simulator.md, In place).
+enum class InPlace : std::uint8_t {
+  kNone,  // none
+  kSums,  // sums of gradients, and of partial results of divided ops
+  kAll,   // elementwise ops too
+};
+
 // Where a user wants parts of a model, or does not.
 struct DeviceRule {
   enum class Kind { kPin, kForbid };
@@ -57,6 +66,7 @@ struct DeviceRule {
 struct CompileOptions {
   CostMode cost = CostMode::kAuto;     // stands for a list of sources, unless `sources` has one
   bool fuse = false;                   // elementwise chains are one kernel each
+  InPlace in_place = InPlace::kSums;   // who writes over inputs
   std::vector<DeviceRule> rules = {};  // beside what the graph says of its ops' devices
   CostSources sources = {};            // the caller's own, in the order in which they are asked
 };

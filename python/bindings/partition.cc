@@ -111,6 +111,8 @@ void bind_partition(py::module_& module) {
       .def("to_text", &Partition::to_text)
       .def("to_json", &Partition::to_json)
       .def("plan_json", &Partition::plan_json)
+      .def("picture_svg", &Partition::picture_svg,
+           "Along which dimensions every layer's tensors are cut, as SVG.")
       .def("__str__", &Partition::to_text)
       .def("__repr__",
            [](const Partition& p) { return "<Partition: " + std::to_string(p.step()) + " ns>"; });

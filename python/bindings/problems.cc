@@ -14,14 +14,22 @@ CostMode mode_of(const std::string& name) {
   throw Error(ErrorKind::kOption, "cost '" + name + "': expected auto, measured or analytic");
 }
 
+InPlace in_place_of(const std::string& name) {
+  if (name == "none") return InPlace::kNone;
+  if (name == "sums") return InPlace::kSums;
+  if (name == "all") return InPlace::kAll;
+  throw Error(ErrorKind::kOption, "in_place '" + name + "': expected none, sums or all");
+}
+
 using OwnCosts =
     std::function<std::optional<double>(const OpView&, const std::string&, const std::string&)>;
 
 ProblemHandle compile_handles(const GraphHandle& graph, const ClusterHandle& cluster,
                               const std::string& cost, bool fuse,
                               const std::vector<std::string>& pin,
-                              const std::vector<std::string>& forbid, const OwnCosts& own) {
-  CompileOptions options{.cost = mode_of(cost), .fuse = fuse};
+                              const std::vector<std::string>& forbid, const OwnCosts& own,
+                              const std::string& in_place) {
+  CompileOptions options{.cost = mode_of(cost), .fuse = fuse, .in_place = in_place_of(in_place)};
   for (const std::string& rule : pin) {
     options.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kPin, rule));
   }
@@ -75,7 +83,8 @@ void bind_problems(py::module_& module) {
                name_of(cluster_of(*p.problem)) + ">";
       });
   module.def("compile", &compile_handles, py::arg("graph"), py::arg("cluster"), py::arg("cost"),
-             py::arg("fuse"), py::arg("pin"), py::arg("forbid"), py::arg("costs"));
+             py::arg("fuse"), py::arg("pin"), py::arg("forbid"), py::arg("costs"),
+             py::arg("in_place"));
 }
 
 }  // namespace emplace::python

@@ -31,13 +31,15 @@ def compile(
     pin: Sequence[str] = (),
     forbid: Sequence[str] = (),
     costs: Optional[CostFunction] = None,
+    in_place: str = "sums",
 ) -> Problem:
     """A graph on a cluster, with every duration known.
 
     Models and clusters may also be given as `read_model` and `read_cluster` take them. `cost` says
     where op times come from ('auto': measured where the graph has them, else estimated);
     `costs(op, device, kind)` gives microseconds of your own, or None where it knows none. `pin` and
-    `forbid` are rules such as 'encoder.*=gpu0,gpu1'; `fuse` makes elementwise chains one kernel each.
+    `forbid` are rules such as 'encoder.*=gpu0,gpu1'; `fuse` makes elementwise chains one kernel each;
+    `in_place` ('none', 'sums' or 'all') says which ops write over an input that nobody else reads.
 
     >>> import emplace
     >>> emplace.compile("zoo:alexnet", "4xp100", pin=["*=gpu0,gpu1"])
@@ -53,7 +55,9 @@ def compile(
         raise _emplace.Error("cluster: expected one, as the model brings none")
     if isinstance(cluster, str):
         cluster = _emplace.read_cluster(cluster)
-    return _emplace.compile(model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs)
+    return _emplace.compile(
+        model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs, in_place
+    )
 
 
 def _texts(rules: Sequence[str], what: str) -> list[str]:

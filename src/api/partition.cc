@@ -8,6 +8,7 @@
 
 #include "io/iopddl.h"
 #include "report/partition_report.h"
+#include "report/plan_picture.h"
 #include "run/ticker.h"
 #include "selection/solve.h"
 
@@ -50,6 +51,11 @@ std::string Partition::to_text() const {
 std::string Partition::to_json() const {
   return emplace::to_json(state_->answer);
 }
+std::string Partition::picture_svg() const {
+  const PartitionAnswer& answer = state_->answer;
+  return plan_picture(*answer.graph, answer.input->descriptions, answer.plan);
+}
+
 std::string Partition::plan_json() const {
   return emplace::plan_json(state_->answer);
 }

@@ -57,7 +57,8 @@ AliveAt Liveness::at(OpId op) const {
     if (!since[i]) continue;
     for (const TensorId tensor : graph_.inputs(i)) {
       const OpId producer = graph_.producer(tensor);
-      if (before[producer] && producer != op && !lasting_[tensor]) needed.emplace_back(tensor, i);
+      if (!before[producer] || producer == op || lasting_[tensor]) continue;
+      if (i != op || !overwrites(op, tensor)) needed.emplace_back(tensor, i);
     }
   }
   // Views of one tensor may lie in the same memory.

@@ -53,6 +53,12 @@ class Liveness {
     return std::min(graph_.memory_bytes(tensor), graph_.memory_bytes(root_[tensor]));
   }
 
+  // Whether the op writes over the memory that the tensor lies in.
+  bool overwrites(OpId op, TensorId tensor) const {
+    const TensorId over = problem_.overwritten(op);
+    return over != kNotOverwritten && root_[over] == root_[tensor];
+  }
+
   // The op must take time on every device.
   AliveAt at(OpId op) const;
   // Of up to `tries` moments that look full; the one with the largest total first.

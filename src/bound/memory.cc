@@ -1,9 +1,9 @@
 // What each group's device must hold at once, whatever the placement and the order: while one of
 // its ops runs, what the group keeps for good, and the op's temporaries, outputs and inputs. In a
 // stream everything that a group keeps and writes is there at once, with the largest of its
-// temporaries. Where views may share memory only the largest counts, and what may already be the
-// group's own is not counted again: the needs are at most the true ones, so a device that is too
-// small by them is too small.
+// temporaries. An input that the op writes over is not there beside what it writes. Where views may
+// share memory only the largest counts, and what may already be the group's own is not counted
+// again: the needs are at most the true ones, so a device that is too small by them is too small.
 //
 // `why_nothing_fits` is a proof when it speaks, and silence means nothing: one group against the
 // largest device that it may use; all groups confined to a set of devices against the set's memory
@@ -39,7 +39,7 @@ Bytes working_set(const Problem& problem, const Liveness& liveness, OpId op,
   read.clear();
   for (const TensorId tensor : graph.inputs(op)) {
     const bool own = problem.group_of(graph.producer(tensor)) == problem.group_of(op);
-    if (own && liveness.lasts(tensor)) continue;
+    if ((own && liveness.lasts(tensor)) || liveness.overwrites(op, tensor)) continue;
     read.emplace_back(liveness.root(tensor), liveness.held(tensor));
   }
   std::sort(read.begin(), read.end());

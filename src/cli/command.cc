@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/units.h"
 
+#include "graph/in_place.h"
 #include "graph/precision.h"
 
 #include "cli/live_view.h"
@@ -86,6 +87,13 @@ void ProblemArguments::add_to(Command command, bool hides_rules) {
   command
       .flag("--fuse", request.fuse, "Chains of elementwise ops are one kernel each, on one device")
       .hidden(hides_rules);
+  command
+      .text("--in-place", in_place,
+            "Which ops write over an input that nobody else reads: none, sums (of gradients and of "
+            "partial results) or all (elementwise ops too)")
+      .shown()
+      .type("MODE")
+      .one_of({"none", "sums", "all"});
   add_dims(command, dims);
   what_if.add_batch(command);
   command
@@ -115,6 +123,22 @@ void ProblemArguments::add_to(Command command, bool hides_rules) {
   what_if.add_hardware(command);
 }
 
+void add_overlap_slowdown(Command command, double& factor) {
+  command
+      .real("--overlap-slowdown", factor, 1, 100,
+            "Say what the step is, too, if a device computes this many times as slowly while it "
+            "sends or receives; 1.13 was measured on GPUs. Default: 1, at full speed")
+      .type("FACTOR");
+}
+
+std::string slow_overlap_line(double factor, Nanoseconds slow, Nanoseconds step) {
+  return fmt::format(
+      "If computing is {} times as slow while a device sends or receives, the step takes {} "
+      "({:+.1f} %).\n",
+      factor, format_time(slow),
+      100 * (static_cast<double>(slow) / static_cast<double>(std::max<Nanoseconds>(1, step)) - 1));
+}
+
 void ModelArguments::add_to(Command command) {
   add_model(command, problem.request.model);
   add_dims(command, problem.dims);
@@ -136,6 +160,7 @@ ProblemRequest ProblemArguments::make() const {
   const auto mode = parse_cost_mode(cost);
   if (!mode) fail_option("--cost {}: expected measured, analytic or auto", cost);
   made.cost = *mode;
+  made.in_place = parse_in_place(in_place).value();  // one of those that are offered
   for (const std::string& rule : pins) {
     made.rules.push_back(DeviceRule::parse(DeviceRule::Kind::kPin, rule));
   }

@@ -65,13 +65,14 @@ void add_completion(Command& root, const CommandLine& line);
 // --training itself is not for commands that only take zoo models.
 void add_training_options(Command command, TrainingRequest& request, bool with_training = true);
 
-// MODEL, --cluster, --kinds, --cost, --fuse, --dim, --pin, --forbid, --modules, --granularity: what
-// nearly every command starts from.
+// MODEL, --cluster, --kinds, --cost, --fuse, --in-place, --dim, --pin, --forbid, --modules,
+// --granularity: what nearly every command starts from.
 struct ProblemArguments {
   bool several_clusters = false;      // --cluster may be given more than once
   std::vector<std::string> clusters;  // where it may
   WhatIfArguments what_if;
   std::string cost = "auto";
+  std::string in_place = "sums";
   std::vector<std::string> dims;
   std::vector<std::string> pins;
   std::vector<std::string> forbidden;
@@ -87,6 +88,11 @@ struct ProblemArguments {
   // Files that are read, or names of models and clusters that are none.
   std::vector<std::string> inputs() const;
 };
+
+// --overlap-slowdown, of commands that report one step.
+void add_overlap_slowdown(Command command, double& factor);
+// "If computing is 1.13 times as slow ...: 210 ms instead of 200."
+std::string slow_overlap_line(double factor, Nanoseconds slow, Nanoseconds step);
 
 // MODEL, --dim, --batch and how it becomes a training step: of commands that need no cluster.
 struct ModelArguments {

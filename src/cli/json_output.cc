@@ -26,6 +26,10 @@ Json header_json(const JsonHeader& header) {
     json["objective"] = header.objective->match([](const StepTime&) { return "latency"; },
                                                 [](const StreamPeriod&) { return "throughput"; });
   }
+  if (header.slow_overlap) {
+    json["overlap_slowdown"] = {{"factor", header.slow_overlap->factor},
+                                {"step_ns", header.slow_overlap->step}};
+  }
   if (header.budget != nullptr) {
     json["budget"] = {{"seconds", value_or_null(header.budget->seconds)},
                       {"evaluations", value_or_null(header.budget->evaluations)},

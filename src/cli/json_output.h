@@ -25,6 +25,12 @@ struct JsonHeader {
   const Budget* budget = nullptr;
   int ranks = 1;  // that it began with, and how many of them were lost
   int lost_ranks = 0;
+  // The step if computing is so many times as slow while a device sends or receives.
+  struct SlowOverlap {
+    double factor = 1;
+    Nanoseconds step = 0;
+  };
+  std::optional<SlowOverlap> slow_overlap = std::nullopt;
 };
 
 // The object with the header before its fields, as it is printed.

@@ -19,6 +19,8 @@
 #include "report/page_data.h"
 #include "report/partition_report.h"
 #include "run/partition_ranks.h"
+#include "report/plan_picture.h"
+#include "run/overlap_slowdown.h"
 
 namespace emplace::cli {
 namespace {
@@ -31,6 +33,8 @@ struct Arguments {
   std::string graph;
   std::string placement;
   std::string trace;
+  std::string picture;
+  double overlap_slowdown = 1;
   std::string report;
   bool json = false;
   RankArguments ranks;
@@ -51,6 +55,10 @@ void write(const Arguments& arguments, const Outputs& outputs, const PartitionAn
     outputs.write(arguments.placement, divided_placement_json(answer));
   }
   if (!arguments.trace.empty()) outputs.write(arguments.trace, simulated_trace(answer.outcome));
+  if (!arguments.picture.empty()) {
+    outputs.write(arguments.picture,
+                  plan_picture(*answer.graph, answer.input->descriptions, answer.plan));
+  }
 }
 
 PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem,
@@ -80,10 +88,10 @@ void partition_model(const Arguments& arguments, Session& session) {
     options.budget = arguments.budget.make(session);
     return serve_partition(load_problem(request), options, *session.member);
   }
-  const Outputs outputs(
-      session,
-      {arguments.output, arguments.graph, arguments.placement, arguments.trace, arguments.report},
-      arguments.json, arguments.problem.inputs());
+  const Outputs outputs(session,
+                        {arguments.output, arguments.graph, arguments.placement, arguments.trace,
+                         arguments.picture, arguments.report},
+                        arguments.json, arguments.problem.inputs());
   const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
@@ -94,15 +102,20 @@ void partition_model(const Arguments& arguments, Session& session) {
   if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
   if (session.cancelled) note_interrupted();
   options.budget = options.budget.or_default(kPartitionSeconds);
-  const std::string json =
-      with_header({.format = "emplace.partition-answer/1",
-                   .model = request.model,
-                   .made_with = request.made_with(),
-                   .problem = problem.get(),
-                   .budget = &options.budget,
-                   .ranks = session.crew != nullptr ? session.crew->size() : 1,
-                   .lost_ranks = session.crew != nullptr ? session.crew->lost() : 0},
-                  to_json(answer));
+  JsonHeader header{.format = "emplace.partition-answer/1",
+                    .model = request.model,
+                    .made_with = request.made_with(),
+                    .problem = problem.get(),
+                    .budget = &options.budget,
+                    .ranks = session.crew != nullptr ? session.crew->size() : 1,
+                    .lost_ranks = session.crew != nullptr ? session.crew->lost() : 0};
+  if (arguments.overlap_slowdown > 1) {
+    header.slow_overlap = {arguments.overlap_slowdown,
+                           with_slow_overlap(answer.outcome.problem, answer.outcome.placement, {},
+                                             arguments.overlap_slowdown)
+                               .step};
+  }
+  const std::string json = with_header(header, to_json(answer));
   if (!arguments.report.empty()) {
     outputs.write(
         arguments.report,
@@ -113,6 +126,10 @@ void partition_model(const Arguments& arguments, Session& session) {
     return;
   }
   outputs.print("{}", to_text(answer));
+  if (header.slow_overlap) {
+    outputs.print("\n{}", slow_overlap_line(arguments.overlap_slowdown, header.slow_overlap->step,
+                                            answer.chosen.step));
+  }
   for (const std::string& path : outputs.files()) {
     outputs.print("\nwrote {}{}", path, path == arguments.report ? " (open it in a browser)" : "");
   }
@@ -144,6 +161,9 @@ void add_partition(Command& root, Session& session) {
            "Write which of the divided graph's ops is on which device here");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
+  add_file(command, "--picture", arguments->picture,
+           "Draw along which dimensions every layer's tensors are cut here, as SVG");
+  add_overlap_slowdown(command, arguments->overlap_slowdown);
   add_report_option(command, arguments->report, "all that is known of the partition");
   command
       .text("--time", arguments->budget.time,

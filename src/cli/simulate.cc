@@ -17,6 +17,7 @@
 #include "report/page_data.h"
 #include "report/placeto_report.h"
 #include "report/prose.h"
+#include "run/overlap_slowdown.h"
 
 namespace emplace::cli {
 namespace {
@@ -29,6 +30,7 @@ struct Arguments {
   std::string report;
   std::string told;  // where the problem goes
   std::string rules = "own";
+  double overlap_slowdown = 1;
   int threads = 0;  // 0: as many as there are
   bool json = false;
 };
@@ -45,6 +47,10 @@ void simulate(const Arguments& arguments, Session& session) {
   if (as_placeto && (many || !arguments.trace.empty() || !arguments.report.empty())) {
     fail_option("--rules placeto is of one placement, and has no timeline");
   }
+  const bool slows = arguments.overlap_slowdown > 1;
+  if (slows && (many || as_placeto)) {
+    fail_option("--overlap-slowdown is of one placement under the program's own rules");
+  }
   std::vector<std::string> inputs = arguments.problem.inputs();
   inputs.push_back(arguments.saved.path);
   const Outputs outputs(session, {arguments.trace, arguments.told, arguments.report},
@@ -53,13 +59,13 @@ void simulate(const Arguments& arguments, Session& session) {
   if (!arguments.told.empty()) {
     outputs.write(arguments.told, problem_line(PlaceContext(problem), {}, 0) + "\n");
   }
-  const JsonHeader header{.format = many         ? "emplace.simulations/1"
-                                    : as_placeto ? "emplace.placeto/1"
-                                                 : "emplace.answer/1",
-                          .model = request.model,
-                          .made_with = request.made_with(),
-                          .problem = problem.get(),
-                          .objective = arguments.objective.make()};
+  JsonHeader header{.format = many         ? "emplace.simulations/1"
+                              : as_placeto ? "emplace.placeto/1"
+                                           : "emplace.answer/1",
+                    .model = request.model,
+                    .made_with = request.made_with(),
+                    .problem = problem.get(),
+                    .objective = arguments.objective.make()};
   if (many) {
     simulate_many(arguments.saved.path, problem, header, arguments.saved.scheduler,
                   arguments.threads > 0 ? arguments.threads : hardware_threads(), session);
@@ -70,6 +76,11 @@ void simulate(const Arguments& arguments, Session& session) {
     const PlacetoReport report = simulate_as_placeto(*problem, file.placement);
     fmt::print("{}", arguments.json ? with_header(header, to_json(report)) : to_text(report));
     return;
+  }
+  if (slows) {
+    header.slow_overlap = {
+        arguments.overlap_slowdown,
+        with_slow_overlap(problem, file.placement, file.schedule, arguments.overlap_slowdown).step};
   }
   const Assessor assessor(std::make_shared<const Simulator>(problem), arguments.objective.make(),
                           {}, terms_of(request, *problem));
@@ -90,6 +101,10 @@ void simulate(const Arguments& arguments, Session& session) {
   } else {
     outputs.print("{}", fitted(fmt::format("{}\n{}{}", describe_problem(*problem),
                                            to_text(assessment), to_text(explanation, assessment))));
+    if (slows) {
+      outputs.print("\n{}", slow_overlap_line(arguments.overlap_slowdown, header.slow_overlap->step,
+                                              assessment.timeline.step));
+    }
     for (const std::string& path : outputs.files()) {
       if (path != arguments.report) continue;
       outputs.print("\nwrote {} (open it in a browser)\n", path);
@@ -120,6 +135,7 @@ void add_simulate(Command& root, Session& session) {
             "own, or placeto: what the simulator on which Placeto was trained reports "
             "(docs/simulator.md)")
       .one_of({"own", "placeto"});
+  add_overlap_slowdown(command, arguments->overlap_slowdown);
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(

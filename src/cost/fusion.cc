@@ -1,41 +1,19 @@
 #include "cost/fusion.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <iterator>
-#include <string>
+
+#include "graph/elementwise.h"
 
 #include "cost/cost_model.h"
 
 namespace emplace {
 namespace {
 
-// The elementwise class also has operators that nothing is known of; only these are sure to be one.
-constexpr std::string_view kOperators[] = {
-    "abs",       "add",        "cast",        "ceil",     "clamp",     "clip",    "cos",
-    "div",       "dropout",    "elu",         "erf",      "exp",       "floor",   "gelu",
-    "hardswish", "leaky_relu", "log",         "mish",     "mul",       "neg",     "pow",
-    "prelu",     "reciprocal", "relu",        "round",    "rsqrt",     "rsub",    "sigmoid",
-    "sign",      "silu",       "sin",         "softplus", "sqrt",      "square",  "sub",
-    "swish",     "tanh",       "threshold",   "where",    "leakyrelu", "maximum", "minimum",
-    "selu",      "hardtanh",   "hardsigmoid", "max",      "min",       "sum"};
-
-// "ReluGrad", "relu_", "threshold_backward" -> "relu", "threshold".
-std::string plain_name(std::string_view type) {
-  std::string name(type);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const std::string_view suffix : {"_backward", "grad", "_"}) {
-    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
-  }
-  return name;
-}
-
+// The class also has operators that nothing is known of.
 bool is_elementwise(std::string_view type, const OpWork& work) {
-  if (work.op_class != OpClass::kElementwise && work.op_class != OpClass::kBroadcast) return false;
-  const std::string name = plain_name(type);
-  return std::find(std::begin(kOperators), std::end(kOperators), name) != std::end(kOperators);
+  return (work.op_class == OpClass::kElementwise || work.op_class == OpClass::kBroadcast) &&
+         is_elementwise_operator(type);
 }
 
 bool may_share_a_kernel(const Graph& graph, OpId a, OpId b) {

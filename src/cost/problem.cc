@@ -72,6 +72,7 @@ class ProblemCompiler {
   std::shared_ptr<const Problem> compile() {
     check_sizes();
     problem_->colocation_ = find_colocation(graph_);
+    problem_->overwritten_ = find_overwritten(graph_, problem_->options_.in_place);
     if (fuse_) fuse_chains();
     find_devices();
     find_durations();

@@ -16,6 +16,7 @@
 #include "cluster/cluster.h"
 #include "graph/colocation.h"
 #include "graph/graph.h"
+#include "graph/in_place.h"
 
 #include "cost/cost_source.h"
 #include "cost/device_rules.h"
@@ -64,6 +65,13 @@ class Problem {
   Bytes resident_bytes(OpId op) const { return resident_[op]; }
   Bytes group_resident_bytes(GroupId group) const { return group_resident_[group]; }
 
+  // The input that the op's result takes the place of, or kNotOverwritten; and how many bytes that
+  // spares while the op runs.
+  TensorId overwritten(OpId op) const { return overwritten_[op]; }
+  Bytes overwritten_bytes(OpId op) const {
+    return overwritten_[op] == kNotOverwritten ? 0 : graph_->memory_bytes(overwritten_[op]);
+  }
+
   // By source, in the order in which they were asked.
   const std::vector<CostOrigin>& cost_origins() const { return origins_; }
   // Of one source; nothing of one that was not asked.
@@ -96,6 +104,7 @@ class Problem {
   double mean_ns_per_byte_ = 0;
   double mean_latency_ns_ = 0;
   Nanoseconds horizon_ = 0;
+  std::vector<TensorId> overwritten_;  // by op
 };
 
 std::shared_ptr<const Problem> compile(std::shared_ptr<const Graph> graph,

@@ -32,16 +32,6 @@ void require_shapes(const Graph& graph) {
   }
 }
 
-bool is_plain_sum(const Graph& graph, OpId op) {
-  if (graph.type(op) != "Add" || graph.inputs(op).size() != 2 || graph.is_view(op)) return false;
-  const TensorId sum = graph.outputs(op)[0];
-  const auto same = [&](TensorId tensor) {
-    return graph.dtype(tensor) == graph.dtype(sum) &&
-           std::ranges::equal(graph.shape(tensor), graph.shape(sum));
-  };
-  return same(graph.inputs(op)[0]) && same(graph.inputs(op)[1]);
-}
-
 }  // namespace
 
 StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
@@ -137,7 +127,7 @@ StepProgram::~StepProgram() {
 
 void StepProgram::compile_ops(const OpCompiler& compiler) {
   compiled_.resize(graph_->num_ops());
-  is_sum_.assign(graph_->num_ops(), 0);
+  overwrites_.resize(graph_->num_ops());
   std::set<std::string> slow;
   for (OpId op = 0; op < graph_->num_ops(); ++op) {
     const DeviceId device = plan_.ops[op].device;
@@ -146,7 +136,7 @@ void StepProgram::compile_ops(const OpCompiler& compiler) {
     if (on_gpu(device)) target.device = gpus_->torch_device(device);
     compiled_[op] = compiler(*graph_, op, target);
     if (!compiled_[op].native) slow.emplace(graph_->type(op));
-    is_sum_[op] = static_cast<std::uint8_t>(is_plain_sum(*graph_, op));
+    overwrites_[op] = overwrite_kernel(*graph_, op, options_.in_place);
   }
   slow_types_.assign(slow.begin(), slow.end());
 }
@@ -226,6 +216,7 @@ void StepProgram::reset() {
   std::fill(transfer_times_.begin(), transfer_times_.end(), Interval{});
   for (ReadyQueue& queue : ready_) queue.clear();
   next_place_ = 0;
+  num_overwritten_ = 0;
   at_start_ = 0;
   started_ = 0;
   if (watched_ != nullptr) watched_->assign(graph_->num_tensors(), {});
@@ -389,7 +380,8 @@ void StepProgram::execute(OpId op, const Clock& clock) {
   OpStep call{.inputs = inputs, .outputs = outputs, .step = num_steps_, .clock = clock};
   if (planned.keeps_for > 0) call.keep = &kept_[op];
   if (planned.keeper != kNoOp) call.kept = &kept_[planned.keeper];
-  if (is_sum_[op] != 0 && add_in_place(op, inputs, outputs)) {
+  if (overwrites_[op] && overwrite_input(op, inputs, outputs)) {
+    num_overwritten_.fetch_add(1, std::memory_order_relaxed);
     set_temporary(op, 0);
   } else if (on_gpu(planned.device)) {
     compiled_[op].run(call);
@@ -410,17 +402,19 @@ void StepProgram::execute(OpId op, const Clock& clock) {
   for (const CopyId copy : planned.releases) release(copy);
 }
 
-// Where nobody else will look at one of the two, the sum takes its place: gradients that are summed
-// up over many time steps are read and written once less.
-bool StepProgram::add_in_place(OpId op, Tensors& inputs, Tensors& outputs) const {
+// Where nobody else will look at an input, the result takes its place: gradients that are summed up
+// over many time steps are read and written once less.
+bool StepProgram::overwrite_input(OpId op, Tensors& inputs, Tensors& outputs) const {
+  const PlannedOp& planned = plan_.ops[op];
+  if (planned.keeps_for > 0 || planned.keeper != kNoOp) return false;
   constexpr std::size_t kHolders = 2;  // values_ and inputs
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const CopyId copy = plan_.ops[op].inputs[i];
-    const Tensor& term = inputs[i];
+    const CopyId copy = planned.inputs[i];
+    const Tensor& input = inputs[i];
     const bool last = uses_[copy].load(std::memory_order_acquire) == 1 && !fixed(copy);
-    if (!last || term.use_count() != kHolders || term.storage().use_count() != 1) continue;
-    if (!term.is_contiguous()) continue;
-    inputs[i].add_(inputs[1 - i]);
+    if (!last || input.use_count() != kHolders || input.storage().use_count() != 1) continue;
+    if (!input.is_contiguous()) continue;
+    overwrites_[op](inputs, i);
     outputs[0] = inputs[i];
     return true;
   }

@@ -17,6 +17,7 @@
 #include "exec/compiled_op.h"
 #include "exec/gpu_parts.h"
 #include "exec/machine.h"
+#include "exec/overwrite.h"
 #include "exec/rank_parts.h"
 #include "exec/ready_queue.h"
 #include "exec/runtime.h"
@@ -47,6 +48,9 @@ class StepProgram final : public Program, private StepHost {
   Tensor source(TensorId tensor) const;
   // Every tensor that ops make is also kept here, by tensor, until the next step.
   void watch(std::vector<Tensor>* results) { watched_ = results; }
+  // How many ops of the last step wrote over an input. Of parts on GPUs that are launched as
+  // graphs: while they were recorded.
+  std::int64_t num_overwritten() const { return num_overwritten_; }
 
  private:
   const Graph& graph() const override { return *graph_; }
@@ -85,7 +89,7 @@ class StepProgram final : public Program, private StepHost {
   void make_ready(OpId op);
   void complete(OpId op);
   void release(CopyId copy);
-  bool add_in_place(OpId op, Tensors& inputs, Tensors& outputs) const;
+  bool overwrite_input(OpId op, Tensors& inputs, Tensors& outputs) const;
   void limit_gpus();
   void carry_over(TransferId transfer);
   // `sent`: what is done is to send the op's result.
@@ -101,11 +105,11 @@ class StepProgram final : public Program, private StepHost {
   OpTarget target_;
   StepPlan plan_;
   std::vector<Transfer> transfers_;
-  std::int64_t number_;               // among those of all ranks
-  std::vector<DeviceId> devices_;     // that are here
-  std::unique_ptr<GpuParts> gpus_;    // nullptr: there are none
-  std::vector<CompiledOp> compiled_;  // by op
-  std::vector<std::uint8_t> is_sum_;  // by op: of two tensors of the result's shape
+  std::int64_t number_;                // among those of all ranks
+  std::vector<DeviceId> devices_;      // that are here
+  std::unique_ptr<GpuParts> gpus_;     // nullptr: there are none
+  std::vector<CompiledOp> compiled_;   // by op
+  std::vector<Overwrite> overwrites_;  // by op; empty where it has none
   std::vector<std::string> slow_types_;
 
   std::vector<Tensor> values_;  // by copy
@@ -130,6 +134,7 @@ class StepProgram final : public Program, private StepHost {
   std::vector<Interval> transfer_times_;
   std::vector<Nanoseconds> ended_;    // by device
   std::vector<MemoryRecord> memory_;  // by device, of all ranks
+  std::atomic<std::int64_t> num_overwritten_{0};
   std::int64_t num_steps_ = 0;
   std::vector<Tensor>* watched_ = nullptr;
   // nullptr: all devices are here. The last, as others call it.

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <emplace/problem.h>
+
 #include "base/ids.h"
 #include "base/units.h"
 
@@ -103,6 +105,7 @@ struct ProgramOptions {
   std::uint64_t seed = 0;
   Numbers numbers = Numbers::kFloat32;
   GpuLaunch gpu_launch = GpuLaunch::kGraphs;
+  InPlace in_place = InPlace::kSums;  // which ops may write over an input
 };
 
 // The devices' and links' threads, as long as it lives. One program steps at a time.

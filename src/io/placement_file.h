@@ -23,6 +23,7 @@ struct MadeWith {
   std::string granularity = {};  // what was kept whole: module, layer
   std::int64_t batch = 0;        // samples of a step, where they were asked for
   std::string precision = {};
+  std::string in_place = {};  // other than sums: none, all
 
   bool operator==(const MadeWith&) const = default;
   bool empty() const { return *this == MadeWith{}; }

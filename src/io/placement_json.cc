@@ -90,6 +90,8 @@ class PlacementReader {
         made.batch = json_integer(field.value(), where);
       } else if (key == "precision") {
         made.precision = json_string(field.value(), where);
+      } else if (key == "in_place") {
+        made.in_place = json_string(field.value(), where);
       }
     }
   }
@@ -207,6 +209,7 @@ std::string made_with_json(const MadeWith& made) {
   if (!made.granularity.empty()) json["granularity"] = made.granularity;
   if (made.batch > 0) json["batch"] = made.batch;
   if (!made.precision.empty()) json["precision"] = made.precision;
+  if (!made.in_place.empty()) json["in_place"] = made.in_place;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

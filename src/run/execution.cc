@@ -62,8 +62,8 @@ Timeline simulate_with_times(const std::shared_ptr<const Problem>& problem,
 }
 
 Execution execute(Laboratory& laboratory, const std::shared_ptr<const Problem>& problem,
-                  const Placement& placement, const Schedule& schedule,
-                  const MeasureSettings& settings) {
+                  const Placement& placement, const Schedule& schedule, MeasureSettings settings) {
+  settings.in_place = problem->compile_options().in_place;
   Execution result{.problem = problem,
                    .placement = placement,
                    .settings = settings,

@@ -42,8 +42,7 @@ struct Execution {
 // Throws an Error that names the device on which nothing can be executed, or the op that has no
 // kernel. The laboratory's cluster is the problem's.
 Execution execute(Laboratory& laboratory, const std::shared_ptr<const Problem>& problem,
-                  const Placement& placement, const Schedule& schedule,
-                  const MeasureSettings& settings);
+                  const Placement& placement, const Schedule& schedule, MeasureSettings settings);
 
 // The simulated step with these op times, where ops are placed.
 Timeline simulate_with_times(const std::shared_ptr<const Problem>& problem,

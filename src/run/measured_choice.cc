@@ -89,8 +89,10 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
 std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
                                                const std::shared_ptr<const Problem>& problem,
                                                std::vector<Solution> answers,
-                                               const MeasureSettings& settings) {
+                                               MeasureSettings settings) {
+  settings.in_place = problem->compile_options().in_place;
   constexpr int kRounds = 2;
+  settings.in_place = problem->compile_options().in_place;
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   std::vector<MeasuredCandidate> candidates;
   for (Solution& answer : answers) candidates.push_back({.solution = std::move(answer)});

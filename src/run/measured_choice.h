@@ -35,7 +35,7 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
 std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
                                                const std::shared_ptr<const Problem>& problem,
                                                std::vector<Solution> answers,
-                                               const MeasureSettings& settings);
+                                               MeasureSettings settings);
 
 // Costs for searches: a step is executed as ColocRL did it, 15 times, of which the first 5 do not
 // count. What fails or runs out of memory does not fit. The laboratory outlives it.

@@ -37,6 +37,7 @@ struct MeasureSettings {
   exec::Numbers numbers = exec::Numbers::kFloat32;
   bool fixed_order = false;  // exactly the simulated order of ops, not just its priorities
   exec::GpuLaunch gpu_launch = exec::GpuLaunch::kGraphs;
+  InPlace in_place = InPlace::kSums;  // of a problem's steps: as it was compiled
 };
 
 // What steps of one placement showed. If one failed, nothing else counts. Where it was cancelled,

@@ -97,11 +97,13 @@ class PartitionFinder {
         clock_(options.budget.or_default(kPartitionSeconds).restarted()),
         on_phase_(std::move(on_phase)),
         mode_(problem->compile_options().cost),
+        in_place_(problem->compile_options().in_place),
         cluster_(problem, &problem->cluster()) {
     answer_.whole = problem;
     answer_.graph = std::make_shared<const Graph>(
         interleave(decompose(translate_captured(problem->graph()).graph)));
-    divided_ = compile(answer_.graph, cluster_, mode_);
+    divided_ =
+        compile(answer_.graph, cluster_, CompileOptions{.cost = mode_, .in_place = in_place_});
     answer_.on = workers_on(*divided_, options.workers);
     if (answer_.workers().count() < 2) {
       fail_option("the cluster '{}' has one device; expected two or more to divide tensors among",
@@ -273,7 +275,8 @@ class PartitionFinder {
 
   PlanOutcome outcome_of(PartitionContext& context, const Plan& plan) {
     const Budget clock;
-    PlanOutcome outcome = evaluate_plan(*answer_.input, plan, cluster_, context.devices(), mode_);
+    PlanOutcome outcome =
+        evaluate_plan(*answer_.input, plan, cluster_, context.devices(), mode_, in_place_);
     evaluation_seconds_ = std::max(evaluation_seconds_, clock.elapsed_seconds());
     return outcome;
   }
@@ -368,12 +371,8 @@ class PartitionFinder {
     }
     tell("placing whole ops");
     Budget budget = time_left(kPlacementShare);
-    if (budget.seconds) {
-      budget.evaluations.reset();
-      budget.seconds = std::min(kLongestPlacement, *budget.seconds);
-    } else if (budget.evaluations) {  // of plans: those of placements are quicker
-      *budget.evaluations *= kPlacementsPerPlan;
-    }
+    if (budget.seconds) budget.seconds = std::min(kLongestPlacement, *budget.seconds);
+    if (budget.evaluations) *budget.evaluations *= kPlacementsPerPlan;
     const auto accelerators = without_cpus(answer_.whole, StepTime{});
     const bool leave_cpus_out = accelerators && accelerators->fits;
     PlaceContext placing(leave_cpus_out ? std::make_shared<const Simulator>(accelerators->problem)
@@ -392,6 +391,7 @@ class PartitionFinder {
   Budget clock_;  // runs from the beginning
   std::function<void(const std::string&)> on_phase_;
   CostMode mode_;
+  InPlace in_place_;
   std::shared_ptr<const Cluster> cluster_;
   std::shared_ptr<const Problem> divided_;  // the operators that are divided, still whole
   double evaluation_seconds_ = 0;           // of the slowest plan

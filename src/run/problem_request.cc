@@ -98,6 +98,7 @@ MadeWith ProblemRequest::made_with() const {
   if (granularity != Granularity::kOp) made.granularity = granularity_name(granularity);
   made.batch = batch.value_or(0);
   made.precision = training.precision;
+  if (in_place != InPlace::kSums) made.in_place = in_place_name(in_place);
   return made;
 }
 
@@ -117,8 +118,10 @@ LoadedProblem load_problem_and_ops(const ProblemRequest& request, std::vector<st
   if (request.scale != ClusterScale{}) {
     machines = std::make_shared<const Cluster>(scaled(*machines, request.scale));
   }
-  const CompileOptions compiling{
-      .cost = request.cost, .fuse = request.fuse, .rules = request.rules};
+  const CompileOptions compiling{.cost = request.cost,
+                                 .fuse = request.fuse,
+                                 .in_place = request.in_place,
+                                 .rules = request.rules};
   auto op_by_op =
       with_context(request.model, [&] { return compile(read.graph, machines, compiling); });
   if (request.scale.changes_estimates() && op_by_op->cost_origin(kAnalyticCosts).ops == 0) {

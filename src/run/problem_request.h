@@ -34,6 +34,7 @@ struct ProblemRequest {
   std::string kinds = {};  // a cluster file whose device kinds replace those of the same names
   CostMode cost = CostMode::kAuto;
   bool fuse = false;
+  InPlace in_place = InPlace::kSums;
   std::map<std::string, std::int64_t, std::less<>> dims = {};  // symbolic ONNX dimensions
   std::vector<DeviceRule> rules = {};
   TrainingRequest training = {};

@@ -49,7 +49,10 @@ class HolderCollector {
       const OpId producer = graph_.producer(tensor);
       use(tensor, timeline_.ops[producer].finish);
       for (const OpId reader : graph_.consumers(tensor)) {
-        if (placement_[reader] == placement_[producer]) use(tensor, timeline_.ops[reader].finish);
+        if (placement_[reader] != placement_[producer]) continue;
+        const TensorId over = problem_.overwritten(reader);
+        const bool taken = over != kNotOverwritten && root_[over] == root_[tensor];
+        use(tensor, taken ? timeline_.ops[reader].start : timeline_.ops[reader].finish);
       }
     }
     for (const Transfer& transfer : timeline_.transfers) use(transfer.tensor, transfer.finish);
@@ -84,7 +87,9 @@ class HolderCollector {
   void add_copy(const Transfer& transfer) {
     Nanoseconds end = transfer.start;
     for (const OpId reader : graph_.consumers(transfer.tensor)) {
-      if (placement_[reader] == transfer.to) end = std::max(end, timeline_.ops[reader].finish);
+      if (placement_[reader] != transfer.to) continue;
+      const bool taken = problem_.overwritten(reader) == transfer.tensor;
+      end = std::max(end, taken ? timeline_.ops[reader].start : timeline_.ops[reader].finish);
     }
     add(graph_.producer(transfer.tensor), transfer.to, MemoryUse::kReceived,
         graph_.memory_bytes(transfer.tensor), transfer.start, end);

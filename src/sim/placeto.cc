@@ -81,10 +81,11 @@ std::shared_ptr<const Problem> placeto_problem(const Problem& problem) {
   if (given.fuse) fail_option("ops are fused; expected a problem that keeps them apart");
   ClusterSpec spec = problem.cluster().spec();
   for (Device& device : spec.devices) device.slowdown = {1, 0};  // the times have it
-  return compile(
-      std::make_shared<const Graph>(with_single_edges(problem.graph())),
-      std::make_shared<const Cluster>(std::move(spec)),
-      CompileOptions{.rules = given.rules, .sources = {std::make_shared<const TimesOf>(problem)}});
+  return compile(std::make_shared<const Graph>(with_single_edges(problem.graph())),
+                 std::make_shared<const Cluster>(std::move(spec)),
+                 CompileOptions{.in_place = given.in_place,
+                                .rules = given.rules,
+                                .sources = {std::make_shared<const TimesOf>(problem)}});
 }
 
 Nanoseconds placeto_makespan(const Problem& problem, const Placement& placement,

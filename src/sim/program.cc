@@ -209,8 +209,10 @@ void SimProgram::lay_out_memory(const Problem& problem) {
   memory.resize(num_nodes());
   for (std::uint32_t node = 0; node < num_nodes(); ++node) {
     const OpId op = op_of_node[node];
-    memory[node].alloc_at_start += graph.temp_bytes(op);
-    memory[node].free_at_finish += graph.temp_bytes(op);
+    // What the op writes over is gone when it starts, and its last user is the op's finish.
+    const Bytes passing = graph.temp_bytes(op) - problem.overwritten_bytes(op);
+    memory[node].alloc_at_start += passing;
+    memory[node].free_at_finish += passing;
   }
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
     if (holder[tensor] != tensor || !lives_in_step(tensor)) continue;

@@ -29,8 +29,8 @@ struct SimProgram {
   std::uint32_t num_slots() const { return num_devices + num_channels; }
 
   struct NodeMemory {
-    Bytes alloc_at_start = 0;  // temporaries and outputs
-    Bytes free_at_finish = 0;  // temporaries and outputs that nobody reads
+    Bytes alloc_at_start = 0;  // temporaries and outputs, less what they are written over
+    Bytes free_at_finish = 0;  // temporaries and outputs that nobody reads, less the same
   };
 
   // Nodes, in the order of their ops.

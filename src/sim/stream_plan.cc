@@ -38,7 +38,7 @@ class StreamPlan::Builder {
   void add_op(OpId op) {
     plan_.device.push_back(placement_[op]);
     plan_.duration.push_back(problem_.duration(op, placement_[op]));
-    plan_.temp.push_back(graph_.temp_bytes(op));
+    plan_.temp.push_back(graph_.temp_bytes(op) - problem_.overwritten_bytes(op));
     plan_.resident[placement_[op]] += problem_.resident_bytes(op);
     std::vector<TensorId> inputs(graph_.inputs(op).begin(), graph_.inputs(op).end());
     std::sort(inputs.begin(), inputs.end());

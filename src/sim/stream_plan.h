@@ -41,7 +41,7 @@ struct StreamPlan {
   std::vector<DeviceId> device;
   std::vector<Nanoseconds> duration;
   std::vector<std::uint32_t> waits;   // for so many tensors and ops
-  std::vector<Bytes> temp;            // while it runs
+  std::vector<Bytes> temp;            // while it runs, less what it writes over
   Csr<std::uint32_t> followers;       // wait for its finish, once for each entry
   Csr<std::uint32_t> sendings_of_op;  // queued at its finish
   Csr<std::uint32_t> made;            // blocks that begin at its start

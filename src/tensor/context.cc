@@ -9,7 +9,8 @@ namespace {
 PlanSolution valued(const PartitionInput& input, const std::shared_ptr<const Problem>& problem,
                     const std::vector<DeviceId>& devices, CostMode mode, Plan plan) {
   const std::shared_ptr<const Cluster> cluster(problem, &problem->cluster());
-  const PlanOutcome outcome = evaluate_plan(input, plan, cluster, devices, mode);
+  const PlanOutcome outcome =
+      evaluate_plan(input, plan, cluster, devices, mode, problem->compile_options().in_place);
   return {.plan = std::move(plan), .value = outcome.value, .moved = outcome.moved};
 }
 
@@ -40,7 +41,8 @@ PlanOutcome PartitionContext::outcome_of(const Plan& plan) {
   const Budget clock;
   evaluations_.fetch_add(1, std::memory_order_relaxed);
   const std::shared_ptr<const Cluster> cluster(problem_, &problem_->cluster());
-  PlanOutcome outcome = evaluate_plan(input_, plan, cluster, on_.devices, mode_);
+  PlanOutcome outcome = evaluate_plan(input_, plan, cluster, on_.devices, mode_,
+                                      problem_->compile_options().in_place);
   evaluation_seconds_.store(std::max(evaluation_seconds(), clock.elapsed_seconds()),
                             std::memory_order_relaxed);
   return outcome;

@@ -31,8 +31,8 @@ struct PlanSolution {
 class PartitionContext : public SearchContext<PlanSolution> {
  public:
   // `problem` is the input's graph on the cluster that the workers are on, with its ops whole;
-  // `mode` says how long their pieces last. `starts` are plans of this input for these workers. The
-  // input outlives the context.
+  // `mode` says how long their pieces last. They write over inputs where the problem says so.
+  // `starts` are plans of this input for these workers. The input outlives the context.
   PartitionContext(const PartitionInput& input, std::shared_ptr<const Problem> problem,
                    WorkerDevices on, CostMode mode = CostMode::kAuto,
                    const std::vector<Plan>& starts = {});

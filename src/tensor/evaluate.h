@@ -26,6 +26,7 @@ struct PlanOutcome {
 
 PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,
                           const std::shared_ptr<const Cluster>& cluster,
-                          const std::vector<DeviceId>& devices, CostMode mode = CostMode::kAuto);
+                          const std::vector<DeviceId>& devices, CostMode mode = CostMode::kAuto,
+                          InPlace in_place = InPlace::kSums);
 
 }  // namespace emplace

@@ -13,14 +13,14 @@ Traffic::Traffic(const Workers& workers, const Cluster& cluster,
       network_(std::in_place, workers, cluster, devices),
       loads_(cluster.num_channels(), 0) {}
 
-void Traffic::send(Worker from, Worker to, double bytes, double transfers) {
+void Traffic::send(Worker from, Worker to, double bytes, double transfers, bool in_turn) {
   if (from == to || bytes <= 0) return;
   bytes_ += bytes;
   if (!network_) return;
   const Network::Link& link = network_->link(from, to);
   const double time = link.ns_per_transfer * transfers + link.ns_per_byte * bytes;
   double& load = loads_[link.channel];
-  load = link.unlimited ? std::max(load, time) : load + time;
+  load = link.unlimited && !in_turn ? std::max(load, time) : load + time;
 }
 
 std::int64_t Traffic::settle() {
@@ -125,9 +125,15 @@ std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
     const auto& counterparts = groups_of(later);
     for (Worker worker = 0; worker < workers_.count(); ++worker) {
       const std::vector<Worker>& group = groups[worker];
+      std::vector<const tdl::Region*> counted;
       for (const Worker counterpart : counterparts[worker]) {
         const tdl::Region& region = reduced.regions[counterpart];
-        if (counterpart != worker && region == reduced.regions[worker]) continue;
+        // Counterparts that are to have the same share one sum.
+        if (std::any_of(counted.begin(), counted.end(),
+                        [&](const tdl::Region* known) { return *known == region; })) {
+          continue;
+        }
+        counted.push_back(&region);
         if (first && !stage->ring) {
           for (int part = 0; part < std::ssize(group); ++part) {
             fetch(region, made, part, worker, element_bytes);
@@ -139,10 +145,11 @@ std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
           if (first) fetch(region, made, 0, from, element_bytes);
           if (!stage->ring) send(from, worker, bytes);
         }
-        // Round to the worker from the one after it, so past everybody but that one.
+        // Round to the worker from the one after it, so past everybody but that one. Sums for
+        // different workers pass a link one after the other, those for one worker together.
         for (const Worker at : group) {
           const Worker before = neighbour_before(group, at);
-          if (stage->ring && before != worker) send(before, at, bytes);
+          if (stage->ring && before != worker) send(before, at, bytes, 1, counted.size() == 1);
         }
       }
     }

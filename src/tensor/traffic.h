@@ -40,7 +40,8 @@ class Traffic {
   // The region of one partial result, which the worker asks for.
   void fetch(const tdl::Region& needed, const Spread& kept, int partial, Worker to,
              Bytes element_bytes);
-  void send(Worker from, Worker to, double bytes, double transfers = 1);
+  // `in_turn`: not at once with what else is sent, also where any number could be.
+  void send(Worker from, Worker to, double bytes, double transfers = 1, bool in_turn = false);
   // What all that was sent costs.
   std::int64_t settle();
 

@@ -334,8 +334,9 @@ INSTANTIATE_TEST_SUITE_P(AllMethods, PartitionConformance, testing::ValuesIn(met
 // Names are what people type; a renamed method breaks their commands.
 TEST(PartitionRegistry, has_the_methods_of_the_documentation) {
   EXPECT_EQ(method_keys(),
-            (std::vector<std::string>{"all-row", "data-parallel", "equal-chop", "spartan", "optcnn",
-                                      "search", "recursive-by-time", "tofu"}));
+            (std::vector<std::string>{"all-row", "data-parallel", "equal-chop", "model-parallel",
+                                      "one-weird-trick", "spartan", "optcnn", "search",
+                                      "recursive-by-time", "tofu"}));
 }
 
 TEST(PartitionRegistry, refuses_a_method_that_does_not_exist) {

@@ -17,6 +17,7 @@ namespace emplace::exec {
 namespace {
 
 struct Computed {
+  std::int64_t overwritten = 0;  // by ops of the last step
   std::vector<double> losses;
   std::vector<torch::Tensor> results;  // of the last step, by tensor
   std::vector<torch::Tensor> sources;  // after it, by tensor
@@ -24,10 +25,11 @@ struct Computed {
 
 Computed compute(const std::shared_ptr<const Graph>& graph,
                  const std::shared_ptr<const Cluster>& cluster, const Placement& placement,
-                 bool watched = true) {
+                 bool watched = true, InPlace in_place = InPlace::kSums) {
   constexpr int kSteps = 2;
   Machine machine(cluster, {});
-  StepProgram program(machine, graph, placement, {.seed = 5}, training_sources(5));
+  StepProgram program(machine, graph, placement, {.seed = 5, .in_place = in_place},
+                      training_sources(5));
   Computed computed;
   std::vector<torch::Tensor> results(graph->num_tensors());
   if (watched) program.watch(&results);
@@ -43,6 +45,7 @@ Computed compute(const std::shared_ptr<const Graph>& graph,
     if (!source && results[tensor].defined()) results[tensor] = results[tensor].clone();
   }
   computed.results = results;
+  computed.overwritten = program.num_overwritten();
   return computed;
 }
 
@@ -82,23 +85,41 @@ TEST_P(PlacedStep, computes_what_one_device_computes) {
   }
 }
 
-// While nobody watches, sums take the place of one of their terms.
-TEST_P(PlacedStep, computes_the_same_with_sums_in_place) {
+// While nobody watches, results take the place of inputs.
+TEST_P(PlacedStep, computes_the_same_in_place) {
   const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
   const auto cluster = shared_core_cluster(2);
   const auto problem = compile(graph, cluster, CostMode::kAnalytic);
   Rng rng(18);
   const Placement placement = random_placement(*problem, rng);
   const Computed watched = compute(graph, cluster, placement);
-  const Computed unwatched = compute(graph, cluster, placement, false);
-  EXPECT_EQ(unwatched.losses, watched.losses);
-  for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
-    EXPECT_TRUE(same_bits(unwatched.sources[tensor], watched.sources[tensor]))
-        << "source " << graph->op_name(graph->producer(tensor));
+  EXPECT_EQ(watched.overwritten, 0);
+  for (const InPlace mode : {InPlace::kNone, InPlace::kSums, InPlace::kAll}) {
+    const Computed unwatched = compute(graph, cluster, placement, false, mode);
+    EXPECT_EQ(unwatched.losses, watched.losses);
+    for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
+      EXPECT_TRUE(same_bits(unwatched.sources[tensor], watched.sources[tensor]))
+          << "source " << graph->op_name(graph->producer(tensor)) << ", " << in_place_name(mode);
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlacedStep, ::testing::ValuesIn(kSmallModels),
+// What the simulator takes for granted is done: every sum that it says is in place is.
+TEST_P(PlacedStep, sums_are_in_place_where_the_simulator_says_so) {
+  const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
+  const auto cluster = shared_core_cluster(1);
+  const Placement placement(graph->num_ops(), 0);
+  std::int64_t promised = 0;
+  for (const TensorId over : find_overwritten(*graph, InPlace::kSums)) {
+    promised += over != kNotOverwritten ? 1 : 0;
+  }
+  const std::int64_t sums = compute(graph, cluster, placement, false, InPlace::kSums).overwritten;
+  EXPECT_GE(sums, promised);
+  EXPECT_GE(compute(graph, cluster, placement, false, InPlace::kAll).overwritten, sums);
+  EXPECT_EQ(compute(graph, cluster, placement, false, InPlace::kNone).overwritten, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlacedStep, testing::ValuesIn(kSmallModels),
                          [](const auto& test) { return name_of_model(test.param); });
 
 TEST(PlacedStepLoss, falls_when_steps_are_repeated) {

@@ -62,9 +62,10 @@ class Step {
     given_ = true;
   }
 
-  const Timeline& run() {
+  const Timeline& run(InPlace in_place = InPlace::kSums) {
     const auto problem = compile(std::make_shared<const Graph>(std::move(builder_).build()),
-                                 std::make_shared<const Cluster>(cluster_), CostMode::kMeasured);
+                                 std::make_shared<const Cluster>(cluster_),
+                                 CompileOptions{.cost = CostMode::kMeasured, .in_place = in_place});
     check_placement(*problem, placement_);
     Schedule schedule;
     if (given_) schedule.priorities = priorities_;
@@ -354,6 +355,54 @@ TEST(SimulatorMemory, a_view_that_is_sent_occupies_its_own_size_there) {
   step.run();
   EXPECT_EQ(step.peak(0), 100);
   EXPECT_EQ(step.peak(1), 40);
+}
+
+OpSpec gradient_sum() {
+  OpSpec spec;
+  spec.type = "Add";
+  spec.phase = Phase::kBackward;
+  return spec;
+}
+
+TEST(SimulatorMemory, a_sum_of_gradients_takes_the_place_of_one_of_them) {
+  for (const InPlace mode : {InPlace::kNone, InPlace::kSums, InPlace::kAll}) {
+    Step step;
+    const auto a = step.op("a", 0, 10, {}, {100});
+    const auto b = step.op("b", 0, 10, {}, {100});
+    const auto sum = step.op("sum", 0, 10, {a[0], b[0]}, {100}, gradient_sum());
+    step.op("c", 0, 10, sum, {});
+    step.run(mode);
+    EXPECT_EQ(step.peak(0), mode == InPlace::kNone ? 300 : 200);
+  }
+}
+
+TEST(SimulatorMemory, where_a_term_was_sent_its_copy_is_written_over) {
+  Step step;
+  const auto a = step.op("a", 0, 10, {}, {100});
+  const auto b = step.op("b", 1, 10, {}, {100});
+  const auto sum = step.op("sum", 1, 10, {a[0], b[0]}, {100}, gradient_sum());
+  step.op("c", 1, 10, sum, {});
+  step.run();
+  EXPECT_EQ(step.peak(0), 100);
+  EXPECT_EQ(step.peak(1), 200);
+}
+
+TEST(SimulatorMemory, elementwise_ops_write_over_what_dies_if_all_may) {
+  for (const InPlace mode : {InPlace::kSums, InPlace::kAll}) {
+    Step step;
+    const auto a = step.op("a", 0, 10, {}, {100});
+    const auto b = step.op("b", 0, 10, a, {100}, typed("Relu"));
+    const auto c = step.op("c", 0, 10, b, {100}, typed("Tanh"));
+    step.op("d", 0, 10, {b[0], c[0]}, {});
+    step.run(mode);
+    EXPECT_EQ(step.peak(0), 200) << "b has two readers";
+    Step chain;
+    const auto x = chain.op("x", 0, 10, {}, {100});
+    const auto y = chain.op("y", 0, 10, x, {100}, typed("Relu"));
+    chain.op("z", 0, 10, y, {100}, typed("Tanh"));
+    chain.run(mode);
+    EXPECT_EQ(chain.peak(0), mode == InPlace::kAll ? 100 : 200);
+  }
 }
 
 TEST(SimulatorMemory, fits_when_every_peak_is_within_capacity) {

@@ -31,7 +31,8 @@ TEST(StreamRun, equals_the_reference_on_random_problems) {
     const StreamRun alone = stream.run(1);
     for (const int in_flight : {1, 2, 3, 5}) {
       const reference::Flow expected =
-          reference::flow(problem->graph(), problem->cluster(), placement, schedule, in_flight);
+          reference::flow(problem->graph(), problem->cluster(), placement, schedule, in_flight,
+                          problem->compile_options().in_place);
       const StreamRun found = stream.run(in_flight);
       const std::string text = fmt::format("case {} in flight {}\n{}", i, in_flight,
                                            describe(*problem, placement, schedule));

@@ -59,6 +59,7 @@ class GraphMaker {
     colocate_chance_ = choose(rng_, {0.0, 0.05, 0.3});
     local_chance_ = choose(rng_, {0.2, 0.9});
     instant_chance_ = choose(rng_, {0.0, 0.3});
+    overwriting_chance_ = choose(own_, {0.0, 0.3, 0.8});
   }
 
   Graph make(std::uint64_t num_ops) {
@@ -103,7 +104,22 @@ class GraphMaker {
       tensor.bytes = zero_bytes_ ? 0 : random_size(rng_);
       if (rng_.chance(0.2)) tensor.memory_bytes = random_size(rng_);
     }
+    if (spec.type == "compute" && !spec.inputs.empty()) make_overwriting(spec, tensors);
+    for (const TensorSpec& tensor : tensors) {
+      memory_.push_back(tensor.memory_bytes.value_or(tensor.bytes.value_or(0)));
+    }
     builder_.add(spec, tensors);
+  }
+
+  // Operators that write over inputs, mostly of their result's size.
+  void make_overwriting(OpSpec& spec, std::vector<TensorSpec>& outputs) {
+    if (!own_.chance(overwriting_chance_)) return;
+    spec.type =
+        choose<const char*>(own_, {"Add", "add", "Sum", "PartSum", "PartMax", "Relu", "relu_"});
+    // The newest tensor is one that nobody else reads yet.
+    if (own_.chance(0.5)) spec.inputs.insert(spec.inputs.begin(), builder_.num_tensors() - 1);
+    if (outputs.empty() || own_.chance(0.1)) return;
+    outputs[0].memory_bytes = memory_[spec.inputs[own_.below(spec.inputs.size())]];
   }
 
   void add_times(OpSpec& spec) {
@@ -142,8 +158,10 @@ class GraphMaker {
   }
 
   Rng& rng_;
+  Rng own_ = rng_.split(2);  // leaves what rng_ makes as it is without
   const Cluster& cluster_;
   GraphBuilder builder_;
+  std::vector<Bytes> memory_;  // by tensor
   DeviceId home_;
   bool zero_bytes_ = false;
   double view_chance_ = 0;
@@ -153,6 +171,7 @@ class GraphMaker {
   double colocate_chance_ = 0;
   double local_chance_ = 0;
   double instant_chance_ = 0;
+  double overwriting_chance_ = 0;
 };
 
 LinkRule random_rule(Rng& rng) {
@@ -214,11 +233,15 @@ Cluster random_cluster(Rng& rng, const RandomLimits& limits) {
 }  // namespace
 
 std::shared_ptr<const Problem> random_problem(Rng& rng, const RandomLimits& limits) {
+  Rng in_place_of = rng.split(3);
   auto cluster = std::make_shared<const Cluster>(random_cluster(rng, limits));
   const std::uint64_t num_ops = 1 + rng.below(limits.max_ops);
   auto graph =
       std::make_shared<const Graph>(GraphMaker(rng, *cluster, limits.all_alive).make(num_ops));
-  return compile(std::move(graph), std::move(cluster), CostMode::kMeasured);
+  const InPlace in_place =
+      choose(in_place_of, {InPlace::kNone, InPlace::kSums, InPlace::kSums, InPlace::kAll});
+  return compile(std::move(graph), std::move(cluster),
+                 CompileOptions{.cost = CostMode::kMeasured, .in_place = in_place});
 }
 
 Placement random_placement(const Problem& problem, Rng& rng) {

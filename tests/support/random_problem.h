@@ -1,7 +1,7 @@
 // Small random problems full of ties and corner cases, for property tests against the reference
 // simulator: few distinct times and sizes, instant ops, empty tensors, views of everything, sources
-// of every role, control dependencies, colocation, and clusters whose channels are shared in every
-// way that a cluster file can say.
+// of every role, control dependencies, colocation, ops that write over inputs, and clusters whose
+// channels are shared in every way that a cluster file can say.
 #pragma once
 
 #include <cstdint>

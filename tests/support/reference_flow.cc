@@ -29,12 +29,13 @@ struct SentOnce {
 class Flowing {
  public:
   Flowing(const Graph& graph, const Cluster& cluster, const Placement& placement,
-          const Schedule& schedule, int in_flight)
+          const Schedule& schedule, int in_flight, InPlace mode)
       : graph_(graph),
         cluster_(cluster),
         placement_(placement),
         schedule_(schedule),
-        in_flight_(in_flight) {
+        in_flight_(in_flight),
+        mode_(mode) {
     while (measured_ < 12) measured_ += in_flight;
     wanted_ = static_cast<std::size_t>(in_flight + 2 * measured_);
   }
@@ -276,11 +277,17 @@ class Flowing {
   }
 
   Nanoseconds last_use(int number, TensorId tensor, DeviceId device) const {
+    const bool copy = placement_[graph_.producer(tensor)] != device;
     Nanoseconds end = 0;
     for (const OpId consumer : graph_.consumers(tensor)) {
-      if (placement_[consumer] == device) {
-        end = std::max(end, steps_[number].ops[consumer].finish);
+      if (placement_[consumer] != device) continue;
+      bool taken = writes_over(graph_, consumer, tensor, mode_);
+      for (const TensorId input : graph_.inputs(consumer)) {
+        taken = taken || (!copy && root_of(graph_, input) == root_of(graph_, tensor) &&
+                          writes_over(graph_, consumer, input, mode_));
       }
+      const Span& span = steps_[number].ops[consumer];
+      end = std::max(end, taken ? span.start : span.finish);
     }
     return end;
   }
@@ -302,6 +309,7 @@ class Flowing {
   const Placement& placement_;
   const Schedule& schedule_;
   int in_flight_;
+  InPlace mode_;
   int measured_ = 0;
   std::size_t wanted_ = 0;
   Nanoseconds now_ = 0;
@@ -319,8 +327,8 @@ class Flowing {
 }  // namespace
 
 Flow flow(const Graph& graph, const Cluster& cluster, const Placement& placement,
-          const Schedule& schedule, int in_flight) {
-  return Flowing(graph, cluster, placement, schedule, in_flight).run();
+          const Schedule& schedule, int in_flight, InPlace mode) {
+  return Flowing(graph, cluster, placement, schedule, in_flight, mode).run();
 }
 
 }  // namespace emplace::reference

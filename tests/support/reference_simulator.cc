@@ -32,6 +32,53 @@ TensorId root_of(const Graph& graph, TensorId tensor) {
   return tensor;
 }
 
+namespace {
+
+// Ops that read what lies in the tensor's memory. A view that nobody reads is one of them.
+std::set<OpId> readers_of_memory(const Graph& graph, TensorId tensor) {
+  std::set<OpId> readers;
+  for (const OpId reader : graph.consumers(tensor)) {
+    std::set<OpId> through;
+    if (graph.is_view(reader) && graph.inputs(reader)[0] == tensor) {
+      for (const TensorId seen : graph.outputs(reader))
+        through.merge(readers_of_memory(graph, seen));
+    }
+    if (through.empty()) through.insert(reader);
+    readers.merge(through);
+  }
+  return readers;
+}
+
+bool candidate(const Graph& graph, OpId op, InPlace mode) {
+  if (mode == InPlace::kNone || graph.role(op) != OpRole::kCompute || graph.is_view(op)) {
+    return false;
+  }
+  static const std::set<std::string_view> kParts{"PartSum", "PartMax", "PartMin", "PartProd"};
+  static const std::set<std::string_view> kSums{"Add", "add", "Sum"};
+  // Those that random problems have.
+  static const std::set<std::string_view> kElementwise{"Add", "add", "Sum", "Relu", "relu_"};
+  if (graph.outputs(op).size() != 1) return false;
+  if (kParts.contains(graph.type(op))) return true;
+  if (mode == InPlace::kAll) return kElementwise.contains(graph.type(op));
+  return kSums.contains(graph.type(op)) && graph.phase(op) != Phase::kForward;
+}
+
+}  // namespace
+
+bool writes_over(const Graph& graph, OpId op, TensorId tensor, InPlace mode) {
+  if (!candidate(graph, op, mode)) return false;
+  for (const TensorId input : graph.inputs(op)) {
+    const TensorId root = root_of(graph, input);
+    const Bytes bytes = graph.memory_bytes(graph.outputs(op)[0]);
+    if (graph.role(graph.producer(root)) == OpRole::kCompute &&
+        readers_of_memory(graph, root) == std::set<OpId>{op} &&
+        graph.memory_bytes(input) == bytes && graph.memory_bytes(root) == bytes) {
+      return input == tensor;
+    }
+  }
+  return false;
+}
+
 bool whole_step(const Graph& graph, OpId op) {
   return graph.role(op) == OpRole::kParameter || graph.role(op) == OpRole::kBuffer;
 }
@@ -229,8 +276,8 @@ Bytes largest_sum(const std::vector<Interval>& intervals) {
 
 class MemoryOverTime {
  public:
-  MemoryOverTime(const Graph& graph, const Placement& placement, const Run& run)
-      : graph_(graph), placement_(placement), run_(run) {}
+  MemoryOverTime(const Graph& graph, const Placement& placement, const Run& run, InPlace mode)
+      : graph_(graph), placement_(placement), run_(run), mode_(mode) {}
 
   std::vector<Bytes> peaks(DeviceId num_devices) {
     std::vector<Bytes> always(num_devices, 0);
@@ -262,10 +309,18 @@ class MemoryOverTime {
   }
 
  private:
+  // Of the copy that was sent to the device, or where it was made.
   Nanoseconds last_use(TensorId tensor, DeviceId device) const {
+    const bool copy = placement_[graph_.producer(tensor)] != device;
     Nanoseconds end = 0;
     for (const OpId consumer : graph_.consumers(tensor)) {
-      if (placement_[consumer] == device) end = std::max(end, run_.ops[consumer].finish);
+      if (placement_[consumer] != device) continue;
+      bool taken = writes_over(graph_, consumer, tensor, mode_);
+      for (const TensorId input : graph_.inputs(consumer)) {
+        taken = taken || (!copy && root_of(graph_, input) == root_of(graph_, tensor) &&
+                          writes_over(graph_, consumer, input, mode_));
+      }
+      end = std::max(end, taken ? run_.ops[consumer].start : run_.ops[consumer].finish);
     }
     return end;
   }
@@ -291,6 +346,7 @@ class MemoryOverTime {
   const Graph& graph_;
   const Placement& placement_;
   const Run& run_;
+  InPlace mode_;
 };
 
 }  // namespace
@@ -316,9 +372,9 @@ Nanoseconds sending_length(const Link& link, Bytes bytes) {
 }
 
 Run simulate(const Graph& graph, const Cluster& cluster, const Placement& placement,
-             const Schedule& schedule) {
+             const Schedule& schedule, InPlace mode) {
   Run run = EventLoop(graph, cluster, placement, schedule).run();
-  run.peaks = MemoryOverTime(graph, placement, run).peaks(cluster.num_devices());
+  run.peaks = MemoryOverTime(graph, placement, run, mode).peaks(cluster.num_devices());
   run.device_busy.assign(cluster.num_devices(), 0);
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     run.device_busy[placement[op]] += run.ops[op].finish - run.ops[op].start;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/problem.h>
+
 #include "base/ids.h"
 #include "base/units.h"
 
@@ -66,6 +68,8 @@ Nanoseconds sending_length(const Link& link, Bytes bytes);
 
 // The tensor that a view's output is part of; any other tensor itself.
 TensorId root_of(const Graph& graph, TensorId tensor);
+// Whether the op writes over the tensor, one of its inputs, as docs/simulator.md's "In place" says.
+bool writes_over(const Graph& graph, OpId op, TensorId tensor, InPlace mode);
 // Whether what the op writes lasts.
 bool whole_step(const Graph& graph, OpId op);
 // Rule 4: what is sent when `tensor`'s producer finishes, with lengths but no times yet.
@@ -80,7 +84,7 @@ std::string refusal(const Graph& graph, const Cluster& cluster, const Placement&
 
 // The placement must be valid.
 Run simulate(const Graph& graph, const Cluster& cluster, const Placement& placement,
-             const Schedule& schedule);
+             const Schedule& schedule, InPlace mode = InPlace::kSums);
 
 // By loads alone.
 Throughput stream(const Graph& graph, const Cluster& cluster, const Placement& placement);
@@ -92,6 +96,6 @@ struct Flow {
   std::vector<Bytes> peaks;  // by device
 };
 Flow flow(const Graph& graph, const Cluster& cluster, const Placement& placement,
-          const Schedule& schedule, int in_flight);
+          const Schedule& schedule, int in_flight, InPlace mode = InPlace::kSums);
 
 }  // namespace emplace::reference

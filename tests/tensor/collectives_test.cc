@@ -160,6 +160,64 @@ TEST(Collectives, the_way_depends_on_the_links) {
   EXPECT_EQ(flat.stages(0b111, 1 << 30).size(), 1U);
 }
 
+// Little is sent at once, since every stage begins with the starting of kernels; much goes in
+// stages, which send less between machines.
+TEST(Collectives, the_way_changes_with_the_size) {
+  const auto cluster = machines({4, 4}, 1'000'000'000);
+  const PartialProduct product(cluster, 16, kUncut);
+  Network network(product.on->workers, *cluster, product.on->devices);
+  const LevelSet all = level_set(product.on->workers.levels()) - 1;
+  ASSERT_FALSE(network.is_flat());
+  EXPECT_EQ(network.stages(all, 64).size(), 1U);
+  EXPECT_GT(network.stages(all, 100'000'000).size(), 1U);
+}
+
+// In the divided graph, too: the bytes on the machines' channels are those of all at once, or those
+// that were added up before.
+TEST(Collectives, small_reductions_are_lowered_in_one_stage) {
+  const auto between = [](std::int64_t rows) {
+    const PartialProduct product(machines({4, 4}, 100'000'000'000), rows, 0);
+    const auto found = product.by_channel.find("machine 0");
+    return static_cast<double>(found->second) / static_cast<double>(rows * 1000 * 4);
+  };
+  EXPECT_NEAR(between(8), 2, 0.01)
+      << "of four partial results, the half that the other machine keeps";
+  EXPECT_NEAR(between(80'000), 0.5, 0.01) << "of their sum";
+}
+
+// On links that carry any number of transfers at once a ring still goes round step by step.
+TEST(Collectives, a_ring_over_unlimited_links_takes_all_its_steps) {
+  ClusterSpec spec{.name = "ring", .kinds = {}, .devices = {}, .links = {}};
+  constexpr int kDevices = 5;
+  for (int i = 0; i < kDevices; ++i) {
+    spec.devices.push_back(
+        {.name = fmt::format("gpu{}", i), .kind = "v100", .memory = Bytes{1} << 36});
+  }
+  // Neighbours are near, and all others far from each other.
+  spec.links.push_back({.bandwidth = 1'000'000, .channel = std::string(kUnlimitedChannel)});
+  for (int i = 0; i < kDevices; ++i) {
+    spec.links.push_back({.from = fmt::format("gpu{}", i),
+                          .to = fmt::format("gpu{}", (i + 1) % kDevices),
+                          .bandwidth = 1'000'000'000,
+                          .channel = std::string(kUnlimitedChannel)});
+  }
+  const auto cluster = std::make_shared<const Cluster>(std::move(spec));
+  const Workers workers({kDevices});
+  const std::vector<DeviceId> devices{0, 1, 2, 3, 4};
+  Network network(workers, *cluster, devices);
+  const double bytes = 1000 * 1000 * 4;
+  ASSERT_TRUE(network.stages(0b1, static_cast<Bytes>(bytes)).front().ring);
+  Traffic traffic(workers, *cluster, devices);
+  const tdl::Region whole{{0, 1000}, {0, 1000}};
+  const Cuts uncut(1, kUncut);
+  Spread partial = spread_of(whole, uncut, workers);
+  partial.roles.assign(1, LevelRole::kPartial);
+  const Spread reduced = spread_of(whole, Cuts(1, 0), workers);
+  // Four steps of a fifth each, at 1 ns a byte.
+  EXPECT_NEAR(static_cast<double>(traffic.to_keep(partial, reduced, reduced, 4)), 0.8 * bytes,
+              0.01 * bytes);
+}
+
 // The costs of searches are those of the divided graph: the time of the busiest channel of each
 // stage.
 TEST(Collectives, searches_count_the_stages) {
