@@ -5,6 +5,7 @@
 //
 //   build/bench/search --six --clusters a,b,c --seconds 30 --seeds 3 --threads 2
 //   build/bench/search --graphs zoo:gpt2-small model.onnx --clusters 4xp100 --against all
+//   build/bench/search --clusters a,b --processor-time --threads 1 --seconds 5 --against all
 //   build/bench/search --uneven 10 --clusters b --scheduler fifo --evaluations 20000 --against all
 #include <algorithm>
 #include <atomic>
@@ -29,6 +30,7 @@
 #include "io/file.h"
 #include "io/readers.h"
 #include "report/table.h"
+#include "support/processor_time.h"
 #include "support/prototype.h"
 #include "support/trials.h"
 #include "support/uneven_steps.h"
@@ -48,8 +50,11 @@ struct Settings {
   double seconds = 30;
   int threads = 2;
   int seeds = 3;
+  std::uint64_t first_seed = 1;
   int jobs = 1;
-  int uneven = 0;                // graphs of support/uneven_steps.h, in place of others
+  bool processor_time = false;  // seconds are of processor time
+  int uneven = 0;               // graphs of support/uneven_steps.h, in place of others
+  std::uint64_t first_uneven = 1;
   std::int64_t evaluations = 0;  // 0: by time
   std::string scheduler{kOwnSchedule};
   std::vector<std::string> against;  // specs, families, or "all"
@@ -128,8 +133,8 @@ std::vector<std::string> graph_names(const Settings& settings) {
 
 std::vector<std::shared_ptr<const Graph>> load_graphs(const Settings& settings) {
   std::vector<std::shared_ptr<const Graph>> graphs;
-  for (int seed = 1; seed <= settings.uneven; ++seed) {
-    graphs.push_back(uneven_step(static_cast<std::uint64_t>(seed)));
+  for (int i = 0; i < settings.uneven; ++i) {
+    graphs.push_back(uneven_step(settings.first_uneven + static_cast<std::uint64_t>(i)));
   }
   if (settings.uneven > 0) return graphs;
   const std::vector<std::string> names = graph_names(settings);
@@ -184,16 +189,17 @@ std::vector<Trial> make_trials(std::vector<Case>& cases, const Settings& setting
   for (Case& one : cases) {
     one.runs.resize(static_cast<std::size_t>(settings.seeds));
     one.others.assign(others.size(), std::vector<SearchResult>(one.runs.size()));
-    const auto add = [&](const MethodSpec& spec, std::vector<SearchResult>& results) {
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        Search search{spec, i + 1, settings.seconds, settings.threads};
+    // In turn, so that all of them see the machine alike.
+    for (std::size_t seed = 0; seed < one.runs.size(); ++seed) {
+      const auto add = [&](const MethodSpec& spec, SearchResult& result) {
+        Search search{spec, settings.first_seed + seed, settings.seconds, settings.threads};
         if (settings.evaluations > 0) search.evaluations = settings.evaluations;
         search.scheduler = settings.scheduler;
-        trials.push_back({&one, std::move(search), &results[i]});
-      }
-    };
-    add(placer, one.runs);
-    for (std::size_t i = 0; i < others.size(); ++i) add(others[i], one.others[i]);
+        trials.push_back({&one, std::move(search), &result});
+      };
+      add(placer, one.runs[seed]);
+      for (std::size_t i = 0; i < others.size(); ++i) add(others[i], one.others[i][seed]);
+    }
   }
   return trials;
 }
@@ -388,6 +394,7 @@ void write_json(const std::vector<Case>& cases, const Settings& settings) {
     root["evaluations"] = settings.evaluations;
   } else {
     root["seconds"] = settings.seconds;
+    root["processor_time"] = settings.processor_time;
   }
   const auto optional = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
@@ -415,14 +422,19 @@ void write_json(const std::vector<Case>& cases, const Settings& settings) {
 void run(const Settings& settings) {
   const MethodSpec placer = MethodSpec::parse(settings.placer);
   all_placers().make(placer);  // refuses a bad one before minutes are spent
+  if (settings.processor_time && settings.threads != 1) {
+    fail_option("--processor-time needs --threads 1");
+  }
   const std::vector<MethodSpec> others = rivals(settings.against, placer);
   for (const MethodSpec& other : others) all_placers().make(other);
 
   std::vector<Case> cases = make_cases(settings, placer);
+  if (settings.processor_time) count_processor_time();
   run_trials(make_trials(cases, settings, placer, others), settings.jobs);
   const std::string budget = settings.evaluations > 0
                                  ? fmt::format("{} evaluations", settings.evaluations)
-                                 : fmt::format("{} s", settings.seconds);
+                                 : fmt::format("{} s{}", settings.seconds,
+                                               settings.processor_time ? " of processor time" : "");
   fmt::print("{}, {}, {} threads, order {}; times in ms\n\n", settings.placer, budget,
              settings.threads, settings.scheduler);
   print_cases(cases);
@@ -454,6 +466,9 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", settings.seeds, "Runs of each case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_option("--first-seed", settings.first_seed)->capture_default_str();
+  app.add_flag("--processor-time", settings.processor_time,
+               "The seconds are of processor time: for machines that others use, too; one thread");
   app.add_option("--jobs", settings.jobs, "Runs side by side; each has its own threads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -461,6 +476,8 @@ int main(int argc, char** argv) {
                  "So many graphs of uneven work with dear transfers, made from seeds, in place of "
                  "others")
       ->check(CLI::Range(1, 10'000));
+  app.add_option("--first-uneven", settings.first_uneven, "The seed of the first of them")
+      ->capture_default_str();
   app.add_option("--evaluations", settings.evaluations,
                  "For each run, in place of the time: for machines that others use, too")
       ->check(CLI::PositiveNumber);

@@ -1,8 +1,9 @@
-// Annealing at several scales: it begins hot, with a few dozen clusters, and ends cold, with single
-// groups. The first part of the budget goes to tournaments: all starts are annealed at the coarsest
-// scales, the better half goes on to the finer ones, and so on; the winners make a pool. Then
-// members of the pool are improved at random scales, or combined in pairs: what both parents put
-// together stays together, so that the search is about what they disagree on.
+// Annealing at several scales. A tournament chooses where to begin: all starts are annealed at the
+// coarsest scales, hot and with a few dozen clusters, the better half goes on to the finer ones,
+// and so on; the winners make a pool. Then the islands anneal for as long as the budget allows,
+// slowly, from few clusters to single groups, and one that falls behind goes on from the best. What
+// is left goes to members of the pool, which are improved at random scales, or combined in pairs:
+// what both parents put together stays together, so that the search is about what they disagree on.
 //
 // A heuristic: values are exact (sim/incremental.h), the answer is the best that was met, and
 // nothing is proven. Under an evaluation budget the islands are two and meet at fixed points, so
@@ -30,12 +31,17 @@ constexpr std::size_t kMostOpsOfIslands = 4'000'000;
 // Of the budget, for coming to fit where no start does.
 constexpr double kFitShare = 0.5;
 
-constexpr double kTournamentShare = 0.75;  // of the budget
+// Of the budget, until the end of the tournament and of the long annealing. Small graphs have
+// little to decide at coarse scales.
+constexpr double kTournamentEnd = 0.3;
+constexpr double kTournamentEndOfSmall = 0.1;
+constexpr double kAnnealingEnd = 0.92;
+constexpr double kSmall = 512;  // groups
 constexpr int kLegs = 3;
 constexpr int kMostLevelsPerLeg = 6;
 constexpr int kLeastLevelsPerLeg = 2;
-// Fewer starts take part, in fewer levels, where one would be shorter than that; there are more
-// tournaments where one would be longer than this.
+// Fewer starts take part, in fewer levels, where one would be shorter than that; none is longer
+// than this.
 constexpr double kLeastTriesPerLevel = 300;
 constexpr double kMostTriesPerLevel = 1'200;
 constexpr double kMostTriesPerTask = 5'000;
@@ -57,6 +63,20 @@ constexpr double kImproveCooling = 8;
 constexpr double kDescentShare = 0.5;  // of the improvements, that take nothing worse
 constexpr double kDescentTemperature = 1e-9;
 constexpr double kFewestClusters = 50;
+// The long annealing: by how much a scale is finer than the one before, temperatures (at first, for
+// one cluster; they fall with the root of the number of clusters, as what one of them can change
+// does), how often orders are tried on the way, tries for each group from which on the budget is
+// enough for two, at most so many at one scale, and how far an island may be behind the best.
+constexpr double kFewestOfScales = 64;
+constexpr double kScale = 8;
+constexpr double kScaleTemperature = 0.04;
+constexpr double kScaleCooling = 20;
+constexpr int kOrdersOfScale = 4;
+constexpr double kTriesPerGroup = 400;
+constexpr double kMostTriesPerGroup = 5'000;
+constexpr double kMostRounds = 4;
+constexpr std::int64_t kEnoughToMeasure = 100;  // tries, for how long one takes
+constexpr double kBehind = 0.005;
 constexpr double kFewestToImprove = 100;
 
 // From low to high along a logarithmic scale.
@@ -72,6 +92,7 @@ struct Level {
   double most_tries = 0;
   double share = 0;  // of what the search was given, at most
   bool until_it_fits = false;
+  int orders = 0;  // how often several are tried on the way
 };
 
 // What one thread works on: levels one after the other, the first within `parts`.
@@ -112,13 +133,11 @@ class LatencySearch {
   void run() {
     begin_value_ = context_.incumbent().value();
     if (!starts_.front().value.fits()) come_to_fit();
+    hold_tournament();
+    anneal_long();
     for (std::int64_t before = -1; !finished() && before != context_.evaluations();) {
       before = context_.evaluations();
-      if (pool_.empty() || share_done() < 0.6 * kTournamentShare) {
-        hold_tournament();
-      } else {
-        improve_pool();
-      }
+      improve_pool();
     }
   }
 
@@ -161,7 +180,8 @@ class LatencySearch {
 
   void hold_tournament() {
     const auto better = [](const Solution& a, const Solution& b) { return a.value < b.value; };
-    const double share = std::max(0.1, kTournamentShare - share_done()) / kLegs;
+    const double end = is_small() ? kTournamentEndOfSmall : kTournamentEnd;
+    const double share = std::max(kTournamentEndOfSmall, end - share_done()) / kLegs;
     std::vector<Solution> entries = starts_;
     const double levels = tries_within(share) / kLeastTriesPerLevel;
     levels_per_leg_ =
@@ -188,17 +208,75 @@ class LatencySearch {
     for (const Solution& entry : entries) add_to_pool(entry);
   }
 
+  bool is_small() const { return graph_.size() <= kSmall; }
+
+  // As slowly as the budget allows. Where that is slower than pays, several times, from the pool.
+  void anneal_long() {
+    const double share = kAnnealingEnd - share_done();
+    if (!(share > 0)) return;
+    const auto groups = static_cast<double>(graph_.size());
+    const double rounds =
+        std::floor(std::clamp(tries_within(share) / (kTriesPerGroup * groups), 1.0, kMostRounds));
+    std::vector<double> scales;
+    if (!is_small()) {
+      for (double count = kFewestOfScales; count < groups; count *= kScale) scales.push_back(count);
+    }
+    scales.push_back(groups);
+    const double level_share = share / rounds / static_cast<double>(scales.size());
+    for (int round = 0; round < static_cast<int>(rounds) && !finished(); ++round) {
+      anneal_scales(scales, level_share);
+    }
+  }
+
+  // Once through all scales, each island from a member of the pool.
+  void anneal_scales(const std::vector<double>& scales, double level_share) {
+    std::vector<Task> tasks(walks_.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].solution = pool_[i % pool_.size()];
+    for (const double clusters : scales) {
+      if (finished()) return;
+      take_from_outside();
+      for (Task& task : tasks) {
+        if (is_behind(task.solution)) task.solution = pool_.front();
+        task.parts = parts_of(task.solution);
+        const double hot = kScaleTemperature / std::sqrt(std::max(1.0, clusters));
+        task.levels = {{.clusters = clusters,
+                        .start_temperature = hot,
+                        .end_temperature = hot / kScaleCooling,
+                        .most_tries = kMostTriesPerGroup * static_cast<double>(graph_.size()),
+                        .share = level_share,
+                        .orders = kOrdersOfScale}};
+      }
+      run_tasks(tasks);
+      for (const Task& task : tasks) add_to_pool(task.solution);
+    }
+  }
+
+  bool is_behind(const Solution& solution) const {
+    const Evaluation& best = pool_.front().value;
+    return solution.value.overflow > best.overflow ||
+           static_cast<double>(solution.value.step) >
+               (1 + kBehind) * static_cast<double>(best.step);
+  }
+
   // Of one walk, with this share of everything.
   double tries_within(double share) const {
     double tries = std::numeric_limits<double>::max();
     if (budget_.seconds) {
-      tries = share * (*budget_.seconds - begin_seconds_) / seconds_per_try_;
+      tries = share * (*budget_.seconds - begin_seconds_) / seconds_per_try();
     }
     if (budget_.evaluations) {
       const auto all = static_cast<double>(*budget_.evaluations - begin_evaluations_);
       tries = std::min(tries, share * all / static_cast<double>(walks_.size()));
     }
     return tries;
+  }
+
+  // As measured so far; before the first, of one evaluation.
+  double seconds_per_try() const {
+    const std::int64_t tries = context_.evaluations() - begin_evaluations_;
+    if (tries < kEnoughToMeasure) return seconds_per_try_;
+    return (budget_.elapsed_seconds() - begin_seconds_) * static_cast<double>(walks_.size()) /
+           static_cast<double>(tries);
   }
 
   std::vector<Level> leg_levels(int leg, double share) const {
@@ -307,12 +385,18 @@ class LatencySearch {
       for (int i = 0; i < 3; ++i) walk.step(0);
       walk.step(Neighbourhood::Kind::kMemory, 0);
     }
+    int orders_left = level.orders;
     while (!level.until_it_fits && walk.more_than(Walk::kReturn)) {
       double progress =
           static_cast<double>(walk.spent() - first) / static_cast<double>(turn.evaluations);
       if (turn.clock->seconds) {
         progress = std::max(progress, (budget_.elapsed_seconds() - begin) /
                                           std::max(1e-9, *turn.clock->seconds - begin));
+      }
+      if (orders_left > 0 && progress * (level.orders + 1) > level.orders + 1 - orders_left) {
+        --orders_left;
+        walk.reorder();
+        continue;
       }
       const double temperature =
           step * between(level.start_temperature, level.end_temperature, progress);

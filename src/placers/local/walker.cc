@@ -1,6 +1,7 @@
 #include "placers/local/walker.h"
 
 #include "placers/local/latency_walker.h"
+#include "placers/local/ordered_walker.h"
 #include "placers/local/plain_walker.h"
 #include "placers/local/stream_walker.h"
 
@@ -10,8 +11,10 @@ std::unique_ptr<Walker> Walker::make(Evaluator& evaluator) {
   using Made = std::unique_ptr<Walker>;
   return evaluator.objective().match(
       [&](const StepTime&) -> Made {
-        // A move gives all that comes before it other priorities, so nothing can be reused.
-        if (evaluator.order_follows_placement()) return std::make_unique<PlainWalker>(evaluator);
+        if (evaluator.order_follows_placement()) {
+          if (evaluator.measures()) return std::make_unique<PlainWalker>(evaluator);
+          return std::make_unique<OrderedWalker>(evaluator);
+        }
         return std::make_unique<LatencyWalker>(evaluator);
       },
       [&](const StreamPeriod& stream) -> Made {

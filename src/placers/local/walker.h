@@ -3,8 +3,8 @@
 //
 // Latency: sim/incremental.h, or a full simulation where that is cheaper, or where the scheduler
 // makes another order for every placement; accepted moves are recorded anew only when it pays.
-// Throughput: loads under moves (stream/state.h), or the
-// evaluator's estimate where streams are simulated.
+// Throughput: loads under moves (stream/state.h), or the evaluator's estimate where streams are
+// simulated.
 #pragma once
 
 #include <memory>

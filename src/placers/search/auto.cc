@@ -25,10 +25,8 @@ constexpr std::size_t kStarts = 8;
 // best; before the search; and after it, when the bound has a better answer to beat.
 constexpr double kEarlyBoundShare = 0.02;
 constexpr double kBoundShare = 0.03;
-// Of the budget, for large neighbourhoods at the end; large graphs are seldom ready for them.
-constexpr double kPolishShare = 0.25;
-constexpr double kPolishShareOfLarge = 0.05;
-constexpr GroupId kLarge = 10'000;
+// Of the budget, for large neighbourhoods at the end.
+constexpr double kPolishShare = 0.1;
 // Of the budget for a stream, for its best single step.
 constexpr double kStepShare = 0.35;
 constexpr std::size_t kSplits = 2;  // that are simulated
@@ -102,9 +100,7 @@ class Auto final : public Placer {
     const std::vector<Solution> starts = classical_starts(context, budget, rng.split(1), kStarts);
     raise_bound(context, budget, kBoundShare);
     if (!worth_searching(context, budget)) return;
-    const double polish_share =
-        context.problem().num_groups() > kLarge ? kPolishShareOfLarge : kPolishShare;
-    search_latency(context, without_share(budget, context, kBoundShare + polish_share),
+    search_latency(context, without_share(budget, context, kBoundShare + kPolishShare),
                    rng.split(2), starts);
     // What annealing leaves behind, large neighbourhoods find.
     polish_best(context, without_share(budget, context, kBoundShare), rng.split(3));
