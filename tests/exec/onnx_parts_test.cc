@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 
+#include "exec/equal_bits.h"
 #include "exec/small_models.h"
 #include "interpreter/interpreter.h"
 #include "io/file.h"
@@ -36,11 +37,6 @@ NamedTensors values_of(const Graph& graph, const std::vector<torch::Tensor>& ten
     }
   }
   return values;
-}
-
-bool equal_bits(const torch::Tensor& a, const torch::Tensor& b) {
-  return a.sizes() == b.sizes() && a.dtype() == b.dtype() &&
-         torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
 }
 
 // The contents of constants, which the reader only keeps of small ones, are the original's; those

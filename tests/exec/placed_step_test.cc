@@ -9,6 +9,7 @@
 
 #include "cost/problem.h"
 
+#include "exec/equal_bits.h"
 #include "exec/small_models.h"
 #include "exec/test_machine.h"
 #include "zoo/registry.h"
@@ -49,11 +50,6 @@ Computed compute(const std::shared_ptr<const Graph>& graph,
   return computed;
 }
 
-bool same_bits(const torch::Tensor& a, const torch::Tensor& b) {
-  if (a.defined() != b.defined()) return false;
-  return !a.defined() || torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
-}
-
 Placement random_placement(const Problem& problem, Rng& rng) {
   std::vector<DeviceId> devices;
   for (GroupId group = 0; group < problem.num_groups(); ++group) {
@@ -77,9 +73,9 @@ TEST_P(PlacedStep, computes_what_one_device_computes) {
     EXPECT_EQ(placed.losses, alone.losses);
     for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
       const OpId op = graph->producer(tensor);
-      EXPECT_TRUE(same_bits(placed.results[tensor], alone.results[tensor]))
+      EXPECT_TRUE(equal_bits(placed.results[tensor], alone.results[tensor]))
           << "op " << graph->op_name(op) << " (" << graph->type(op) << ")";
-      EXPECT_TRUE(same_bits(placed.sources[tensor], alone.sources[tensor]))
+      EXPECT_TRUE(equal_bits(placed.sources[tensor], alone.sources[tensor]))
           << "source " << graph->op_name(op);
     }
   }
@@ -98,7 +94,7 @@ TEST_P(PlacedStep, computes_the_same_in_place) {
     const Computed unwatched = compute(graph, cluster, placement, false, mode);
     EXPECT_EQ(unwatched.losses, watched.losses);
     for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
-      EXPECT_TRUE(same_bits(unwatched.sources[tensor], watched.sources[tensor]))
+      EXPECT_TRUE(equal_bits(unwatched.sources[tensor], watched.sources[tensor]))
           << "source " << graph->op_name(graph->producer(tensor)) << ", " << in_place_name(mode);
     }
   }

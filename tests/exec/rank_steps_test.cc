@@ -10,6 +10,7 @@
 
 #include "cost/problem.h"
 
+#include "exec/equal_bits.h"
 #include "exec/local_peers.h"
 #include "exec/ranks.h"
 #include "exec/small_models.h"
@@ -146,11 +147,6 @@ RankComputed compute_on_ranks(const std::shared_ptr<const Graph>& graph,
   computed.losses = losses[0];
   for (const auto& of_rank : losses) EXPECT_EQ(of_rank, losses[0]);
   return computed;
-}
-
-bool equal_bits(const torch::Tensor& a, const torch::Tensor& b) {
-  if (a.defined() != b.defined()) return false;
-  return !a.defined() || torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
 }
 
 Placement scattered(const Problem& problem, Rng& rng) {
