@@ -219,7 +219,7 @@ int launch_ranks(int ranks, Session& session) {
     return *ended_with;
   }
   say("emplace: rank 0 ended without an answer\n");
-  return *ended_with != 0 ? *ended_with : kExitBadInput;
+  return 128 + SIGKILL;
 }
 
 std::string launcher_folder() {
