@@ -4,8 +4,8 @@
     bench/dist.py build/emplace --graphs ../shared/data/graphs --seconds 5 --seeds 3
 
 Searches each graph for the same time with one process of T threads and with T ranks of one thread, alternately, and
-prints evaluations per second, evaluations per second of processor time (which other load does not change) and the step
-times found, as medians over the seeds. --many N: a search on N ranks, however few the cores, for correctness."""
+prints evaluations per second, evaluations per second of processor time (which other load does not change; without what
+starting and reading take, by a run that searches nothing) and the step times found, as medians over the seeds. --many N: a search on N ranks, however few the cores, for correctness."""
 
 import argparse
 import json
@@ -24,6 +24,7 @@ def processor_time():
 
 
 def search(emplace, graph, cluster, limits, ranks, threads, seed):
+    """Step time, evaluations, seconds, processor time, and all of the answer."""
     command = [emplace, "place", str(graph), "-c", cluster, *limits, "--threads", str(threads), "--seed", str(seed),
                "--json", "-q"]
     if ranks > 1:
@@ -44,6 +45,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--ranks", type=int, nargs="*", default=[2])
+    parser.add_argument("--only", default="", help="graphs whose name has this")
     parser.add_argument("--many", type=int, default=0)
     options = parser.parse_args()
     folder = pathlib.Path(options.graphs)
@@ -57,11 +59,16 @@ def main():
     print(f"{'graph':22} {'ranks x threads':>15} {'evals/s':>9} {'ratio':>6} {'evals/cpu s':>11} {'ratio':>6} "
           f"{'step':>11} {'ratio':>7}")
     limits = ["--time", f"{options.seconds}s"]
-    for name in GRAPHS:
+    for name in (name for name in GRAPHS if options.only in name):
         found = {}
+        idle = {}
         for seed in range(1, options.seeds + 1):
             for ranks in options.ranks:
                 for shape in ((1, ranks), (ranks, 1)):
+                    if shape not in idle:
+                        nothing = ["-p", "heft", "--time", "1s"]
+                        idle[shape] = search(options.emplace, folder / f"{name}.json.gz", options.cluster, nothing,
+                                             *shape, seed)[3]
                     result = search(options.emplace, folder / f"{name}.json.gz", options.cluster, limits, *shape, seed)
                     found.setdefault(shape, []).append(result)
         for ranks in options.ranks:
@@ -69,7 +76,7 @@ def main():
             for shape in ((1, ranks), (ranks, 1)):
                 rows = found[shape]
                 rate = statistics.median(row[1] / row[2] for row in rows)
-                work = statistics.median(row[1] / row[3] for row in rows)
+                work = statistics.median(row[1] / max(1e-3, row[3] - idle[shape]) for row in rows)
                 step = statistics.median(row[0] for row in rows)
                 first = first or (rate, work, step)
                 print(f"{name:22} {shape[0]:9} x {shape[1]:3} {rate:9.0f} {rate / first[0]:6.2f} {work:11.0f} "

@@ -25,7 +25,9 @@
 #include "base/read_bytes.h"
 
 #include "cli/messages.h"
+#include "cli/terminal.h"
 #include "io/file.h"
+#include "report/text_style.h"
 
 namespace emplace::cli {
 namespace {
@@ -238,6 +240,7 @@ void attach_to_launcher(const std::string& folder) {
     ::dup2(opened, stream);
     ::close(opened);
   }
+  if (::isatty(STDOUT_FILENO) != 0) set_text_width(terminal_size(STDOUT_FILENO).columns);
   write_file(folder + "/pid", std::to_string(::getpid()));
 }
 
