@@ -277,6 +277,10 @@ LearningSettings LearningArguments::make() const {
   return made;
 }
 
+LearningSettings LearningArguments::make(const Session& session) const {
+  return session.member != nullptr ? LearningSettings{.device = settings.device} : make();
+}
+
 void ObjectiveArguments::add_to(Command command) {
   command
       .text("--objective", objective,

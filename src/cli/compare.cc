@@ -163,7 +163,7 @@ PortfolioRequest portfolio_request(const Arguments& arguments, const Question& q
   return {.runs = arguments.runs("all"),
           .budget = question.given(),
           .time_for = TimeFor::kEachRun,
-          .learning = session.member != nullptr ? LearningSettings{} : arguments.learning.make(),
+          .learning = arguments.learning.make(session),
           .keep_courses = !arguments.report.empty(),
           .crew = session.crew};
 }

@@ -155,12 +155,14 @@ class Portfolio::Runner {
     if (runs_[index].make || request_.measure) return false;
     return !learns(runs_[index]) || (request_.learning.curves.empty() && !request_.keep_courses);
   }
-  // Whether a run is an island on every rank.
+  // Whether a run is an island on every rank. What learns is, as long as there is time: rounds
+  // would make it forget.
   bool has_islands(std::size_t index) const {
     const bool several = request_.crew != nullptr || request_.islands > 1 ||
                          (checkpoint_ != nullptr && budget_.evaluations);
     return several && !shares_runs() && !runs_[index].make && !request_.measure &&
-           all_placers().info(runs_[index].placer.key).randomized && !learns(runs_[index]);
+           all_placers().info(runs_[index].placer.key).randomized &&
+           (!learns(runs_[index]) || !budget_.evaluations);
   }
 
   std::size_t num_islands() const {
@@ -235,6 +237,9 @@ class Portfolio::Runner {
       IslandPlace place{
           &runs_[run], std::make_unique<PlaceContext>(subset.simulator, objective_, subset.starts)};
       place.context->incumbent().raise(subset.bound);
+      if (!request_.learning.device.empty()) {
+        place.context->learning().device = request_.learning.device;
+      }
       return place;
     };
     return do_island_task(task, line, find, budget_.threads);
