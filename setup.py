@@ -32,7 +32,8 @@ def built(folder: pathlib.Path) -> pathlib.Path:
     if "EMPLACE_BUILD" in os.environ:
         return pathlib.Path(os.environ["EMPLACE_BUILD"])
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    options = ["-DEMPLACE_DEVELOPER=OFF", "-DEMPLACE_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
+    options = ["-DEMPLACE_DEVELOPER=OFF", "-DEMPLACE_PYTHON=ON", "-DEMPLACE_MPI=OFF"]
+    options += [f"-DPython_EXECUTABLE={sys.executable}"]
     options += pybind11_options()
     options += shlex.split(os.environ.get("CMAKE_ARGS", ""))
     subprocess.run(["cmake", "-S", HERE, "-B", folder, *generator, *options], check=True)

@@ -229,10 +229,12 @@ void LearningArguments::add_to(Command command, bool several_runs) {
                            "each: for TensorBoard, and as a table")
       .type("FOLDER");
   if (several_runs) return;
-  const Option file = command
-                          .text("--checkpoint", settings.checkpoint,
-                                "Keep the state of a learned placer here, to resume with --resume")
-                          .type("FILE");
+  const Option file =
+      command
+          .text("--checkpoint", settings.checkpoint,
+                "Keep the state of a learned placer or a search here, to resume with "
+                "--resume")
+          .type("FILE");
   command.text("--checkpoint-every", checkpoint_every, "How often, e.g. 5m. Default: 30s")
       .needs(file)
       .type("DURATION");
@@ -248,6 +250,10 @@ LearningSettings LearningArguments::make() const {
     made.checkpoint_seconds = seconds_of("--checkpoint-every", checkpoint_every);
   }
   return made;
+}
+
+LearningSettings LearningArguments::make(const Session& session) const {
+  return session.member != nullptr ? LearningSettings{.device = settings.device} : make();
 }
 
 void ObjectiveArguments::add_to(Command command) {

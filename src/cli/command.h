@@ -129,6 +129,8 @@ struct LearningArguments {
   // Checkpoints are for commands of which one run learns.
   void add_to(Command command, bool several_runs);
   LearningSettings make() const;
+  // Without the files where they are another rank's.
+  LearningSettings make(const Session& session) const;
 };
 
 // --objective and --overlap.

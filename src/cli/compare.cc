@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/question.h"
+#include "cli/ranks.h"
 #include "report/assessment_report.h"
 #include "report/cluster_comparison.h"
 #include "report/comparison.h"
@@ -29,6 +30,7 @@ struct Arguments : QuestionArguments {
   int seeds = 1;
   std::string csv;
   bool each_seed = false;
+  RankArguments ranks;
 
   std::vector<PlacerRun> runs(const char* usual) const {
     return make_runs(placers.empty() ? usual : placers, schedulers, seed, seeds);
@@ -122,7 +124,28 @@ std::string page_of(const Comparison& comparison, const RunResult& winner,
                                        explanation, courses)});
 }
 
+// What is asked of the placers, of which other ranks need to know the same.
+PortfolioRequest portfolio_request(const Arguments& arguments, const Question& question,
+                                   const Session& session) {
+  return {.runs = arguments.runs("all"),
+          .budget = question.given(),
+          .time_for = TimeFor::kEachRun,
+          .learning = arguments.learning.make(session),
+          .keep_courses = !arguments.report.empty(),
+          .crew = session.crew};
+}
+
+// On a rank that is not the first.
+void help_to_compare(const Arguments& arguments, Session& session) {
+  const Question question(arguments, arguments.problem.make(), "", session);
+  if (question.problems().why_nothing_fits()) return session.member->wait();
+  Portfolio portfolio(question.problems(), portfolio_request(arguments, question, session));
+  portfolio.serve(*session.member);
+}
+
 void compare_placers(const Arguments& arguments, Session& session) {
+  require_file(session, arguments.problem.request.model);
+  if (session.member != nullptr) return help_to_compare(arguments, session);
   std::vector<std::string> inputs = arguments.problem.inputs();
   inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
   const Outputs outputs(session,
@@ -130,14 +153,9 @@ void compare_placers(const Arguments& arguments, Session& session) {
                         arguments.json, inputs);
   const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
   if (question.refuse_hopeless(session)) return;
-  std::vector<PlacerRun> runs = arguments.runs("all");
-  const std::size_t asked = runs.size();
-  PortfolioResult found =
-      run_portfolio(question.problems(), {.runs = std::move(runs),
-                                          .budget = question.given(),
-                                          .time_for = TimeFor::kEachRun,
-                                          .learning = arguments.learning.make(),
-                                          .keep_courses = !arguments.report.empty()});
+  PortfolioRequest wanted = portfolio_request(arguments, question, session);
+  const std::size_t asked = wanted.runs.size();
+  PortfolioResult found = run_portfolio(question.problems(), std::move(wanted));
   const RunResult winner = found.best();
   const std::vector<SearchCourse> courses = std::move(found.courses);
   Comparison comparison = compare(question.problems(), std::move(found), asked);
@@ -226,6 +244,7 @@ void add_compare(Command& root, Session& session) {
   add_file(command, "--trace", arguments->trace, "Write the best one's timeline here");
   add_report_option(command, arguments->report, "the comparison, and all of the best answer,");
   add_file(command, "--csv", arguments->csv, "Write a row for each run here, as CSV");
+  arguments->ranks.add_to(command);
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(
@@ -235,10 +254,12 @@ void add_compare(Command& root, Session& session) {
       "Example: emplace compare zoo:bert-large -c 4xa100-nvlink -c 8xl4 --price a100=2.5,l4=0.7");
   command.run([arguments, &session] {
     if (arguments->problem.clusters.size() > 1) {
-      compare_clusters(*arguments, session);
-    } else {
-      compare_placers(*arguments, session);
+      if (arguments->ranks.ranks > 1) {
+        fail_option("several clusters are compared by one process: leave --ranks out");
+      }
+      return compare_clusters(*arguments, session);
     }
+    run_on_ranks(arguments->ranks, session, [&] { compare_placers(*arguments, session); });
   });
 }
 

@@ -25,7 +25,9 @@
 #include "base/read_bytes.h"
 
 #include "cli/messages.h"
+#include "cli/terminal.h"
 #include "io/file.h"
+#include "report/text_style.h"
 
 namespace emplace::cli {
 namespace {
@@ -219,7 +221,7 @@ int launch_ranks(int ranks, Session& session) {
     return *ended_with;
   }
   say("emplace: rank 0 ended without an answer\n");
-  return *ended_with != 0 ? *ended_with : kExitBadInput;
+  return 128 + SIGKILL;
 }
 
 std::string launcher_folder() {
@@ -238,6 +240,7 @@ void attach_to_launcher(const std::string& folder) {
     ::dup2(opened, stream);
     ::close(opened);
   }
+  if (::isatty(STDOUT_FILENO) != 0) set_text_width(terminal_size(STDOUT_FILENO).columns);
   write_file(folder + "/pid", std::to_string(::getpid()));
 }
 

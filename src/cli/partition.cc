@@ -12,11 +12,13 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "io/graph_json_writer.h"
 #include "io/trace_json.h"
 #include "report/page.h"
 #include "report/page_data.h"
 #include "report/partition_report.h"
+#include "run/partition_ranks.h"
 
 namespace emplace::cli {
 namespace {
@@ -31,6 +33,7 @@ struct Arguments {
   std::string trace;
   std::string report;
   bool json = false;
+  RankArguments ranks;
 };
 
 std::string simulated_trace(const PlanOutcome& outcome) {
@@ -51,23 +54,31 @@ void write(const Arguments& arguments, const Outputs& outputs, const PartitionAn
 }
 
 PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem,
-                                   const PartitionOptions& options) {
+                                   const PartitionOptions& options, dist::Crew* crew) {
   std::mutex mutex;
   std::string phase;
   const Progress progress([&] {
     const std::lock_guard lock(mutex);
     return phase;
   });
-  return find_partition(problem, options, [&](const std::string& now) {
+  const auto on_phase = [&](const std::string& now) {
     const std::lock_guard lock(mutex);
     phase = now;
-  });
+  };
+  return crew != nullptr ? find_partition_on_ranks(problem, options, on_phase, *crew)
+                         : find_partition(problem, options, on_phase);
 }
 
 void partition_model(const Arguments& arguments, Session& session) {
+  require_file(session, arguments.problem.request.model);
   const ProblemRequest request = arguments.problem.make();
   if (request.granularity != Granularity::kOp) {
     fail_option("modules are kept whole by placements; a partition gives every device a part");
+  }
+  if (session.member != nullptr) {
+    PartitionOptions options = arguments.options;
+    options.budget = arguments.budget.make(session);
+    return serve_partition(load_problem(request), options, *session.member);
   }
   const Outputs outputs(
       session,
@@ -77,18 +88,21 @@ void partition_model(const Arguments& arguments, Session& session) {
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
   const StepTerms terms = terms_of(request, *problem);
-  PartitionAnswer answer = find_with_progress(problem, options);
+  PartitionAnswer answer = find_with_progress(problem, options, session.crew);
   answer.terms = terms;
   write(arguments, outputs, answer);
   if (!answer.chosen.fits) session.exit_code = kExitNothingFits;
   if (session.cancelled) note_interrupted();
   options.budget = options.budget.or_default(kPartitionSeconds);
-  const std::string json = with_header({.format = "emplace.partition-answer/1",
-                                        .model = request.model,
-                                        .made_with = request.made_with(),
-                                        .problem = problem.get(),
-                                        .budget = &options.budget},
-                                       to_json(answer));
+  const std::string json =
+      with_header({.format = "emplace.partition-answer/1",
+                   .model = request.model,
+                   .made_with = request.made_with(),
+                   .problem = problem.get(),
+                   .budget = &options.budget,
+                   .ranks = session.crew != nullptr ? session.crew->size() : 1,
+                   .lost_ranks = session.crew != nullptr ? session.crew->lost() : 0},
+                  to_json(answer));
   if (!arguments.report.empty()) {
     outputs.write(
         arguments.report,
@@ -146,6 +160,7 @@ void add_partition(Command& root, Session& session) {
              "which --time does not promise")
       .type("N");
   add_seed(command, arguments->options.seed);
+  arguments->ranks.add_to(command);
   add_file(command, "-o,--output", arguments->output,
            "Write the plan here; - for standard output, and the report to standard error");
   add_json(command, arguments->json);
@@ -153,7 +168,9 @@ void add_partition(Command& root, Session& session) {
   command.footer(
       "Ctrl-C or SIGTERM ends the search, and the best found so far is the answer.\n"
       "Example: emplace partition zoo:stacked-rnn --cluster 8xv100-nvlink -o plan.json");
-  command.run([arguments, &session] { partition_model(*arguments, session); });
+  command.run([arguments, &session] {
+    run_on_ranks(arguments->ranks, session, [&] { partition_model(*arguments, session); });
+  });
 }
 
 }  // namespace emplace::cli

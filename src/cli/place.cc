@@ -150,7 +150,7 @@ PortfolioRequest portfolio_request(const Arguments& arguments, const Budget& bud
   return {.runs = runs_of(arguments),
           .budget = budget,
           .time_for = TimeFor::kAllRuns,
-          .learning = session.member != nullptr ? LearningSettings{} : arguments.learning.make(),
+          .learning = arguments.learning.make(session),
           .keep_courses = !arguments.report.empty(),
           .crew = session.crew,
           .islands = static_cast<std::size_t>(arguments.islands)};

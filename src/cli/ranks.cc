@@ -1,9 +1,14 @@
 #include "cli/ranks.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <future>
+#include <thread>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -12,6 +17,7 @@
 
 #include "cli/launcher.h"
 #include "cli/messages.h"
+#include "dist/local_transport.h"
 #include "dist/mpi.h"
 
 namespace emplace::cli {
@@ -53,6 +59,28 @@ void print_nothing() {
   ::close(nowhere);
 }
 
+// MPI begins with everybody or not at all: a rank that is lost before it has begun would be waited
+// for for ever. The first goes on alone then.
+std::unique_ptr<dist::Transport> join_in_time(int rank, dist::PostOptions& options) {
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const int ranks = size != nullptr ? std::max(1, std::atoi(size)) : 1;
+  const auto patience = std::chrono::duration<double>(20 + options.lost_after + 0.5 * ranks);
+  auto joined = std::make_shared<std::promise<std::unique_ptr<dist::Transport>>>();
+  std::future<std::unique_ptr<dist::Transport>> transport = joined->get_future();
+  std::thread([joined] {
+    try {
+      joined->set_value(dist::join_mpi(kNeededBy));
+    } catch (...) {
+      joined->set_exception(std::current_exception());
+    }
+  }).detach();
+  if (transport.wait_for(patience) == std::future_status::ready) return transport.get();
+  if (rank > 0) std::_Exit(kExitFine);
+  note("not all ranks have started; this one goes on alone");
+  options.lost_after = 0.1;
+  return dist::silent_transport(ranks);
+}
+
 void run_as_first(std::unique_ptr<dist::Transport> transport, const dist::PostOptions& options,
                   Session& session, const std::function<void()>& body) {
   dist::Crew crew(std::move(transport), options);
@@ -77,7 +105,7 @@ void run_as_other(std::unique_ptr<dist::Transport> transport, const dist::PostOp
 
 }  // namespace
 
-void RankArguments::add_to(Command command) {
+void RankArguments::add_to(Command command, const std::string& after_a_loss) {
   command
       .integer("--ranks", ranks, 1, 100'000,
                "Work as so many processes, which MPI connects; started by mpirun or srun, the "
@@ -85,8 +113,8 @@ void RankArguments::add_to(Command command) {
       .type("N");
   command
       .text("--lost-after", lost_after,
-            "Take a rank that says nothing for this long as lost, and go on without it. Default: "
-            "10s")
+            fmt::format("Take a rank that says nothing for this long as lost, and {}. Default: 10s",
+                        after_a_loss))
       .type("DURATION");
 }
 
@@ -106,9 +134,10 @@ dist::PostOptions RankArguments::make() const {
 namespace {
 
 // Runs one of the two in the end, but for the process that starts others.
-void join_others(const RankArguments& arguments, Session& session,
+void join_others(const RankArguments& arguments, dist::PostOptions options, Session& session,
                  const std::function<void()>& alone,
-                 const std::function<void(std::unique_ptr<dist::Transport>)>& together) {
+                 const std::function<void(std::unique_ptr<dist::Transport>,
+                                          const dist::PostOptions&)>& together) {
   const int rank = rank_by_environment();
   if (rank < 0) {
     refuse_ranks_without_mpi();
@@ -127,7 +156,7 @@ void join_others(const RankArguments& arguments, Session& session,
   } else {
     attach_to_launcher(launcher_folder());
   }
-  std::unique_ptr<dist::Transport> transport = dist::join_mpi(kNeededBy);
+  std::unique_ptr<dist::Transport> transport = join_in_time(rank, options);
   if (transport->size() == 1) {
     const struct End {
       dist::Transport& transport;
@@ -139,29 +168,30 @@ void join_others(const RankArguments& arguments, Session& session,
   if (rank > 0) {
     for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_IGN);
   }
-  together(std::move(transport));
+  together(std::move(transport), options);
 }
 
 }  // namespace
 
 void run_on_ranks(const RankArguments& arguments, Session& session,
                   const std::function<void()>& body) {
-  const dist::PostOptions options = arguments.make();
-  join_others(arguments, session, body, [&](std::unique_ptr<dist::Transport> transport) {
+  const auto together = [&](std::unique_ptr<dist::Transport> transport,
+                            const dist::PostOptions& options) {
     if (transport->rank() == 0) {
       run_as_first(std::move(transport), options, session, body);
     } else {
       run_as_other(std::move(transport), options, session, body);
     }
-  });
+  };
+  join_others(arguments, arguments.make(), session, body, together);
 }
 
 void run_together(const RankArguments& arguments, Session& session,
                   const std::function<void(RankPeers* others)>& body) {
-  const double lost_after = arguments.make().lost_after;
   const auto alone = [&] { body(nullptr); };
-  join_others(arguments, session, alone, [&](std::unique_ptr<dist::Transport> transport) {
-    RankPeers peers(std::move(transport), lost_after);
+  const auto together = [&](std::unique_ptr<dist::Transport> transport,
+                            const dist::PostOptions& options) {
+    RankPeers peers(std::move(transport), options.lost_after);
     try {
       body(&peers);
     } catch (const std::exception& error) {
@@ -170,7 +200,8 @@ void run_together(const RankArguments& arguments, Session& session,
       if (peers.rank() == 0) throw;
     }
     if (peers.rank() > 0) session.exit_code = kExitFine;
-  });
+  };
+  join_others(arguments, arguments.make(), session, alone, together);
 }
 
 void refuse_standard_input(const std::string& input) {

@@ -14,7 +14,7 @@ struct RankArguments {
   int ranks = 0;  // 0: this process alone, or those that were started together
   std::string lost_after;
 
-  void add_to(Command command);
+  void add_to(Command command, const std::string& after_a_loss = "go on without it");
   dist::PostOptions make() const;
 };
 

@@ -169,7 +169,7 @@ void add_run(Command& root, Session& session) {
   add_report_option(command, arguments->report, "what was measured beside what was predicted");
   add_json(command, arguments->json);
   add_quiet(command);
-  arguments->ranks.add_to(command);
+  arguments->ranks.add_to(command, "end");
   command.footer(
       "The cluster's devices say where they are: emplace cluster local writes such a file.\n"
       "Parameters and inputs are random: times are real, results are not a trained model's.\n"

@@ -11,8 +11,10 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "io/iopddl.h"
 #include "report/selection_report.h"
+#include "run/selection_ranks.h"
 #include "selection/solve.h"
 
 namespace emplace::cli {
@@ -26,9 +28,16 @@ struct Arguments {
   std::uint64_t seed = 1;
   std::string output;
   bool json = false;
+  RankArguments ranks;
 };
 
 void select_strategies(const Arguments& arguments, Session& session) {
+  require_file(session, arguments.problem);
+  if (session.member != nullptr) {
+    const SelectionProblem problem = read_iopddl(arguments.problem);
+    return serve_selection(problem, arguments.budget.make(session), arguments.seed,
+                           *session.member);
+  }
   const Outputs outputs(session, {arguments.output}, arguments.json, {arguments.problem});
   const SelectionProblem problem = read_iopddl(arguments.problem);
   const Budget budget = arguments.budget.make(session).or_default(kDefaultSeconds);
@@ -40,11 +49,14 @@ void select_strategies(const Arguments& arguments, Session& session) {
       const std::lock_guard lock(mutex);
       return to_line(last);
     });
-    SelectionResult found = emplace::select_strategies(
-        problem, budget, Rng(arguments.seed), {.progress = [&](const SelectionProgress& now) {
-          const std::lock_guard lock(mutex);
-          last = now;
-        }});
+    const SelectionOptions options{.progress = [&](const SelectionProgress& now) {
+      const std::lock_guard lock(mutex);
+      last = now;
+    }};
+    SelectionResult found =
+        session.crew != nullptr
+            ? select_on_ranks(problem, budget, arguments.seed, options, *session.crew)
+            : emplace::select_strategies(problem, budget, Rng(arguments.seed), options);
     seconds = budget.elapsed_seconds();
     return found;
   }();
@@ -53,10 +65,12 @@ void select_strategies(const Arguments& arguments, Session& session) {
   const bool write = result.feasible && !arguments.output.empty();
   if (write) outputs.write(arguments.output, write_strategies_json(result));
   if (arguments.json) {
-    fmt::print("{}",
-               with_header(
-                   {.format = "emplace.selection/1", .model = arguments.problem, .budget = &budget},
-                   to_json(problem, result, seconds, arguments.seed)));
+    fmt::print("{}", with_header({.format = "emplace.selection/1",
+                                  .model = arguments.problem,
+                                  .budget = &budget,
+                                  .ranks = session.crew != nullptr ? session.crew->size() : 1,
+                                  .lost_ranks = session.crew != nullptr ? session.crew->lost() : 0},
+                                 to_json(problem, result, seconds, arguments.seed)));
     return;
   }
   fmt::print(outputs.report(), "{}", to_text(problem, result));
@@ -84,6 +98,7 @@ void add_select(Command& root, Session& session) {
                "How many threads to use. Default: all")
       .type("N");
   add_seed(command, arguments->seed);
+  arguments->ranks.add_to(command);
   add_file(command, "-o,--output", arguments->output,
            "Write the strategies here; - for standard output, and the report to standard error");
   add_json(command, arguments->json);
@@ -91,7 +106,9 @@ void add_select(Command& root, Session& session) {
   command.footer(
       "Ctrl-C or SIGTERM ends the search, and the best found so far is the answer.\n"
       "Example: emplace select problem.json.gz --time 60s -o strategies.json");
-  command.run([arguments, &session] { select_strategies(*arguments, session); });
+  command.run([arguments, &session] {
+    run_on_ranks(arguments->ranks, session, [&] { select_strategies(*arguments, session); });
+  });
 }
 
 }  // namespace emplace::cli

@@ -140,6 +140,10 @@ std::unique_ptr<Transport> LocalRanks::take(int rank) {
   return std::make_unique<LocalTransport>(world_, rank);
 }
 
+std::unique_ptr<Transport> silent_transport(int size) {
+  return LocalRanks(size).take(0);
+}
+
 void LocalRanks::silence(int rank, bool silent) {
   world_->silence(rank, silent);
 }

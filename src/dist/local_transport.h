@@ -26,4 +26,7 @@ class LocalRanks {
   std::shared_ptr<LocalWorld> world_;
 };
 
+// Rank 0 of so many, of which nobody else is there.
+std::unique_ptr<Transport> silent_transport(int size);
+
 }  // namespace emplace::dist

@@ -71,11 +71,6 @@ bool Post::present(int rank) const {
   return peers_[static_cast<std::size_t>(rank)]->present;
 }
 
-void Post::drop(int rank, const std::string& why) {
-  const std::lock_guard lock(mutex_);
-  dropped_.emplace_back(rank, why);
-}
-
 void Post::work() {
   // Else the system adds some 50 us to every nap.
   ::prctl(PR_SET_TIMERSLACK, 1000UL);
@@ -114,12 +109,6 @@ void Post::take(const Envelope& envelope) {
 }
 
 void Post::keep_alive(Clock::time_point now) {
-  std::vector<std::pair<int, std::string>> dropped;
-  {
-    const std::lock_guard lock(mutex_);
-    dropped.swap(dropped_);
-  }
-  for (const auto& [rank, why] : dropped) lose(rank, why);
   // Whoever was stopped itself does not hold that against the others.
   const auto pause = now - last_turn_;
   last_turn_ = now;

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -78,8 +77,6 @@ class Post {
   // From any thread. Nothing is sent to those who are lost.
   void send(int to, Kind kind, std::string_view body = {});
   bool present(int rank) const;
-  // Takes the rank as lost, which the listener is told by the next tick.
-  void drop(int rank, const std::string& why);
 
   // Ends the thread; with `in_order`, which all must agree on, MPI as well.
   void close(bool in_order);
@@ -106,8 +103,6 @@ class Post {
   PostOptions options_;
   Listener& listener_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank
-  std::mutex mutex_;
-  std::vector<std::pair<int, std::string>> dropped_;  // since the last tick, and why
   Clock::time_point last_turn_;
   std::atomic<bool> closing_{false};
   std::thread thread_;

@@ -139,6 +139,14 @@ class IslandSearch {
     return writer.take();
   }
 
+  RunResult take_checked(dist::Reader& reader) const {
+    RunResult result = take_result(reader, problem_, run_);
+    reader.end();
+    const Solution found{result.result.placement, result.result.schedule, result.evaluation};
+    if (run_.scheduler != kBestSchedule) check_value(found, context_.evaluator());
+    return result;
+  }
+
   // Where one process is all there is, it does what the job says, in order.
   void run_job(const dist::Job& job) {
     if (options_.crew != nullptr) return options_.crew->run(job);
@@ -168,9 +176,7 @@ class IslandSearch {
       return bytes_of(search_island(run_, run_.seed, context_, budget));
     };
     job.accept = [&](std::size_t, dist::Reader& reader) {
-      RunResult result = take_result(reader, problem_, run_);
-      reader.end();
-      result.run.seed = run_.seed;
+      RunResult result = take_checked(reader);
       merge(best_, std::move(result));
     };
     // What cannot be done here cannot be done there.
@@ -193,7 +199,7 @@ class IslandSearch {
     context_.evaluator().count(state_.evaluations);
     for (int round = state_.rounds_done; round < kRounds; ++round) {
       if (best_ && (question_.budget.spent(0) || context_.incumbent().optimal())) break;
-      do_round(islands, round);
+      if (!do_round(islands, round)) break;
       state_.rounds_done = round + 1;
       state_.evaluations = context_.evaluations();
       if (options_.on_round) options_.on_round(state_);
@@ -202,7 +208,8 @@ class IslandSearch {
     best_->evaluations = context_.evaluations();
   }
 
-  void do_round(std::size_t islands, int round) {
+  // Whether all of it could be done.
+  bool do_round(std::size_t islands, int round) {
     std::vector<std::optional<RunResult>> results(islands);
     const LowerBound bound = context_.incumbent().bound();
     dist::Job job;
@@ -210,8 +217,7 @@ class IslandSearch {
     job.describe = [&](std::size_t island) { return described(task_of(island, round, bound)); };
     job.here = [&](std::size_t island) { return bytes_of(do_here(task_of(island, round, bound))); };
     job.accept = [&](std::size_t island, dist::Reader& reader) {
-      RunResult result = take_result(reader, problem_, run_);
-      reader.end();
+      RunResult result = take_checked(reader);
       context_.evaluator().count(result.evaluations);
       results[island] = std::move(result);
     };
@@ -219,9 +225,13 @@ class IslandSearch {
     job.cancelled = question_.budget.cancelled;
     run_job(job);
     if (failure_) throw *failure_;
+    bool complete = true;
     state_.elites.resize(islands);
     for (std::size_t i = 0; i < islands; ++i) {
-      if (!results[i]) continue;  // interrupted
+      if (!results[i]) {
+        complete = false;
+        continue;
+      }
       RunResult& result = *results[i];
       Solution elite{result.result.placement, result.result.schedule, result.evaluation,
                      run_.placer.key};
@@ -232,6 +242,7 @@ class IslandSearch {
       }
       merge(best_, std::move(result));
     }
+    return complete;
   }
 
   // All of it is known when the round begins.

@@ -72,6 +72,7 @@ void check_learning(const LearningSettings& settings, const std::vector<PlacerRu
                     std::size_t problems) {
   const std::string given = first_given(settings);
   if (given.empty()) return;
+  if (keeps_search(settings, runs)) return require_folder(settings.checkpoint);
   if (std::none_of(runs.begin(), runs.end(), learns)) {
     fail_option("{} is for placers that learn, and '{}' is none of them", given,
                 runs.front().placer.key);
@@ -85,6 +86,12 @@ void check_learning(const LearningSettings& settings, const std::vector<PlacerRu
   if (!settings.checkpoint.empty() && num_trainings(runs) > 1) {
     fail_option("{} is for one run, and these are {}", given, num_trainings(runs));
   }
+}
+
+bool keeps_search(const LearningSettings& settings, const std::vector<PlacerRun>& runs) {
+  return !settings.checkpoint.empty() && settings.curves.empty() && settings.device.empty() &&
+         runs.size() == 1 && !runs.front().make && !learns(runs.front()) &&
+         all_placers().info(runs.front().placer.key).family == "search";
 }
 
 bool learns(const PlacerRun& run) {

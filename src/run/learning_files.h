@@ -23,6 +23,8 @@ void check_learning(const LearningSettings& settings, const std::vector<PlacerRu
                     std::size_t problems);
 
 bool learns(const PlacerRun& run);
+// Whether the checkpoint is that of the one run, a search (run/search_checkpoint.h).
+bool keeps_search(const LearningSettings& settings, const std::vector<PlacerRun>& runs);
 
 // A checkpoint: one to go on from, or a new one. What cannot be written while something learns does
 // not end it.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/error.h"
 
 #include "placer/run.h"
@@ -16,6 +17,8 @@
 #include "tensor/work_bound.h"
 
 #include "run/cpu_use.h"
+#include "run/partition_ranks.h"
+#include "run/rank_messages.h"
 #include "run/single_device.h"
 
 namespace emplace {
@@ -80,9 +83,11 @@ std::vector<std::string> undivided_operators(const Graph& graph, const Partition
 // All of it in the time that there is, as far as that can be: some plan there must be.
 class PartitionFinder {
  public:
+  // `crew`: whom the search is shared with, or nobody.
   PartitionFinder(const std::shared_ptr<const Problem>& problem, const PartitionOptions& options,
-                  std::function<void(const std::string&)> on_phase)
+                  std::function<void(const std::string&)> on_phase, dist::Crew* crew = nullptr)
       : options_(options),
+        crew_(crew),
         clock_(options.budget.or_default(kPartitionSeconds).restarted()),
         on_phase_(std::move(on_phase)),
         mode_(problem->compile_options().cost),
@@ -105,7 +110,9 @@ class PartitionFinder {
     tell("searching for a partition");
     answer_.method = spec.to_string();
     PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
-    answer_.plan = method->find(context, time_left(kSearchShare), Rng(options_.seed));
+    answer_.plan = crew_ != nullptr
+                       ? find_on_ranks(*method, context)
+                       : method->find(context, time_left(kSearchShare), Rng(options_.seed));
     take_outcome(context);
     tell("comparing");
     compare(context, spec.key);
@@ -118,6 +125,24 @@ class PartitionFinder {
     answer_.undivided = undivided_operators(*answer_.graph, *answer_.input);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
+  }
+
+  // On a rank that is not the first.
+  void serve(dist::Member& member) {
+    const auto method = all_partition_methods().make(MethodSpec::parse(options_.method));
+    member.serve(input_fingerprint(), [&](dist::Reader& task, dist::Line& line) {
+      const auto part = static_cast<std::size_t>(task.number<std::uint64_t>());
+      Budget budget;
+      budget.threads = options_.budget.threads;
+      budget.cancelled = &line.stopped();
+      const auto seconds = task.number<double>();
+      const auto evaluations = task.number<std::int64_t>();
+      task.end();
+      if (seconds >= 0) budget.seconds = seconds;
+      if (evaluations >= 0) budget.evaluations = evaluations;
+      PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
+      return plan_bytes(method->find(context, budget, rng_of_part(part)));
+    });
   }
 
   // The better of the methods that are quick, on all devices or on fewer; nothing where no op is
@@ -137,6 +162,65 @@ class PartitionFinder {
   }
   bool cancelled() const {
     return options_.budget.cancelled != nullptr && options_.budget.cancelled->load();
+  }
+
+  // The first part's are those of one process.
+  Rng rng_of_part(std::size_t part) const {
+    return part == 0 ? Rng(options_.seed) : Rng(options_.seed).split(part);
+  }
+  std::uint64_t input_fingerprint() const {
+    Hash hash;
+    add_problem(hash, *divided_);
+    hash.add(answer_.workers().count());
+    return hash.value();
+  }
+
+  // A search on every rank; under an evaluation budget, as many as ranks, wherever.
+  Plan find_on_ranks(PartitionMethod& method, PartitionContext& context) {
+    crew_->expect(input_fingerprint());
+    const auto parts = static_cast<std::size_t>(crew_->size());
+    std::vector<std::optional<PlanSolution>> found(parts);
+    std::optional<Error> failure;
+    const auto budget_of_part = [&] {
+      Budget budget = time_left(kSearchShare);
+      if (budget.evaluations) {
+        *budget.evaluations =
+            std::max<std::int64_t>(1, *budget.evaluations / static_cast<std::int64_t>(parts));
+      }
+      return budget;
+    };
+    dist::Job job;
+    job.tasks = parts;
+    job.one_each = !options_.budget.evaluations;
+    job.cancelled = options_.budget.cancelled;
+    job.describe = [&](std::size_t part) {
+      const Budget budget = budget_of_part();
+      return dist::Writer()
+          .number<std::uint64_t>(part)
+          .number(budget.seconds.value_or(-1))
+          .number(budget.evaluations.value_or(-1))
+          .take();
+    };
+    job.here = [&](std::size_t part) {
+      PartitionContext own(*answer_.input, divided_, *answer_.on, mode_);
+      // What this rank tries is what the methods are compared by.
+      PartitionContext& used = part == 0 ? context : own;
+      return plan_bytes(method.find(used, budget_of_part(), rng_of_part(part)));
+    };
+    job.accept = [&](std::size_t part, dist::Reader& reader) {
+      found[part] = context.evaluate(take_plan(reader, *answer_.input, answer_.workers()));
+    };
+    job.failed = [&](std::size_t part, const Error& error) {
+      if (part == 0) failure = error;
+    };
+    crew_->run(job);
+    if (failure) throw *failure;
+    std::optional<PlanSolution> best;
+    for (std::optional<PlanSolution>& each : found) {
+      if (each && (!best || each->value < best->value)) best = std::move(each);
+    }
+    EMPLACE_CHECK(best.has_value());
+    return std::move(best->plan);
   }
 
   bool any_described() const {
@@ -294,6 +378,7 @@ class PartitionFinder {
   }
 
   const PartitionOptions& options_;
+  dist::Crew* crew_;
   Budget clock_;  // runs from the beginning
   std::function<void(const std::string&)> on_phase_;
   CostMode mode_;
@@ -355,6 +440,20 @@ PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,
                                const std::function<void(const std::string&)>& on_phase) {
   check(*problem);
   return PartitionFinder(problem, options, on_phase).find();
+}
+
+PartitionAnswer find_partition_on_ranks(const std::shared_ptr<const Problem>& problem,
+                                        const PartitionOptions& options,
+                                        const std::function<void(const std::string&)>& on_phase,
+                                        dist::Crew& crew) {
+  check(*problem);
+  return PartitionFinder(problem, options, on_phase, &crew).find();
+}
+
+void serve_partition(const std::shared_ptr<const Problem>& problem, const PartitionOptions& options,
+                     dist::Member& member) {
+  check(*problem);
+  PartitionFinder(problem, options, {}).serve(member);
 }
 
 }  // namespace emplace

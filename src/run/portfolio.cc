@@ -26,6 +26,7 @@
 
 #include "run/islands.h"
 #include "run/rank_messages.h"
+#include "run/search_checkpoint.h"
 
 namespace emplace {
 namespace {
@@ -79,6 +80,10 @@ class Portfolio::Runner {
                 request_.time_for == TimeFor::kEachRun) {
     check_learning(request_.learning, runs_, problems.list().size());
     files_ = open_learning_files(request_.learning, runs_, request_.time_for == TimeFor::kEachRun);
+    if (keeps_search(request_.learning, runs_)) {
+      checkpoint_ = std::make_unique<SearchCheckpoint>(request_.learning, problems_, runs_.front(),
+                                                       budget_.evaluations ? num_islands() : 0);
+    }
   }
 
   RunStatus& status() { return status_; }
@@ -150,11 +155,19 @@ class Portfolio::Runner {
     if (runs_[index].make || request_.measure) return false;
     return !learns(runs_[index]) || (request_.learning.curves.empty() && !request_.keep_courses);
   }
-  // Whether a run is an island on every rank.
+  // Whether a run is an island on every rank. What learns is, as long as there is time: rounds
+  // would make it forget.
   bool has_islands(std::size_t index) const {
-    const bool several = request_.crew != nullptr || request_.islands > 1;
+    const bool several = request_.crew != nullptr || request_.islands > 1 ||
+                         (checkpoint_ != nullptr && budget_.evaluations);
     return several && !shares_runs() && !runs_[index].make && !request_.measure &&
-           all_placers().info(runs_[index].placer.key).randomized && !learns(runs_[index]);
+           all_placers().info(runs_[index].placer.key).randomized &&
+           (!learns(runs_[index]) || !budget_.evaluations);
+  }
+
+  std::size_t num_islands() const {
+    if (request_.islands > 0) return request_.islands;
+    return request_.crew != nullptr ? static_cast<std::size_t>(request_.crew->size()) : 1;
   }
 
   // Every rank takes one run after the other. What cannot be shared is left for later.
@@ -184,8 +197,8 @@ class Portfolio::Runner {
     job.accept = [&](std::size_t task, dist::Reader& reader) {
       RunResult result = take_result(reader, whole, runs_[shared[task]]);
       reader.end();
-      check_value({result.result.placement, result.result.schedule, result.evaluation, {}},
-                  evaluator);
+      const Solution found{result.result.placement, result.result.schedule, result.evaluation};
+      check_value(found, evaluator);
       keep(shared[task], std::move(result));
       done_[shared[task]] = true;
     };
@@ -224,6 +237,9 @@ class Portfolio::Runner {
       IslandPlace place{
           &runs_[run], std::make_unique<PlaceContext>(subset.simulator, objective_, subset.starts)};
       place.context->incumbent().raise(subset.bound);
+      if (!request_.learning.device.empty()) {
+        place.context->learning().device = request_.learning.device;
+      }
       return place;
     };
     return do_island_task(task, line, find, budget_.threads);
@@ -304,8 +320,9 @@ class Portfolio::Runner {
   }
 
   RunResult run_on(const SubsetProblem& problem, std::size_t index, std::size_t problem_index) {
-    PlaceContext context(problem.simulator, objective_, problem.starts);
+    PlaceContext context(problem.simulator, objective_, starts_on(problem, problem_index));
     context.incumbent().raise(problem.bound);
+    if (checkpoint_ != nullptr) context.incumbent().raise(checkpoint_->kept(problem_index).bound);
     const Budget own = share(index, problems_.list().size() - problem_index);
     status_.begin(position_, runs_[index], context, own);
     const struct End {
@@ -326,17 +343,41 @@ class Portfolio::Runner {
         return request_.measure(to_whole(placement, problem.devices), order);
       });
     }
-    RunResult result = has_islands(index)
-                           ? run_islands({.run_index = index,
-                                          .problem_index = problem_index,
-                                          .run = &runs_[index],
-                                          .context = &context,
-                                          .budget = own},
-                                         {.crew = request_.crew, .islands = request_.islands})
-                           : run_placer(all_placers(), context, runs_[index], own);
+    RunResult result = search(context, index, problem_index, own);
     result.result.placement = to_whole(result.result.placement, problem.devices);
     if (files != nullptr && files->failure()) failures_.push_back(*files->failure());
+    if (checkpoint_ != nullptr && checkpoint_->failure()) {
+      failures_.push_back(*checkpoint_->failure());
+    }
     return result;
+  }
+
+  RunResult search(PlaceContext& context, std::size_t index, std::size_t problem_index,
+                   const Budget& budget) {
+    std::optional<SearchCheckpoint::Watch> watch;
+    IslandOptions islands{.crew = request_.crew, .islands = num_islands()};
+    if (checkpoint_ != nullptr) {
+      islands.resumed = checkpoint_->kept(problem_index).islands;
+      islands.on_round = [&](const IslandState& state) {
+        checkpoint_->note_round(problem_index, state);
+      };
+      watch.emplace(*checkpoint_, problem_index, context);
+    }
+    if (!has_islands(index)) return run_placer(all_placers(), context, runs_[index], budget);
+    return run_islands({.run_index = index,
+                        .problem_index = problem_index,
+                        .run = &runs_[index],
+                        .context = &context,
+                        .budget = budget},
+                       islands);
+  }
+
+  std::vector<Solution> starts_on(const SubsetProblem& problem, std::size_t index) const {
+    std::vector<Solution> starts = problem.starts;
+    if (checkpoint_ != nullptr && checkpoint_->kept(index).best) {
+      starts.push_back(*checkpoint_->kept(index).best);
+    }
+    return starts;
   }
 
   // As long as what it returns lives.
@@ -400,6 +441,7 @@ class Portfolio::Runner {
   Budget budget_;
   RunStatus status_;
   std::vector<std::unique_ptr<LearningFiles>> files_;  // by run
+  std::unique_ptr<SearchCheckpoint> checkpoint_;       // of the one run, where it searches
   std::vector<RunResult> results_;
   std::vector<std::size_t> index_of_result_;
   std::deque<Solution> runners_up_;

@@ -62,15 +62,7 @@ Evaluation take_value(dist::Reader& reader) {
   return value;
 }
 
-// FNV-1a, by words.
-class Hash {
- public:
-  void add(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3ULL; }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
-};
+}  // namespace
 
 void add_problem(Hash& hash, const Problem& problem) {
   hash.add(problem.num_ops());
@@ -88,8 +80,6 @@ void add_problem(Hash& hash, const Problem& problem) {
     hash.add(static_cast<std::uint64_t>(problem.mean_transfer_time(tensor)));
   }
 }
-
-}  // namespace
 
 std::uint64_t fingerprint(const SubsetProblems& problems) {
   Hash hash;

@@ -15,6 +15,18 @@ namespace emplace {
 // What a rank is told to do: the first number of a task.
 enum class RankTask : std::uint8_t { kIsland, kRun };
 
+// FNV-1a, by words.
+class Hash {
+ public:
+  void add(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3ULL; }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
+};
+
+void add_problem(Hash& hash, const Problem& problem);
+
 // Whoever computes the same has read the same problems.
 std::uint64_t fingerprint(const SubsetProblems& problems);
 

@@ -112,6 +112,7 @@ void RankPeers::forget() {
 }
 
 void RankPeers::leave(const std::string& why) {
+  if (closed_) return;
   for (int other = 0; other < size(); ++other) {
     if (other == rank()) continue;
     tell(other, {.kind = exec::Notice::Kind::kBroken,
@@ -123,6 +124,7 @@ void RankPeers::leave(const std::string& why) {
 }
 
 void RankPeers::close() {
+  if (closed_.exchange(true)) return;
   post_->close(in_order_);
 }
 

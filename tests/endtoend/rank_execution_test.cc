@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kSmall =
     " zoo:stacked-rnn:batch=2,layers=2,hidden=8,sequence=3,input=8,classes=5 ";
-constexpr const char* kMany = "--warm-up 1 --steps 1000000 ";
+constexpr const char* kMany = "--warm-up 0 --steps 1000000 ";
 
 class RankExecution : public testing::Program {
  protected:
@@ -50,7 +50,8 @@ links: [{{bandwidth: 1MB/s, latency_us: 5, channel: out{}}}]
 
   // Starts it, does something to rank `rank`, and waits for the end. Prints what it was and how
   // long it took after.
-  CommandResult done_to(int rank, const std::string& what, const std::string& arguments) const {
+  CommandResult done_to(int rank, const std::string& what, const std::string& arguments,
+                        int seconds = 2) const {
     folder_.write("do.sh", fmt::format(R"(
 {} {} > out.txt 2> err.txt &
 launcher=$!
@@ -67,7 +68,7 @@ for i in $(seq 600); do
   # Well in the middle: the threads of devices and links are there.
   if [ -n "$victim" ] && [ $(ls /proc/$victim/task | wc -l) -gt 6 ]; then break; fi
 done
-sleep 2
+sleep {}
 kill -{} $victim
 begin=$(date +%s)
 wait $launcher
@@ -77,7 +78,7 @@ cat err.txt >&2
 kill -KILL $victim 2> /dev/null
 exit $code
 )",
-                                       EMPLACE_BINARY, arguments, rank, what));
+                                       EMPLACE_BINARY, arguments, rank, seconds, what));
     return folder_.shell("bash do.sh");
   }
 };
@@ -172,7 +173,7 @@ TEST_F(RankExecution, ends_soon_after_a_rank_was_stopped) {
 }
 
 TEST_F(RankExecution, an_interrupt_reports_what_was_timed) {
-  const CommandResult result = done_to(0, "INT", command() + kMany + "--ranks 2");
+  const CommandResult result = done_to(0, "INT", command() + kMany + "--ranks 2", 10);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.err, HasSubstr("interrupted: "));
   EXPECT_THAT(folder_.read("out.txt"), HasSubstr("measured "));

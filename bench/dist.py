@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What several ranks are worth on one machine:
+
+    bench/dist.py build/emplace --graphs ../shared/data/graphs --seconds 5 --seeds 3
+
+Searches each graph for the same time with one process of T threads and with T ranks of one thread, alternately, and
+prints evaluations per second, evaluations per second of processor time (which other load does not change; without what
+starting and reading take, by a run that searches nothing) and the step times found, as medians over the seeds. --many N: a search on N ranks, however few the cores, for correctness."""
+
+import argparse
+import json
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+
+GRAPHS = ["bert-base-b24", "gnmt2-b256", "gpt2-b8", "inception-v3-b32", "resnet50-b32", "transformer-xl8-b32"]
+
+
+def processor_time():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def search(emplace, graph, cluster, limits, ranks, threads, seed):
+    """Step time, evaluations, seconds, processor time, and all of the answer."""
+    command = [emplace, "place", str(graph), "-c", cluster, *limits, "--threads", str(threads), "--seed", str(seed),
+               "--json", "-q"]
+    if ranks > 1:
+        command += ["--ranks", str(ranks)]
+    before = processor_time()
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)}: {run.stderr}")
+    answer = json.loads(run.stdout)
+    return answer["step_ns"], answer["evaluations"], answer["seconds"], processor_time() - before, answer
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("emplace")
+    parser.add_argument("--graphs", default="../shared/data/graphs")
+    parser.add_argument("--cluster", default="4xp100")
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--ranks", type=int, nargs="*", default=[2])
+    parser.add_argument("--only", default="", help="graphs whose name has this")
+    parser.add_argument("--many", type=int, default=0)
+    options = parser.parse_args()
+    folder = pathlib.Path(options.graphs)
+    if options.many:
+        graph = folder / "resnet50-b32.json.gz"
+        limits = ["--evaluations", str(40 * options.many), "--islands", str(options.many)]
+        alone = search(options.emplace, graph, options.cluster, limits, 1, 1, 1)
+        many = search(options.emplace, graph, options.cluster, limits, options.many, 1, 1)
+        print(f"{options.many} ranks: {many[0]} ns, one process: {alone[0]} ns, ranks {many[4]['ranks']}")
+        return 0 if many[0] == alone[0] and many[4]["ranks"]["lost"] == 0 else 1
+    print(f"{'graph':22} {'ranks x threads':>15} {'evals/s':>9} {'ratio':>6} {'evals/cpu s':>11} {'ratio':>6} "
+          f"{'step':>11} {'ratio':>7}")
+    limits = ["--time", f"{options.seconds}s"]
+    for name in (name for name in GRAPHS if options.only in name):
+        found = {}
+        idle = {}
+        for seed in range(1, options.seeds + 1):
+            for ranks in options.ranks:
+                for shape in ((1, ranks), (ranks, 1)):
+                    if shape not in idle:
+                        nothing = ["-p", "heft", "--time", "1s"]
+                        idle[shape] = search(options.emplace, folder / f"{name}.json.gz", options.cluster, nothing,
+                                             *shape, seed)[3]
+                    result = search(options.emplace, folder / f"{name}.json.gz", options.cluster, limits, *shape, seed)
+                    found.setdefault(shape, []).append(result)
+        for ranks in options.ranks:
+            first = None
+            for shape in ((1, ranks), (ranks, 1)):
+                rows = found[shape]
+                rate = statistics.median(row[1] / row[2] for row in rows)
+                work = statistics.median(row[1] / max(1e-3, row[3] - idle[shape]) for row in rows)
+                step = statistics.median(row[0] for row in rows)
+                first = first or (rate, work, step)
+                print(f"{name:22} {shape[0]:9} x {shape[1]:3} {rate:9.0f} {rate / first[0]:6.2f} {work:11.0f} "
+                      f"{work / first[1]:6.2f} {step / 1e6:8.2f} ms {step / first[2]:7.4f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Runs emplace on several ranks, again and again, and kills or stops one of them at a random moment:
+
+    bench/dist_faults.py build/emplace --trials 200
+
+A worker that is killed or stopped: the run ends in time, with exit code 0 and an answer that is at least as good as the
+best that was known before (under --evaluations: the very answer of an undisturbed run). Rank 0 killed: --resume goes on.
+mpirun or the launcher killed: no process is left behind. Prints a row for each sort of trial, and what went wrong."""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = ["zoo:inception-v3:batch=32", "-c", "4xp100"]
+RANKS = 3
+LOST_AFTER = 5
+
+
+def children(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def rank_of(pid):
+    try:
+        environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    found = re.search(rb"OMPI_COMM_WORLD_RANK=(\d+)", environment)
+    return int(found[1]) if found else None
+
+
+def alive(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+class Run:
+    """One command, with the processes that it has started."""
+
+    def __init__(self, emplace, arguments):
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([emplace, *arguments], stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.mpirun = None
+        self.ranks = {}
+
+    def find_ranks(self, count, seconds=30):
+        end = time.time() + seconds
+        while time.time() < end and self.process.poll() is None:
+            for mpirun in children(self.process.pid):
+                self.mpirun = mpirun
+                self.ranks = {rank_of(pid): pid for pid in children(mpirun) if rank_of(pid) is not None}
+            if len(self.ranks) == count:
+                return True
+            time.sleep(0.01)
+        return False
+
+    def said(self):
+        self.errors.flush()
+        return pathlib.Path(f"/proc/self/fd/{self.errors.fileno()}").read_text()
+
+    def wait(self, seconds):
+        """The exit code; nothing where it did not end in time."""
+        try:
+            self.output, _ = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        return self.process.returncode
+
+    def leftover(self, seconds=6):
+        pids = [self.process.pid, self.mpirun, *self.ranks.values()]
+        end = time.time() + seconds
+        while time.time() < end and any(pid and alive(pid) for pid in pids):
+            time.sleep(0.05)
+        return [pid for pid in pids if pid and alive(pid)]
+
+    def clean(self):
+        for pid in [*self.ranks.values(), self.mpirun, self.process.pid]:
+            if pid and alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self.errors.close()
+
+
+SECONDS = 3
+COMMANDS = {
+    "place --time": ["place", *MODEL, "--time", f"{SECONDS}s", "--threads", "1"],
+    "place --evaluations": ["place", *MODEL, "--evaluations", "2400", "--islands", "6", "--threads", "1"],
+    "place lns --time": ["place", *MODEL, "-p", "lns", "--time", f"{SECONDS}s", "--threads", "1"],
+    "compare": ["compare", *MODEL, "-p", "heuristic,anneal,hill_climb", "--time", "1s", "--threads", "1"],
+}
+
+
+def arguments_of(name, more=()):
+    return [*COMMANDS[name], "--ranks", str(RANKS), "--lost-after", f"{LOST_AFTER}s", "--json", *more]
+
+
+def step_of(name, output):
+    answer = json.loads(output)
+    if name == "compare":
+        return min(run["step_ns"] for run in answer["runs"] if run.get("fits", True)), answer["ranks"]["lost"]
+    return answer["step_ns"], answer["ranks"]["lost"]
+
+
+def best_said(text):
+    """The last best step time of the progress lines, in nanoseconds."""
+    unit = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+    found = re.findall(r"best ([0-9.]+) (ns|us|µs|ms|s)\b", text)
+    return float(found[-1][0]) * unit[found[-1][1]] if found else None
+
+
+def worker_trial(emplace, name, how, rng, undisturbed):
+    run = Run(emplace, arguments_of(name))
+    try:
+        if not run.find_ranks(RANKS):
+            return "the ranks did not start: " + run.said()[-300:]
+        time.sleep(rng.uniform(0, SECONDS + 1))
+        best = best_said(run.said())
+        victim = run.ranks[rng.randrange(1, RANKS)]
+        if alive(victim):
+            os.kill(victim, how)
+        # A rank that is lost before it has begun is waited for longest.
+        code = run.wait(SECONDS + 2 * LOST_AFTER + 60)
+        if code is None:
+            return "did not end in time"
+        if code != 0:
+            return f"exit code {code}: " + run.said()[-300:]
+        step, lost = step_of(name, run.output)
+        if lost > 1 and "not all ranks have started" not in run.said():
+            return f"{lost} ranks lost"
+        if name in undisturbed and step != undisturbed[name]:
+            return f"another answer: {step} instead of {undisturbed[name]}"
+        if best and step > best * 1.001:
+            return f"the answer, {step}, is worse than what was known: {best}"
+        if how == signal.SIGSTOP and alive(victim):
+            os.kill(victim, signal.SIGCONT)
+        if run.leftover():
+            return f"left behind: {run.leftover()}"
+        return lost
+    finally:
+        run.clean()
+
+
+def leader_trial(emplace, rng):
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = os.path.join(folder, "checkpoint")
+        name = "place --evaluations"
+        more = ["--checkpoint", checkpoint, "--checkpoint-every", "1s"]
+        run = Run(emplace, arguments_of(name, more))
+        try:
+            if not run.find_ranks(RANKS):
+                return "the ranks did not start"
+            end = time.time() + 60
+            while not os.path.exists(checkpoint) and time.time() < end and run.process.poll() is None:
+                time.sleep(0.05)
+            time.sleep(rng.uniform(0, 2))
+            if not alive(run.ranks[0]):
+                return 0
+            os.kill(run.ranks[0], signal.SIGKILL)
+            code = run.wait(60)
+            if code == 0 and not run.find_ranks(1, 0.1):
+                return 0  # it was done
+            if code != 137:
+                return f"without rank 0: exit code {code}"
+            if run.leftover(LOST_AFTER + 6):
+                return "left behind"
+        finally:
+            run.clean()
+        again = subprocess.run([emplace, *arguments_of(name, [*more, "--resume"])], capture_output=True, text=True)
+        if again.returncode != 0:
+            return "not resumed: " + again.stderr[-300:]
+        return ("resumed", step_of(name, again.stdout)[0])
+
+
+def starter_trial(emplace, who, rng):
+    run = Run(emplace, arguments_of("place --time"))
+    try:
+        if not run.find_ranks(RANKS):
+            return "the ranks did not start"
+        time.sleep(rng.uniform(0, SECONDS))
+        os.kill(run.mpirun if who == "mpirun" else run.process.pid, signal.SIGKILL)
+        left = run.leftover(LOST_AFTER + 6)
+        return f"left behind: {left}" if left else 0
+    finally:
+        run.clean()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("emplace")
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--brief", action="store_true", help="one trial of each sort, of place alone")
+    parser.add_argument("--only", default="", help="sorts of trials whose name has this")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    undisturbed = {}
+    name = "place --evaluations"
+    alone = subprocess.run([options.emplace, *arguments_of(name)], capture_output=True, text=True)
+    undisturbed[name] = step_of(name, alone.stdout)[0]
+    sorts = {}
+    for name in COMMANDS:
+        for how in (signal.SIGKILL, signal.SIGSTOP):
+            title = f"{name}: a worker {'killed' if how == signal.SIGKILL else 'stopped'}"
+            sorts[title] = lambda name=name, how=how: worker_trial(options.emplace, name, how, rng, undisturbed)
+    sorts["rank 0 killed, then --resume"] = lambda: leader_trial(options.emplace, rng)
+    sorts["mpirun killed"] = lambda: starter_trial(options.emplace, "mpirun", rng)
+    sorts["the launcher killed"] = lambda: starter_trial(options.emplace, "launcher", rng)
+    if options.brief:
+        sorts = {title: trial for title, trial in sorts.items() if "lns" not in title and "compare" not in title}
+    sorts = {title: trial for title, trial in sorts.items() if options.only in title}
+    counts = collections.defaultdict(collections.Counter)
+    failures = []
+    for trial in range(options.trials):
+        title = list(sorts)[trial % len(sorts)]
+        begin = time.time()
+        result = sorts[title]()
+        seconds = time.time() - begin
+        counts[title]["trials"] += 1
+        counts[title]["longest"] = max(counts[title]["longest"], seconds)
+        if isinstance(result, tuple) and result[1] != undisturbed["place --evaluations"]:
+            result = f"resumed to another answer: {result[1]}"
+        if isinstance(result, str):
+            failures.append(f"trial {trial}, {title}: {result}")
+            print(failures[-1], file=sys.stderr, flush=True)
+        else:
+            counts[title]["fine"] += 1
+            counts[title]["lost"] += result if isinstance(result, int) else 0
+    print(f"{'trial':48} {'trials':>6} {'fine':>5} {'lost ranks':>10} {'longest':>8}")
+    for title, row in counts.items():
+        print(f"{title:48} {row['trials']:6} {row['fine']:5} {row['lost']:10} {row['longest']:7.1f}s")
+    print(f"{options.trials - len(failures)} of {options.trials} fine")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

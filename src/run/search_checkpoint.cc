@@ -1,0 +1,133 @@
+#include "run/search_checkpoint.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/error.h"
+
+#include "run/rank_messages.h"
+
+namespace emplace {
+namespace {
+
+constexpr std::string_view kCheckpointFormat = "emplace.search-checkpoint/1";
+
+void put_kept(dist::Writer& writer, const SearchCheckpoint::Kept& kept, const Problem& problem) {
+  writer.flag(kept.best.has_value());
+  if (kept.best) put(writer, *kept.best, problem);
+  put(writer, kept.bound);
+  writer.number<std::int32_t>(kept.islands.rounds_done).number(kept.islands.evaluations);
+  writer.number<std::uint64_t>(kept.islands.elites.size());
+  for (const Solution& elite : kept.islands.elites) put(writer, elite, problem);
+}
+
+SearchCheckpoint::Kept take_kept(dist::Reader& reader, const Problem& problem) {
+  SearchCheckpoint::Kept kept;
+  if (reader.flag()) kept.best = take_solution(reader, problem);
+  kept.bound = take_bound(reader);
+  kept.islands.rounds_done = reader.number<std::int32_t>();
+  kept.islands.evaluations = reader.number<std::int64_t>();
+  const std::size_t elites = reader.count(sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < elites; ++i) {
+    kept.islands.elites.push_back(take_solution(reader, problem));
+  }
+  return kept;
+}
+
+}  // namespace
+
+SearchCheckpoint::SearchCheckpoint(const LearningSettings& settings, const SubsetProblems& problems,
+                                   const PlacerRun& run, std::size_t islands)
+    : problems_(problems),
+      run_(run),
+      islands_(islands),
+      file_(settings),
+      kept_(problems.list().size()) {
+  if (!settings.resume) return;
+  with_context(file_.path(), [&] { read(file_.resumed()); });
+}
+
+std::string SearchCheckpoint::header() const {
+  dist::Writer writer;
+  writer.text(kCheckpointFormat).number(fingerprint(problems_));
+  writer.text(run_.placer.to_string()).text(run_.scheduler).number(run_.seed);
+  writer.number<std::uint64_t>(islands_);
+  return writer.take();
+}
+
+void SearchCheckpoint::read(const std::string& bytes) {
+  dist::Reader reader(bytes);
+  if (reader.text() != kCheckpointFormat) fail_input("expected the checkpoint of a search");
+  if (reader.number<std::uint64_t>() != fingerprint(problems_)) {
+    fail_input("is the checkpoint of another model, cluster or objective");
+  }
+  const std::string placer = reader.text();
+  const std::string scheduler = reader.text();
+  const auto seed = reader.number<std::uint64_t>();
+  const auto islands = reader.number<std::uint64_t>();
+  if (placer != run_.placer.to_string() || scheduler != run_.scheduler || seed != run_.seed ||
+      islands != islands_) {
+    fail_input(
+        "is the checkpoint of {} with {} order, seed {} and {} islands; expected {}, {}, {} and {}",
+        placer, scheduler, seed, islands, run_.placer.to_string(), run_.scheduler, run_.seed,
+        islands_);
+  }
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    kept_[i] = take_kept(reader, problems_.list()[i].simulator->problem());
+  }
+  reader.end();
+}
+
+void SearchCheckpoint::note_round(std::size_t problem, const IslandState& state) {
+  {
+    const std::lock_guard lock(mutex_);
+    kept_[problem].islands = state;
+  }
+  save();
+}
+
+void SearchCheckpoint::take_incumbent(std::size_t problem, const PlaceContext& context) {
+  std::optional<Solution> best = context.incumbent().best();
+  const std::lock_guard lock(mutex_);
+  Kept& kept = kept_[problem];
+  if (best && (!kept.best || best->value < kept.best->value)) kept.best = std::move(best);
+  kept.bound = context.incumbent().bound();
+}
+
+void SearchCheckpoint::save() {
+  const std::lock_guard lock(mutex_);
+  dist::Writer writer;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    put_kept(writer, kept_[i], problems_.list()[i].simulator->problem());
+  }
+  file_.save(header() + writer.take());
+}
+
+SearchCheckpoint::Watch::Watch(SearchCheckpoint& owner, std::size_t problem,
+                               const PlaceContext& context)
+    : owner_(owner), problem_(problem), context_(context), thread_([this] { work(); }) {}
+
+SearchCheckpoint::Watch::~Watch() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  ending_changed_.notify_one();
+  thread_.join();
+  owner_.take_incumbent(problem_, context_);
+  owner_.save();
+}
+
+void SearchCheckpoint::Watch::work() {
+  const std::chrono::duration<double> interval(owner_.file_.seconds());
+  std::uint64_t version = 0;
+  std::unique_lock lock(mutex_);
+  while (!ending_changed_.wait_for(lock, interval, [&] { return ending_; })) {
+    if (context_.incumbent().version() == version) continue;
+    version = context_.incumbent().version();
+    owner_.take_incumbent(problem_, context_);
+    owner_.save();
+  }
+}
+
+}  // namespace emplace

@@ -1,0 +1,112 @@
+// Commands on several ranks, as a person runs them. What becomes of ranks that are killed is in
+// bench/dist_faults.py, which ctest runs briefly.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/program.h"
+
+namespace emplace {
+namespace {
+
+using testing::CommandResult;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class RanksCommand : public testing::Program {
+ protected:
+  RanksCommand() {
+    if (run("place zoo:alexnet -c 2xp100 -p heft --ranks 2").err.find("libemplace_mpi") !=
+        std::string::npos) {
+      without_mpi_ = true;
+    }
+  }
+  void SetUp() override {
+    if (without_mpi_) GTEST_SKIP() << "built without MPI";
+  }
+
+  bool without_mpi_ = false;
+};
+
+constexpr const char* kQuestion = "place zoo:alexnet:batch=64 -c 4xp100 --threads 1 -q";
+
+TEST_F(RanksCommand, under_evaluations_the_answer_depends_on_the_islands_alone) {
+  const std::string limit = std::string(kQuestion) + " --evaluations 600 --islands 4";
+  for (const std::string ranks : {"1", "2", "4"}) {
+    const CommandResult result = run(limit + " --ranks " + ranks + " -o " + ranks + ".json");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, IsEmpty());
+    EXPECT_EQ(folder_.read(ranks + ".json"), folder_.read("1.json")) << ranks;
+  }
+}
+
+TEST_F(RanksCommand, under_time_the_answer_says_how_many_there_were) {
+  const nlohmann::json answer = json_of(std::string(kQuestion) + " --time 1s --ranks 3");
+  EXPECT_EQ(answer["ranks"]["started"], 3);
+  EXPECT_EQ(answer["ranks"]["lost"], 0);
+}
+
+TEST_F(RanksCommand, comparisons_share_their_runs) {
+  const std::string what = "compare zoo:alexnet -c 2xp100 -p heuristic -q";
+  const nlohmann::json shared = json_of(what + " --ranks 3");
+  const nlohmann::json alone = json_of(what);
+  ASSERT_EQ(shared["runs"].size(), alone["runs"].size());
+  for (std::size_t i = 0; i < alone["runs"].size(); ++i) {
+    EXPECT_EQ(shared["runs"][i]["placer"], alone["runs"][i]["placer"]);
+    EXPECT_EQ(shared["runs"][i]["step_ns"], alone["runs"][i]["step_ns"]);
+  }
+}
+
+TEST_F(RanksCommand, partitions_and_selections_are_searched_together) {
+  const nlohmann::json divided =
+      json_of("partition zoo:alexnet -c 2xp100 --evaluations 4 --ranks 2 -q");
+  EXPECT_EQ(divided["ranks"]["started"], 2);
+  folder_.write("problem.json", R"({"problem": {"name": "example",
+    "nodes": {"intervals": [[30, 70], [40, 70]], "costs": [[15], [55, 65]], "usages": [[10], [25, 25]]},
+    "edges": {"nodes": [[0, 1]], "costs": [[30, 10]]}, "usage_limit": 50}})");
+  const nlohmann::json selected = json_of("select problem.json --time 2s --ranks 2 -q");
+  EXPECT_EQ(selected["cost"], 90);
+  EXPECT_EQ(selected["proven"], true);
+}
+
+TEST_F(RanksCommand, bad_input_is_one_message) {
+  const CommandResult result = run("place missing.json -c 4xp100 --ranks 3");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, StartsWith("emplace: missing.json"));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  expect_refused("place - -c 4xp100 --ranks 2", {"every rank reads the input"});
+  expect_refused(std::string(kQuestion) + " --time 1s --islands 3", {"--islands 3"});
+  expect_refused("place zoo:alexnet -c 4xp100 --ranks 2 --lost-after 1ms", {"--lost-after 1ms"});
+}
+
+TEST_F(RanksCommand, nothing_that_fits_is_said_once) {
+  const CommandResult result = run("place zoo:gpt2-xl:batch=64 -c 1xp100 --training --ranks 2 -q");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+}
+
+TEST_F(RanksCommand, an_interrupted_search_has_an_answer) {
+  const CommandResult result = folder_.shell("timeout -s INT 6 " EMPLACE_BINARY " " +
+                                             std::string(kQuestion) + " --time 60s --ranks 2");
+  EXPECT_THAT(result.out, HasSubstr("step time")) << result.err;
+}
+
+TEST_F(RanksCommand, a_search_is_resumed_where_it_was) {
+  const std::string limit = std::string(kQuestion) + " --evaluations 600 --islands 3 --json";
+  const CommandResult first = run(limit + " --checkpoint state");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  const CommandResult again = run(limit + " --checkpoint state --resume --ranks 2");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(nlohmann::json::parse(again.out)["step_ns"],
+            nlohmann::json::parse(first.out)["step_ns"]);
+  expect_refused(limit + " --checkpoint state --resume --seed 2",
+                 {"state: is the checkpoint of auto"});
+  expect_refused(
+      "place zoo:alexnet:batch=32 -c 4xp100 --evaluations 600 --islands 3 --checkpoint "
+      "state --resume",
+      {"state: is the checkpoint of another model"});
+}
+
+}  // namespace
+}  // namespace emplace

@@ -1,0 +1,163 @@
+// Searches over several ranks, which are threads here.
+#include "run/islands.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dist/local_transport.h"
+#include "run/exchange.h"
+#include "run/portfolio.h"
+#include "run/rank_messages.h"
+#include "support/error_text.h"
+#include "support/random_problem.h"
+
+namespace emplace {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr dist::PostOptions kImpatient{.pulse_seconds = 0.02, .lost_after = 0.5};
+
+std::shared_ptr<const Problem> some_problem() {
+  Rng rng(11);
+  for (;;) {
+    auto problem = random_problem(rng, {.max_ops = 80, .max_devices = 4, .roomy = true});
+    if (problem->num_groups() > 40 && problem->num_devices() > 2) return problem;
+  }
+}
+
+PortfolioRequest request_of(const Budget& budget, dist::Crew* crew, std::size_t islands) {
+  return {.runs = make_runs("anneal", "own"),
+          .budget = budget,
+          .time_for = TimeFor::kAllRuns,
+          .crew = crew,
+          .islands = islands};
+}
+
+// Ranks 1, 2, ... that read the same problem.
+class OtherRanks {
+ public:
+  OtherRanks(dist::LocalRanks& ranks, int size, const SubsetProblems& problems,
+             const Budget& budget) {
+    for (int rank = 1; rank < size; ++rank) {
+      members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), kImpatient, [] {}));
+      threads_.emplace_back([member = members_.back().get(), &problems, budget] {
+        Portfolio(problems, request_of(budget, nullptr, 0)).serve(*member);
+      });
+    }
+  }
+  ~OtherRanks() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::vector<std::unique_ptr<dist::Member>> members_;
+  std::vector<std::thread> threads_;
+};
+
+RunResult search_on(int size, std::size_t islands, const Budget& budget, int silenced = 0) {
+  const SubsetProblems problems(some_problem(), StepTime{});
+  if (size == 1) return Portfolio(problems, request_of(budget, nullptr, islands)).run().best();
+  dist::LocalRanks ranks(size);
+  OtherRanks others(ranks, size, problems, budget);
+  dist::Crew crew(ranks.take(0), kImpatient);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(15));
+    for (int rank = 1; rank <= silenced; ++rank) ranks.silence(rank);
+  });
+  RunResult best = Portfolio(problems, request_of(budget, &crew, islands)).run().best();
+  killer.join();
+  crew.dismiss();
+  return best;
+}
+
+TEST(Islands, DependOnTheSeedAndTheirNumberAlone) {
+  Budget budget;
+  budget.evaluations = 4'000;
+  const RunResult alone = search_on(1, 6, budget);
+  EXPECT_LE(alone.evaluations, 4'400);
+  for (const int size : {2, 4}) {
+    const RunResult shared = search_on(size, 6, budget);
+    EXPECT_EQ(shared.result.placement, alone.result.placement) << size;
+    EXPECT_EQ(shared.evaluation, alone.evaluation) << size;
+    EXPECT_EQ(shared.evaluations, alone.evaluations) << size;
+  }
+}
+
+TEST(Islands, GiveTheSameAnswerWhenRanksAreLost) {
+  Budget budget;
+  budget.evaluations = 4'000;
+  const RunResult alone = search_on(1, 6, budget);
+  EXPECT_EQ(search_on(4, 6, budget, 2).result.placement, alone.result.placement);
+}
+
+TEST(Islands, UnderTimeNobodyFallsBehindWhatAnyFound) {
+  Budget budget;
+  budget.seconds = 0.3;
+  const RunResult together = search_on(3, 0, budget);
+  Budget one;
+  one.evaluations = 1;
+  EXPECT_LE(together.evaluation.step, search_on(1, 0, one).evaluation.step);
+  EXPECT_TRUE(together.evaluation.fits());
+}
+
+class ExchangeTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const Problem> problem_ = some_problem();
+};
+
+TEST_F(ExchangeTest, WhatOneFindsTheOtherHears) {
+  PlaceContext a(problem_);
+  PlaceContext b(problem_);
+  Exchange to_b(b, Exchange::To::kFirst, [](const std::string&) {});
+  std::vector<std::string> told;
+  Exchange from_a(a, Exchange::To::kOthers, [&](std::string news) { told.push_back(news); });
+  Rng rng(1);
+  const Placement placement = random_placement(*problem_, rng);
+  a.incumbent().offer({placement, {}, a.evaluator().evaluate(placement), "test"});
+  from_a.tick();
+  ASSERT_THAT(told, SizeIs(1));
+  dist::Reader news(told.front());
+  to_b.hear(news);
+  EXPECT_EQ(b.incumbent().value(), a.incumbent().value());
+  EXPECT_EQ(b.evaluations(), 0);  // checking it costs the search nothing
+}
+
+TEST_F(ExchangeTest, WhatMakesNoSenseIsRefused) {
+  PlaceContext a(problem_);
+  Exchange exchange(a, Exchange::To::kOthers, [](const std::string&) {});
+  Rng rng(1);
+  const Placement placement = random_placement(*problem_, rng);
+  const auto hear = [&](const Solution& solution, const LowerBound& bound) {
+    dist::Writer writer;
+    writer.flag(true);
+    put(writer, solution, *problem_);
+    put(writer, bound);
+    const std::string bytes = writer.take();
+    return error_text([&] {
+      dist::Reader reader(bytes);
+      exchange.hear(reader);
+    });
+  };
+  const Evaluation value = a.evaluator().evaluate(placement);
+  Evaluation wrong = value;
+  --wrong.step;
+  EXPECT_THAT(hear({placement, {}, wrong, ""}, {}), HasSubstr("takes another time here"));
+  EXPECT_THAT(hear({Placement(3), {}, value, ""}, {}), HasSubstr("a placement is of 3 ops"));
+  Placement beyond = placement;
+  beyond[0] = problem_->num_devices();
+  EXPECT_THAT(hear({beyond, {}, value, ""}, {}), HasSubstr("uses device"));
+  EXPECT_EQ(hear({placement, {}, value, ""}, {}), "");
+  if (value.fits()) {
+    EXPECT_THAT(hear({placement, {}, value, ""}, {value.step + 1, "a lie"}),
+                HasSubstr("is above a placement"));
+  }
+}
+
+}  // namespace
+}  // namespace emplace

@@ -1,0 +1,68 @@
+#include "run/search_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run/portfolio.h"
+#include "support/command.h"
+#include "support/error_text.h"
+#include "support/random_problem.h"
+
+namespace emplace {
+namespace {
+
+using testing::HasSubstr;
+
+class SearchCheckpointTest : public ::testing::Test {
+ protected:
+  SearchCheckpointTest() {
+    Rng rng(3);
+    problem_ = random_problem(rng, {.max_ops = 80, .roomy = true});
+  }
+
+  RunResult search(bool resume, std::int64_t evaluations = 900, std::uint64_t seed = 1) const {
+    const SubsetProblems problems(problem_, StepTime{});
+    PortfolioRequest request{.runs = make_runs("anneal", "own", seed),
+                             .time_for = TimeFor::kAllRuns,
+                             .learning = {.checkpoint = folder_.path("state"), .resume = resume},
+                             .islands = 3};
+    request.budget.evaluations = evaluations;
+    return Portfolio(problems, std::move(request)).run().best();
+  }
+
+  testing::TemporaryFolder folder_;
+  std::shared_ptr<const Problem> problem_;
+};
+
+TEST_F(SearchCheckpointTest, ASearchThatIsDoneHasNothingLeftToDo) {
+  const RunResult first = search(false);
+  const RunResult again = search(true);
+  EXPECT_EQ(again.result.placement, first.result.placement);
+  EXPECT_EQ(again.evaluation, first.evaluation);
+  EXPECT_EQ(again.evaluations, first.evaluations);
+}
+
+TEST_F(SearchCheckpointTest, IsNotReplacedUnlessItIsResumed) {
+  search(false);
+  EXPECT_THAT(error_text([&] { search(false); }), HasSubstr("exists; resume it"));
+}
+
+TEST_F(SearchCheckpointTest, AnotherSearchIsRefused) {
+  search(false);
+  EXPECT_THAT(error_text([&] { search(true, 900, 2); }), HasSubstr("seed 1 and 3 islands"));
+  Rng rng(4);
+  problem_ = random_problem(rng, {.max_ops = 80, .roomy = true});
+  EXPECT_THAT(error_text([&] { search(true); }), HasSubstr("of another model"));
+}
+
+TEST_F(SearchCheckpointTest, EveryTruncationIsRefused) {
+  search(false);
+  const std::string whole = folder_.read("state");
+  for (std::size_t size = 1; size < whole.size(); size += 1 + whole.size() / 97) {
+    folder_.write("state", whole.substr(0, size));
+    EXPECT_THAT(error_text([&] { search(true); }), HasSubstr(folder_.path("state"))) << size;
+  }
+}
+
+}  // namespace
+}  // namespace emplace
