@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -91,8 +92,6 @@ void run_as_first(std::unique_ptr<dist::Transport> transport, const dist::PostOp
 
 void run_as_other(std::unique_ptr<dist::Transport> transport, const dist::PostOptions& options,
                   Session& session, const std::function<void()>& body) {
-  // Rank 0 is interrupted, and says what follows from it.
-  for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_IGN);
   dist::Member member(std::move(transport), options, [] { std::_Exit(kExitFine); });
   session.member = &member;
   try {
@@ -106,7 +105,7 @@ void run_as_other(std::unique_ptr<dist::Transport> transport, const dist::PostOp
 
 }  // namespace
 
-void RankArguments::add_to(Command command) {
+void RankArguments::add_to(Command command, const std::string& after_a_loss) {
   command
       .integer("--ranks", ranks, 1, 100'000,
                "Work as so many processes, which MPI connects; started by mpirun or srun, the "
@@ -114,8 +113,8 @@ void RankArguments::add_to(Command command) {
       .type("N");
   command
       .text("--lost-after", lost_after,
-            "Take a rank that says nothing for this long as lost, and go on without it. Default: "
-            "10s")
+            fmt::format("Take a rank that says nothing for this long as lost, and {}. Default: 10s",
+                        after_a_loss))
       .type("DURATION");
 }
 
@@ -132,9 +131,13 @@ dist::PostOptions RankArguments::make() const {
   return options;
 }
 
-void run_on_ranks(const RankArguments& arguments, Session& session,
-                  const std::function<void()>& body) {
-  dist::PostOptions options = arguments.make();
+namespace {
+
+// Runs one of the two in the end, but for the process that starts others.
+void join_others(const RankArguments& arguments, dist::PostOptions options, Session& session,
+                 const std::function<void()>& alone,
+                 const std::function<void(std::unique_ptr<dist::Transport>,
+                                          const dist::PostOptions&)>& together) {
   const int rank = rank_by_environment();
   if (rank < 0) {
     refuse_ranks_without_mpi();
@@ -142,7 +145,7 @@ void run_on_ranks(const RankArguments& arguments, Session& session,
       session.exit_code = launch_ranks(arguments.ranks, session);
       return;
     }
-    return body();
+    return alone();
   }
   session.among_ranks = true;
   session.ranks_here = ranks_on_this_machine();
@@ -159,19 +162,55 @@ void run_on_ranks(const RankArguments& arguments, Session& session,
       dist::Transport& transport;
       ~End() { transport.leave(1); }
     } end{*transport};
-    body();
-  } else if (transport->rank() == 0) {
-    run_as_first(std::move(transport), options, session, body);
-  } else {
-    run_as_other(std::move(transport), options, session, body);
+    return alone();
   }
+  // Rank 0 is interrupted, and says what follows from it.
+  if (rank > 0) {
+    for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_IGN);
+  }
+  together(std::move(transport), options);
+}
+
+}  // namespace
+
+void run_on_ranks(const RankArguments& arguments, Session& session,
+                  const std::function<void()>& body) {
+  const auto together = [&](std::unique_ptr<dist::Transport> transport,
+                            const dist::PostOptions& options) {
+    if (transport->rank() == 0) {
+      run_as_first(std::move(transport), options, session, body);
+    } else {
+      run_as_other(std::move(transport), options, session, body);
+    }
+  };
+  join_others(arguments, arguments.make(), session, body, together);
+}
+
+void run_together(const RankArguments& arguments, Session& session,
+                  const std::function<void(RankPeers* others)>& body) {
+  const auto alone = [&] { body(nullptr); };
+  const auto together = [&](std::unique_ptr<dist::Transport> transport,
+                            const dist::PostOptions& options) {
+    RankPeers peers(std::move(transport), options.lost_after);
+    try {
+      body(&peers);
+    } catch (const std::exception& error) {
+      peers.leave(error.what());
+      peers.close();
+      if (peers.rank() == 0) throw;
+    }
+    if (peers.rank() > 0) session.exit_code = kExitFine;
+  };
+  join_others(arguments, arguments.make(), session, alone, together);
+}
+
+void refuse_standard_input(const std::string& input) {
+  if (input != "-") return;
+  fail_option("-: every rank reads the input; expected a file's name, not standard input");
 }
 
 void require_file(const Session& session, const std::string& input) {
-  const bool several = session.crew != nullptr || session.member != nullptr;
-  if (several && input == "-") {
-    fail_option("-: every rank reads the input; expected a file's name, not standard input");
-  }
+  if (session.crew != nullptr || session.member != nullptr) refuse_standard_input(input);
 }
 
 void note_end_of_rank(int exit_code) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "run/rank_peers.h"
 
 namespace emplace::cli {
 
@@ -13,7 +14,7 @@ struct RankArguments {
   int ranks = 0;  // 0: this process alone, or those that were started together
   std::string lost_after;
 
-  void add_to(Command command);
+  void add_to(Command command, const std::string& after_a_loss = "go on without it");
   dist::PostOptions make() const;
 };
 
@@ -24,8 +25,16 @@ struct RankArguments {
 void run_on_ranks(const RankArguments& arguments, Session& session,
                   const std::function<void()>& body);
 
+// The same for a command that all ranks execute together, each with a share of the devices. Alone,
+// the body gets nullptr.
+void run_together(const RankArguments& arguments, Session& session,
+                  const std::function<void(RankPeers* others)>& body);
+
 // Throws an Error where one of several ranks is to read what only one process can.
 void require_file(const Session& session, const std::string& input);
+
+// The same, where there are several.
+void refuse_standard_input(const std::string& input);
 
 // Of a process that joined others, at its end.
 void note_end_of_rank(int exit_code);

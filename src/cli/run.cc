@@ -9,6 +9,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "io/trace_json.h"
 #include "report/assessment_report.h"
 #include "report/execution_report.h"
@@ -32,6 +33,7 @@ struct RunArguments {
   std::string report;
   bool limit_memory = false;
   bool json = false;
+  RankArguments ranks;
 };
 
 // Of a cluster with one device there is nothing to decide.
@@ -73,11 +75,18 @@ std::string page_of(const Execution& execution, const Schedule& schedule,
                                       explain(predicted, {}, request.could_recompute()))});
 }
 
-void run(const RunArguments& arguments, Session& session) {
+// `others`: the ranks that execute the rest of the devices; nullptr: none. What is printed and
+// written comes from rank 0.
+void run(RunArguments arguments, Session& session, RankPeers* others) {
+  const bool first = others == nullptr || others->rank() == 0;
+  if (!first) arguments.trace = arguments.report = "";
   const ProblemRequest request = arguments.problem.make();
   if (request.fuse) fail_option("--fuse: fused kernels can only be simulated");
   std::vector<std::string> inputs = arguments.problem.inputs();
   inputs.push_back(arguments.saved.path);
+  if (others != nullptr) {
+    for (const std::string& input : inputs) refuse_standard_input(input);
+  }
   const Outputs outputs(session, {arguments.trace, arguments.report}, arguments.json, inputs);
   const auto problem = load_noted(request).problem;
   PlacementFile file = placement_of(arguments, *problem);
@@ -91,11 +100,14 @@ void run(const RunArguments& arguments, Session& session) {
   const int total = settings.warm_up + settings.steps;
   const Execution execution = [&] {
     const Progress progress([&] { return fmt::format("step {} of {}", done.load(), total); });
-    Laboratory laboratory(std::shared_ptr<const Cluster>(problem, &problem->cluster()),
-                          {.cancelled = &session.cancelled, .limit_memory = arguments.limit_memory},
-                          [&] { ++done; });
+    Laboratory laboratory(
+        std::shared_ptr<const Cluster>(problem, &problem->cluster()),
+        {.cancelled = &session.cancelled, .limit_memory = arguments.limit_memory, .peers = others},
+        [&] { ++done; });
     return execute(laboratory, problem, file.placement, file.schedule, settings);
   }();
+  if (others != nullptr) others->close();
+  if (!first) return;
   if (execution.failed()) session.exit_code = exit_code_of(*execution.measurement.failure);
   print_messages(execution);
   if (!execution.failed()) {
@@ -157,12 +169,16 @@ void add_run(Command& root, Session& session) {
   add_report_option(command, arguments->report, "what was measured beside what was predicted");
   add_json(command, arguments->json);
   add_quiet(command);
+  arguments->ranks.add_to(command, "end");
   command.footer(
       "The cluster's devices say where they are: emplace cluster local writes such a file.\n"
       "Parameters and inputs are random: times are real, results are not a trained model's.\n"
       "Ctrl-C or SIGTERM ends it with what was timed until then.\n"
       "Example: emplace run zoo:resnet-50:batch=4 placement.json -c local.yaml");
-  command.run([arguments, &session] { run(*arguments, session); });
+  command.run([arguments, &session] {
+    run_together(arguments->ranks, session,
+                 [&](RankPeers* others) { run(*arguments, session, others); });
+  });
 }
 
 }  // namespace emplace::cli

@@ -39,14 +39,15 @@ class LocalWorld {
   }
 
   Transport::Ticket post(int from, int to, int tag, std::span<const std::byte> source,
-                         std::span<std::byte> target) {
+                         std::span<std::byte> target, bool receives) {
     const std::lock_guard lock(mutex_);
     const Transport::Ticket ticket = ++last_ticket_;
+    owner_[ticket] = receives ? to : from;
     Meeting& meeting = meetings_[{from, to, tag}];
-    if (target.data() == nullptr) {
-      meeting.sends.push_back({ticket, source});
-    } else {
+    if (receives) {
       meeting.receives.push_back({ticket, target});
+    } else {
+      meeting.sends.push_back({ticket, source});
     }
     if (!is_silent(from) && !is_silent(to)) meet(meeting);
     return ticket;
@@ -55,6 +56,22 @@ class LocalWorld {
   bool done(Transport::Ticket ticket) {
     const std::lock_guard lock(mutex_);
     return done_.erase(ticket) > 0;
+  }
+
+  std::vector<Transport::Ticket> take_done(int rank) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Transport::Ticket> tickets;
+    for (auto at = done_.begin(); at != done_.end();) {
+      const auto owner = owner_.find(at->first);
+      if (owner->second != rank) {
+        ++at;
+        continue;
+      }
+      tickets.push_back(at->first);
+      owner_.erase(owner);
+      at = done_.erase(at);
+    }
+    return tickets;
   }
 
  private:
@@ -70,7 +87,7 @@ class LocalWorld {
       const auto [sent, source] = meeting.sends.front();
       const auto [received, target] = meeting.receives.front();
       EMPLACE_CHECK(source.size() == target.size());
-      std::memcpy(target.data(), source.data(), source.size());
+      if (!source.empty()) std::memcpy(target.data(), source.data(), source.size());
       done_[sent] = done_[received] = true;
       meeting.sends.pop_front();
       meeting.receives.pop_front();
@@ -82,6 +99,7 @@ class LocalWorld {
   std::vector<bool> silent_;
   std::map<std::tuple<int, int, int>, Meeting> meetings_;  // by sender, receiver and tag
   std::map<Transport::Ticket, bool> done_;
+  std::map<Transport::Ticket, int> owner_;
   Transport::Ticket last_ticket_ = 0;
 };
 
@@ -98,12 +116,13 @@ class LocalTransport final : public Transport {
   void send(int to, std::string bytes) override { world_->send(rank_, to, std::move(bytes)); }
   std::optional<Envelope> receive() override { return world_->receive(rank_); }
   Ticket send_from(int to, int tag, std::span<const std::byte> buffer) override {
-    return world_->post(rank_, to, tag, buffer, {});
+    return world_->post(rank_, to, tag, buffer, {}, false);
   }
   Ticket receive_into(int from, int tag, std::span<std::byte> buffer) override {
-    return world_->post(from, rank_, tag, {}, buffer);
+    return world_->post(from, rank_, tag, {}, buffer, true);
   }
   bool done(Ticket ticket) override { return world_->done(ticket); }
+  std::vector<Ticket> take_done() override { return world_->take_done(rank_); }
   void leave(double) override {}
 
  private:

@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include <mpi.h>
@@ -81,7 +80,7 @@ class MpiTransport final : public Transport {
   Ticket send_from(int to, int tag, std::span<const std::byte> buffer) override {
     check(buffer.size(), tag);
     const std::lock_guard lock(mutex_);
-    MPI_Request& request = requests_[++last_ticket_];
+    MPI_Request& request = new_request();
     MPI_Isend(buffer.data(), static_cast<int>(buffer.size()), MPI_BYTE, to, tag, buffers_,
               &request);
     return last_ticket_;
@@ -90,7 +89,7 @@ class MpiTransport final : public Transport {
   Ticket receive_into(int from, int tag, std::span<std::byte> buffer) override {
     check(buffer.size(), tag);
     const std::lock_guard lock(mutex_);
-    MPI_Request& request = requests_[++last_ticket_];
+    MPI_Request& request = new_request();
     MPI_Irecv(buffer.data(), static_cast<int>(buffer.size()), MPI_BYTE, from, tag, buffers_,
               &request);
     return last_ticket_;
@@ -98,11 +97,39 @@ class MpiTransport final : public Transport {
 
   bool done(Ticket ticket) override {
     const std::lock_guard lock(mutex_);
-    const auto found = requests_.find(ticket);
-    EMPLACE_CHECK(found != requests_.end());
-    if (!is_complete(found->second)) return false;
-    requests_.erase(found);
+    const auto found = std::find(tickets_.begin(), tickets_.end(), ticket);
+    EMPLACE_CHECK(found != tickets_.end());
+    const auto at = found - tickets_.begin();
+    if (!is_complete(requests_[static_cast<std::size_t>(at)])) return false;
+    tickets_.erase(found);
+    requests_.erase(requests_.begin() + at);
     return true;
+  }
+
+  std::vector<Ticket> take_done() override {
+    const std::lock_guard lock(mutex_);
+    std::vector<Ticket> taken;
+    if (requests_.empty()) return taken;
+    indices_.resize(requests_.size());
+    int count = 0;
+    MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(),
+                 MPI_STATUSES_IGNORE);
+    if (count == MPI_UNDEFINED || count <= 0) return taken;
+    std::sort(indices_.begin(), indices_.begin() + count);
+    std::size_t kept = 0;
+    int next = 0;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (next < count && indices_[static_cast<std::size_t>(next)] == static_cast<int>(i)) {
+        taken.push_back(tickets_[i]);
+        ++next;
+        continue;
+      }
+      requests_[kept] = requests_[i];
+      tickets_[kept++] = tickets_[i];
+    }
+    requests_.resize(kept);
+    tickets_.resize(kept);
+    return taken;
   }
 
   void leave(double seconds) override {
@@ -137,6 +164,12 @@ class MpiTransport final : public Transport {
     return complete != 0;
   }
 
+  // Until the next one.
+  MPI_Request& new_request() {
+    tickets_.push_back(++last_ticket_);
+    return requests_.emplace_back(MPI_REQUEST_NULL);
+  }
+
   static void check(std::size_t size, int tag) {
     EMPLACE_CHECK(size <= kMostBytes && tag >= 0 && tag < kMostTags);
   }
@@ -168,7 +201,9 @@ class MpiTransport final : public Transport {
   std::list<Outgoing> outbox_;
   std::vector<std::deque<Incoming>> incoming_;  // by sender, in order
   std::deque<int> busy_;                        // who has sent something that was not taken yet
-  std::unordered_map<Ticket, MPI_Request> requests_;
+  std::vector<MPI_Request> requests_;           // of buffers
+  std::vector<Ticket> tickets_;                 // theirs
+  std::vector<int> indices_;
   Ticket last_ticket_ = 0;
 };
 

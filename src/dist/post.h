@@ -2,7 +2,7 @@
 // finds out who is gone. MPI does not say that; a rank that was silent for too long is taken as
 // lost, for good, and whatever it says later is answered with the request to leave.
 //
-// Rank 0 talks with everybody, the others with rank 0 alone.
+// Rank 0 talks with everybody, the others with rank 0 alone, unless all are to talk with all.
 //
 // Every message has a header: what it is, in which version of this language, and how long. One that
 // makes no sense, by its header or to whoever reads the rest, makes its sender lost.
@@ -34,12 +34,17 @@ enum class Kind : std::uint16_t {
   kLeave,   // from rank 0: no more tasks
   kBye,     // to rank 0: has ended its tasks
   kEnd,     // from rank 0: leave, and whether MPI is to be ended in order
+  kNotice,  // between any two, of those who execute steps together
 };
-inline constexpr auto kLastKind = Kind::kEnd;
+inline constexpr auto kLastKind = Kind::kNotice;
 
 struct PostOptions {
   double pulse_seconds = 0.2;  // between signs of life
   double lost_after = 10;      // seconds of silence
+  bool everybody = false;      // all talk with all
+  // How long the thread sleeps when nothing came: a thousandth of a core, and no search waits
+  // longer for its tasks.
+  std::chrono::microseconds nap = std::chrono::milliseconds(1);
 };
 
 class Post {
@@ -51,7 +56,7 @@ class Post {
     // An Error says that it makes no sense.
     virtual void on_message(int from, Kind kind, Reader& body) = 0;
     virtual void on_lost(int rank, const std::string& why) = 0;
-    // Every few milliseconds.
+    // After every nap at the latest.
     virtual void on_tick() = 0;
   };
 
@@ -66,6 +71,8 @@ class Post {
   int size() const { return transport_->size(); }
   std::string host() const { return transport_->host(); }
   const PostOptions& options() const { return options_; }
+  // For buffers; messages are the post's.
+  Transport& transport() { return *transport_; }
 
   // From any thread. Nothing is sent to those who are lost.
   void send(int to, Kind kind, std::string_view body = {});
@@ -89,7 +96,7 @@ class Post {
   void lose(int rank, const std::string& why);
   Peer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   bool talks_with(int rank) const {
-    return rank != this->rank() && (rank == 0 || this->rank() == 0);
+    return rank != this->rank() && (rank == 0 || this->rank() == 0 || options_.everybody);
   }
 
   std::unique_ptr<Transport> transport_;

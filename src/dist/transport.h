@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace emplace::dist {
 
@@ -51,6 +52,8 @@ class Transport {
   virtual Ticket send_from(int to, int tag, std::span<const std::byte> buffer) = 0;
   virtual Ticket receive_into(int from, int tag, std::span<std::byte> buffer) = 0;
   virtual bool done(Ticket ticket) = 0;
+  // All that are done, which ends their tickets: one question for any number of them.
+  virtual std::vector<Ticket> take_done() = 0;
 
   // The last call, by every rank, where none was lost: others wait for it in vain. Returns after
   // `seconds` whether or not the rest has left.

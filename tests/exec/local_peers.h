@@ -34,14 +34,16 @@ class LocalPeers {
 
   // From now on nothing comes from this rank or reaches it, which all find out.
   void silence(int gone) {
+    {
+      const std::lock_guard lock(mutex_);
+      silent_ = gone;
+    }
     One& alone = *ranks_[static_cast<std::size_t>(gone)];
     for (auto& rank : ranks_) {
       if (rank->rank() == gone) continue;
       rank->post([one = rank.get(), gone] { one->lose(gone); });
       alone.post([&alone, other = rank->rank()] { alone.lose(other); });
     }
-    const std::lock_guard lock(mutex_);
-    silent_ = gone;
   }
 
  private:
