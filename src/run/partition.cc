@@ -12,9 +12,8 @@
 #include "placers/all.h"
 
 #include "tensor/captured_operators.h"
-#include "tensor/decompose.h"
-#include "tensor/interleave.h"
 #include "tensor/methods/all.h"
+#include "tensor/prepare.h"
 #include "tensor/work_bound.h"
 
 #include "run/cpu_use.h"
@@ -94,8 +93,7 @@ class PartitionFinder {
         mode_(problem->compile_options().cost),
         cluster_(problem, &problem->cluster()) {
     answer_.whole = problem;
-    answer_.graph = std::make_shared<const Graph>(
-        interleave(decompose(translate_captured(problem->graph()).graph)));
+    answer_.graph = std::make_shared<const Graph>(prepare_to_divide(problem->graph()));
     divided_ = compile(answer_.graph, cluster_, mode_);
     answer_.on = workers_on(*divided_, options.workers);
     if (answer_.workers().count() < 2) {
