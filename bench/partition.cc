@@ -19,9 +19,9 @@
 
 #include "sim/simulator.h"
 
-#include "tensor/decompose.h"
 #include "tensor/evaluate.h"
 #include "tensor/methods/all.h"
+#include "tensor/prepare.h"
 #include "tensor/topology.h"
 
 #include "io/readers.h"
@@ -60,7 +60,7 @@ void run(const std::string& name, const Settings& settings) {
   const Model model = read_model(name, {});
   const auto cluster = read_cluster(settings.cluster);
   const auto whole = compile(model.graph, cluster);
-  const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+  const auto graph = std::make_shared<const Graph>(prepare_to_divide(*model.graph));
   const auto problem = compile(graph, cluster);
   const WorkerDevices on = workers_on(*problem, settings.workers);
   const double began = cpu_seconds();

@@ -13,9 +13,8 @@
 #include "placers/all.h"
 
 #include "tensor/captured_operators.h"
-#include "tensor/decompose.h"
-#include "tensor/interleave.h"
 #include "tensor/methods/all.h"
+#include "tensor/prepare.h"
 #include "tensor/work_bound.h"
 
 #include "run/cpu_use.h"
@@ -100,8 +99,7 @@ class PartitionFinder {
         in_place_(problem->compile_options().in_place),
         cluster_(problem, &problem->cluster()) {
     answer_.whole = problem;
-    answer_.graph = std::make_shared<const Graph>(
-        interleave(decompose(translate_captured(problem->graph()).graph)));
+    answer_.graph = std::make_shared<const Graph>(prepare_to_divide(problem->graph()));
     divided_ =
         compile(answer_.graph, cluster_, CompileOptions{.cost = mode_, .in_place = in_place_});
     answer_.on = workers_on(*divided_, options.workers);

@@ -78,6 +78,33 @@ TEST_P(ExecUpdates, adam) {
          {1 - std::pow(0.999, 4), 400 * (1 - std::pow(0.999, 4)), 0.25 * (1 - std::pow(0.999, 4))});
 }
 
+// Weights of 1 and 2: by the gradient, or by themselves.
+TEST_P(ExecUpdates, draw_weights_to_zero) {
+  const Attributes by_gradient{{"learning_rate", 0.1}, {"weight_decay", 0.5}};
+  const Attributes decoupled{{"learning_rate", 0.1}, {"decoupled_decay", 0.5}};
+  const Tensor none = given({0, 0});
+  Tensor weight = given({1, 2});
+  train({"SgdUpdate", {weight, none}, by_gradient}, 1, target());
+  expect(weight, {0.95, 1.9});
+  weight = given({1, 2});
+  train({"MomentumUpdate", {weight, none, given({0, 0})}, by_gradient}, 1, target());
+  expect(weight, {0.95, 1.9});
+  weight = given({1, 2});
+  train({"AdamUpdate", {weight, none, given({0, 0}), given({0, 0})}, decoupled}, 1, target());
+  expect(weight, {0.95, 1.9});
+  weight = given({1, 2});
+  train({"AdamUpdate", {weight, none, given({0, 0}), given({0, 0})}, by_gradient}, 1, target());
+  expect(weight, {0.9, 1.9});  // the rate, whatever the gradient
+}
+
+TEST_P(ExecUpdates, buffers_are_given_values_and_gradients_wait) {
+  const Tensor kept = given({1, 2});
+  train({"AccumulateGrad", {kept, given({5, 6})}}, 1, target());
+  expect(kept, {1, 2});
+  train({"BufferUpdate", {kept, given({5, 6})}}, 1, target());
+  expect(kept, {5, 6});
+}
+
 // More elements than one thread takes, and none.
 TEST_P(ExecUpdates, reach_every_element_once) {
   for (const std::int64_t count : {0, 1, 31, 100'003}) {

@@ -17,7 +17,9 @@ const TensorSpec kRows{.shape = {2, 4}, .dtype = DType::kFloat32};
 class Gradients {
  public:
   explicit Gradients(GraphBuilder&& builder)
-      : graph_(training_step(std::move(builder).build())),
+      : Gradients(training_step(std::move(builder).build())) {}
+  explicit Gradients(Graph step)
+      : graph_(std::move(step)),
         classes_(coarsen(graph_, Descriptions(graph_),
                          {.gradients = true, .elementwise = false, .steps = false})) {}
 
@@ -72,6 +74,34 @@ TEST(Coarsen, knows_operands_beyond_the_ninth) {
   EXPECT_TRUE(gradients.tied("y/grad/11", "w11"));
   EXPECT_TRUE(gradients.tied("y/grad/1", "w1"));
   EXPECT_FALSE(gradients.tied("y/grad/11", "w1"));
+}
+
+// Softmax of x times w and its gradient, under names that say nothing; x is read by another product
+// of the same shapes.
+TEST(Coarsen, knows_gradients_of_captured_graphs_by_what_they_read) {
+  const TensorSpec square{.shape = {4, 4}, .dtype = DType::kFloat32};
+  GraphBuilder builder("captured");
+  const auto add = [&](const char* name, const char* type, std::vector<TensorId> inputs,
+                       Phase phase = Phase::kBackward) {
+    return builder.add({.name = name, .type = type, .inputs = std::move(inputs), .phase = phase},
+                       {square})[0];
+  };
+  const TensorId x = add("x", "input", {}, Phase::kForward);
+  const TensorId w = add("w", "parameter", {}, Phase::kForward);
+  const TensorId v = add("v", "parameter", {}, Phase::kForward);
+  const TensorId y = add("y", "Gemm", {x, w}, Phase::kForward);
+  add("other", "Gemm", {x, v}, Phase::kForward);
+  const TensorId p = add("p", "Softmax", {y}, Phase::kForward);
+  const TensorId dp = add("dp", "OnesLike", {p});
+  const TensorId dy = add("dy", "SoftmaxGrad", {dp, p});
+  add("dx", "Gemm", {dy, w});
+  add("dw", "Gemm", {x, dy});
+  const Gradients gradients(std::move(builder).build());
+  EXPECT_TRUE(gradients.tied("dp", "p"));
+  EXPECT_TRUE(gradients.tied("dy", "y"));
+  EXPECT_TRUE(gradients.tied("dx", "x"));
+  EXPECT_FALSE(gradients.tied("dw", "v"));  // of which of the two is not known
+  EXPECT_FALSE(gradients.tied("dx", "dy"));
 }
 
 }  // namespace
