@@ -148,11 +148,9 @@ TEST_F(ExportCommand, names_and_devices_go_in) {
   std::getline(ops, line);
   EXPECT_THAT(line, HasSubstr("op,type,module,phase,device"));
   std::string lines;
-  Json names = Json::object();
-  for (const auto& [op, device] :
-       Json::parse(folder_.read("placement.json"))["assignment"].items()) {
+  const Json names = Json::parse(folder_.read("placement.json"))["assignment"];
+  for (const auto& [op, device] : names.items()) {
     lines += op + "," + device.get<std::string>() + "\n";
-    names[op] = device;
   }
   folder_.write("theirs.csv", lines);
   folder_.write("theirs.json", names.dump());
