@@ -25,6 +25,7 @@ struct Arguments {
   SavedPlacementArguments saved;
   std::string format;
   std::string output;
+  int micro_batches = 0;
   bool json = false;
 };
 
@@ -57,6 +58,7 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
     input.model = request.model;
     input.dims = request.dims;
     input.note = note;
+    input.micro_batches = arguments.micro_batches;
     return with_context(request.model, [&] { return write(input); });
   };
   if (of_model) return finish({.graph = *load_model(request).graph});
@@ -148,6 +150,11 @@ void add_export(Command& root, Session& session) {
       .required()
       .type("FORMAT")
       .suggest(format_names());
+  command
+      .integer("--micro-batches", arguments->micro_batches, 1, 1'000'000,
+               "For torch-schedule and deepspeed: parts that a batch is divided into. Default: two "
+               "for each stage")
+      .type("N");
   add_file(command, "-o,--output", arguments->output,
            "File or, for formats of several files, folder to write; standard output if absent");
   command.flag("--json", arguments->json, "Print what was written as JSON on standard output");

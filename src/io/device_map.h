@@ -6,6 +6,8 @@
 
 #include "sim/placement.h"
 
+#include "io/module_devices.h"
+
 namespace emplace {
 
 using ExportNote = std::function<void(const std::string&)>;
@@ -15,10 +17,8 @@ using ExportNote = std::function<void(const std::string&)>;
 std::string write_device_map(const Problem& problem, const Placement& placement,
                              const ExportNote& note);
 
-// The stages of torch.distributed.pipelining: where they begin (split_spec), whose rank each is and
-// which modules are in it. Throws what module_devices throws, and an Error where a tensor would go
-// from a stage to an earlier one.
-std::string write_torch_pipeline(const Problem& problem, const Placement& placement,
-                                 const ExportNote& note);
+// Tells what of the placement runtimes of modules decide themselves: weights that the exporter made
+// one, ops of divided modules, the backward pass.
+void note_what_moves(const Graph& graph, const ModuleDevices& modules, const ExportNote& note);
 
 }  // namespace emplace

@@ -19,6 +19,7 @@
 #include "io/onnx_source.h"
 #include "io/onnx_writer.h"
 #include "io/op_tables.h"
+#include "io/pipeline_exports.h"
 #include "io/sharding_json.h"
 #include "io/trace_json.h"
 
@@ -158,6 +159,11 @@ std::string export_placed(const ExportInput& input) {
 }
 
 template <auto Write>
+std::string export_micro_batches(const ExportInput& input) {
+  return Write(*input.problem, input.placed.placement, input.micro_batches, note_of(input));
+}
+
+template <auto Write>
 std::string export_cuts(const ExportInput& input) {
   return Write(input.graph, *input.partition, note_of(input));
 }
@@ -184,6 +190,12 @@ constexpr Exporter kExporters[]{
      export_placed<write_device_map>},
     {"torch-pipeline", "split points for torch.distributed.pipelining", Of::kPlacement,
      export_placed<write_torch_pipeline>},
+    {"torch-schedule", "a pipeline's schedule for torch.distributed.pipelining, as CSV",
+     Of::kPlacement, export_micro_batches<write_pipeline_schedule>},
+    {"torchtitan", "configuration of torchtitan", Of::kPlacement,
+     export_placed<write_torchtitan_config>},
+    {"deepspeed", "configuration of DeepSpeed", Of::kPlacement,
+     export_micro_batches<write_deepspeed_config>},
     {"llama.cpp", "flags of llama.cpp", Of::kPlacement, export_placed<write_llama_cpp_flags>},
     {"megatron", "flags of Megatron-LM", Of::kPlacement, export_placed<write_megatron_flags>},
     {"tp_plan", "how linear layers are cut, for Hugging Face", Of::kPartition,

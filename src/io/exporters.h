@@ -30,6 +30,8 @@ struct ExportInput {
   // The simulated step, which few formats show. Left empty, it is simulated where it is needed.
   std::function<Timeline()> timeline = {};
 
+  int micro_batches = 0;  // that a step is divided into; 0: as the format thinks best
+
   // And this by formats that need a partition.
   std::shared_ptr<const SavedPartition> partition = nullptr;
 

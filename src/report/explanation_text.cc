@@ -106,12 +106,9 @@ class Writer {
     if (explanation_.used.size() > 1) write_waits();
   }
 
-  // Of the devices that are used.
   Nanoseconds least_busy() const {
     Nanoseconds least = assessment_.timeline.step;
-    for (const DeviceId device : explanation_.used) {
-      least = std::min(least, assessment_.timeline.devices[device].busy);
-    }
+    for (const DeviceUse& use : assessment_.timeline.devices) least = std::min(least, use.busy);
     return least;
   }
 
@@ -123,7 +120,7 @@ class Writer {
     const CriticalChain& chain = explanation_.chain;
     if (explanation_.used.size() == 1) {
       if (!split_is_faster()) line("one device does everything, so its own speed is the limit");
-    } else if (20 * least_busy() >= 17 * step) {
+    } else if (20 * least_busy() >= 17 * step && 4 * chain.compute < 3 * step) {
       line("all devices work at least {} of the step: faster ones, or more of them, would help",
            percent_of_step(least_busy(), step));
     } else if (10 * busiest.time >= 9 * step) {

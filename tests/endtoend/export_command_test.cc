@@ -1,5 +1,7 @@
 // emplace export, import, show, completion and man.
+#include <algorithm>
 #include <random>
+#include <sstream>
 
 #include "io/onnx_check.h"
 #include "support/program.h"
@@ -135,6 +137,56 @@ TEST_F(ExportCommand, a_device_map_goes_out_and_in) {
   expect_refused(
       "import model.onnx bad.json -c 4xp100 -f device_map",
       std::vector<std::string>{"bad.json: module 'model.layers.0'", "has no device '9'"});
+}
+
+// What others write by hand: ops and devices.
+TEST_F(ExportCommand, names_and_devices_go_in) {
+  write_model(kGpt, "--placer expert");
+  run("export model.onnx placement.json -c 4xp100 -f csv -o ops.csv");
+  std::istringstream ops(folder_.read("ops.csv"));
+  std::string line;
+  std::getline(ops, line);
+  EXPECT_THAT(line, HasSubstr("op,type,module,phase,device"));
+  std::string lines;
+  const Json names = Json::parse(folder_.read("placement.json"))["assignment"];
+  for (const auto& [op, device] : names.items()) {
+    lines += op + "," + device.get<std::string>() + "\n";
+  }
+  folder_.write("theirs.csv", lines);
+  folder_.write("theirs.json", names.dump());
+  const auto step = [&](const std::string& file) {
+    return Json::parse(run("simulate model.onnx " + file + " -c 4xp100 --json").out)["step_ns"];
+  };
+  for (const std::string file : {"theirs.csv", "theirs.json"}) {
+    run("import model.onnx " + file + " -c 4xp100 -f placement-by-name -o back.json");
+    EXPECT_EQ(Json::parse(folder_.read("back.json"))["assignment"], names) << file;
+    EXPECT_EQ(step("back.json"), step("placement.json")) << file;
+  }
+  run("place model.onnx -c 4xp100 --start back.json --evaluations 50 -q");
+}
+
+TEST_F(ExportCommand, pipelines_go_out) {
+  write_model(kLlama, "--granularity layer --placer expert --pin model.rotary=gpu0");
+  const std::string from = "export model.onnx placement.json -c 4xp100 --granularity layer -f ";
+  run(from + "torchtitan -o titan.toml");
+  // The first Python that has it is 3.11.
+  const CommandResult parsed = folder_.shell(
+      "/usr/bin/python3 -c \"import tomllib; table = tomllib.load(open('titan.toml', 'rb'))"
+      "['parallelism']; print(table['pipeline_parallel_degree'], "
+      "len(table['module_fqns_per_model_part']))\"");
+  if (parsed.exit_code == 0) {
+    EXPECT_EQ(parsed.out, "4 4\n");
+  }
+  run(from + "torch-schedule --micro-batches 6 -o schedule.csv");
+  const std::string schedule = folder_.read("schedule.csv");
+  EXPECT_EQ(std::count(schedule.begin(), schedule.end(), '\n'), 4);
+  EXPECT_THAT(schedule, HasSubstr("3F5"));
+  run(from + "torch-pipeline -o pipeline.json");
+  EXPECT_EQ(Json::parse(folder_.read("pipeline.json"))["stages"].size(), 4U);
+  run(from + "deepspeed --micro-batches 2 -o deepspeed.json");
+  const Json config = Json::parse(folder_.read("deepspeed.json"));
+  EXPECT_EQ(config["pipeline"]["stages"], 4);
+  EXPECT_EQ(config["train_micro_batch_size_per_gpu"], 1);
 }
 
 TEST_F(ExportCommand, formats_say_what_they_need) {

@@ -1,11 +1,16 @@
 // What placements of modules and layers become for runtimes that know those, and what such runtimes
 // say of a model, taken back.
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "cluster/presets.h"
 #include "graph/graph_builder.h"
+#include "graph/training.h"
 
 #include "sim/simulator.h"
 
@@ -13,6 +18,7 @@
 #include "io/importers.h"
 #include "io/layer_flags.h"
 #include "io/op_tables.h"
+#include "io/pipeline_exports.h"
 #include "support/error_text.h"
 
 namespace emplace {
@@ -46,6 +52,13 @@ std::shared_ptr<const Problem> decoder(int layers, const std::string& cluster, b
   const TensorId head = tied ? table : add("head.weight", "parameter", "head", {});
   add("head/MatMul", "MatMul", "head", {at, head});
   return compile(std::make_shared<const Graph>(std::move(builder).build()),
+                 std::make_shared<const Cluster>(preset_cluster(cluster)), CostMode::kAnalytic);
+}
+
+// The same with its backward pass.
+std::shared_ptr<const Problem> trained_decoder(int layers, const std::string& cluster) {
+  const auto forward = decoder(layers, cluster);
+  return compile(std::make_shared<const Graph>(training_step(forward->graph())),
                  std::make_shared<const Cluster>(preset_cluster(cluster)), CostMode::kAnalytic);
 }
 
@@ -161,6 +174,85 @@ TEST(TorchPipeline, begins_stages_at_modules) {
                 write_torch_pipeline(*problem, placed(*problem, {}), [](const std::string&) {});
               }),
               HasSubstr("nothing to split"));
+}
+
+// Cells by rank and column; what a cell needs must be in a column before its own.
+void expect_valid_schedule(const std::string& csv, int stages, int micro_batches) {
+  std::map<std::string, std::size_t> column;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t at = 0;
+    std::istringstream cells(line);
+    for (std::string cell; std::getline(cells, cell, ','); ++at) {
+      if (cell.empty()) continue;
+      EXPECT_TRUE(column.emplace(cell, at).second) << cell << " is there twice";
+    }
+  }
+  EXPECT_EQ(column.size(), static_cast<std::size_t>(2 * stages * micro_batches));
+  for (int batch = 0; batch < micro_batches; ++batch) {
+    for (int stage = 0; stage < stages; ++stage) {
+      const auto at = [&](int of, char what) {
+        return column.at(fmt::format("{}{}{}", of, what, batch));
+      };
+      if (stage > 0) {
+        EXPECT_LT(at(stage - 1, 'F'), at(stage, 'F'));
+        EXPECT_LT(at(stage, 'B'), at(stage - 1, 'B'));
+      }
+      EXPECT_LT(at(stage, 'F'), at(stage, 'B'));
+    }
+  }
+}
+
+TEST(PipelineSchedule, is_one_forward_one_backward) {
+  const auto problem = trained_decoder(4, "2xp100");
+  const Placement placement = placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}});
+  const auto ignore = [](const std::string&) {};
+  expect_valid_schedule(write_pipeline_schedule(*problem, placement, 0, ignore), 2, 4);
+  const std::string csv = write_pipeline_schedule(*problem, placement, 3, ignore);
+  expect_valid_schedule(csv, 2, 3);
+  EXPECT_EQ(csv.substr(0, 5), "0F0,0");
+  // Devices that have two stages each.
+  const Placement interleaved = placed(*problem, {{"layers.1", 1}, {"layers.3", 1}, {"head", 1}});
+  expect_valid_schedule(write_pipeline_schedule(*problem, interleaved, 6, ignore), 4, 6);
+}
+
+TEST(PipelineSchedule, of_a_forward_pass_has_no_backward) {
+  const auto problem = decoder(4, "2xp100");
+  const Placement placement = placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}});
+  Notes notes;
+  EXPECT_EQ(write_pipeline_schedule(*problem, placement, 2, notes.listener()),
+            "0F0,0F1,\n,1F0,1F1\n");
+  EXPECT_THAT(notes.said, ::testing::Contains(HasSubstr("2 micro-batches")));
+}
+
+TEST(Torchtitan, writes_a_table) {
+  const auto problem = decoder(4, "2xp100");
+  const auto ignore = [](const std::string&) {};
+  EXPECT_EQ(
+      write_torchtitan_config(
+          *problem, placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}}), ignore),
+      "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"1F1B\"\n"
+      "module_fqns_per_model_part = [\n  [\"embed\",\"layers.0\",\"layers.1\"],\n"
+      "  [\"layers.2\",\"layers.3\",\"head\"],\n]\n");
+  EXPECT_THAT(error_text([&] {
+                write_torchtitan_config(*problem, placed(*problem, {{"embed", 1}}), ignore);
+              }),
+              HasSubstr("expected stages in the order of the GPUs"));
+}
+
+TEST(DeepSpeed, divides_layers_evenly_or_not_at_all) {
+  const auto problem = decoder(4, "2xp100");
+  Notes notes;
+  const Json json = Json::parse(write_deepspeed_config(
+      *problem, placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}}), 4,
+      notes.listener()));
+  EXPECT_EQ(json["pipeline"], Json({{"stages", 2}, {"partition", "uniform"}}));
+  EXPECT_EQ(json["gradient_accumulation_steps"], 4);
+  EXPECT_THAT(error_text([&] {
+                write_deepspeed_config(*problem, placed(*problem, {{"layers.3", 1}, {"head", 1}}),
+                                       4, notes.listener());
+              }),
+              HasSubstr("stages have 3, 1 layers"));
 }
 
 TEST(LlamaCpp, splits_layers_in_the_order_of_gpus) {

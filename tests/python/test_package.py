@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import pathlib
 import pkgutil
 import re
@@ -15,7 +16,8 @@ import pytest
 from emplace import _emplace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODULES = [info.name for info in pkgutil.iter_modules(emplace.__path__) if info.name != "torch"]
+# These import what need not be installed.
+MODULES = [info.name for info in pkgutil.iter_modules(emplace.__path__) if info.name not in ("gymnasium", "torch")]
 
 
 def python(code: str) -> str:
@@ -45,6 +47,8 @@ def test_placing_does_not_load_libtorch():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
+    if name == "_execute" and not any(info.family == "learned" for info in emplace.list_placers()):
+        pytest.skip("built without libtorch")
     module = importlib.import_module(f"emplace.{name}")
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
 
@@ -113,10 +117,50 @@ def blocks(page: str):
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
 
 
-@pytest.mark.parametrize("page", ["docs/python.md"])
-def test_code_of_the_tutorial_runs(page, tmp_path, monkeypatch):
+def executable(block: str) -> bool:
+    """Without libtorch nothing can be executed."""
+    learns = any(info.family == "learned" for info in emplace.list_placers())
+    return learns or not re.search(r"emplace\.(run|profile)\(", block)
+
+
+def test_code_of_the_tutorial_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    assert len(blocks(page)) > 5
-    for number, block in enumerate(blocks(page), 1):
-        exec(compile(block, f"{page}, block {number}", "exec"), names)
+    assert len(blocks("docs/python.md")) > 5
+    for number, block in enumerate(blocks("docs/python.md"), 1):
+        if executable(block):
+            exec(compile(block, f"docs/python.md, block {number}", "exec"), names)
+
+
+def test_the_notebook_is_the_tutorial():
+    made = subprocess.run(
+        [sys.executable, ROOT / "tools/make_notebook.py", ROOT / "docs/python.md"],
+        capture_output=True, text=True, check=True,
+    ).stdout
+    assert made == (ROOT / "docs/python.ipynb").read_text(), "run tools/make_notebook.py"
+
+
+def shown(value) -> str:
+    """As a notebook shows what a cell ends with."""
+    if value is None:
+        return ""
+    html = getattr(value, "_repr_html_", None)
+    return html() if html else repr(value)
+
+
+def test_the_notebook_runs_without_a_server(tmp_path, monkeypatch):
+    notebook = json.loads((ROOT / "docs/python.ipynb").read_text())
+    assert notebook["nbformat"] == 4 and len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    pictures = 0
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code" or not executable(source):
+            continue
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, cell["id"], "exec"), names)
+        if last is not None:
+            pictures += "<svg" in shown(eval(compile(ast.Expression(last.value), cell["id"], "eval"), names))
+    assert pictures > 0

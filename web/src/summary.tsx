@@ -235,9 +235,8 @@ function verdict(result: Result): string {
     return `${loads[0].kind === "device" ? "Device" : "Link"} ${loads[0].name} sets the period: ${format.time(loads[0].load_ns)} of work a step.`;
   }
   if (contents.length === 1) return "One device does everything, so its own speed is the limit.";
-  const used = (answer.devices ?? []).filter((device) => contents.some((held) => held.device === device.name));
-  const least = Math.min(...used.map((device) => device.busy_ns ?? 0));
-  if (used.length > 0 && least >= 0.85 * step) {
+  const least = Math.min(...(answer.devices ?? []).map((device) => device.busy_ns ?? 0));
+  if (answer.devices && least >= 0.85 * step && chain.compute_ns < 0.75 * step) {
     return `All devices work at least ${format.percent(least / step)} of the step: faster ones, or more of them, would help.`;
   }
   if (busiest && busiest.load_ns >= 0.9 * step) {

@@ -43,12 +43,12 @@ function Curves({ result, store }: { result: Result; store: Store }) {
     <section id="searches">
       <h2>Learning curves</h2>
       {known(relative_time) && (
-        <Curve store={store} title="Step time of samples, in multiples of the expert’s" steps={step!} values={relative_time!} colour={0} logarithmic />
+        <Curve store={store} title="Step time of samples, in multiples of the expert’s" steps={step!} values={relative_time!} colour={0} />
       )}
       {known(fitting_share) && (
-        <Curve store={store} title="Share of samples that fit" steps={step!} values={fitting_share!} colour={2} show={format.percent} />
+        <Curve store={store} title="Share of samples that fit" steps={step!} values={fitting_share!} colour={2} show={format.percent} share />
       )}
-      {known(likelihood) && <Curve store={store} title="Likelihood of the examples that are imitated" steps={step!} values={likelihood!} colour={1} />}
+      {known(likelihood) && <Curve store={store} title="Likelihood of the examples that are imitated" steps={step!} values={likelihood!} colour={1} share />}
     </section>
   );
 }
@@ -60,7 +60,7 @@ function Curve({
   values,
   colour,
   show = (value) => Number(value.toPrecision(3)).toString(),
-  logarithmic = false,
+  share = false,
 }: {
   store: Store;
   title: string;
@@ -68,9 +68,12 @@ function Curve({
   values: (number | null)[];
   colour: number;
   show?: (value: number) => string;
-  logarithmic?: boolean;
+  share?: boolean; // from 0 to 1
 }) {
   const [data] = useState(() => [steps, values, smoothed(values)] as uPlot.AlignedData);
+  const known = values.filter((value) => value !== null);
+  const wide = !share && Math.max(...known) > 10 * Math.min(...known);
+  const whole = Array.from({ length: 24 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
   const line = (label: string, width: number, faint: string) => ({
     label,
     stroke: categoryColour(colour) + faint,
@@ -85,8 +88,8 @@ function Curve({
         store={store}
         title={title}
         options={() => ({
-          scales: { x: { time: false }, y: logarithmic ? { distr: 3 } : {} },
-          axes: axes("step", "", (value) => format.count(value), show),
+          scales: { x: { time: false }, y: wide ? { distr: 3 } : share ? { range: [0, 1] } : {} },
+          axes: axes("step", "", (value) => format.count(value), show).map((axis, i) => (i === 0 ? { ...axis, incrs: whole } : axis)),
           series: [
             { label: "step", value: (_: uPlot, value: number | null) => (value === null ? "" : format.count(value)) },
             line("each step", 1, "66"),
