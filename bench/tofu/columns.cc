@@ -48,14 +48,16 @@ Trial one_device(const std::shared_ptr<const Problem>& problem, bool limited) {
           .fits = !limited || value.fits()};
 }
 
-Trial swapped(const Problem& problem, const Machine& machine) {
-  const auto outcome = swap_step(problem, {.memory = problem.cluster().device(0).memory,
-                                           .host_bandwidth = machine.host_bandwidth,
-                                           .host_latency = machine.host_latency});
+// Where all of it fits, nothing is swapped.
+Trial swapped(const std::shared_ptr<const Problem>& problem, const Machine& machine) {
+  if (const Trial whole = one_device(problem, true); whole.fits) return whole;
+  const auto outcome = swap_step(*problem, {.memory = problem->cluster().device(0).memory,
+                                            .host_bandwidth = machine.host_bandwidth,
+                                            .host_latency = machine.host_latency});
   if (!outcome) return {};
-  return {.replicas = problem.num_devices(),
+  return {.replicas = problem->num_devices(),
           .step = outcome->step,
-          .moved = (outcome->sent_out + outcome->fetched) * problem.num_devices(),
+          .moved = (outcome->sent_out + outcome->fetched) * problem->num_devices(),
           .peak = outcome->peak,
           .fits = true};
 }
@@ -64,6 +66,7 @@ Trial placed(const std::shared_ptr<const Problem>& problem, const std::string& p
              const Settings& settings) {
   PlaceContext context(std::make_shared<const Simulator>(problem));
   Budget budget;
+  budget.evaluations = settings.placements;
   budget.seconds = settings.seconds;
   budget.threads = 1;
   const double began = processor_seconds();
@@ -90,6 +93,7 @@ Trial divided(const std::shared_ptr<const Problem>& whole, const std::string& me
   const PartitionInput input(*graph);
   PartitionContext context(input, problem, on);
   Budget budget;
+  budget.evaluations = settings.plans;
   budget.seconds = settings.seconds;
   budget.threads = 1;
   const Plan plan =
@@ -118,7 +122,7 @@ Trial try_batch(const GridModel& model, const Machine& machine, const std::strin
   if (column == "ideal" || column == "small-batch") {
     trial = one_device(problem, column == "small-batch");
   } else if (column == "swap") {
-    trial = swapped(*problem, machine);
+    trial = swapped(problem, machine);
   } else if (column == "expert" || column == "auto") {
     trial = placed(problem, column, settings);
   } else {

@@ -28,7 +28,10 @@ struct Trial {
 };
 
 struct Settings {
-  double seconds = 4;  // for searches that do not end by themselves
+  // For searches that do not end by themselves: whichever is reached first.
+  std::int64_t plans = 8;
+  std::int64_t placements = 1000;
+  double seconds = 25;
   InPlace in_place = InPlace::kSums;
 };
 

@@ -1,7 +1,8 @@
 // Tofu's evaluation (Wang et al., EuroSys 2019) on the simulator: see docs/results/tofu.md.
 //
 //   build/bench/tofu --rows FILE [--machines k80,v100] [--models RNN-6-4K,...] [--columns tofu,...]
-//       [--parts throughput,memory,rivals,times,small] [--seconds S] [--limit S] [--print]
+//       [--parts throughput,memory,rivals,times,small] [--plans N] [--placements N] [--seconds S]
+//       [--limit S] [--print]
 //
 // Rows that FILE has already are not computed again; --print only prints the tables of what is
 // there.
@@ -32,7 +33,9 @@ struct Arguments {
   std::vector<std::string> columns{"ideal", "small-batch", "swap",  "expert",
                                    "auto",  "tofu",        "search"};
   std::vector<std::string> parts{"memory", "throughput", "rivals", "times", "small"};
-  double seconds = 4;
+  std::int64_t plans = 8;
+  std::int64_t placements = 1000;
+  double seconds = 25;
   double limit = 60;
   bool print = false;
 };
@@ -44,7 +47,11 @@ bool among(const std::vector<std::string>& list, const std::string& name) {
 class Runner {
  public:
   explicit Runner(const Arguments& arguments)
-      : arguments_(arguments), rows_(arguments.rows), settings_{.seconds = arguments.seconds} {}
+      : arguments_(arguments),
+        rows_(arguments.rows),
+        settings_{.plans = arguments.plans,
+                  .placements = arguments.placements,
+                  .seconds = arguments.seconds} {}
 
   void run() {
     for (const Machine& machine : machines()) {
@@ -88,9 +95,10 @@ class Runner {
     const bool one = column == "small-batch" || column == "ideal" || column == "swap";
     std::int64_t first = one ? 1 : 8;
     std::int64_t most = one ? model.most / 4 : model.most;
+    // Searches at the batch that is best for their rivals, and less where that does not fit.
     if (column == "auto") first = batch_of(model, machine, "expert", first);
     if (column == "search") first = batch_of(model, machine, "tofu", first);
-    if (column == "auto" || column == "search") most = std::min(most, 2 * first);
+    if (column == "auto" || column == "search") most = first;
     return best_batch(first, most,
                       [&](std::int64_t batch) {
                         return try_batch(model, machine, column, batch, settings_);
@@ -176,7 +184,9 @@ int main(int argc, char** argv) {
   app.add_option("--columns", arguments.columns, "Of the throughput table")->delimiter(',');
   app.add_option("--parts", arguments.parts, "memory, throughput, rivals, times, small")
       ->delimiter(',');
-  app.add_option("--seconds", arguments.seconds, "For a search");
+  app.add_option("--plans", arguments.plans, "That a search for a division may simulate");
+  app.add_option("--placements", arguments.placements, "That a search for a placement may");
+  app.add_option("--seconds", arguments.seconds, "That either may take");
   app.add_option("--limit", arguments.limit, "For a search without coarsening or recursion");
   app.add_flag("--print", arguments.print, "Compute nothing");
   CLI11_PARSE(app, argc, argv);

@@ -104,7 +104,8 @@ class GraphMaker {
       tensor.bytes = zero_bytes_ ? 0 : random_size(rng_);
       if (rng_.chance(0.2)) tensor.memory_bytes = random_size(rng_);
     }
-    if (spec.type == "compute" && !spec.inputs.empty()) make_overwriting(spec, tensors);
+    if (spec.type == "compute" && !spec.view && !spec.inputs.empty())
+      make_overwriting(spec, tensors);
     for (const TensorSpec& tensor : tensors) {
       memory_.push_back(tensor.memory_bytes.value_or(tensor.bytes.value_or(0)));
     }

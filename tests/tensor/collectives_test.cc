@@ -176,7 +176,7 @@ TEST(Collectives, the_way_changes_with_the_size) {
 // that were added up before.
 TEST(Collectives, small_reductions_are_lowered_in_one_stage) {
   const auto between = [](std::int64_t rows) {
-    const PartialProduct product(machines({4, 4}, 100'000'000'000), rows, 0);
+    const PartialProduct product(machines({4, 4}, 20'000'000'000), rows, 0);
     const auto found = product.by_channel.find("machine 0");
     return static_cast<double>(found->second) / static_cast<double>(rows * 1000 * 4);
   };
