@@ -10,6 +10,8 @@
 #include "sim/simulator.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <numeric>
 
 #include "base/check.h"
@@ -39,6 +41,41 @@ Nanoseconds start_of(const SimProgram& program, const Simulator::Workspace& work
   const std::uint32_t node = program.node_of_op[op];
   return workspace.event_time[program.op_of_node[node] == op ? workspace.start_event[node]
                                                              : workspace.nodes[node].finish_event];
+}
+
+// Ops by descending priority, then by index: a radix sort, eight bits at a time. Searches under pct
+// and msr make an order for every placement; std::sort took 45 % of their time.
+std::vector<OpId> by_priority(const std::vector<std::int64_t>& priorities) {
+  constexpr int kBits = 8;
+  struct Entry {
+    std::uint64_t below;  // the highest priority
+    OpId op;
+  };
+  const auto [lowest, highest] = std::minmax_element(priorities.begin(), priorities.end());
+  const auto below_highest = [top = static_cast<std::uint64_t>(*highest)](std::int64_t priority) {
+    return top - static_cast<std::uint64_t>(priority);
+  };
+  std::vector<Entry> entries;
+  entries.reserve(priorities.size());
+  for (OpId op = 0; op < priorities.size(); ++op) {
+    entries.push_back({below_highest(priorities[op]), op});
+  }
+  std::vector<Entry> sorted(entries.size());
+  const auto bits = static_cast<int>(std::bit_width(below_highest(*lowest)));
+  for (int shift = 0; shift < bits; shift += kBits) {
+    const auto digit = [&](const Entry& entry) {
+      return (entry.below >> shift) & ((std::uint64_t{1} << kBits) - 1);
+    };
+    std::array<std::uint32_t, (1 << kBits) + 1> begin{};
+    for (const Entry& entry : entries) ++begin[digit(entry) + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    for (const Entry& entry : entries) sorted[begin[digit(entry)]++] = entry;
+    entries.swap(sorted);
+  }
+  std::vector<OpId> ops;
+  ops.reserve(entries.size());
+  for (const Entry& entry : entries) ops.push_back(entry.op);
+  return ops;
 }
 
 // Turns what the engine left in the workspace into spans and transfers.
@@ -122,13 +159,7 @@ class TimelineReader {
 ReadyOrder::ReadyOrder(const Problem& problem, const Schedule& schedule) {
   if (schedule.fifo()) return;
   EMPLACE_CHECK(schedule.priorities.size() == problem.num_ops());
-  op_of_rank_.resize(problem.num_ops());
-  std::iota(op_of_rank_.begin(), op_of_rank_.end(), OpId{0});
-  std::sort(op_of_rank_.begin(), op_of_rank_.end(), [&](OpId a, OpId b) {
-    const std::int64_t pa = schedule.priorities[a];
-    const std::int64_t pb = schedule.priorities[b];
-    return pa != pb ? pa > pb : a < b;
-  });
+  op_of_rank_ = by_priority(schedule.priorities);
   rank_of_op_.resize(problem.num_ops());
   for (std::uint32_t rank = 0; rank < problem.num_ops(); ++rank)
     rank_of_op_[op_of_rank_[rank]] = rank;

@@ -249,6 +249,32 @@ TEST(Simulator, is_shared_by_threads_that_bring_their_own_workspaces) {
   }
 }
 
+TEST(ReadyOrder, is_by_priority_then_index_whatever_the_priorities) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    const auto problem = random_problem(rng);
+    std::vector<std::int64_t> priorities;
+    for (OpId op = 0; op < problem->num_ops(); ++op) {
+      // Of any size, negative ones and the extremes among them, some twice.
+      const auto drawn = static_cast<std::int64_t>(rng.next() >> (1 + rng.below(63)));
+      const std::int64_t known[] = {drawn, -drawn, 0, 255, 256, Limits::min(), Limits::max()};
+      priorities.push_back(known[rng.below(std::size(known))]);
+    }
+    std::vector<OpId> expected;
+    for (OpId op = 0; op < problem->num_ops(); ++op) expected.push_back(op);
+    std::stable_sort(expected.begin(), expected.end(),
+                     [&](OpId a, OpId b) { return priorities[a] > priorities[b]; });
+    const ReadyOrder order(*problem, {.priorities = priorities});
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), order.op_of_rank().begin(),
+                           order.op_of_rank().end()))
+        << "seed " << seed;
+    for (std::uint32_t rank = 0; rank < expected.size(); ++rank) {
+      ASSERT_EQ(order.rank_of_op()[expected[rank]], rank) << "seed " << seed;
+    }
+  }
+}
+
 TEST(Problem, has_the_durations_groups_and_devices_of_the_specification) {
   for (std::uint64_t i = 0; i < 500; ++i) {
     Rng rng = Rng(3).split(i);

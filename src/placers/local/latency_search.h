@@ -1,5 +1,5 @@
-// Our own search for the shortest step: annealing at several scales, in tournaments of several
-// starts, then among the best of them.
+// Our own search for the shortest step: annealing at several scales, quickly from several starts in
+// a tournament, then slowly from the best of them.
 #pragma once
 
 #include <vector>
