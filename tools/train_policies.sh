@@ -6,7 +6,10 @@
 #                                                                   and without superposition
 #   tools/train_policies.sh no-cnn no-rnn no-transformer    # gdp without one kind of architecture
 #   tools/train_policies.sh gdp-ptb placeto-ptb ...    # on one family alone (cifar10, nmt, ptb)
+#   tools/train_policies.sh nmt-both nmt-imitation nmt-practice nmt-plain nmt-untrained    # the same for one cluster,
+#                                                      in minutes: imitation, then practice; one of them; ...
 #
+# A training that was interrupted goes on where it was (OUT/NAME.state).
 # EMPLACE names the program (default: build/emplace), OUT the folder (default: policies, and build/policies for the
 # others), THREADS how many threads to use. What comes out does not depend on THREADS, only on libtorch's version.
 set -euo pipefail
@@ -25,16 +28,44 @@ transformer="zoo:bert-base zoo:bert-base:layers=6 zoo:gpt2-small zoo:gpt2-small:
   zoo:transformer-big zoo:t5-small zoo:vit-b-16 zoo:transformer-xl-4 zoo:transformer-xl-2"
 imitate="--imitate anneal --imitate-evaluations 5000"
 
+clusters="2xp100 4xp100 8xv100-nvlink 2xa100+2xt4 4xh100-pcie"
+
+unknown() {
+  echo "$1: expected one of the names that the head of this file lists" >&2
+  exit 2
+}
+
 # train KIND NAME "GRAPHS" OPTIONS...
 train() {
   local kind=$1 name=$2 graphs=$3 folder=$judges
   if [[ $kind == "$name" ]]; then folder=$out; fi  # shipped
-  mkdir -p "$folder"
+  mkdir -p "$folder" "$judges"
   shift 3
+  local state="$judges/$name.state"
+  local resume=()
+  if [[ -e $state ]]; then resume=(--resume); fi
   # shellcheck disable=SC2086  # lists of words
   "$emplace" train --policy "$kind" --graphs $graphs \
-    --clusters 2xp100 4xp100 8xv100-nvlink 2xa100+2xt4 4xh100-pcie --memory 0.4,0.8 \
-    --seed 1 --threads "$threads" "$@" --output "$folder/$name.policy"
+    --clusters $clusters --memory 0.4,0.8 --seed 1 --threads "$threads" "$@" \
+    --checkpoint "$state" "${resume[@]}" --output "$folder/$name.policy"
+  rm -f "$state" "$state.lock"
+}
+
+# train_part FAMILY-HOW
+train_part() {
+  local family=${1%-*} clusters=4xp100
+  local imitate="--imitate anneal --imitate-evaluations 2000"
+  local how
+  case ${1##*-} in
+    both) how="$imitate --imitation-steps 80 --steps 80" ;;
+    imitation) how="$imitate --imitation-steps 160 --steps 0" ;;
+    practice) how="--steps 160" ;;
+    plain) how="$imitate --imitation-steps 80 --steps 80 --superposition false" ;;
+    untrained) how="--steps 0" ;;
+    *) unknown "$1" ;;
+  esac
+  # shellcheck disable=SC2086  # lists of words
+  train gdp "$1" "family:$family:seed=0..15" --tasks-per-step 4 $how
 }
 
 both="$imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3"
@@ -54,9 +85,7 @@ for name in "$@"; do
     placeto-cifar10 | placeto-nmt | placeto-ptb)
       train placeto "$name" "family:${name#placeto-}:seed=0..15" $imitate --imitation-steps 100 --steps 30
       ;;
-    *)
-      echo "$name: expected one of the names that the head of this file lists" >&2
-      exit 2
-      ;;
+    cifar10-* | nmt-* | ptb-*) train_part "$name" ;;
+    *) unknown "$name" ;;
   esac
 done

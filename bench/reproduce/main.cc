@@ -5,9 +5,7 @@
 //   build/bench/reproduce --results reproduce.jsonl --figures docs/results/figures > table.md
 //   build/bench/reproduce --quick
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "base/units.h"
 
 #include "placer/placer.h"
 
@@ -27,6 +24,7 @@
 #include "cli/blas.h"
 #include "reproduce/claims.h"
 #include "reproduce/figures.h"
+#include "reproduce/jobs.h"
 #include "reproduce/runs.h"
 #include "reproduce/tables.h"
 #include "reproduce/verdicts.h"
@@ -88,44 +86,6 @@ Program chosen_program(const Settings& settings) {
   return program;
 }
 
-struct Job {
-  std::string workload;
-  RunKey key;
-};
-
-// What is not in the store, seed by seed, so that a run that is cut short has something of all.
-// Placers without chance run once.
-std::vector<Job> missing_jobs(const Entrants& entrants, const Settings& settings,
-                              const RunStore& store) {
-  std::vector<Job> jobs;
-  for (int seed = 1; seed <= settings.seeds; ++seed) {
-    for (const auto& [name, placers] : entrants) {
-      for (const std::string& placer : placers) {
-        const RunKey key = run_key(workload(name), placer, seed, settings.evaluations);
-        const bool repeats = static_cast<std::uint64_t>(seed) != key.seed;
-        if (!repeats && store.find(key) == nullptr) jobs.push_back({name, key});
-      }
-    }
-  }
-  return jobs;
-}
-
-void run_jobs(const std::vector<Job>& jobs, const std::map<std::string, Stage>& stages, int cores,
-              RunStore& store) {
-  std::atomic<std::size_t> next{0};
-  const auto work = [&](std::size_t) {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      const Job& job = jobs[i];
-      const LearningRun result = run(stages.at(job.workload), job.key);
-      fmt::print(stderr, "[{}/{}] {} by {} with seed {}: {}{} after {:.0f} s\n", i + 1, jobs.size(),
-                 job.workload, job.key.placer, job.key.seed, format_time(result.step),
-                 result.fits ? "" : " (does not fit)", result.seconds);
-      store.add(job.key, result);
-    }
-  };
-  parallel_for(static_cast<std::size_t>(cores), cores, work);
-}
-
 void reproduce(const Settings& settings) {
   const auto begin = std::chrono::steady_clock::now();
   const Program program = chosen_program(settings);
@@ -133,7 +93,7 @@ void reproduce(const Settings& settings) {
   std::map<std::string, Stage> stages;
   for (const auto& [name, placers] : entrants) stages[name] = make_stage(workload(name));
   RunStore store(settings.results);
-  const std::vector<Job> jobs = missing_jobs(entrants, settings, store);
+  const std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
   if (!settings.print_only) run_jobs(jobs, stages, settings.cores, store);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,10 +17,14 @@
 #include "placers/all.h"
 
 #include "learn/general/agent.h"
+#include "learn/general/attention_policy.h"
+#include "learn/general/blocks.h"
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
+#include "learn/general/sequence_policy.h"
 #include "learn/general/shipped.h"
 #include "learn/train/state.h"
+#include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
 namespace emplace::learn {
@@ -164,6 +169,87 @@ std::shared_ptr<const Problem> unrolled(Bytes memory) {
     last = graph.op("step" + std::to_string(i), 10, {last, parameters[i % 4]}, 10);
   }
   return compile_timed(graph.build(), gpu_cluster(2, memory));
+}
+
+TEST(Blocks, are_parts_of_the_units_and_lean_elsewhere) {
+  const auto problem = unrolled(kUnlimited);
+  const UnitGraph units = group_by_colocation(*problem);
+  const Blocks blocks(units);
+  Rng rng(3);
+  std::set<std::size_t> sizes;
+  for (int i = 0; i < 300; ++i) {
+    const std::vector<UnitId> block = blocks.draw(rng);
+    const std::set<UnitId> once(block.begin(), block.end());
+    ASSERT_FALSE(block.empty());
+    EXPECT_EQ(once.size(), block.size());
+    EXPECT_LE(block.size(), units.size() / 2);
+    EXPECT_LT(*once.rbegin(), units.size());
+    sizes.insert(block.size());
+    const std::vector<float> leaning =
+        leaning_elsewhere(block, std::vector<DeviceId>(units.size(), 1), {0, 1, 2}, 4, rng);
+    EXPECT_EQ(leaning[1], 0);
+    EXPECT_EQ(leaning[3], 0);
+    EXPECT_GT(leaning[0] + leaning[2], 0);
+  }
+  EXPECT_GT(sizes.size(), 3U);
+}
+
+// What is closed stays, and is certain; what is open is scored as it was drawn, leaning included.
+TEST(GeneralPolicies, draw_parts_of_a_placement_anew) {
+  const auto problem = unrolled(kUnlimited);
+  const UnitGraph units = group_by_colocation(*problem);
+  Rng rng(4);
+  const GeneralNetwork network{.width = 8};
+  for (const GeneralPolicyPtr& policy :
+       {general_attention_policy(group_by_colocation(*problem), network, "cpu", rng, 5),
+        general_sequence_policy(group_by_colocation(*problem), network, "cpu", rng)}) {
+    const Placement placement(problem->num_ops(), 0);
+    torch::Tensor open = torch::zeros({3, units.size()}, torch::kBool);
+    open[1].narrow(0, 2, 9).fill_(true);
+    open[2].narrow(0, 0, 4).fill_(true);
+    const torch::Tensor leanings = torch::tensor({{0.0F, 50.0F}, {0.0F, 50.0F}, {50.0F, 0.0F}});
+    const Samples samples = policy->redraw(placement, open, leanings, rng);
+    EXPECT_EQ(policy->placement(samples, 0), placement);
+    EXPECT_EQ(policy->placement(samples, 2), placement);
+    const std::vector<DeviceId> moved = units.contract(policy->placement(samples, 1));
+    for (UnitId unit = 0; unit < units.size(); ++unit) {
+      EXPECT_EQ(moved[unit], unit >= 2 && unit < 11 ? 1U : 0U) << unit;
+    }
+    const Samples drawn = policy->redraw(placement, open, torch::zeros({3, 2}), rng);
+    const Scores scores = policy->score(drawn);
+    EXPECT_LT((scores.log_probs - drawn.log_probs).abs().max().item<double>(), 1e-4);
+    EXPECT_LT(scores.log_probs[0].abs().max().item<double>(), 1e-6);
+    EXPECT_GT(scores.log_probs[1].abs().max().item<double>(), 1e-3);
+    const torch::Tensor one = policy->score(drawn.slice(1, 1)).log_probs;
+    EXPECT_LT((one - drawn.log_probs.narrow(0, 1, 1)).abs().max().item<double>(), 1e-4);
+  }
+}
+
+TEST_P(TrainedPolicy, refines_a_placement) {
+  const auto problem = unrolled(kUnlimited);
+  Rng rng(6);
+  const PolicyFile file(shipped_policy(GetParam()), "shipped");
+  const GeneralAgentPtr agent = make_agent(GetParam(), *problem, file.network(), "cpu", rng);
+  file.load_into(agent->parameters());
+  PlaceContext context(problem);
+  Environment environment(context, limited_to(10'000), "test");
+  // Steps in turn over the devices: each waits for a transfer.
+  Placement bad(problem->num_ops());
+  for (OpId op = 0; op < problem->num_ops(); ++op) bad[op] = static_cast<DeviceId>(op % 2);
+  Solution from{.placement = bad, .value = context.evaluator().evaluate(bad)};
+  const Evaluation first = from.value;
+  for (int i = 0; i < 4; ++i) {
+    const Evaluation before = from.value;
+    TrainingPoint point;
+    ASSERT_TRUE(agent->refine(from, environment, rng, point));
+    EXPECT_FALSE(before < from.value);
+    EXPECT_EQ(context.evaluator().evaluate(from.placement), from.value);
+    EXPECT_GT(point.mean_cost, 0);
+    const std::vector<torch::Tensor> gradient = agent->gradient();
+    EXPECT_EQ(gradient.size(), agent->parameters().named().size());
+  }
+  ASSERT_TRUE(context.incumbent().best());
+  EXPECT_LT(context.incumbent().best()->value.step, first.step);
 }
 
 TEST_P(TrainedPolicy, insists_on_fitting) {

@@ -170,6 +170,23 @@ TEST(Groupings, are_of_useful_sizes_where_there_are_parts_alone) {
   for (const std::int64_t most : {3, 32, 100}) expect_all_useful(*problem, most, "parts");
 }
 
+// Whoever reads the hub finds no room with it once it has its share, and has no other neighbour.
+TEST(Groupings, are_of_useful_sizes_where_thousands_read_one_op) {
+  TimedGraph graph;
+  const TensorId hub = graph.op("hub", 1, {});
+  for (int i = 0; i < 50'000; ++i) graph.op("reader" + std::to_string(i), 1 + i % 3, {hub});
+  const auto problem = grouped_on_two(graph);
+  const UnitGraph units = group_to_size(*problem, 200);
+  EXPECT_LE(units.size(), 200U);
+  Nanoseconds total = 0;
+  Nanoseconds longest = 0;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    total += units.mean_duration(unit);
+    longest = std::max(longest, units.mean_duration(unit));
+  }
+  EXPECT_LE(longest * 200, total + total / 2);
+}
+
 // Ops that read several of the latest, in a few parts, one op of twenty much longer than others.
 std::shared_ptr<const Problem> random_parts(Rng& rng) {
   TimedGraph graph;

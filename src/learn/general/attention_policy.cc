@@ -60,8 +60,26 @@ class GeneralAttentionPolicy final : public GeneralPolicy {
     const torch::NoGradGuard no_gradients;
     return neighbourhoods_.sample(logits(), devices_.mask, count, rng);
   }
+  Samples redraw(const Placement& placement, const torch::Tensor& open,
+                 const torch::Tensor& leanings, Rng& rng) override {
+    const torch::NoGradGuard no_gradients;
+    const torch::Tensor masks =
+        closed_but_for(open, devices_.mask, unit_actions(units_, placement, parameters_.device()));
+    const torch::Tensor leaning = leanings.to(parameters_.device());
+    const torch::Tensor given = logits();
+    std::vector<torch::Tensor> actions, log_probs;
+    for (std::int64_t i = 0; i < masks.size(0); ++i) {
+      const Samples one = neighbourhoods_.sample(given + leaning[i], masks[i], 1, rng);
+      actions.push_back(one.actions);
+      log_probs.push_back(one.log_probs);
+    }
+    return {.actions = torch::cat(actions),
+            .log_probs = torch::cat(log_probs),
+            .context = {masks, leaning}};
+  }
   Scores score(const Samples& samples) override {
-    return neighbourhoods_.score(logits(), devices_.mask, samples);
+    if (samples.context.empty()) return neighbourhoods_.score(logits(), devices_.mask, samples);
+    return score_redrawn(samples);
   }
   Placement placement(const Samples& samples, std::int64_t index) const override {
     return unit_placement(units_, neighbourhoods_.unit_actions(samples.actions), index);
@@ -74,6 +92,26 @@ class GeneralAttentionPolicy final : public GeneralPolicy {
   }
 
  private:
+  // Each under its own mask and leaning.
+  Scores score_redrawn(const Samples& samples) const {
+    const torch::Tensor given = logits();
+    std::vector<torch::Tensor> log_probs, entropies;
+    std::vector<std::vector<torch::Tensor>> distributions(2);  // neighbourhoods', units'
+    for (std::int64_t i = 0; i < samples.size(); ++i) {
+      const Samples one = samples.slice(i, 1);
+      Scores scores = neighbourhoods_.score(given + one.context[1][0], one.context[0][0], one);
+      log_probs.push_back(scores.log_probs);
+      entropies.push_back(scores.entropy);
+      for (std::size_t part = 0; part < distributions.size(); ++part) {
+        distributions[part].push_back(scores.distributions[part]);
+      }
+    }
+    Scores all;
+    all.log_probs = torch::cat(log_probs);
+    all.entropy = torch::stack(entropies).mean();
+    for (const auto& part : distributions) all.distributions.push_back(torch::cat(part));
+    return all;
+  }
   torch::Tensor logits() const {
     return scores_(attention_(sage_(inputs_)), devices_.devices, devices_.pairs);
   }

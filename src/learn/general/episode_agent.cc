@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "learn/general/blocks.h"
 #include "learn/general/general_episode_policy.h"
 #include "learn/general/leanings.h"
 #include "learn/methods/episode_imitation.h"
@@ -13,6 +16,10 @@
 
 namespace emplace::learn {
 namespace {
+
+// Short episodes of a round of refining, one after the other, each from the best so far. A long one
+// would leave the neighbourhood of what is good before it has seen it.
+constexpr int kSittings = 8;
 
 class EpisodeAgent final : public GeneralAgent {
  public:
@@ -37,14 +44,39 @@ class EpisodeAgent final : public GeneralAgent {
           trajectory(worker < anywhere() ? random_devices(policy_, rng) : policy_.slices()));
     }
     const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, trajectories_);
-    point.round_best = report.best_step;
-    point.mean_seconds = report.last_seconds;  // what it begins with is not its own
-    point.fitting_share = report.fitting_share;
+    describe(report, trajectories_, 1, point);
     if (!report.complete) return false;
-    for (const Trajectory& trajectory : trajectories_) {
-      point.mean_cost += trajectory.runtimes.back() / static_cast<double>(trajectories_.size());
-    }
     weigh_decisions();
+    return true;
+  }
+
+  // Each worker has a block of its own, of the same size, and leans to a device.
+  bool refine(Solution& from, Environment& environment, Rng& rng, TrainingPoint& point) override {
+    if (!blocks_) blocks_.emplace(policy_.units());
+    threads_ = environment.budget().threads;
+    trajectories_.clear();
+    trajectories_.reserve(static_cast<std::size_t>(kSittings * settings_.workers));
+    decisions_.clear();
+    std::vector<DeviceId> given = policy_.units().contract(from.placement);
+    Best best = best_;
+    for (int sitting = 0; sitting < kSittings; ++sitting) {
+      const std::size_t size = blocks_->size_at_random(rng);
+      std::vector<Trajectory> own;
+      for (std::int64_t worker = 0; worker < settings_.workers; ++worker) {
+        const bool at_given = best.devices.empty() || (sitting == 0 && worker == 0);
+        Trajectory next{.devices = at_given ? given : best.devices,
+                        .turns = blocks_->draw(size, rng)};
+        next.leaning =
+            leaning_elsewhere(next.turns, next.devices, used(), policy_.units().num_devices(), rng);
+        own.push_back(std::move(next));
+      }
+      const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, own);
+      best.hear(report);
+      describe(report, own, kSittings, point);
+      if (!report.complete) return false;
+      keep_decisions(std::move(own));
+    }
+    best_ = std::move(best);
     return true;
   }
 
@@ -81,6 +113,7 @@ class EpisodeAgent final : public GeneralAgent {
       trajectories.back().greedy = greedy;
     }
     const EpisodeReport report = play_episode(policy_, runtimes_, environment, rng, trajectories);
+    best_.hear(report);
     std::vector<Placement> result{policy_.units().expand(end_of(trajectories.front()))};
     if (!report.best.empty()) result.push_back(policy_.units().expand(report.best));
     if (result.front() == result.back()) result.resize(1);
@@ -88,6 +121,8 @@ class EpisodeAgent final : public GeneralAgent {
   }
 
   void save(StateWriter& state) const override {
+    state.put("best_runtime", best_.runtime);
+    state.put("best_units", std::vector<std::int64_t>(best_.devices.begin(), best_.devices.end()));
     state.put("baselines", static_cast<std::int64_t>(baselines_.size()));
     std::int64_t number = 0;
     for (const auto& [key, baseline] : baselines_) {
@@ -98,6 +133,9 @@ class EpisodeAgent final : public GeneralAgent {
     }
   }
   void load(const StateReader& state) override {
+    best_.runtime = state.real("best_runtime");
+    const std::vector<std::int64_t> units = state.integers("best_units");
+    best_.devices.assign(units.begin(), units.end());
     baselines_.clear();
     for (std::int64_t number = 0; number < state.integer("baselines"); ++number) {
       const std::string prefix = name_of(number);
@@ -109,6 +147,17 @@ class EpisodeAgent final : public GeneralAgent {
   }
 
  private:
+  // Of all states that it has seen.
+  struct Best {
+    double runtime = std::numeric_limits<double>::infinity();
+    std::vector<DeviceId> devices = {};  // by unit
+
+    void hear(const EpisodeReport& report) {
+      if (report.best_runtime >= runtime) return;
+      runtime = report.best_runtime;
+      devices = report.best;
+    }
+  };
   // The devices in use, and whether episodes begin anywhere.
   using Beginning = std::pair<std::vector<DeviceId>, bool>;
 
@@ -124,6 +173,34 @@ class EpisodeAgent final : public GeneralAgent {
     }
     return devices;
   }
+  std::vector<DeviceId> used() const { return {policy_.used().begin(), policy_.used().end()}; }
+
+  // What a report says of one of `parts` parts of a round.
+  static void describe(const EpisodeReport& report, const std::vector<Trajectory>& trajectories,
+                       int parts, TrainingPoint& point) {
+    if (report.best_step > 0 && (point.round_best == 0 || report.best_step < point.round_best)) {
+      point.round_best = report.best_step;
+    }
+    point.mean_seconds += report.last_seconds / parts;  // what it begins with is not its own
+    point.fitting_share += report.fitting_share / parts;
+    if (!report.complete) return;
+    for (const Trajectory& trajectory : trajectories) {
+      point.mean_cost +=
+          trajectory.runtimes.back() / static_cast<double>(trajectories.size()) / parts;
+    }
+  }
+
+  // Of a sitting, compared with the mean of its own. Decisions point to the trajectories' states,
+  // which move to where they stay first.
+  void keep_decisions(std::vector<Trajectory> own) {
+    const std::size_t first = trajectories_.size();
+    for (Trajectory& trajectory : own) trajectories_.push_back(std::move(trajectory));
+    StepBaseline baseline(1);
+    const std::vector<WeightedDecision> more = weighted_decisions(
+        std::span(trajectories_).subspan(first), EpisodeReward::kImprovement, baseline);
+    decisions_.insert(decisions_.end(), more.begin(), more.end());
+  }
+
   // How many workers do not begin at slices.
   std::int64_t anywhere() const { return (settings_.workers + 1) / 2; }
 
@@ -144,8 +221,7 @@ class EpisodeAgent final : public GeneralAgent {
     const auto split = static_cast<std::size_t>(anywhere());
     for (const auto& part : {all.first(split), all.subspan(split)}) {
       if (part.empty()) continue;
-      const Beginning key{std::vector<DeviceId>(policy_.used().begin(), policy_.used().end()),
-                          part.data() == all.data()};
+      const Beginning key{used(), part.data() == all.data()};
       StepBaseline& baseline =
           baselines_.try_emplace(key, settings_.baseline_episodes).first->second;
       const std::vector<WeightedDecision> decisions =
@@ -158,6 +234,8 @@ class EpisodeAgent final : public GeneralAgent {
   GeneralEpisodePolicy policy_;
   Runtimes runtimes_;
   std::map<Beginning, StepBaseline> baselines_;
+  std::optional<Blocks> blocks_;  // once it has refined
+  Best best_;
   int threads_ = 1;
   std::vector<Trajectory> trajectories_;
   std::vector<WeightedDecision> decisions_;  // of these

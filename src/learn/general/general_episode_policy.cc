@@ -27,6 +27,22 @@ Csr<DeviceId> choices_of(const DeviceView& view, const UnitGraph& units) {
   return result;
 }
 
+// [states, devices], or zeros that fit any.
+torch::Tensor leanings_of(std::span<const PlacementState* const> states) {
+  const auto leans = [](const PlacementState* state) { return !state->leaning.empty(); };
+  const auto first = std::find_if(states.begin(), states.end(), leans);
+  if (first == states.end()) return torch::zeros({1, 1}, torch::kFloat32);
+  const auto devices = static_cast<std::int64_t>((*first)->leaning.size());
+  torch::Tensor result =
+      torch::zeros({static_cast<std::int64_t>(states.size()), devices}, torch::kFloat32);
+  float* row = result.data_ptr<float>();
+  for (const PlacementState* state : states) {
+    std::copy(state->leaning.begin(), state->leaning.end(), row);
+    row += devices;
+  }
+  return result;
+}
+
 std::vector<DeviceId> nearest_slices(const DeviceView& view, const Csr<DeviceId>& choices) {
   const std::int64_t devices = view.devices.rows;
   const std::int64_t column = DeviceView::distance_column(Line::kModules);
@@ -111,7 +127,8 @@ torch::Tensor GeneralEpisodePolicy::log_probs(std::span<const PlacementState* co
       torch::relu(input_(known.view({-1, known.size(2)}))).view({known.size(0), known.size(1), -1});
   const torch::Tensor pairs =
       torch::cat({tensors_.pairs.index_select(0, at), columns_(states, used_).to(device)}, 2);
-  const torch::Tensor logits = scores_(network_(nodes, at), tensors_.devices, pairs);
+  const torch::Tensor logits =
+      scores_(network_(nodes, at), tensors_.devices, pairs) + leanings_of(states).to(device);
   return torch::log_softmax(logits + tensors_.mask.index_select(0, at), 1);
 }
 

@@ -80,6 +80,7 @@ class GeneralMethod final : public Method {
     insist_on_fitting(environment, rng);
     if (devices_.empty()) devices_ = agent_->views().fastest(environment.problem().num_devices());
     agent_->use(devices_);
+    from_ = incumbent.best();
   }
 
   void imitate(const Placement& placement, Environment& environment, Rng& rng) override {
@@ -97,7 +98,9 @@ class GeneralMethod final : public Method {
   bool done() const override { return rounds_ >= settings_.rounds; }
 
   bool round(Environment& environment, Rng& rng, TrainingPoint& point) override {
-    if (!agent_->explore(environment, rng, point)) return false;
+    const bool explored = from_ ? agent_->refine(*from_, environment, rng, point)
+                                : agent_->explore(environment, rng, point);
+    if (!explored) return false;
     for (std::int64_t epoch = 0; epoch < agent_->epochs(); ++epoch) {
       point.gradient_norm = optimizer_.step(agent_->parameters().tensors(), agent_->gradient());
     }
@@ -108,6 +111,10 @@ class GeneralMethod final : public Method {
   void save(StateWriter& state) const override {
     state.put("rounds", rounds_);
     state.put("devices", std::vector<std::int64_t>(devices_.begin(), devices_.end()));
+    const Solution from = from_.value_or(Solution{});
+    state.put("from", std::vector<std::int64_t>(from.placement.begin(), from.placement.end()));
+    state.put("from_step", from.value.step);
+    state.put("from_overflow", from.value.overflow);
     for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.put("policy." + name, tensor);
     }
@@ -119,6 +126,7 @@ class GeneralMethod final : public Method {
     const std::vector<std::int64_t> devices = state.integers("devices");
     devices_.assign(devices.begin(), devices.end());
     agent_->use(devices_);
+    load_from(state);
     for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.load("policy." + name, tensor);
     }
@@ -127,6 +135,14 @@ class GeneralMethod final : public Method {
   }
 
  private:
+  void load_from(const StateReader& state) {
+    const std::vector<std::int64_t> from = state.integers("from");
+    if (from.empty()) return;
+    from_.emplace();
+    from_->placement.assign(from.begin(), from.end());
+    from_->value = {state.integer("from_step"), state.integer("from_overflow")};
+  }
+
   // From the placement that misses least; not where steps are measured, which takes too long.
   void insist_on_fitting(Environment& environment, Rng& rng) {
     const std::optional<Solution> best = environment.context().incumbent().best();
@@ -150,6 +166,9 @@ class GeneralMethod final : public Method {
   std::vector<torch::Tensor> untrained_;
   Optimizer optimizer_;
   std::vector<DeviceId> devices_;
+  // What the next round begins from. Not the incumbent: a round that was cut short, and is done
+  // again, may have improved that.
+  std::optional<Solution> from_;
   std::int64_t rounds_ = 0;
 };
 

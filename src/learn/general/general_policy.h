@@ -19,6 +19,11 @@ class GeneralPolicy : public Policy {
   Samples likeliest() {
     return likeliest(torch::zeros({1, views().units().num_devices()}, torch::kFloat32));
   }
+  // As many samples as `open` [samples, units] has rows: units that are open draw anew, the others
+  // stay where the placement has them, and each sample leans as its row of `leanings` [samples,
+  // devices] says. Scores of these samples are of what was drawn: all else is certain.
+  virtual Samples redraw(const Placement& placement, const torch::Tensor& open,
+                         const torch::Tensor& leanings, Rng& rng) = 0;
   // See GeneralAgent::encoder_gradient.
   virtual std::vector<torch::Tensor> encoder_gradient(Rng& /*rng*/) { return {}; }
 
@@ -28,6 +33,17 @@ class GeneralPolicy : public Policy {
 
  protected:
   using Policy::Policy;
+
+  // [samples, units, devices]: the mask [units, devices] where units are open, else all but the
+  // device of `actions` [1, units] is forbidden.
+  static torch::Tensor closed_but_for(const torch::Tensor& open, const torch::Tensor& mask,
+                                      const torch::Tensor& actions) {
+    constexpr double kForbidden = -1e9;
+    const torch::Tensor here = torch::one_hot(actions.select(0, 0), mask.size(1));
+    const torch::Tensor closed = (1 - here).to(mask.scalar_type()) * kForbidden;
+    return torch::where(open.to(mask.device()).unsqueeze(-1), mask.unsqueeze(0),
+                        closed.unsqueeze(0));
+  }
 };
 using GeneralPolicyPtr = std::shared_ptr<GeneralPolicy>;
 

@@ -100,8 +100,20 @@ class GeneralSequencePolicy final : public GeneralPolicy {
   Samples sample(std::int64_t count, Rng& rng) override {
     return decode(devices_.mask, uniforms({count, sequence_.size()}, rng));
   }
+  Samples redraw(const Placement& placement, const torch::Tensor& open,
+                 const torch::Tensor& leanings, Rng& rng) override {
+    const torch::Tensor by_step = sequence_.ordered(open.t().to(parameters_.device())).t();
+    const torch::Tensor masks =
+        (closed_but_for(by_step, devices_.mask, sequence_.actions_for(placement)) +
+         leanings.to(parameters_.device()).unsqueeze(1))
+            .contiguous();
+    Samples samples = decode(masks, uniforms({masks.size(0), sequence_.size()}, rng));
+    samples.context = {masks};
+    return samples;
+  }
   Scores score(const Samples& samples) override {
-    return segments_.score(network(), encode(), devices_.mask, samples);
+    const torch::Tensor& mask = samples.context.empty() ? devices_.mask : samples.context[0];
+    return segments_.score(network(), encode(), mask, samples);
   }
   Placement placement(const Samples& samples, std::int64_t index) const override {
     return sequence_.placement(samples, index);

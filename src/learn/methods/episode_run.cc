@@ -27,6 +27,7 @@ class EpisodeRun {
       Worker worker{.trajectory = &trajectory};
       worker.state.devices = trajectory.devices;
       worker.state.visits.assign(units, 0);
+      worker.state.leaning = trajectory.leaning;
       trajectory.decisions.clear();
       trajectory.runtimes.clear();
       halves_[workers_.size() < trajectories.size() / 2 ? 0 : 1].workers.push_back(workers_.size());

@@ -17,9 +17,10 @@ namespace emplace::learn {
 
 // What one worker does in an episode.
 struct Trajectory {
-  std::vector<DeviceId> devices;  // by unit, at first
-  std::vector<UnitId> turns;      // whose turn it is at each step
-  bool greedy = false;            // takes the likeliest device instead of drawing one
+  std::vector<DeviceId> devices;    // by unit, at first
+  std::vector<UnitId> turns;        // whose turn it is at each step
+  bool greedy = false;              // takes the likeliest device instead of drawing one
+  std::vector<float> leaning = {};  // of all its states
   // Filled in: one decision for every step, and one runtime more.
   std::vector<Decision> decisions = {};
   std::vector<double> runtimes = {};

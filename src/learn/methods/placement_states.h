@@ -18,6 +18,8 @@ struct PlacementState {
   // By unit: when it starts in a step of the placement, as a share of the latest start.
   std::vector<float> starts;
   UnitId current = 0;
+  // By device, what is added to its score; empty: nothing.
+  std::vector<float> leaning = {};
 };
 
 // By unit: cost, size of the outputs, visits, whether it is the current one, start relative to the

@@ -13,7 +13,7 @@ constexpr double kBytesKept = 64;
 // What a segment is scored from, beside the state before it.
 struct Given {
   torch::Tensor inputs;   // [size, any]
-  torch::Tensor mask;     // [size, devices]
+  torch::Tensor mask;     // [size, devices] or [count, size, devices]
   torch::Tensor actions;  // [count, size]
 };
 
@@ -90,7 +90,7 @@ Scores SegmentSeq2Seq::score(const Network& network, const torch::Tensor& inputs
   for (const Segment& segment : segments_) {
     const auto& [first, size] = segment;
     const Given given{.inputs = inputs.narrow(0, first, size),
-                      .mask = mask.narrow(0, first, size),
+                      .mask = mask.narrow(-2, first, size),
                       .actions = samples.actions.narrow(1, first, size)};
     distributions.push_back(
         kept > most_bytes_kept_

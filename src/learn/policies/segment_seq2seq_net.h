@@ -32,7 +32,7 @@ class SegmentSeq2Seq {
     std::function<Seq2Seq(const Segment&)> at;
     std::vector<torch::Tensor> parameters;
   };
-  // Inputs [steps, any], mask and uniform as Seq2Seq::sample has it.
+  // Inputs [steps, any], mask and uniform as Seq2Seq::sample has them; for scoring, too.
   Samples sample(const Network& network, const torch::Tensor& inputs, const torch::Tensor& mask,
                  const torch::Tensor& uniform) const;
   Scores score(const Network& network, const torch::Tensor& inputs, const torch::Tensor& mask,

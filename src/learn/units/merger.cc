@@ -135,10 +135,12 @@ std::optional<UnitId> Merger::refuge(UnitId group, const SetLimits& limits) cons
     if (has_room(set, group, limits) && (!best || bytes > near[*best])) best = set;
   }
   if (best) return best;
-  for (const UnitId set : sets()) {
-    if ((!best || time_[set] < time_[*best]) && has_room(set, group, limits)) best = set;
+  const Nanoseconds duration = groups_.mean_duration(group);
+  for (const auto& [time, set] : by_time_) {
+    if (!within(time, duration, limits.time)) break;  // those that follow take no less
+    if (has_room(set, group, limits)) return set;
   }
-  return best;
+  return {};
 }
 
 void Merger::move(UnitId group, UnitId to) {
@@ -146,8 +148,13 @@ void Merger::move(UnitId group, UnitId to) {
   std::erase(members_[from], group);
   members_[to].push_back(group);
   set_of_[group] = to;
-  time_[from] -= groups_.mean_duration(group);
-  time_[to] += groups_.mean_duration(group);
+  const auto take_longer = [this](UnitId set, Nanoseconds duration) {
+    by_time_.erase({time_[set], set});
+    time_[set] += duration;
+    if (exists(set)) by_time_.emplace(time_[set], set);
+  };
+  take_longer(from, -groups_.mean_duration(group));
+  take_longer(to, groups_.mean_duration(group));
   const Bytes memory = groups_.problem().group_resident_bytes(group);
   memory_[from] -= memory;
   memory_[to] += memory;
@@ -173,11 +180,13 @@ void Merger::dissolve(std::int64_t most_units, const SetLimits& limits) {
   std::vector<UnitId> shortest_first = sets();
   std::stable_sort(shortest_first.begin(), shortest_first.end(),
                    [this](UnitId a, UnitId b) { return time_[a] < time_[b]; });
+  for (const UnitId set : shortest_first) by_time_.emplace(time_[set], set);
   for (const UnitId set : shortest_first) {
     check_time_at(set);
     if (static_cast<std::int64_t>(count_) <= most_units) break;
     take_apart(set, limits);
   }
+  by_time_.clear();
   connect();
 }
 

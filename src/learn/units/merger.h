@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "learn/units/acyclic_order.h"
@@ -68,6 +70,8 @@ class Merger {
   std::vector<Bytes> memory_;
   std::vector<std::map<UnitId, Bytes>> exchanged_;
   std::vector<std::vector<DeviceId>> allowed_;
+  // The shortest first, while sets are taken apart.
+  std::set<std::pair<Nanoseconds, UnitId>> by_time_;
   std::optional<AcyclicOrder> order_;
   UnitId count_;
   Nanoseconds total_time_ = 0;

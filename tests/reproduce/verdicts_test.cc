@@ -1,0 +1,130 @@
+// What runs say of a claim, on runs that are written down here.
+#include "reproduce/verdicts.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace emplace::bench {
+namespace {
+
+const std::string kModel = "RNNLM on 4 of today";
+const std::string kOther = "ResNet-50 on 4 of today";
+constexpr Nanoseconds kSingle = 1'000'000;
+
+Statement at_most(double most, double least = 0) {
+  return {.text = "left is better",
+          .left = "random",
+          .right = "anneal",
+          .workloads = {kModel},
+          .least = least,
+          .most = most};
+}
+
+TEST(Verdicts, of_a_statement_are_by_its_whole_interval) {
+  using enum Verdict;
+  const Statement claimed = at_most(0.9, 0.5);
+  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.6, 0.8}), kReproduced);
+  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.5, 0.8}), kReproduced);  // the least is within
+  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.6, 0.9}), kUnclear);     // the most is not
+  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.4, 0.8}), kUnclear);
+  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.4, 1.8}), kUnclear);
+  EXPECT_EQ(judge(claimed, MeanInterval{1.0, 0.9, 1.1}), kNotReproduced);
+  EXPECT_EQ(judge(claimed, MeanInterval{0.4, 0.3, 0.49}), kNotReproduced);
+  EXPECT_EQ(judge(claimed, std::nullopt), kUnclear);
+}
+
+TEST(Verdicts, of_a_claim_are_the_worst_of_its_statements) {
+  using enum Verdict;
+  EXPECT_EQ(judge({kReproduced, kReproduced}), kReproduced);
+  EXPECT_EQ(judge({kReproduced, kUnclear}), kUnclear);
+  EXPECT_EQ(judge({kReproduced, kUnclear, kNotRun}), kNotRun);
+  EXPECT_EQ(judge({kNotRun, kUnclear, kNotReproduced, kReproduced}), kNotReproduced);
+}
+
+// Runs by hand: of `left` and `right` on both models, with as many seeds as there are step times.
+class EvidenceOf {
+ public:
+  void add(const std::string& model, const std::string& placer, int seed, double step,
+           bool fits = true) {
+    LearningRun run{.step = static_cast<Nanoseconds>(step * kSingle),
+                    .fits = fits,
+                    .evaluations = 600,
+                    .agent_seconds = 60,
+                    .measured_seconds = 600,
+                    .history = {}};
+    // Half of the way down after 100 placements, there after 200.
+    run.history = {{100, 10, 100, static_cast<Nanoseconds>((step + 1) / 2 * kSingle), fits},
+                   {200, 20, 200, run.step, fits}};
+    store_.add(run_key(workload(model), placer, seed, {}), run);
+  }
+  Evidence with(int seeds) const {
+    return {{{kModel, {nullptr, kSingle}}, {kOther, {nullptr, kSingle}}}, store_, seeds, {}};
+  }
+
+ private:
+  RunStore store_{""};
+};
+
+TEST(Evidence, compares_seeds_in_pairs_and_averages_over_models) {
+  EvidenceOf runs;
+  for (int seed = 1; seed <= 2; ++seed) {
+    runs.add(kModel, "random", seed, 0.4 * seed);
+    runs.add(kModel, "anneal", seed, 0.8 * seed);
+    runs.add(kOther, "random", seed, 0.5);
+    runs.add(kOther, "anneal", seed, 0.25);
+  }
+  const Evidence evidence = runs.with(2);
+  // Half as long with either seed, though the seeds are far apart: the interval has no width.
+  const auto halved = evidence.ratio(at_most(1));
+  ASSERT_TRUE(halved);
+  EXPECT_NEAR(halved->mean, 0.5, 1e-6);
+  EXPECT_NEAR(halved->high, 0.5, 1e-6);
+  Statement both = at_most(1);
+  both.workloads = {kModel, kOther};
+  EXPECT_NEAR(evidence.ratio(both)->mean, 1, 1e-6);
+}
+
+TEST(Evidence, has_a_statement_when_every_seed_of_both_has_run) {
+  EvidenceOf runs;
+  runs.add(kModel, "random", 1, 0.5);
+  runs.add(kModel, "anneal", 1, 0.5);
+  runs.add(kModel, "random", 2, 0.5);
+  EXPECT_TRUE(runs.with(1).has(at_most(1)));
+  EXPECT_FALSE(runs.with(2).has(at_most(1)));
+  runs.add(kModel, "anneal", 2, 0.5);
+  EXPECT_TRUE(runs.with(2).has(at_most(1)));
+}
+
+TEST(Evidence, says_nothing_where_a_run_found_nothing_that_fits) {
+  EvidenceOf runs;
+  for (int seed = 1; seed <= 2; ++seed) {
+    runs.add(kModel, "random", seed, 0.5);
+    runs.add(kModel, "anneal", seed, 0.1, seed == 1);
+  }
+  const Evidence evidence = runs.with(2);
+  EXPECT_FALSE(evidence.ratio(at_most(1)));
+  EXPECT_EQ(evidence.step_times(kModel, "anneal"), (std::vector<double>{0.1, kNothingFits}));
+}
+
+TEST(Evidence, counts_until_a_run_is_as_good_as_the_worse_median) {
+  EvidenceOf runs;
+  // The target is 0.7: the left run passes it half way down (0.7), the right one at its end; a run
+  // of 0.9 never gets there, and counts with all of its placements.
+  for (int seed = 1; seed <= 3; ++seed) {
+    runs.add(kModel, "random", seed, 0.4);
+    runs.add(kModel, "anneal", seed, seed == 3 ? 0.9 : 0.7);
+  }
+  const Evidence evidence = runs.with(3);
+  const auto ratio_of = [&](Measure measure) {
+    Statement statement = at_most(1);
+    statement.measure = measure;
+    return evidence.ratio(statement)->mean;
+  };
+  EXPECT_NEAR(ratio_of(Measure::kEvaluations), std::cbrt(0.5 * 0.5 * 100 / 600), 1e-6);
+  EXPECT_NEAR(ratio_of(Measure::kAgentSeconds), std::cbrt(0.5 * 0.5 * 10 / 60), 1e-6);
+  EXPECT_NEAR(ratio_of(Measure::kMeasuredSeconds), std::cbrt(0.5 * 0.5 * 100 / 600), 1e-6);
+}
+
+}  // namespace
+}  // namespace emplace::bench
