@@ -11,6 +11,15 @@ namespace emplace {
 
 // An op whose by-products something else reads stays, and all is done again.
 TranslatedGraph translate_captured(const Graph& graph) {
+  bool any = false;
+  for (OpId op = 0; op < graph.num_ops() && !any; ++op) {
+    any = !graph.is_source(op) && is_captured_operator(graph.type(op));
+  }
+  if (!any) {
+    std::vector<std::optional<TensorId>> same(graph.num_tensors());
+    for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) same[tensor] = tensor;
+    return {graph, std::move(same)};
+  }
   std::set<OpId> stay;
   for (;;) {
     captured::Translation translation(graph, stay);

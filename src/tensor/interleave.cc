@@ -454,7 +454,7 @@ Graph interleave(const Graph& graph) {
     });
     if (apart && has_weights) all.insert(set->begin(), set->end());
   }
-  return all.empty() ? changed_copy(graph, [](OpId, OpSpec&) {}) : Rewriter(graph, all).run();
+  return all.empty() ? graph : Rewriter(graph, all).run();
 }
 
 }  // namespace emplace

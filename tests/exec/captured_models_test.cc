@@ -108,10 +108,11 @@ TEST_P(CapturedModel, computes_the_same_in_parts) {
     spec.links.push_back({.bandwidth = 10'000'000'000, .latency = 5000});
     const auto problem = compile(graph, std::make_shared<const Cluster>(std::move(spec)));
     const WorkerDevices on = workers_on(*problem);
-    for (const char* method : {"data-parallel", "tofu", "all-row"}) {
+    for (const char* method : {"data-parallel", "tofu", "all-row", "fsdp", "fsdp(hold=true)"}) {
       SCOPED_TRACE(fmt::format("{} on {}", method, count));
       PartitionContext context(input, problem, on);
-      const Plan plan = all_partition_methods().make({method})->find(context, {}, Rng(1));
+      const Plan plan =
+          all_partition_methods().make(MethodSpec::parse(method))->find(context, {}, Rng(1));
       if (!expect_same(*graph, input.descriptions, plan, sources, values, kUpdated)) return;
     }
   }

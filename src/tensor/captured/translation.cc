@@ -215,7 +215,9 @@ OpSpec Translation::own_spec() const {
   OpSpec spec = spec_of_op(graph_, op_);
   for (const OpId before : graph_.after(op_)) {
     const std::string name(graph_.op_name(before));
-    if (builder_.has_op(name)) spec.after.push_back(name);
+    // What is a view here may be gone.
+    const bool comes = before > op_ && find_rule(graph_.type(before)) == nullptr;
+    if (comes || builder_.has_op(name)) spec.after.push_back(name);
   }
   return spec;
 }
