@@ -13,6 +13,7 @@
 #include "report/whole_modules.h"
 #include "support/fork.h"
 #include "support/random_problem.h"
+#include "support/timed_graph.h"
 
 namespace emplace {
 namespace {
@@ -66,6 +67,23 @@ TEST(Explanation, best_split_is_the_best_of_more_than_one_device_that_was_tried)
                     tried("heft", kApart, 111'000), tried("expert", kApart, 100'000, 5)});
   ASSERT_TRUE(explanation.best_split);
   EXPECT_EQ(explanation.best_split->placer, "heft") << "the fastest that fits";
+}
+
+// Nineteen ops that need nothing of each other, ten of them on one device.
+TEST(Explanation, says_when_all_devices_are_busy) {
+  TimedGraph graph;
+  Placement placement;
+  for (int i = 0; i < 19; ++i) {
+    graph.op(fmt::format("op{}", i), 10, {});
+    placement.push_back(static_cast<DeviceId>(i % 2));
+  }
+  const auto simulator =
+      std::make_shared<const Simulator>(compile_timed(graph.build(), gpu_cluster(2)));
+  const Assessment answer = Assessor(simulator, {}).assess(placement, {});
+  ASSERT_FALSE(answer.optimal());
+  EXPECT_THAT(to_text(explain(answer), answer),
+              HasSubstr("all devices work at least 90 % of the step: faster ones, or more of them, "
+                        "would help"));
 }
 
 TEST(Explanation, as_text_names_what_limits_what_is_where_and_one_device) {
