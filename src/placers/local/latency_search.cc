@@ -66,7 +66,8 @@ constexpr double kFewestClusters = 50;
 // The long annealing: by how much a scale is finer than the one before, temperatures (at first, for
 // one cluster; they fall with the root of the number of clusters, as what one of them can change
 // does), how often orders are tried on the way, tries for each group from which on the budget is
-// enough for two, at most so many at one scale, and how far an island may be behind the best.
+// enough for two, at most so many at one scale, and how far an island may be behind the best when
+// it begins, and later.
 constexpr double kFewestOfScales = 64;
 constexpr double kScale = 8;
 constexpr double kScaleTemperature = 0.04;
@@ -76,6 +77,7 @@ constexpr double kTriesPerGroup = 400;
 constexpr double kMostTriesPerGroup = 5'000;
 constexpr double kMostRounds = 4;
 constexpr std::int64_t kEnoughToMeasure = 100;  // tries, for how long one takes
+constexpr double kBehindAtFirst = 0.05;
 constexpr double kBehind = 0.005;
 constexpr double kFewestToImprove = 100;
 
@@ -224,19 +226,22 @@ class LatencySearch {
     scales.push_back(groups);
     const double level_share = share / rounds / static_cast<double>(scales.size());
     for (int round = 0; round < static_cast<int>(rounds) && !finished(); ++round) {
-      anneal_scales(scales, level_share);
+      anneal_scales(scales, level_share, static_cast<std::size_t>(round) * walks_.size());
     }
   }
 
-  // Once through all scales, each island from a member of the pool.
-  void anneal_scales(const std::vector<double>& scales, double level_share) {
+  // Once through all scales, each island from a member of the pool, the `first` and those after it.
+  void anneal_scales(const std::vector<double>& scales, double level_share, std::size_t first) {
     std::vector<Task> tasks(walks_.size());
-    for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].solution = pool_[i % pool_.size()];
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      tasks[i].solution = pool_[(first + i) % pool_.size()];
+    }
+    double most_behind = kBehindAtFirst;
     for (const double clusters : scales) {
       if (finished()) return;
       take_from_outside();
       for (Task& task : tasks) {
-        if (is_behind(task.solution)) task.solution = pool_.front();
+        if (is_behind(task.solution, most_behind)) task.solution = pool_.front();
         task.parts = parts_of(task.solution);
         const double hot = kScaleTemperature / std::sqrt(std::max(1.0, clusters));
         task.levels = {{.clusters = clusters,
@@ -248,14 +253,14 @@ class LatencySearch {
       }
       run_tasks(tasks);
       for (const Task& task : tasks) add_to_pool(task.solution);
+      most_behind = kBehind;
     }
   }
 
-  bool is_behind(const Solution& solution) const {
+  bool is_behind(const Solution& solution, double share) const {
     const Evaluation& best = pool_.front().value;
     return solution.value.overflow > best.overflow ||
-           static_cast<double>(solution.value.step) >
-               (1 + kBehind) * static_cast<double>(best.step);
+           static_cast<double>(solution.value.step) > (1 + share) * static_cast<double>(best.step);
   }
 
   // Of one walk, with this share of everything.
