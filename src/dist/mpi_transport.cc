@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -54,14 +53,14 @@ class MpiTransport final : public Transport {
   void send(int to, std::string bytes) override {
     EMPLACE_CHECK(bytes.size() <= kMostBytes);
     const std::lock_guard lock(mutex_);
-    Outgoing& out = outbox_.emplace_back(Outgoing{std::move(bytes), MPI_REQUEST_NULL});
-    MPI_Isend(out.bytes.data(), static_cast<int>(out.bytes.size()), MPI_BYTE, to, 0, messages_,
-              &out.request);
+    const std::string& out = *outbox_.emplace_back(std::make_unique<std::string>(std::move(bytes)));
+    MPI_Isend(out.data(), static_cast<int>(out.size()), MPI_BYTE, to, 0, messages_,
+              &sending_.emplace_back(MPI_REQUEST_NULL));
   }
 
   std::optional<Envelope> receive() override {
     const std::lock_guard lock(mutex_);
-    std::erase_if(outbox_, [](Outgoing& out) { return is_complete(out.request); });
+    empty_outbox();
     while (probe()) {
     }
     for (auto from = busy_.begin(); from != busy_.end(); ++from) {
@@ -125,11 +124,10 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  struct Outgoing {
+  struct Incoming {
     std::string bytes;
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
   };
-  using Incoming = Outgoing;
 
   static bool is_complete(MPI_Request& request) {
     int complete = 0;
@@ -139,6 +137,25 @@ class MpiTransport final : public Transport {
 
   static void check(std::size_t size, int tag) {
     EMPLACE_CHECK(size <= kMostBytes && tag >= 0 && tag < kMostTags);
+  }
+
+  // In one call for all, each of which would let MPI look around: what is for ranks that are gone
+  // stays there.
+  void empty_outbox() {
+    if (sending_.empty()) return;
+    int count = 0;
+    sent_.resize(sending_.size());
+    MPI_Testsome(static_cast<int>(sending_.size()), sending_.data(), &count, sent_.data(),
+                 MPI_STATUSES_IGNORE);
+    if (count == MPI_UNDEFINED || count == 0) return;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < sending_.size(); ++i) {
+      if (sending_[i] == MPI_REQUEST_NULL) continue;  // done
+      sending_[kept] = sending_[i];
+      outbox_[kept++] = std::move(outbox_[i]);
+    }
+    sending_.resize(kept);
+    outbox_.resize(kept);
   }
 
   bool probe() {
@@ -165,7 +182,9 @@ class MpiTransport final : public Transport {
   int rank_ = 0;
   int size_ = 1;
   std::string host_;
-  std::list<Outgoing> outbox_;
+  std::vector<std::unique_ptr<std::string>> outbox_;  // beside the requests that send it
+  std::vector<MPI_Request> sending_;
+  std::vector<int> sent_;
   std::vector<std::deque<Incoming>> incoming_;  // by sender, in order
   std::deque<int> busy_;                        // who has sent something that was not taken yet
   std::unordered_map<Ticket, MPI_Request> requests_;

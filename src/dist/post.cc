@@ -1,5 +1,6 @@
 #include "dist/post.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,9 +12,10 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x4c504d45;  // "EMPL"
 constexpr std::uint16_t kVersion = 1;
-// How long the thread sleeps when nothing came: a thousandth of a core, and no search waits longer
-// for its tasks.
-constexpr auto kNap = std::chrono::milliseconds(1);
+// How long the thread sleeps when nothing came: the longer, the longer nothing has come, since many
+// ranks that share a core would do nothing but look for messages.
+constexpr auto kShortestNap = std::chrono::microseconds(500);
+constexpr auto kLongestNap = std::chrono::microseconds(8'000);
 constexpr auto kBetweenDismissals = std::chrono::seconds(1);
 
 std::string framed(Kind kind, std::string_view body) {
@@ -74,15 +76,16 @@ bool Post::present(int rank) const {
 }
 
 void Post::work() {
+  auto nap = kShortestNap;
   while (!closing_) {
-    bool any = false;
+    nap = std::min(2 * nap, kLongestNap);
     while (const auto envelope = transport_->receive()) {
-      any = true;
+      nap = kShortestNap;
       take(*envelope);
     }
     keep_alive(Clock::now());
     listener_.on_tick();
-    if (!any) std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(nap);
   }
 }
 
