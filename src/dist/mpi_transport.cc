@@ -60,21 +60,13 @@ class MpiTransport final : public Transport {
 
   std::optional<Envelope> receive() override {
     const std::lock_guard lock(mutex_);
+    // Asking MPI may cost a turn of the processor, where ranks share it: once for all that has
+    // come.
+    if (auto arrived = take_arrived()) return arrived;
     empty_outbox();
     while (probe()) {
     }
-    for (auto from = busy_.begin(); from != busy_.end(); ++from) {
-      auto& queue = incoming_[static_cast<std::size_t>(*from)];
-      if (!is_complete(queue.front().request)) continue;
-      Envelope envelope{*from, std::move(queue.front().bytes)};
-      queue.pop_front();
-      // The next time it is the others' turn.
-      const int sender = *from;
-      busy_.erase(from);
-      if (!queue.empty()) busy_.push_back(sender);
-      return envelope;
-    }
-    return std::nullopt;
+    return take_arrived();
   }
 
   Ticket send_from(int to, int tag, std::span<const std::byte> buffer) override {
@@ -137,6 +129,20 @@ class MpiTransport final : public Transport {
 
   static void check(std::size_t size, int tag) {
     EMPLACE_CHECK(size <= kMostBytes && tag >= 0 && tag < kMostTags);
+  }
+
+  std::optional<Envelope> take_arrived() {
+    for (auto from = busy_.begin(); from != busy_.end(); ++from) {
+      auto& queue = incoming_[static_cast<std::size_t>(*from)];
+      if (!is_complete(queue.front().request)) continue;
+      Envelope envelope{*from, std::move(queue.front().bytes)};
+      queue.pop_front();
+      // The next time it is the others' turn.
+      busy_.erase(from);
+      if (!queue.empty()) busy_.push_back(envelope.from);
+      return envelope;
+    }
+    return std::nullopt;
   }
 
   // In one call for all, each of which would let MPI look around: what is for ranks that are gone
