@@ -100,7 +100,7 @@ class Run:
 SECONDS = 3
 COMMANDS = {
     "place --time": ["place", *MODEL, "--time", f"{SECONDS}s", "--threads", "1"],
-    "place --evaluations": ["place", *MODEL, "--evaluations", "2400", "--islands", "6", "--threads", "1"],
+    "place --evaluations": ["place", *MODEL, "--evaluations", "5000", "--islands", "6", "--threads", "1"],
     "place lns --time": ["place", *MODEL, "-p", "lns", "--time", f"{SECONDS}s", "--threads", "1"],
     "compare": ["compare", *MODEL, "-p", "heuristic,anneal,hill_climb", "--time", "1s", "--threads", "1"],
 }

@@ -15,7 +15,7 @@ constexpr std::uint16_t kVersion = 1;
 // How long the thread sleeps when nothing came: the longer, the longer nothing has come, since many
 // ranks that share a core would do nothing but look for messages.
 constexpr auto kShortestNap = std::chrono::microseconds(500);
-constexpr auto kLongestNap = std::chrono::microseconds(8'000);
+constexpr auto kLongestNap = std::chrono::microseconds(3'000);
 constexpr auto kBetweenDismissals = std::chrono::seconds(1);
 
 std::string framed(Kind kind, std::string_view body) {
