@@ -90,6 +90,8 @@ std::vector<std::string> mpirun_words(int ranks, const std::vector<std::string>&
       "mpirun", "--enable-recovery", "--oversubscribe", "--bind-to", "none",
       // What recovery was tried with; others may end all with one.
       "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
+      // Many may share a core.
+      "--mca", "mpi_yield_when_idle", "1",
       // Else a message dies with its sender, and whoever reads it too.
       "--mca", "btl_vader_single_copy_mechanism", "none", "-x", kFolderVariable};
   if (::geteuid() == 0) all.emplace_back("--allow-run-as-root");

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/units.h"
 
 #include "cli/launcher.h"
@@ -64,7 +65,9 @@ void print_nothing() {
 std::unique_ptr<dist::Transport> join_in_time(int rank, dist::PostOptions& options) {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   const int ranks = size != nullptr ? std::max(1, std::atoi(size)) : 1;
-  const auto patience = std::chrono::duration<double>(20 + options.lost_after + 0.5 * ranks);
+  const double crowded = static_cast<double>(ranks_on_this_machine()) / hardware_threads();
+  const auto patience =
+      std::chrono::duration<double>(20 + options.lost_after + 3 * crowded + 0.05 * ranks);
   auto joined = std::make_shared<std::promise<std::unique_ptr<dist::Transport>>>();
   std::future<std::unique_ptr<dist::Transport>> transport = joined->get_future();
   std::thread([joined] {

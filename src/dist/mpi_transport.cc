@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -53,28 +52,20 @@ class MpiTransport final : public Transport {
   void send(int to, std::string bytes) override {
     EMPLACE_CHECK(bytes.size() <= kMostBytes);
     const std::lock_guard lock(mutex_);
-    Outgoing& out = outbox_.emplace_back(Outgoing{std::move(bytes), MPI_REQUEST_NULL});
-    MPI_Isend(out.bytes.data(), static_cast<int>(out.bytes.size()), MPI_BYTE, to, 0, messages_,
-              &out.request);
+    const std::string& out = *outbox_.emplace_back(std::make_unique<std::string>(std::move(bytes)));
+    MPI_Isend(out.data(), static_cast<int>(out.size()), MPI_BYTE, to, 0, messages_,
+              &sending_.emplace_back(MPI_REQUEST_NULL));
   }
 
   std::optional<Envelope> receive() override {
     const std::lock_guard lock(mutex_);
-    std::erase_if(outbox_, [](Outgoing& out) { return is_complete(out.request); });
+    // Asking MPI may cost a turn of the processor, where ranks share it: once for all that has
+    // come.
+    if (auto arrived = take_arrived()) return arrived;
+    empty_outbox();
     while (probe()) {
     }
-    for (auto from = busy_.begin(); from != busy_.end(); ++from) {
-      auto& queue = incoming_[static_cast<std::size_t>(*from)];
-      if (!is_complete(queue.front().request)) continue;
-      Envelope envelope{*from, std::move(queue.front().bytes)};
-      queue.pop_front();
-      // The next time it is the others' turn.
-      const int sender = *from;
-      busy_.erase(from);
-      if (!queue.empty()) busy_.push_back(sender);
-      return envelope;
-    }
-    return std::nullopt;
+    return take_arrived();
   }
 
   Ticket send_from(int to, int tag, std::span<const std::byte> buffer) override {
@@ -152,11 +143,10 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  struct Outgoing {
+  struct Incoming {
     std::string bytes;
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
   };
-  using Incoming = Outgoing;
 
   static bool is_complete(MPI_Request& request) {
     int complete = 0;
@@ -172,6 +162,39 @@ class MpiTransport final : public Transport {
 
   static void check(std::size_t size, int tag) {
     EMPLACE_CHECK(size <= kMostBytes && tag >= 0 && tag < kMostTags);
+  }
+
+  std::optional<Envelope> take_arrived() {
+    for (auto from = busy_.begin(); from != busy_.end(); ++from) {
+      auto& queue = incoming_[static_cast<std::size_t>(*from)];
+      if (!is_complete(queue.front().request)) continue;
+      Envelope envelope{*from, std::move(queue.front().bytes)};
+      queue.pop_front();
+      // The next time it is the others' turn.
+      busy_.erase(from);
+      if (!queue.empty()) busy_.push_back(envelope.from);
+      return envelope;
+    }
+    return std::nullopt;
+  }
+
+  // In one call for all, each of which would let MPI look around: what is for ranks that are gone
+  // stays there.
+  void empty_outbox() {
+    if (sending_.empty()) return;
+    int count = 0;
+    sent_.resize(sending_.size());
+    MPI_Testsome(static_cast<int>(sending_.size()), sending_.data(), &count, sent_.data(),
+                 MPI_STATUSES_IGNORE);
+    if (count == MPI_UNDEFINED || count == 0) return;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < sending_.size(); ++i) {
+      if (sending_[i] == MPI_REQUEST_NULL) continue;  // done
+      sending_[kept] = sending_[i];
+      outbox_[kept++] = std::move(outbox_[i]);
+    }
+    sending_.resize(kept);
+    outbox_.resize(kept);
   }
 
   bool probe() {
@@ -198,7 +221,9 @@ class MpiTransport final : public Transport {
   int rank_ = 0;
   int size_ = 1;
   std::string host_;
-  std::list<Outgoing> outbox_;
+  std::vector<std::unique_ptr<std::string>> outbox_;  // beside the requests that send it
+  std::vector<MPI_Request> sending_;
+  std::vector<int> sent_;
   std::vector<std::deque<Incoming>> incoming_;  // by sender, in order
   std::deque<int> busy_;                        // who has sent something that was not taken yet
   std::vector<MPI_Request> requests_;           // of buffers

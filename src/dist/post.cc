@@ -1,5 +1,6 @@
 #include "dist/post.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -74,15 +75,16 @@ bool Post::present(int rank) const {
 void Post::work() {
   // Else the system adds some 50 us to every nap.
   ::prctl(PR_SET_TIMERSLACK, 1000UL);
+  auto nap = options_.nap;
   while (!closing_) {
-    bool any = false;
+    nap = std::min(2 * nap, options_.longest_nap);
     while (const auto envelope = transport_->receive()) {
-      any = true;
+      nap = options_.nap;
       take(*envelope);
     }
     keep_alive(Clock::now());
     listener_.on_tick();
-    if (!any) std::this_thread::sleep_for(options_.nap);
+    std::this_thread::sleep_for(nap);
   }
 }
 

@@ -42,9 +42,10 @@ struct PostOptions {
   double pulse_seconds = 0.2;  // between signs of life
   double lost_after = 10;      // seconds of silence
   bool everybody = false;      // all talk with all
-  // How long the thread sleeps when nothing came: a thousandth of a core, and no search waits
-  // longer for its tasks.
-  std::chrono::microseconds nap = std::chrono::milliseconds(1);
+  // How long the thread sleeps: the longer, the longer nothing has come, since many ranks that
+  // share a core would do nothing but look for messages.
+  std::chrono::microseconds nap{500};
+  std::chrono::microseconds longest_nap{3'000};
 };
 
 class Post {
@@ -56,7 +57,7 @@ class Post {
     // An Error says that it makes no sense.
     virtual void on_message(int from, Kind kind, Reader& body) = 0;
     virtual void on_lost(int rank, const std::string& why) = 0;
-    // After every nap at the latest.
+    // After every nap.
     virtual void on_tick() = 0;
   };
 

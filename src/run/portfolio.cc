@@ -153,7 +153,9 @@ class Portfolio::Runner {
   // Files and courses are written here, and what was made here cannot be named elsewhere.
   bool can_be_shared(std::size_t index) const {
     if (runs_[index].make || request_.measure) return false;
-    return !learns(runs_[index]) || (request_.learning.curves.empty() && !request_.keep_courses);
+    if (request_.keep_courses && all_placers().info(runs_[index].placer.key).randomized)
+      return false;
+    return !learns(runs_[index]) || request_.learning.curves.empty();
   }
   // Whether a run is an island on every rank. What learns is, as long as there is time: rounds
   // would make it forget.

@@ -53,7 +53,7 @@ RankPeers::RankPeers(std::unique_ptr<dist::Transport> transport, double lost_aft
   dist::PostOptions options;
   options.lost_after = lost_after;
   options.everybody = true;
-  options.nap = kNap;
+  options.nap = options.longest_nap = kNap;
   // Its thread may call before it is stored.
   const std::lock_guard lock(hearing_);
   Listener& listener = *this;

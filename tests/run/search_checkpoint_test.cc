@@ -11,7 +11,7 @@
 namespace emplace {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class SearchCheckpointTest : public ::testing::Test {
  protected:
