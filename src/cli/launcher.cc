@@ -92,6 +92,9 @@ std::vector<std::string> mpirun_words(int ranks, const std::vector<std::string>&
       "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
       // Many may share a core.
       "--mca", "mpi_yield_when_idle", "1",
+      // Else three pieces of a tensor are on their way at a time, and then both sides wait for the
+      // other's thread to wake up.
+      "--mca", "pml_ob1_send_pipeline_depth", "64",
       // Else a message dies with its sender, and whoever reads it too.
       "--mca", "btl_vader_single_copy_mechanism", "none", "-x", kFolderVariable};
   if (::geteuid() == 0) all.emplace_back("--allow-run-as-root");

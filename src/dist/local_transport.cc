@@ -55,7 +55,9 @@ class LocalWorld {
 
   bool done(Transport::Ticket ticket) {
     const std::lock_guard lock(mutex_);
-    return done_.erase(ticket) > 0;
+    if (done_.erase(ticket) == 0) return false;
+    owner_.erase(ticket);
+    return true;
   }
 
   std::vector<Transport::Ticket> take_done(int rank) {

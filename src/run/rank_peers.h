@@ -60,7 +60,8 @@ class RankPeers final : public exec::Peers, private dist::Post::Listener {
   std::vector<std::pair<int, exec::Notice>> kept_;  // came while nobody listened
   std::vector<std::pair<int, std::string>> kept_losses_;
   std::atomic<bool> in_order_{true};  // nobody was lost, and nobody has left
-  std::mutex mutex_;                  // taken after the other
+  std::atomic<bool> closed_{false};
+  std::mutex mutex_;  // taken after the other
   std::unordered_map<Ticket, std::shared_ptr<Moving>> moving_;
   std::unique_ptr<dist::Post> post_;  // whose thread ends first
 };

@@ -407,10 +407,11 @@ TEST(RankFaults, a_rank_that_goes_silent_in_a_step_ends_it_on_the_others) {
         });
     expect_no_errors(errors);
     for (int rank = 0; rank < 3; ++rank) {
+      // Whoever is cut off may have had all it needs of the others.
+      if (rank == gone) continue;
       const auto& failure = failures[static_cast<std::size_t>(rank)];
       ASSERT_TRUE(failure) << rank;
       EXPECT_EQ(failure->kind, Failure::Kind::kRank);
-      if (rank == gone) continue;
       EXPECT_THAT(failure->text,
                   AllOf(HasSubstr(fmt::format("rank {}, with device", gone)),
                         HasSubstr(fmt::format("'cpu{}'", placement[bad])), HasSubstr("lost")));
