@@ -99,11 +99,16 @@ class Runner {
     if (column == "auto") first = batch_of(model, machine, "expert", first);
     if (column == "search") first = batch_of(model, machine, "tofu", first);
     if (column == "auto" || column == "search") most = first;
-    return best_batch(first, most,
-                      [&](std::int64_t batch) {
-                        return try_batch(model, machine, column, batch, settings_);
-                      })
-        .value_or(Trial{});
+    const auto at = [&](std::int64_t batch) {
+      return try_batch(model, machine, column, batch, settings_);
+    };
+    const Trial found = best_batch(first, most, at).value_or(Trial{});
+    // What fits without swapping counts as well.
+    const std::int64_t whole =
+        column == "swap" ? batch_of(model, machine, "small-batch", 0) : std::int64_t{0};
+    if (whole == 0) return found;
+    const Trial unswapped = at(whole);
+    return unswapped.samples_per_second() > found.samples_per_second() ? unswapped : found;
   }
 
   std::int64_t batch_of(const GridModel& model, const Machine& machine, const std::string& column,
