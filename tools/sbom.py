@@ -42,7 +42,9 @@ def needed(binary: pathlib.Path) -> list[str]:
 
 def resolved(binary: pathlib.Path) -> dict[str, str]:
     """Where the loader finds each library."""
-    return dict(re.findall(r"(\S+) => (/\S+)", output("ldd", str(binary))))
+    listed = output("ldd", str(binary))
+    loader = {os.path.basename(path): path for path in re.findall(r"^\s*(/\S+) \(", listed, re.MULTILINE)}
+    return {**loader, **dict(re.findall(r"(\S+) => (/\S+)", listed))}
 
 
 @functools.lru_cache(maxsize=None)

@@ -27,7 +27,7 @@ class Order {
     (void)begun_.load(std::memory_order_acquire);
   }
   void task_ends() {
-    ended_.fetch_add(1, std::memory_order_acq_rel);
+    ended_.fetch_add(1, std::memory_order_release);
   }
   void loop_ends() const {
     (void)ended_.load(std::memory_order_acquire);

@@ -9,10 +9,30 @@ bool named_before(const Attributes::Entry& entry, std::string_view name) {
   return entry.first < name;
 }
 
+// The copy is whole before it becomes a variant.
+AttributeValue copied(const AttributeValue& value) {
+  return std::visit(
+      [](const auto& held) {
+        auto copy = held;
+        return AttributeValue(std::move(copy));
+      },
+      value);
+}
+
 }  // namespace
 
 Attributes::Attributes(std::initializer_list<Entry> entries) {
-  for (const Entry& entry : entries) set(entry.first, entry.second);
+  for (const Entry& entry : entries) set(entry.first, copied(entry.second));
+}
+
+Attributes::Attributes(const Attributes& other) {
+  entries_.reserve(other.entries_.size());
+  for (const auto& [name, value] : other.entries_) entries_.emplace_back(name, copied(value));
+}
+
+Attributes& Attributes::operator=(const Attributes& other) {
+  if (this != &other) *this = Attributes(other);
+  return *this;
 }
 
 void Attributes::set(std::string name, AttributeValue value) {

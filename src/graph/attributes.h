@@ -23,6 +23,13 @@ class Attributes {
 
   Attributes() = default;
   Attributes(std::initializer_list<Entry> entries);
+  // Not by the variant's own copies: where one throws for want of memory, g++ 12's code destroys
+  // what was not made.
+  Attributes(const Attributes& other);
+  Attributes(Attributes&& other) noexcept = default;
+  Attributes& operator=(const Attributes& other);
+  Attributes& operator=(Attributes&& other) noexcept = default;
+  ~Attributes() = default;
 
   void set(std::string name, AttributeValue value);  // replaces an earlier value
 

@@ -379,8 +379,8 @@ TEST(FavouriteChildren, are_those_that_cost_most_to_send_to_where_there_is_no_ti
   builder.op("both", 10, {a, b});
   builder.op("own", 1000, {a});
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
-  const FavouriteResult result = find_favourite_children(*problem, floating_ops(*problem),
-                                                         FavouriteOptions{.seconds = 0});
+  const FavouriteResult result =
+      find_favourite_children(*problem, floating_ops(*problem), FavouriteOptions{.seconds = 0});
   EXPECT_FALSE(result.solved);
   EXPECT_EQ(result.favourites.child[1], 2U);
   EXPECT_EQ(result.favourites.child[0], 3U) << "the other child is taken";
