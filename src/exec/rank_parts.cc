@@ -20,10 +20,12 @@ namespace {
 // awake.
 constexpr Nanoseconds kWakes = 300'000;
 
-// Buffers of transfers with a rank that is lost, which are never done.
-std::vector<Tensor>& abandoned() {
+// Keeps a buffer of a transfer with a rank that is lost, which is never done.
+void abandon(Tensor buffer) {
+  static std::mutex mutex;
   static auto* const all = new std::vector<Tensor>;
-  return *all;
+  const std::lock_guard lock(mutex);
+  all->push_back(std::move(buffer));
 }
 
 Ranks::Words words_of(const std::optional<Failure>& failure, bool own) {
@@ -98,9 +100,9 @@ RankParts::~RankParts() {
   while (waiting_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
   if (pending_ == 0) return;
   for (const TransferId transfer : receives_) {
-    abandoned().push_back(host_.values()[host_.plan().transfers[transfer].to]);
+    abandon(host_.values()[host_.plan().transfers[transfer].to]);
   }
-  for (Tensor& tensor : outgoing_) abandoned().push_back(std::move(tensor));
+  for (Tensor& tensor : outgoing_) abandon(std::move(tensor));
   auto* const zeros = new std::vector<std::byte>(std::move(zeros_));
   static_cast<void>(zeros);
 }
