@@ -18,6 +18,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +221,9 @@ int launch_ranks(int ranks, Session& session) {
       killer.insist(mpirun);
     }
   }
+  // Rank 0 cannot open those, and has spoken to mpirun.
+  struct stat stream {};
+  if (::fstat(STDERR_FILENO, &stream) == 0 && S_ISSOCK(stream.st_mode)) say(mpirun.said());
   if (const auto code = number_in(folder.path() / "code")) return *code;
   if (!number_in(folder.path() / "pid")) {
     say(mpirun.said());

@@ -137,13 +137,14 @@ dist::PostOptions RankArguments::make() const {
 namespace {
 
 // Runs one of the two in the end, but for the process that starts others.
-void join_others(const RankArguments& arguments, dist::PostOptions options, Session& session,
+void join_others(const RankArguments& arguments, Session& session,
                  const std::function<void()>& alone,
                  const std::function<void(std::unique_ptr<dist::Transport>,
                                           const dist::PostOptions&)>& together) {
   const int rank = rank_by_environment();
   if (rank < 0) {
     refuse_ranks_without_mpi();
+    arguments.make();  // what is wrong with it is said once
     if (arguments.ranks > 1) {
       session.exit_code = launch_ranks(arguments.ranks, session);
       return;
@@ -159,6 +160,7 @@ void join_others(const RankArguments& arguments, dist::PostOptions options, Sess
   } else {
     attach_to_launcher(launcher_folder());
   }
+  dist::PostOptions options = arguments.make();
   std::unique_ptr<dist::Transport> transport = join_in_time(rank, options);
   if (transport->size() == 1) {
     const struct End {
@@ -186,7 +188,7 @@ void run_on_ranks(const RankArguments& arguments, Session& session,
       run_as_other(std::move(transport), options, session, body);
     }
   };
-  join_others(arguments, arguments.make(), session, body, together);
+  join_others(arguments, session, body, together);
 }
 
 void run_together(const RankArguments& arguments, Session& session,
@@ -204,7 +206,7 @@ void run_together(const RankArguments& arguments, Session& session,
     }
     if (peers.rank() > 0) session.exit_code = kExitFine;
   };
-  join_others(arguments, arguments.make(), session, alone, together);
+  join_others(arguments, session, alone, together);
 }
 
 void refuse_standard_input(const std::string& input) {

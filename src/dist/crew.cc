@@ -47,9 +47,20 @@ std::vector<std::string> Crew::take_notes() {
 void Crew::expect(std::uint64_t fingerprint) {
   const std::lock_guard lock(mutex_);
   fingerprint_ = fingerprint;
+  for (int rank = 1; rank < size(); ++rank) check_input(rank);
+}
+
+void Crew::check_input(int rank) {
+  const Hand& other = hand(rank);
+  if (!fingerprint_ || !other.ready || other.fingerprint == *fingerprint_ || failure_) return;
+  failure_ = Error(ErrorKind::kInput,
+                   fmt::format("{} reads another input than rank 0 under the same names: "
+                               "expected the same files on every machine",
+                               name_of(rank)));
 }
 
 void Crew::run(const Job& job) {
+  std::unique_lock calling(calling_);
   std::unique_lock lock(mutex_);
   EMPLACE_CHECK(job_ == nullptr && !leaving_);
   EMPLACE_CHECK(!job.one_each || job.tasks == hands_.size());
@@ -57,6 +68,7 @@ void Crew::run(const Job& job) {
   ++number_;
   stages_.assign(job.tasks, Stage::kWaiting);
   own_done_ = stopped_ = false;
+  calling.unlock();
   const struct End {
     Crew& crew;
     std::unique_lock<std::mutex>& lock;
@@ -71,11 +83,14 @@ void Crew::run(const Job& job) {
     }
   } end{*this, lock};
   std::optional<std::chrono::steady_clock::time_point> stopped_at;
+  // The first is always done here.
+  std::optional<std::size_t> first = take_task(0);
   hand_out();
   while (!over()) {
     if (failure_) throw *failure_;
     const bool cancelled = job.cancelled != nullptr && job.cancelled->load();
-    const auto task = cancelled && own_done_ ? std::nullopt : take_task(0);
+    auto task = std::exchange(first, std::nullopt);
+    if (!task && !(cancelled && own_done_)) task = take_task(0);
     if (task) {
       do_task(job, *task, lock);
       own_done_ = true;
@@ -132,7 +147,7 @@ void Crew::do_task(const Job& job, std::size_t task, std::unique_lock<std::mutex
 }
 
 void Crew::hand_out() {
-  if (job_ == nullptr || stopped_) return;
+  if (job_ == nullptr || stopped_ || failure_) return;
   for (int rank = 1; rank < size(); ++rank) {
     Hand& other = hand(rank);
     if (!other.ready || other.task || !post_->present(rank)) continue;
@@ -200,13 +215,9 @@ void Crew::on_ready(int from, Reader& body) {
   const std::string host = body.text();
   const std::lock_guard lock(mutex_);
   hosts_[static_cast<std::size_t>(from)] = host;
-  if (fingerprint_ && fingerprint != *fingerprint_ && !failure_) {
-    failure_ = Error(ErrorKind::kInput,
-                     fmt::format("{} reads another input than rank 0 under the same names: "
-                                 "expected the same files on every machine",
-                                 name_of(from)));
-  }
+  hand(from).fingerprint = fingerprint;
   hand(from).ready = true;
+  check_input(from);
   hand_out();
 }
 
@@ -221,6 +232,9 @@ void Crew::on_result(int from, Kind kind, Reader& body) {
   }
   if (kind == Kind::kError) {
     const auto error_kind = body.number<std::uint8_t>();
+    if (error_kind > static_cast<std::uint8_t>(ErrorKind::kSystem)) {
+      fail_input("it sent an error of kind {}", error_kind);
+    }
     const std::string text = body.text();
     body.end();
     job_->failed(task, Error(static_cast<ErrorKind>(error_kind), text));

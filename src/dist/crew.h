@@ -64,7 +64,8 @@ class Crew final : private Post::Listener {
   // Others that say something else when they are ready have read another input: an Error of `run`.
   void expect(std::uint64_t fingerprint);
 
-  // When it returns, every task has been accepted or has failed, but for `one_each` and where it
+  // The first task is done here; others as ranks are free. When it returns, every task has been
+  // accepted or has failed, but for `one_each` and where it
   // was cancelled. Throws an Error when a rank could not read its input, and what `here` throws
   // that is none.
   void run(const Job& job);
@@ -79,6 +80,7 @@ class Crew final : private Post::Listener {
   struct Hand {  // another rank
     bool ready = false;
     bool gone = false;  // has said goodbye
+    std::uint64_t fingerprint = 0;
     std::optional<std::size_t> task = std::nullopt;
   };
 
@@ -88,8 +90,9 @@ class Crew final : private Post::Listener {
 
   void on_ready(int from, Reader& body);
   void on_result(int from, Kind kind, Reader& body);
-  void hand_out();                                 // with the lock
-  std::optional<std::size_t> take_task(int rank);  // with the lock
+  void check_input(int rank);                      // with the lock, as the next two
+  void hand_out();
+  std::optional<std::size_t> take_task(int rank);
   void stop_others();
   void do_task(const Job& job, std::size_t task, std::unique_lock<std::mutex>& lock);
   bool over() const;  // with the lock

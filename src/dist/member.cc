@@ -67,6 +67,10 @@ void Member::do_task(const Task& task, const Work& work) {
     hush();
     reply.number(static_cast<std::uint8_t>(error.kind())).text(error.what());
     post_->send(0, Kind::kError, reply.take());
+  } catch (...) {
+    // Out of memory, say: others may be able to, and this rank counts as lost.
+    hush();
+    abandon();
   }
 }
 

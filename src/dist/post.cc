@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x4c504d45;  // "EMPL"
 constexpr std::uint16_t kVersion = 1;
+constexpr int kMostAtOnce = 64;
 constexpr auto kBetweenDismissals = std::chrono::seconds(1);
 
 std::string framed(Kind kind, std::string_view body) {
@@ -78,7 +79,10 @@ void Post::work() {
   auto nap = options_.nap;
   while (!closing_) {
     nap = std::min(2 * nap, options_.longest_nap);
-    while (const auto envelope = transport_->receive()) {
+    // Signs of life must not wait until nothing comes any more.
+    for (int i = 0; i < kMostAtOnce; ++i) {
+      const auto envelope = transport_->receive();
+      if (!envelope) break;
       nap = options_.nap;
       take(*envelope);
     }

@@ -332,10 +332,18 @@ void RankParts::failed(const Failure& failure) {
   }
 }
 
-void RankParts::heard(int, const Notice& notice) {
+void RankParts::heard(int from, const Notice& notice) {
   // Of a step that is over: the failure of one rank is heard of by two ways.
   if (!in_step_ || notice.step != step_ || notice.numbers.empty()) return;
   const std::int64_t number = notice.numbers[0];
+  const auto limit = [&]() -> std::size_t {
+    if (notice.kind == Notice::Kind::kFailed) return static_cast<int>(Failure::Kind::kRank) + 1;
+    if (notice.kind == Notice::Kind::kFollowed) return host_.plan().ops.size();
+    return host_.plan().transfers.size();
+  };
+  if (number < 0 || static_cast<std::size_t>(number) >= limit()) {
+    return broken(fmt::format("rank {} sent a number that makes no sense", from));
+  }
   const torch::NoGradGuard no_gradients;
   if (notice.kind == Notice::Kind::kFailed) {
     host_.give_up({static_cast<Failure::Kind>(number), notice.text});

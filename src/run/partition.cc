@@ -186,7 +186,7 @@ class PartitionFinder {
   Plan find_on_ranks(PartitionMethod& method, PartitionContext& context) {
     crew_->expect(input_fingerprint());
     const auto parts = static_cast<std::size_t>(crew_->size());
-    std::vector<std::optional<PlanSolution>> found(parts);
+    std::vector<std::optional<Plan>> found(parts);
     std::optional<Error> failure;
     const auto budget_of_part = [&] {
       Budget budget = time_left(kSearchShare);
@@ -215,16 +215,20 @@ class PartitionFinder {
       return plan_bytes(method.find(used, budget_of_part(), rng_of_part(part)));
     };
     job.accept = [&](std::size_t part, dist::Reader& reader) {
-      found[part] = context.evaluate(take_plan(reader, *answer_.input, answer_.workers()));
+      found[part] = take_plan(reader, *answer_.input, answer_.workers());
     };
     job.failed = [&](std::size_t part, const Error& error) {
       if (part == 0) failure = error;
     };
     crew_->run(job);
     if (failure) throw *failure;
+    // Not by the search's own context, whose evaluations its budget counts.
+    PartitionContext judge(*answer_.input, divided_, *answer_.on, mode_);
     std::optional<PlanSolution> best;
-    for (std::optional<PlanSolution>& each : found) {
-      if (each && (!best || each->value < best->value)) best = std::move(each);
+    for (std::optional<Plan>& each : found) {
+      if (!each) continue;
+      PlanSolution solution = judge.evaluate(std::move(*each));
+      if (!best || solution.value < best->value) best = std::move(solution);
     }
     EMPLACE_CHECK(best.has_value());
     return std::move(best->plan);

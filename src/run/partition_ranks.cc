@@ -1,5 +1,6 @@
 #include "run/partition_ranks.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -41,11 +42,12 @@ std::string plan_bytes(const Plan& plan) {
   writer.text(plan.method);
   put_cuts(writer, plan.tensors);
   put_cuts(writer, plan.ops);
+  writer.numbers(plan.held);
   return writer.take();
 }
 
 Plan take_plan(dist::Reader& reader, const PartitionInput& input, const Workers& workers) {
-  Plan plan{.method = reader.text(), .workers = workers, .tensors = {}, .ops = {}};
+  Plan plan{.method = reader.text(), .workers = workers, .tensors = {}, .ops = {}, .held = {}};
   plan.tensors = take_cuts(
       reader, input.graph.num_tensors(), workers.levels(),
       [&](std::size_t tensor) { return input.whole(static_cast<TensorId>(tensor)).size(); });
@@ -53,6 +55,12 @@ Plan take_plan(dist::Reader& reader, const PartitionInput& input, const Workers&
     const auto& description = input.descriptions[op];
     return description != nullptr ? variables_of(*description).size() : 0;
   });
+  plan.held = reader.numbers<std::uint8_t>();
+  const bool flags = std::all_of(plan.held.begin(), plan.held.end(), [](auto flag) { return flag < 2; });
+  if (!flags || (!plan.held.empty() && plan.held.size() != plan.tensors.size())) {
+    fail_input("a plan says of {} tensors whether they are held; expected {}", plan.held.size(),
+               plan.tensors.size());
+  }
   reader.end();
   return plan;
 }

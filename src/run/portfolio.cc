@@ -207,11 +207,17 @@ class Portfolio::Runner {
     job.failed = [&](std::size_t task, const Error& error) {
       done_[shared[task]] = true;
       if (!can_do_without(shared[task])) failure = error;
-      failures_.push_back(error.what());
+      note_failure(error.what());
     };
     request_.crew->run(job);
     if (failure) throw *failure;
     remove_repeated_failures();
+  }
+
+  // Of runs here and of others', which may end at the same time.
+  void note_failure(std::string text) {
+    const std::lock_guard lock(failures_mutex_);
+    failures_.push_back(std::move(text));
   }
 
   // Of a placer under several schedulers or seeds, which say the same.
@@ -322,9 +328,16 @@ class Portfolio::Runner {
   }
 
   RunResult run_on(const SubsetProblem& problem, std::size_t index, std::size_t problem_index) {
-    PlaceContext context(problem.simulator, objective_, starts_on(problem, problem_index));
+    // Rounds of islands begin from the same wherever they are done, and go on from their elites.
+    const bool in_rounds = has_islands(index) && budget_.evaluations;
+    PlaceContext context(problem.simulator, objective_,
+                         in_rounds ? problem.starts : starts_on(problem, problem_index));
     context.incumbent().raise(problem.bound);
-    if (checkpoint_ != nullptr) context.incumbent().raise(checkpoint_->kept(problem_index).bound);
+    if (checkpoint_ != nullptr) {
+      const auto& known = checkpoint_->kept(problem_index);
+      context.incumbent().raise(known.bound);
+      if (in_rounds && known.best) context.incumbent().offer(*known.best);
+    }
     const Budget own = share(index, problems_.list().size() - problem_index);
     status_.begin(position_, runs_[index], context, own);
     const struct End {
@@ -347,10 +360,8 @@ class Portfolio::Runner {
     }
     RunResult result = search(context, index, problem_index, own);
     result.result.placement = to_whole(result.result.placement, problem.devices);
-    if (files != nullptr && files->failure()) failures_.push_back(*files->failure());
-    if (checkpoint_ != nullptr && checkpoint_->failure()) {
-      failures_.push_back(*checkpoint_->failure());
-    }
+    if (files != nullptr && files->failure()) note_failure(*files->failure());
+    if (checkpoint_ != nullptr && checkpoint_->failure()) note_failure(*checkpoint_->failure());
     return result;
   }
 
@@ -452,6 +463,7 @@ class Portfolio::Runner {
   std::size_t position_ = 0;  // of the run that is under way, from 1
   std::optional<std::chrono::steady_clock::time_point> cancelled_at_;
   MethodSpec failed_;
+  std::mutex failures_mutex_;
   std::vector<std::string> failures_;
 };
 
