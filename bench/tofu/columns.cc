@@ -12,9 +12,9 @@
 
 #include "placers/all.h"
 
-#include "tensor/decompose.h"
 #include "tensor/evaluate.h"
 #include "tensor/methods/all.h"
+#include "tensor/prepare.h"
 #include "tensor/topology.h"
 
 #include "io/readers.h"
@@ -86,7 +86,7 @@ Trial placed(const std::shared_ptr<const Problem>& problem, const std::string& p
 Trial divided(const std::shared_ptr<const Problem>& whole, const std::string& method,
               const Settings& settings) {
   const std::shared_ptr<const Cluster> cluster(whole, &whole->cluster());
-  const auto graph = std::make_shared<const Graph>(decompose(whole->graph()));
+  const auto graph = std::make_shared<const Graph>(prepare_to_divide(whole->graph()));
   const auto problem = compile(graph, cluster, CompileOptions{.in_place = settings.in_place});
   const WorkerDevices on = workers_on(*problem, 0);
   const double began = processor_seconds();
@@ -168,7 +168,7 @@ SearchTime search_time(const GridModel& model, const Machine& machine, bool coar
                        bool recursion, double limit_seconds) {
   const Settings settings;
   const auto whole = problem_of(model, machine, model.memory_batch, settings);
-  const auto graph = std::make_shared<const Graph>(decompose(whole->graph()));
+  const auto graph = std::make_shared<const Graph>(prepare_to_divide(whole->graph()));
   const auto problem = compile(graph, read_cluster(machine.cluster));
   const WorkerDevices on = workers_on(*problem, 0);
   Budget budget;

@@ -18,9 +18,9 @@
 #include "report/page.h"
 #include "report/page_data.h"
 #include "report/partition_report.h"
-#include "run/partition_ranks.h"
 #include "report/plan_picture.h"
 #include "run/overlap_slowdown.h"
+#include "run/partition_ranks.h"
 
 namespace emplace::cli {
 namespace {

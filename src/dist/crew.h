@@ -90,7 +90,7 @@ class Crew final : private Post::Listener {
 
   void on_ready(int from, Reader& body);
   void on_result(int from, Kind kind, Reader& body);
-  void check_input(int rank);                      // with the lock, as the next two
+  void check_input(int rank);  // with the lock, as the next two
   void hand_out();
   std::optional<std::size_t> take_task(int rank);
   void stop_others();

@@ -48,11 +48,11 @@ struct PartitionAnswer {
   Nanoseconds bound = 0;               // no division among the workers takes less
   std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;
-  WayToRun placed;                     // whole ops, by `auto`
+  WayToRun placed;  // whole ops, by `auto`
   // Operators that every worker computes whole, for want of a description or of attributes.
   std::vector<std::string> undivided;
   std::vector<std::string> unattributed;
-  StepTerms terms;                     // what a step is worth: what the graph says, unless set
+  StepTerms terms;  // what a step is worth: what the graph says, unless set
 
   // Of all divisions that were compared.
   const WayToRun& best_in_parts() const;

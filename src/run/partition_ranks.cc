@@ -56,7 +56,8 @@ Plan take_plan(dist::Reader& reader, const PartitionInput& input, const Workers&
     return description != nullptr ? variables_of(*description).size() : 0;
   });
   plan.held = reader.numbers<std::uint8_t>();
-  const bool flags = std::all_of(plan.held.begin(), plan.held.end(), [](auto flag) { return flag < 2; });
+  const bool flags =
+      std::all_of(plan.held.begin(), plan.held.end(), [](auto flag) { return flag < 2; });
   if (!flags || (!plan.held.empty() && plan.held.size() != plan.tensors.size())) {
     fail_input("a plan says of {} tensors whether they are held; expected {}", plan.held.size(),
                plan.tensors.size());

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <deque>
 #include <iterator>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>

@@ -7,9 +7,8 @@
 //
 // Not the least traffic possible: a block is taken from the nearest worker that has it, one read at
 // a time; what many need of many goes in stages where that is sooner (tensor/movers.h). What was
-// fetched is used again within 16 ops, and not kept longer, as it takes memory, unless the plan says
-// so. Partial sums that
-// are only added to each other are reduced after the addition, once.
+// fetched is used again within 16 ops, and not kept longer, as it takes memory, unless the plan
+// says so. Partial sums that are only added to each other are reduced after the addition, once.
 //
 // Flops, bytes and measured times of a piece are the op's, times its share of the variables' box.
 // O(ops * workers * (inputs * blocks)) pieces and movers.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <numeric>
 #include <thread>
 
@@ -202,6 +203,74 @@ TEST(Crew, ARankWithAnotherInputIsAnError) {
   crew.expect(kInput);
   Doubling doubling(1'000);
   EXPECT_THAT(error_text([&] { crew.run(doubling.job); }), HasSubstr("reads another input"));
+}
+
+TEST(Crew, InputsAreComparedAlsoWhereRanksAreReadyFirst) {
+  LocalRanks ranks(2);
+  std::atomic<bool> working{false};
+  Others others(
+      ranks, 2,
+      [&](Reader& task, Line&) {
+        working = true;
+        return doubled(task);
+      },
+      kInput + 1);
+  Crew crew(ranks.take(0), kImpatient);
+  // It has a task, so it has said that it is ready.
+  Doubling before(1'000);
+  before.job.here = [&](std::size_t task) {
+    for (int i = 0; i < 400 && !working; ++i) std::this_thread::sleep_for(milliseconds(5));
+    return Writer().number(2 * static_cast<std::int64_t>(task)).take();
+  };
+  crew.run(before.job);
+  ASSERT_TRUE(working);
+  crew.expect(kInput);
+  Doubling doubling(10);
+  EXPECT_THAT(error_text([&] { crew.run(doubling.job); }), HasSubstr("reads another input"));
+}
+
+TEST(Crew, TheFirstTaskIsDoneHere) {
+  LocalRanks ranks(3);
+  Others others(ranks, 3, [](Reader& task, Line&) {
+    std::this_thread::sleep_for(milliseconds(1));
+    return doubled(task);
+  });
+  Crew crew(ranks.take(0), kImpatient);
+  for (int round = 0; round < 20; ++round) {
+    Doubling doubling(10);
+    std::atomic<bool> here{false};
+    const auto usual = doubling.job.here;
+    doubling.job.here = [&](std::size_t task) {
+      if (task == 0) here = true;
+      return usual(task);
+    };
+    crew.run(doubling.job);
+    EXPECT_TRUE(here);
+    EXPECT_TRUE(doubling.complete());
+  }
+  EXPECT_TRUE(crew.dismiss());
+}
+
+TEST(Crew, ARankThatRunsOutOfMemoryIsLostAndNothingElse) {
+  LocalRanks ranks(3);
+  std::atomic<bool> thrown{false};
+  Others others(ranks, 3, [&](Reader& task, Line&) {
+    if (!thrown.exchange(true)) throw std::bad_alloc();
+    return doubled(task);
+  });
+  Crew crew(ranks.take(0), kImpatient);
+  Doubling doubling(40);
+  doubling.job.here = [&](std::size_t task) {
+    for (int i = 0; i < 200 && !thrown; ++i) std::this_thread::sleep_for(milliseconds(5));
+    return Writer().number(2 * static_cast<std::int64_t>(task)).take();
+  };
+  crew.run(doubling.job);
+  EXPECT_TRUE(thrown);
+  EXPECT_TRUE(doubling.complete());
+  EXPECT_THAT(doubling.failures, IsEmpty());
+  EXPECT_EQ(crew.lost(), 1);
+  EXPECT_NE(others.abandoned(), 0);
+  crew.dismiss();
 }
 
 TEST(Crew, ASearchOnEachRankEndsWithTheFirst) {

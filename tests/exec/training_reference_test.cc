@@ -167,10 +167,10 @@ TEST_P(TrainingReference, agrees_with_executed_steps) {
 INSTANTIATE_TEST_SUITE_P(
     Small, TrainingReference,
     ::testing::Values("resnet-50:batch=4,image=64,optimizer=momentum",
-                    "bert-base:batch=2,sequence=4,layers=2,hidden=8,heads=2,vocabulary=17,"
-                    "positions=8,optimizer=adam",
-                    "gnmt-2:batch=2,hidden=8,sequence=3,vocabulary=11,optimizer=adam",
-                    "inception-v3:batch=2,image=75,optimizer=sgd"),
+                      "bert-base:batch=2,sequence=4,layers=2,hidden=8,heads=2,vocabulary=17,"
+                      "positions=8,optimizer=adam",
+                      "gnmt-2:batch=2,hidden=8,sequence=3,vocabulary=11,optimizer=adam",
+                      "inception-v3:batch=2,image=75,optimizer=sgd"),
     [](const auto& test) { return name_of_model(test.param); });
 
 }  // namespace

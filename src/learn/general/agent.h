@@ -46,8 +46,7 @@ class GeneralAgent {
   virtual bool explore(Environment& environment, Rng& rng, TrainingPoint& point) = 0;
   // The same from a placement with its value, whose parts it decides about anew: for learning on
   // one graph alone. What is better takes its place, unless it is false.
-  virtual bool refine(Solution& from, Environment& environment, Rng& rng,
-                      TrainingPoint& point) = 0;
+  virtual bool refine(Solution& from, Environment& environment, Rng& rng, TrainingPoint& point) = 0;
   // How often a step against `gradient` is worth taking before exploring again.
   virtual std::int64_t epochs() const { return 1; }
   // Of these steps where it learns alone, on one problem.

@@ -14,8 +14,8 @@
 // 4. Where the bound cannot be kept, limits are raised by a quarter, again and again.
 //
 // O(E log^2 V) for 2., where the smaller map moves into the larger; 3. looks for room from the
-// shortest set on, and over all sets only where memory or devices refuse. Nothing about it is exact;
-// ties go by time, then by index.
+// shortest set on, and over all sets only where memory or devices refuse. Nothing about it is
+// exact; ties go by time, then by index.
 #include "learn/units/merge_to_size.h"
 
 #include <algorithm>
