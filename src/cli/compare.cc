@@ -118,9 +118,9 @@ void compare_clusters(const Arguments& arguments, Session& session) {
   const Objective objective = arguments.objective.make();
   if (!arguments.report.empty()) outputs.write(arguments.report, page_html(pages));
   if (!arguments.json) {
-    fmt::print(outputs.report(), "{}", to_text(rows, objective));
+    outputs.print("{}", to_text(rows, objective));
     for (const std::string& path : outputs.files()) {
-      fmt::print(outputs.report(), "\nwrote the comparison to {} (open it in a browser)\n", path);
+      outputs.print("\nwrote the comparison to {} (open it in a browser)\n", path);
     }
     return;
   }

@@ -135,17 +135,15 @@ void train(const Arguments& arguments, Session& session) {
     fmt::print("{}", json);
     return;
   }
-  std::FILE* report = outputs.report();
-  fmt::print(report, "{} tasks, {} placements evaluated{}\n", result.tasks, result.evaluations,
-             result.finished ? "" : ", stopped before the last step");
+  outputs.print("{} tasks, {} placements evaluated{}\n", result.tasks, result.evaluations,
+                result.finished ? "" : ", stopped before the last step");
   if (result.relative_time > 0) {
-    fmt::print(report,
-               "samples of the last step take {:.3f} times the expert's step, {:.0f} % fit\n",
-               result.relative_time, 100 * result.fitting_share);
+    outputs.print("samples of the last step take {:.3f} times the expert's step, {:.0f} % fit\n",
+                  result.relative_time, 100 * result.fitting_share);
   }
-  fmt::print(report, "wrote the policy to {}\n", arguments.output);
+  outputs.print("wrote the policy to {}\n", arguments.output);
   for (const std::string& path : outputs.files()) {
-    fmt::print(report, "wrote how it went to {} (open it in a browser)\n", path);
+    outputs.print("wrote how it went to {} (open it in a browser)\n", path);
   }
 }
 

@@ -83,14 +83,19 @@ void Crew::run(const Job& job) {
     }
   } end{*this, lock};
   std::optional<std::chrono::steady_clock::time_point> stopped_at;
-  // The first is always done here.
-  std::optional<std::size_t> first = take_task(0);
+  // The first is always done here, so it is not handed out.
+  if (!stages_.empty()) stages_[0] = Stage::kTaken;
+  bool begun = false;
   hand_out();
   while (!over()) {
     if (failure_) throw *failure_;
     const bool cancelled = job.cancelled != nullptr && job.cancelled->load();
-    auto task = std::exchange(first, std::nullopt);
-    if (!task && !(cancelled && own_done_)) task = take_task(0);
+    std::optional<std::size_t> task;
+    if (!std::exchange(begun, true)) {
+      task = 0;
+    } else if (!cancelled) {
+      task = take_task(0);
+    }
     if (task) {
       do_task(job, *task, lock);
       own_done_ = true;
