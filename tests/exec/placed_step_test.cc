@@ -118,7 +118,7 @@ TEST_P(PlacedStep, sums_are_in_place_where_the_simulator_says_so) {
   EXPECT_EQ(compute(graph, cluster, placement, false, InPlace::kNone).overwritten, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlacedStep, testing::ValuesIn(kSmallModels),
+INSTANTIATE_TEST_SUITE_P(All, PlacedStep, ::testing::ValuesIn(kSmallModels),
                          [](const auto& test) { return name_of_model(test.param); });
 
 TEST(PlacedStepLoss, falls_when_steps_are_repeated) {

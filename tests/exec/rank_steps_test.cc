@@ -20,8 +20,8 @@
 namespace emplace::exec {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr Nanoseconds kOneMillisecond = 1'000'000;
 
@@ -157,7 +157,7 @@ Placement scattered(const Problem& problem, Rng& rng) {
   return expand_groups(problem, devices);
 }
 
-class RankStep : public testing::TestWithParam<const char*> {};
+class RankStep : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RankStep, computes_what_one_device_computes) {
   const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
@@ -178,7 +178,7 @@ TEST_P(RankStep, computes_what_one_device_computes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RankStep, testing::ValuesIn(kSmallModels),
+INSTANTIATE_TEST_SUITE_P(All, RankStep, ::testing::ValuesIn(kSmallModels),
                          [](const auto& test) { return name_of_model(test.param); });
 
 OpSpec lasting(std::string name, std::vector<TensorId> inputs, Nanoseconds length) {
