@@ -3,8 +3,9 @@
 
     tools/sbom.py BUILD [-o FILE]
 
-SPDX 2.3 as JSON. Packages, versions, sources and licences are dpkg's and those of Debian's copyright files; libraries
-that no package owns end it with exit code 1. The same build gives the same file: its date is that of the last commit,
+SPDX 2.3 as JSON. Checksums are those of the build; packages have the same files without their symbols. Packages,
+versions, sources and licences are dpkg's and those of Debian's copyright files; libraries that no package owns end it
+with exit code 1. The same build gives the same file: its date is that of the last commit,
 or SOURCE_DATE_EPOCH."""
 
 import argparse
@@ -21,7 +22,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Their headers are compiled into the binaries, with nothing left to link.
 HEADERS_ONLY = ["nlohmann-json3-dev", "libcli11-dev", "pybind11-dev"]
-BINARIES = ["emplace", "libemplace.so", "libemplace_torch.so", "python/emplace/_emplace*.so"]
+BINARIES = ["emplace", "libemplace.so", "libemplace_torch.so", "libemplace_mpi.so", "python/emplace/_emplace*.so"]
 # Short names of Debian's copyright files that SPDX spells otherwise; all others are kept as they are said.
 SPDX_NAMES = {"Apache-2.0": "Apache-2.0", "Apache-2": "Apache-2.0", "BSD-2-clause": "BSD-2-Clause",
               "BSD-3-clause": "BSD-3-Clause", "BSD-3-Clause": "BSD-3-Clause", "Expat": "MIT", "MIT": "MIT",

@@ -64,6 +64,7 @@ TrainResult train_policy(const py::dict& given) {
 }
 
 py::dict points_of(const TrainResult& result) {
+  load_numpy();
   std::vector<std::string> phases;
   py::dict columns;
   const std::size_t count = result.points.size();

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include "graph/fan_in.h"
 #include "graph/precision.h"
 
 #include "exec/random.h"
@@ -14,45 +15,6 @@
 
 namespace emplace::exec {
 namespace {
-
-struct Reader {
-  OpId op = kNoOp;
-  std::size_t input = 0;
-};
-
-bool only_shows(const Graph& graph, OpId op) {
-  return graph.is_view(op) || graph.type(op).starts_with("Part") || graph.type(op) == "Cast";
-}
-
-// The first op that computes with the tensor.
-Reader first_reader(const Graph& graph, TensorId tensor) {
-  for (const OpId op : graph.consumers(tensor)) {
-    const auto inputs = graph.inputs(op);
-    if (only_shows(graph, op)) {
-      const Reader found = first_reader(graph, graph.outputs(op)[0]);
-      if (found.op != kNoOp) return found;
-      continue;
-    }
-    const auto at = std::find(inputs.begin(), inputs.end(), tensor) - inputs.begin();
-    return {op, static_cast<std::size_t>(at)};
-  }
-  return {};
-}
-
-// How many inputs a weight's outputs are sums over.
-std::int64_t fan_in(const Graph& graph, const Reader& reader, const Shape& shape) {
-  const std::size_t rank = shape.size();
-  const std::int64_t all = count_elements(shape);
-  const std::string_view type = reader.op == kNoOp ? "" : graph.type(reader.op);
-  if (type.starts_with("Gather")) return shape.back();
-  if (type.ends_with("MatMul") || type == "Gemm") {
-    const bool left = reader.input == 0;
-    const char* name = left ? "transA" : "transB";
-    const bool transposed = graph.attributes(reader.op).integer(name, 0) != 0;
-    return left == transposed ? shape[rank - 2] : shape[rank - 1];
-  }
-  return shape[0] == 0 ? all : all / shape[0];
-}
 
 // Where a source's elements lie in the whole: of a piece of a divided graph, its region.
 struct Place {
@@ -121,7 +83,7 @@ Tensor constant_numbers(const Place& place, double value) {
 }
 
 // Of a normalisation: scale, bias, running mean and variance.
-std::optional<double> norm_value(const Graph& graph, const Reader& reader) {
+std::optional<double> norm_value(const Graph& graph, const WeightReader& reader) {
   if (reader.op == kNoOp) return std::nullopt;
   const std::string_view type = graph.type(reader.op);
   if (type.find("Normalization") == type.npos && type != "BatchNormApply") return std::nullopt;
@@ -149,15 +111,16 @@ class Beginning {
       return whole_numbers(place, key, limit_of_numbers(graph, tensor));
     }
     if (graph.role(op) == OpRole::kInput) return normal_numbers(place, key);
-    const Reader reader = first_reader(graph, tensor);
+    const WeightReader reader = first_reader(graph, tensor);
     if (graph.role(op) == OpRole::kBuffer) return buffer(graph, place, reader);
     if (const auto value = norm_value(graph, reader)) return constant_numbers(place, *value);
-    if (place.whole.size() < 2) return constant_numbers(place, 0);
-    const auto inputs = static_cast<double>(fan_in(graph, reader, place.whole));
-    return uniform_numbers(place, key, 1 / std::sqrt(std::max(inputs, 1.0)));
+    std::int64_t inputs = graph.attributes(op).integer(kFanInAttribute, -1);
+    if (inputs < 0) inputs = place.whole.size() < 2 ? 0 : fan_in(graph, reader, place.whole);
+    if (inputs == 0) return constant_numbers(place, 0);
+    return uniform_numbers(place, key, 1 / std::sqrt(static_cast<double>(inputs)));
   }
 
-  Tensor buffer(const Graph& graph, const Place& place, const Reader& reader) const {
+  Tensor buffer(const Graph& graph, const Place& place, const WeightReader& reader) const {
     if (reader.op != kNoOp && graph.phase(reader.op) == Phase::kUpdate) {
       const auto inputs = graph.inputs(reader.op);
       const bool narrow = is_narrow(graph.dtype(inputs[0]));

@@ -370,6 +370,11 @@ std::string write_deepspeed_config(const Problem& problem, const Placement& plac
     fail_input("{} stages on {} GPUs; DeepSpeed has one on each", stages.size(), ranks);
   }
   const std::vector<int> layers = layers_by_stage(problem, stages);
+  if (layers[0] == 0) {
+    fail_input(
+        "the model's layers are not numbered; DeepSpeed's configuration cannot say where stages "
+        "begin");
+  }
   if (std::any_of(layers.begin(), layers.end(), [&](int count) { return count != layers[0]; })) {
     fail_input("stages have {} layers; DeepSpeed's configuration divides layers evenly",
                fmt::join(layers, ", "));
@@ -388,8 +393,7 @@ std::string write_deepspeed_config(const Problem& problem, const Placement& plac
   json["pipeline"] = {{"stages", ranks}, {"partition", "uniform"}};
   note(
       "DeepSpeed counts every layer of the PipelineModule, embeddings and head too, when it "
-      "divides "
-      "them evenly");
+      "divides them evenly");
   pipeline.say_more(note);
   return laid_out(json, 1);
 }

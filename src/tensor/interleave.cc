@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "graph/copy.h"
+#include "graph/fan_in.h"
 #include "graph/graph_builder.h"
 #include "graph/tensor_type.h"
 
@@ -325,11 +326,21 @@ class Rewriter {
         std::ranges::any_of(inputs, [&](TensorId tensor) { return find(tensor) != nullptr; });
     const bool writes =
         std::ranges::any_of(outputs, [&](TensorId tensor) { return find(tensor) != nullptr; });
+    if (writes && graph_.role(op) == OpRole::kParameter) keep_fan_in(spec);
     if (spec.type == "Gemm" && (reads || writes)) return rewrite_product(std::move(spec));
     if (spec.type == "Slice" && reads) return rewrite_slice(op, std::move(spec));
     if (spec.type == "Concat" && writes) return rewrite_concat(std::move(spec));
     if (spec.type == "ReduceSum" && reads) shift_axes(spec, "axes", *find(inputs[0]));
     builder_.add_op(spec);
+  }
+
+  // It begins as it would in its old shape.
+  void keep_fan_in(OpSpec& spec) const {
+    const TensorId tensor = spec.outputs[0];
+    const Shape shape = shape_in(graph_, tensor);
+    const std::int64_t width =
+        shape.size() < 2 ? 0 : fan_in(graph_, first_reader(graph_, tensor), shape);
+    spec.attributes.set(kFanInAttribute, width);
   }
 
   static std::int64_t shifted(std::int64_t axis, const Twofold& of) {

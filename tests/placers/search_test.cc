@@ -93,7 +93,8 @@ std::vector<Hard> hard_problems(const Objective& objective,
   std::vector<Hard> found;
   for (std::uint64_t i = 0; found.size() < 12; ++i) {
     Rng rng = Rng(99).split(i);
-    auto problem = random_problem(rng, {.max_ops = 18, .max_devices = 3, .all_alive = true});
+    auto problem = random_problem(
+        rng, {.max_ops = 18, .max_devices = 3, .all_alive = true, .in_place = false});
     const double placements = num_placements(*problem);
     if (placements < 300 || placements > 4000) continue;
     PlaceContext context(problem, objective);

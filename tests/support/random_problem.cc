@@ -46,10 +46,10 @@ Bytes random_size(Rng& rng) {
 
 class GraphMaker {
  public:
-  GraphMaker(Rng& rng, const Cluster& cluster, bool all_alive)
+  GraphMaker(Rng& rng, const Cluster& cluster, const RandomLimits& limits)
       : rng_(rng),
         cluster_(cluster),
-        builder_("random", all_alive ? kDnnPartitioningSource : ""),
+        builder_("random", limits.all_alive ? kDnnPartitioningSource : ""),
         home_(pick_device()) {
     zero_bytes_ = rng_.chance(0.1);
     view_chance_ = choose(rng_, {0.0, 0.15, 0.5});
@@ -59,7 +59,7 @@ class GraphMaker {
     colocate_chance_ = choose(rng_, {0.0, 0.05, 0.3});
     local_chance_ = choose(rng_, {0.2, 0.9});
     instant_chance_ = choose(rng_, {0.0, 0.3});
-    overwriting_chance_ = choose(own_, {0.0, 0.3, 0.8});
+    if (limits.in_place) overwriting_chance_ = choose(own_, {0.0, 0.3, 0.8});
   }
 
   Graph make(std::uint64_t num_ops) {
@@ -237,10 +237,11 @@ std::shared_ptr<const Problem> random_problem(Rng& rng, const RandomLimits& limi
   Rng in_place_of = rng.split(3);
   auto cluster = std::make_shared<const Cluster>(random_cluster(rng, limits));
   const std::uint64_t num_ops = 1 + rng.below(limits.max_ops);
-  auto graph =
-      std::make_shared<const Graph>(GraphMaker(rng, *cluster, limits.all_alive).make(num_ops));
+  auto graph = std::make_shared<const Graph>(GraphMaker(rng, *cluster, limits).make(num_ops));
   const InPlace in_place =
-      choose(in_place_of, {InPlace::kNone, InPlace::kSums, InPlace::kSums, InPlace::kAll});
+      limits.in_place
+          ? choose(in_place_of, {InPlace::kNone, InPlace::kSums, InPlace::kSums, InPlace::kAll})
+          : InPlace::kNone;
   return compile(std::move(graph), std::move(cluster),
                  CompileOptions{.cost = CostMode::kMeasured, .in_place = in_place});
 }

@@ -21,6 +21,7 @@ struct RandomLimits {
   std::uint64_t max_devices = 5;
   bool roomy = false;      // memory is unlimited
   bool all_alive = false;  // by whose rule streams keep everything, as dnn-partitioning's do
+  bool in_place = true;    // some ops may write over inputs
 };
 
 // Every compute op has a measured time for every device.

@@ -44,7 +44,7 @@ def attributes_of(node, shapes):
     for argument in schema.arguments:
         name = argument.name
         value, renamed = _plain(given.get(name)), _renamed(operator, name)
-        by_default = given.get(name) == argument.default_value and operator != "slice"
+        by_default = given.get(name) == argument.default_value and operator not in ("slice", "bernoulli")
         if value is None or renamed is None or by_default:
             continue
         if name == "padding" and operator.startswith(_PADDED):

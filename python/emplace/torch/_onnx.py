@@ -54,6 +54,8 @@ def onnx_model(model, example_inputs, *, path=None, training=False, optimizer=No
 def _export(model, inputs, file, opset):
     args, kwargs, _ = inputs.arguments(inputs.tensors)
     was_training = {module: module.training for module in model.modules()}
+    # The exporter runs the model, as in training: running statistics change.
+    buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     options = {}
     if hasattr(torch.onnx, "ExportedProgram") or hasattr(torch.onnx, "ONNXProgram"):
         options["dynamo"] = False  # the exporter that traces: the other does not keep names
@@ -70,6 +72,9 @@ def _export(model, inputs, file, opset):
     finally:
         for module, mode in was_training.items():
             module.training = mode
+        with torch.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
 
 
 def is_exported(model):

@@ -18,6 +18,15 @@ std::vector<TensorId> all_inputs(Translation& at) {
   return inputs;
 }
 
+// Of a number beside a tensor.
+DType type_beside(double value, DType tensor, DType result) {
+  if (is_real(tensor)) return tensor;
+  if (is_real(result)) return result;
+  const bool whole = value == static_cast<double>(static_cast<std::int64_t>(value));
+  if (!whole) return DType::kFloat32;
+  return tensor == DType::kBool ? DType::kInt64 : tensor;
+}
+
 // Operands of arithmetic, the second of which may be a number.
 std::optional<std::vector<TensorId>> operands_of(Translation& at) {
   if (at.num_outputs() != 1) return std::nullopt;
@@ -26,8 +35,7 @@ std::optional<std::vector<TensorId>> operands_of(Translation& at) {
   for (const char* name : {"other", "exponent", "self"}) {
     if (!at.given(name)) continue;
     const double value = at.attributes().real(name, 0);
-    const bool whole = value == static_cast<double>(static_cast<std::int64_t>(value));
-    const DType dtype = whole || is_real(at.in_type(0)) ? at.in_type(0) : DType::kFloat32;
+    const DType dtype = type_beside(value, at.in_type(0), at.out_type());
     const TensorId number = at.number(value, dtype);
     const TensorId tensor = at.take(0);
     return std::string_view(name) == "self" ? std::vector{number, tensor}
@@ -118,6 +126,8 @@ bool without_settings(Translation& at, std::string_view onnx) {
 bool clamp(Translation& at, std::string_view) {
   if (at.num_inputs() != 1 || at.num_outputs() != 1) return false;
   Attributes bounds;
+  // What captures do not say is as PyTorch has it by default.
+  if (at.type() == "hardtanh") bounds = {{"min", -1.0}, {"max", 1.0}};
   for (const auto& [theirs, ours] :
        {std::pair("min", "min"), {"max", "max"}, {"min_val", "min"}, {"max_val", "max"}}) {
     if (at.given(theirs)) bounds.set(ours, at.attributes().real(theirs, 0));

@@ -82,7 +82,8 @@ void cut_out(Translation& at, std::size_t output, const Range& range, std::strin
 
 bool reshape(Translation& at, std::string_view) {
   if (at.num_inputs() != 1 || at.num_outputs() != 1 ||
-      count_elements(at.in(0)) != count_elements(at.out())) {
+      count_elements(at.in(0)) != count_elements(at.out()) ||
+      at.in_type(0) != at.out_type()) {  // `view` as another type is of bits
     return false;
   }
   at.set(0, at.reshaped(at.value(0), at.out()));

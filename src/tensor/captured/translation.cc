@@ -85,8 +85,10 @@ std::optional<std::size_t> Translation::axis(std::initializer_list<std::string_v
                                              std::optional<std::int64_t> otherwise) const {
   std::optional<std::int64_t> axis = otherwise;
   for (const std::string_view name : names) {
-    if (const auto list = attributes().integers(name); list.size() == 1) axis = list[0];
-    if (given(name)) axis = attributes().integer(name, axis.value_or(0));
+    if (!given(name)) continue;
+    const auto* list = std::get_if<std::vector<std::int64_t>>(attributes().find(name));
+    if (list != nullptr && list->size() != 1) return std::nullopt;
+    axis = list != nullptr ? list->front() : attributes().integer(name, axis.value_or(0));
   }
   const auto size = static_cast<std::int64_t>(rank);
   if (!axis || *axis < -size || *axis >= size) return std::nullopt;

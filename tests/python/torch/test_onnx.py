@@ -118,3 +118,12 @@ def test_a_model_elsewhere_than_its_inputs_is_refused():
 def test_unknown_devices_are_refused(name, message):
     with pytest.raises(emplace.Error, match=message):
         emplace.torch.place(nn.Linear(3, 3), torch.ones(2, 3), devices=["cpu", name])
+
+
+def test_the_exporter_leaves_running_statistics_as_they_are():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    emplace.torch.onnx_model(model, torch.randn(5, 3))
+    assert not model.training
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name]), name
