@@ -28,7 +28,8 @@ WeightReader first_reader(const Graph& graph, TensorId tensor) {
   return {};
 }
 
-std::int64_t fan_in(const Graph& graph, const WeightReader& reader, const Shape& shape) {
+std::int64_t fan_in(const Graph& graph, const WeightReader& reader,
+                    std::span<const std::int64_t> shape) {
   const std::size_t rank = shape.size();
   const std::int64_t all = count_elements(shape);
   const std::string_view type = reader.op == kNoOp ? "" : graph.type(reader.op);

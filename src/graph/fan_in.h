@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/ids.h"
 
@@ -21,7 +22,8 @@ WeightReader first_reader(const Graph& graph, TensorId tensor);
 
 // How many inputs a weight's outputs are sums over. `shape`: the whole weight's, where the tensor
 // is a part of it.
-std::int64_t fan_in(const Graph& graph, const WeightReader& reader, const Shape& shape);
+std::int64_t fan_in(const Graph& graph, const WeightReader& reader,
+                    std::span<const std::int64_t> shape);
 
 // The attribute of a parameter in another shape than it was made for: its fan-in before, and 0 of
 // what began with zeros, as biases do.

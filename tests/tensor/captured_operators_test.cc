@@ -61,7 +61,7 @@ TEST(CapturedOperators, views_as_another_type_stay) {
 }
 
 TEST(CapturedOperators, sums_over_no_axes_are_over_all) {
-  const TensorSpec number{.shape = Shape{}, .dtype = DType::kFloat32};
+  const TensorSpec number{.shape = std::vector<std::int64_t>{}, .dtype = DType::kFloat32};
   const Graph graph =
       translate_captured(captured("sum", kMatrix, number, {{"axes", std::vector<std::int64_t>{}}}))
           .graph;
