@@ -185,7 +185,7 @@ void time_placers(const std::string& graph, const std::string& cluster, int roun
   const auto problem = compile(read_model(graph).graph, read_cluster(cluster));
   fmt::print("\n{:<12} {:>11} {:>8} {:>8} {:>9} {:>8}   {}\n", "placer", "evaluations", "policy",
              "learner", "evaluator", "waiting", "ms per placement");
-  for (const PlacerInfo* info : all_placers().list()) {
+  for (const MethodInfo* info : all_placers().list()) {
     if (info->family != "learned") continue;
     PlaceContext context(problem);
     Budget budget;
