@@ -4,32 +4,10 @@
 
 #include "graph/tensor_type.h"
 
+#include "io/xml_text.h"
+
 namespace emplace {
 namespace {
-
-std::string xml_escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        // XML has no way to write other control characters.
-        result += static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\n' ? '?' : c;
-    }
-  }
-  return result;
-}
 
 // As RFC 4180 has it.
 std::string csv_quoted(std::string_view text) {

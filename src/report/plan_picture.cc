@@ -13,6 +13,8 @@
 
 #include "graph/layers.h"
 
+#include "io/xml_text.h"
+
 namespace emplace {
 namespace {
 
@@ -25,29 +27,6 @@ constexpr int kMargin = 16;
 constexpr int kOpWidth = 250;
 constexpr int kCutWidth = 150;
 constexpr int kMostStripes = 16;
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '&':
-        result += "&amp;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return result;
-}
 
 std::string shortened(std::string_view text, std::size_t most) {
   return text.size() <= most ? std::string(text)
@@ -218,7 +197,7 @@ class Picture {
 
  private:
   void text(int x, int y, std::string_view words, std::string_view style = "") {
-    body_ += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", x, y, style, escaped(words));
+    body_ += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", x, y, style, xml_escaped(words));
     width_ = std::max(width_, x + kLetter * static_cast<int>(words.size()));
   }
 

@@ -101,7 +101,7 @@ TEST_P(PlacedStep, computes_the_same_in_place) {
 
 // What the simulator takes for granted is done: a sum that it says is in place is, unless none of
 // its terms lies contiguously, as gradients of transposed tensors may not.
-TEST_P(PlacedStep, sums_are_in_place_where_the_simulator_says_so) {
+TEST_P(PlacedStep, most_sums_are_in_place_where_the_simulator_says_so) {
   const auto graph = std::make_shared<const Graph>(zoo::build_model(GetParam()));
   const auto cluster = shared_core_cluster(1);
   const Placement placement(graph->num_ops(), 0);
