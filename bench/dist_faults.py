@@ -261,7 +261,7 @@ def main():
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--brief", action="store_true", help="one trial of each sort, of place alone")
-    parser.add_argument("--only", default="", help="sorts of trials whose name has this")
+    parser.add_argument("--only", nargs="*", default=[""], help="sorts of trials whose name has one of these")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     undisturbed = Undisturbed(options.emplace)
@@ -279,7 +279,7 @@ def main():
     if options.brief:
         sorts = {title: trial for title, trial in sorts.items()
                  if not any(word in title for word in ("lns", "compare", "train"))}
-    sorts = {title: trial for title, trial in sorts.items() if options.only in title}
+    sorts = {title: trial for title, trial in sorts.items() if any(word in title for word in options.only)}
     counts = collections.defaultdict(collections.Counter)
     failures = []
     # What was done until then is printed all the same.

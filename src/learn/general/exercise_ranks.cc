@@ -27,7 +27,9 @@ std::string bytes_of(const std::vector<torch::Tensor>& tensors) {
 // As many and of the same shapes as `like`, wherever these are.
 std::vector<torch::Tensor> take_tensors(Reader& reader, const std::vector<torch::Tensor>& like) {
   std::size_t expected = 0;
-  for (const torch::Tensor& tensor : like) expected += tensor.numel() * sizeof(float);
+  for (const torch::Tensor& tensor : like) {
+    expected += static_cast<std::size_t>(tensor.numel()) * sizeof(float);
+  }
   const std::size_t size = reader.count(1);
   if (size != expected) fail_input("parameters have {} bytes; expected {}", size, expected);
   std::vector<torch::Tensor> tensors;
@@ -105,7 +107,7 @@ ExerciseOutcome take_outcome(Reader& reader, const Exercise& exercise,
   return outcome;
 }
 
-// The exercises [first, last) of a step, side by side.
+// `count` exercises of a step from the first on, side by side.
 std::vector<ExerciseOutcome> run_side_by_side(Exercises& exercises, const ExerciseStep& step,
                                               const Exercise* first, std::size_t count,
                                               const Budget& budget) {
@@ -225,7 +227,9 @@ std::vector<std::optional<ExerciseOutcome>> SharedExercises::run(
       taken.push_back(take_outcome(reader, exercises[first_of(part) + i], like));
     }
     reader.end();
-    std::move(taken.begin(), taken.end(), outcomes.begin() + first_of(part));
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      outcomes[first_of(part) + i] = std::move(taken[i]);
+    }
   };
   job.failed = [&](std::size_t part, const Error& error) {
     if (failure && failed_part < part) return;
