@@ -1,5 +1,7 @@
 // Commands on several ranks, as a person runs them. What becomes of ranks that are killed is in
 // bench/dist_faults.py, which ctest runs briefly.
+#include <chrono>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,6 +81,37 @@ TEST_F(RanksCommand, bad_input_is_one_message) {
   expect_refused("place - -c 4xp100 --ranks 2", {"every rank reads the input"});
   expect_refused(std::string(kQuestion) + " --time 1s --islands 3", {"--islands 3"});
   expect_refused("place zoo:alexnet -c 4xp100 --ranks 2 --lost-after 1ms", {"--lost-after 1ms"});
+}
+
+constexpr const char* kMpirun =
+    "mpirun --allow-run-as-root --oversubscribe --bind-to none --enable-recovery ";
+
+TEST_F(RanksCommand, a_rank_that_cannot_read_is_noticed_at_once) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string first = std::string(kQuestion) + " --time 60s";
+  std::string second = first;
+  second.replace(second.find("zoo:alexnet:batch=64"), 20, "missing.json");
+  const CommandResult result = folder_.shell(std::string(kMpirun) + "-n 1 " EMPLACE_BINARY " " +
+                                             first + " : -n 1 " EMPLACE_BINARY " " + second);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, HasSubstr("emplace: rank 1: missing.json"));
+  EXPECT_LT(seconds.count(), 40);
+}
+
+TEST_F(RanksCommand, a_misspelt_word_is_said_once) {
+  for (const std::string words :
+       {"place zoo:alexnet -c 4xp100 --treads 2", "plase zoo:alexnet -c 4xp100",
+        "compare zoo:alexnet -c 4xp100 --lost-after 1ms"}) {
+    const CommandResult result =
+        folder_.shell(std::string(kMpirun) + "-n 3 " EMPLACE_BINARY " " + words);
+    EXPECT_EQ(result.exit_code, 2) << words;
+    EXPECT_THAT(result.out, IsEmpty()) << words;
+    const std::size_t said = result.err.find("emplace: ");
+    ASSERT_NE(said, std::string::npos) << words;
+    EXPECT_EQ(result.err.find("emplace: ", said + 1), std::string::npos) << result.err;
+  }
 }
 
 TEST_F(RanksCommand, nothing_that_fits_is_said_once) {
