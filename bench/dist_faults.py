@@ -102,6 +102,11 @@ COMMANDS = {
     "place --time": ["place", *MODEL, "--time", f"{SECONDS}s", "--threads", "1"],
     "place --evaluations": ["place", *MODEL, "--evaluations", "5000", "--islands", "6", "--threads", "1"],
     "place lns --time": ["place", *MODEL, "-p", "lns", "--time", f"{SECONDS}s", "--threads", "1"],
+    "place learned": ["place", *MODEL, "-p", "colocrl(width=16)", "--evaluations", "400", "--threads", "1"],
+    "place controllers": ["place", *MODEL, "-p", "colocrl(width=16,controllers=3)", "--evaluations", "400", "--threads",
+                          "1"],
+    "place controllers --time": ["place", *MODEL, "-p", "colocrl(width=16,controllers=3)", "--time", f"{2 * SECONDS}s",
+                                 "--threads", "1"],
     "compare": ["compare", *MODEL, "-p", "heuristic,anneal,hill_climb", "--time", "1s", "--threads", "1"],
 }
 
@@ -210,9 +215,6 @@ def main():
     options = parser.parse_args()
     rng = random.Random(options.seed)
     undisturbed = {}
-    name = "place --evaluations"
-    alone = subprocess.run([options.emplace, *arguments_of(name)], capture_output=True, text=True)
-    undisturbed[name] = step_of(name, alone.stdout)[0]
     sorts = {}
     for name in COMMANDS:
         for how in (signal.SIGKILL, signal.SIGSTOP):
@@ -222,8 +224,13 @@ def main():
     sorts["mpirun killed"] = lambda: starter_trial(options.emplace, "mpirun", rng)
     sorts["the launcher killed"] = lambda: starter_trial(options.emplace, "launcher", rng)
     if options.brief:
-        sorts = {title: trial for title, trial in sorts.items() if "lns" not in title and "compare" not in title}
+        unneeded = ("lns", "compare", "learned", "controllers")
+        sorts = {title: trial for title, trial in sorts.items() if not any(word in title for word in unneeded)}
     sorts = {title: trial for title, trial in sorts.items() if options.only in title}
+    for name in ("place --evaluations", "place learned", "place controllers"):
+        if name == "place --evaluations" or any(title.startswith(name + ":") for title in sorts):
+            alone = subprocess.run([options.emplace, *arguments_of(name)], capture_output=True, text=True)
+            undisturbed[name] = step_of(name, alone.stdout)[0]
     counts = collections.defaultdict(collections.Counter)
     failures = []
     # What was done until then is printed all the same.

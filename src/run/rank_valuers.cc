@@ -114,7 +114,8 @@ std::vector<ValuedSample> RankValuers::value_here(const std::vector<Placement>& 
 void RankValuers::take(dist::Reader& reader, const std::vector<Placement>& placements,
                        std::size_t first, std::size_t count, bool with_starts,
                        std::vector<ValuedSample>& samples) {
-  const std::size_t num_starts = with_starts ? context_.problem().num_ops() : 0;
+  const std::size_t num_ops = context_.problem().num_ops();
+  const std::size_t num_starts = with_starts ? num_ops : 0;
   std::vector<ValuedSample> taken(count);
   std::size_t best = count;
   for (std::size_t i = 0; i < count; ++i) {

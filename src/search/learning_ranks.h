@@ -13,7 +13,7 @@ namespace emplace {
 // Where one that learns may have others do a part of it.
 struct LearningCrew {
   dist::Crew* crew = nullptr;
-  std::string address;  // what a task's description begins with, so that it gets there
+  std::string address = {};  // what a task's description begins with, so that it gets there
 };
 
 // On a rank that helps: what the placer is asked to do in place of placing.

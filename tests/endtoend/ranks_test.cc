@@ -83,6 +83,41 @@ TEST_F(RanksCommand, bad_input_is_one_message) {
   expect_refused("place zoo:alexnet -c 4xp100 --ranks 2 --lost-after 1ms", {"--lost-after 1ms"});
 }
 
+#ifdef EMPLACE_LEARN
+
+TEST_F(RanksCommand, learned_placers_answer_as_one_process_does_under_evaluations) {
+  for (const std::string placer :
+       {"'colocrl(width=8)'", "'colocrl(width=8,samples=5,controllers=3)'"}) {
+    const std::string limit = std::string(kQuestion) + " --evaluations 120 -p " + placer;
+    for (const std::string ranks : {"1", "2", "3"}) {
+      const CommandResult result = run(limit + " --ranks " + ranks + " -o " + ranks + ".json");
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_THAT(result.err, IsEmpty());
+      EXPECT_EQ(folder_.read(ranks + ".json"), folder_.read("1.json")) << ranks << placer;
+    }
+  }
+}
+
+TEST_F(RanksCommand, controllers_learn_on_all_ranks_under_time) {
+  const nlohmann::json answer =
+      json_of(std::string(kQuestion) +
+              " --time 6s --ranks 3 -p 'hdp(width=8,samples=4,controllers=3)' --curves curves");
+  EXPECT_EQ(answer["ranks"]["lost"], 0);
+  EXPECT_GT(answer["evaluations"], 20);
+  EXPECT_THAT(folder_.read("curves/curves.csv"), HasSubstr("round"));
+}
+
+TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
+  const std::string question = std::string(kQuestion) + " --evaluations 20 -p ";
+  expect_refused(question + "'hdp(learner=ppo,controllers=2)'", {"expected learner=reinforce"});
+  expect_refused(question + "'colocrl(controllers=2)' --checkpoint state",
+                 {"controllers keep no checkpoint"});
+  expect_refused(std::string(kQuestion) + " --environment measured -p colocrl --ranks 2",
+                 {"--environment measured", "leave --ranks out"});
+}
+
+#endif
+
 constexpr const char* kMpirun =
     "mpirun --allow-run-as-root --oversubscribe --bind-to none --enable-recovery ";
 
