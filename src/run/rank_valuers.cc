@@ -29,7 +29,7 @@ std::vector<ValuedSample> value_all(Evaluator& evaluator, const std::vector<Plac
   return samples;
 }
 
-std::string bytes_of(const std::vector<ValuedSample>& samples) {
+std::string bytes_of_samples(const std::vector<ValuedSample>& samples) {
   dist::Writer writer;
   for (const ValuedSample& sample : samples) {
     writer.flag(sample.valid);
@@ -150,7 +150,7 @@ std::string value_for_others(dist::Reader& task, Evaluator& evaluator, int threa
   std::vector<Placement> placements;
   for (std::size_t i = 0; i < count; ++i) placements.push_back(take_sample(task, problem));
   task.end();
-  return bytes_of(value_all(evaluator, placements, 0, count, with_starts,
+  return bytes_of_samples(value_all(evaluator, placements, 0, count, with_starts,
                             problem.cluster().fully_linked(), threads));
 }
 

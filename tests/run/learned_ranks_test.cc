@@ -173,7 +173,7 @@ Budget evaluations(std::int64_t number) {
 constexpr const char* kControllers = "colocrl(controllers=3,width=8,samples=5)";
 
 TEST_F(LearnedRuns, AnswerAsOneProcessUnderEvaluations) {
-  for (const std::string placer : {"colocrl(width=8)", "placeto(units=8,width=8)", "post",
+  for (const std::string placer : {"colocrl(width=8)", "placeto(units=8)", "post",
                                    kControllers, "hdp(controllers=2,width=8,samples=4)"}) {
     const RunResult alone = run_on(1, placer, evaluations(240));
     for (const int size : {2, 3}) expect_same(run_on(size, placer, evaluations(240)), alone);
@@ -193,7 +193,7 @@ TEST_F(LearnedRuns, ControllersGoOnWithoutLostRanksUnderTime) {
   const RunResult undisturbed = run_on(3, kControllers, budget);
   EXPECT_EQ(lost_, 0);
   EXPECT_GT(undisturbed.evaluations, 100);
-  const RunResult disturbed = run_on(3, kControllers, budget, 1, 1'500);
+  const RunResult disturbed = run_on(3, kControllers, budget.restarted(), 1, 1'500);
   EXPECT_EQ(lost_, 1);
   EXPECT_GT(disturbed.evaluations, 100);
   EXPECT_TRUE(disturbed.evaluation.fits());

@@ -11,8 +11,6 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "base/error.h"
 
 #include "learn/nn/single_thread.h"

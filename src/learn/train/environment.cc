@@ -31,18 +31,6 @@ std::int64_t Environment::affordable(std::int64_t wanted) const {
   return std::clamp<std::int64_t>(*budget_.evaluations - context_.evaluations(), 0, wanted);
 }
 
-std::future<std::vector<SampleOutcome>> Environment::evaluate(std::vector<Placement> placements) {
-  return begin(std::move(placements), false,
-               [](const SampleOutcome& outcome, ValuedSample&) { return outcome; });
-}
-
-std::future<std::vector<OutcomeWithStarts>> Environment::evaluate_with_starts(
-    std::vector<Placement> placements) {
-  return begin(std::move(placements), true, [](const SampleOutcome& outcome, ValuedSample& sample) {
-    return OutcomeWithStarts{outcome, std::move(sample.starts)};
-  });
-}
-
 template <class ResultOf>
 auto Environment::begin(std::vector<Placement> placements, bool with_starts,
                         const ResultOf& result_of) {
@@ -63,6 +51,18 @@ auto Environment::begin(std::vector<Placement> placements, bool with_starts,
                       }
                       return results;
                     });
+}
+
+std::future<std::vector<SampleOutcome>> Environment::evaluate(std::vector<Placement> placements) {
+  return begin(std::move(placements), false,
+               [](const SampleOutcome& outcome, ValuedSample&) { return outcome; });
+}
+
+std::future<std::vector<OutcomeWithStarts>> Environment::evaluate_with_starts(
+    std::vector<Placement> placements) {
+  return begin(std::move(placements), true, [](const SampleOutcome& outcome, ValuedSample& sample) {
+    return OutcomeWithStarts{outcome, std::move(sample.starts)};
+  });
 }
 
 std::vector<ValuedSample> Environment::value(const std::vector<Placement>& placements,
