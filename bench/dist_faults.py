@@ -102,11 +102,11 @@ COMMANDS = {
     "place --time": ["place", *MODEL, "--time", f"{SECONDS}s", "--threads", "1"],
     "place --evaluations": ["place", *MODEL, "--evaluations", "5000", "--islands", "6", "--threads", "1"],
     "place lns --time": ["place", *MODEL, "-p", "lns", "--time", f"{SECONDS}s", "--threads", "1"],
-    "place learned": ["place", *MODEL, "-p", "colocrl(width=16)", "--evaluations", "400", "--threads", "1"],
-    "place controllers": ["place", *MODEL, "-p", "colocrl(width=16,controllers=3)", "--evaluations", "400", "--threads",
-                          "1"],
-    "place controllers --time": ["place", *MODEL, "-p", "colocrl(width=16,controllers=3)", "--time", f"{2 * SECONDS}s",
-                                 "--threads", "1"],
+    "place learned": ["place", *MODEL, "-p", "colocrl(width=8,samples=10)", "--evaluations", "60", "--threads", "1"],
+    "place learned, controllers": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--evaluations",
+                          "60", "--threads", "1"],
+    "place learned, controllers --time": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--time",
+                                 f"{2 * SECONDS}s", "--threads", "1"],
     "compare": ["compare", *MODEL, "-p", "heuristic,anneal,hill_climb", "--time", "1s", "--threads", "1"],
 }
 
@@ -224,10 +224,10 @@ def main():
     sorts["mpirun killed"] = lambda: starter_trial(options.emplace, "mpirun", rng)
     sorts["the launcher killed"] = lambda: starter_trial(options.emplace, "launcher", rng)
     if options.brief:
-        unneeded = ("lns", "compare", "learned", "controllers")
+        unneeded = ("lns", "compare", "learned")
         sorts = {title: trial for title, trial in sorts.items() if not any(word in title for word in unneeded)}
     sorts = {title: trial for title, trial in sorts.items() if options.only in title}
-    for name in ("place --evaluations", "place learned", "place controllers"):
+    for name in ("place --evaluations", "place learned", "place learned, controllers"):
         if name == "place --evaluations" or any(title.startswith(name + ":") for title in sorts):
             alone = subprocess.run([options.emplace, *arguments_of(name)], capture_output=True, text=True)
             undisturbed[name] = step_of(name, alone.stdout)[0]

@@ -175,6 +175,7 @@ class Training {
   struct Controller {
     Rng::State rng = {};
     std::vector<double> memory = {};
+    std::uint64_t memory_of = 0;  // the epoch
     bool busy = false;
   };
 
@@ -222,7 +223,6 @@ class Training {
     task.learns = task.samples == batch_;
     allowance_ -= task.samples;
     task.rng = controllers_[controller].rng;
-    task.memory = controllers_[controller].memory;
     controllers_[controller].busy = true;
     if (shards_ == nullptr) {
       const std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
@@ -231,6 +231,10 @@ class Training {
       if (in_order_) forget_before(from);
     }
     task.epoch = epoch.number;
+    // A policy that begins anew has a baseline that knows nothing.
+    if (controllers_[controller].memory_of == epoch.number) {
+      task.memory = controllers_[controller].memory;
+    }
     task.updates = next_ - std::min(next_, epoch.began);
     tasks_.emplace(next_, std::move(task));
     ++next_;
@@ -293,7 +297,8 @@ class Training {
     controller_by_round_.erase(number);
     controller.rng = result.rng;
     const bool is_of_now = result.epoch == epoch_.number;
-    controller.memory = is_of_now ? result.memory : std::vector<double>{};
+    controller.memory = std::move(result.memory);
+    controller.memory_of = result.epoch;
     controller.busy = false;
     environment_.hear(result.outcomes, result.best, std::move(result.placement));
     const bool learned = task.learns && result.in_time;
@@ -318,7 +323,6 @@ class Training {
     ++epoch_.number;
     epoch_.began = applied_ + 1;
     optimizer_.restart();
-    for (Controller& each : controllers_) each.memory.clear();
     if (shards_ != nullptr) shards_->begin(policy_.parameters(), epoch_.number);
   }
 
