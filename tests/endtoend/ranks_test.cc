@@ -118,8 +118,7 @@ TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
 
 #endif
 
-constexpr const char* kMpirun =
-    "mpirun --allow-run-as-root --oversubscribe --bind-to none --enable-recovery ";
+constexpr const char* kMpirun = "mpirun --allow-run-as-root --oversubscribe --bind-to none ";
 
 TEST_F(RanksCommand, a_rank_that_cannot_read_is_noticed_at_once) {
   const auto begin = std::chrono::steady_clock::now();
