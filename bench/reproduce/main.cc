@@ -2,7 +2,7 @@
 // placements, with the settings of the papers and with ours; prints what docs/reproduction.md
 // shows.
 //
-//   build/bench/reproduce --results reproduce.jsonl --figures docs/results/figures > table.md
+//   build/bench/reproduce --results docs/results/reproduce.jsonl --figures docs/results/figures
 //   build/bench/reproduce --quick
 #include <algorithm>
 #include <chrono>
@@ -23,6 +23,7 @@
 
 #include "cli/blas.h"
 #include "reproduce/claims.h"
+#include "reproduce/commit.h"
 #include "reproduce/figures.h"
 #include "reproduce/jobs.h"
 #include "reproduce/runs.h"
@@ -92,13 +93,13 @@ void reproduce(const Settings& settings) {
   const Entrants entrants = entrants_of(program);
   std::map<std::string, Stage> stages;
   for (const auto& [name, placers] : entrants) stages[name] = make_stage(workload(name));
-  RunStore store(settings.results);
+  RunStore store(settings.results, commit());
   const std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
   if (!settings.print_only) run_jobs(jobs, stages, settings.cores, store);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
   const Evidence evidence(std::move(stages), store, settings.seeds, settings.evaluations);
-  fmt::print("{} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
+  fmt::print("At most {} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
              settings.print_only ? 0 : jobs.size(), elapsed.count() / 60, settings.cores);
   fmt::print("{}", to_markdown(program, entrants, evidence));
   if (!settings.figures.empty()) draw_figures(program, evidence, settings.figures);
@@ -130,8 +131,8 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"paper", "emplace"}));
   app.add_option("--results", settings.results,
-                 "Keep runs here, and do not repeat those that are there; remove it when placers "
-                 "have changed")
+                 "Keep runs here, each with the commit that it ran with, and do not repeat those "
+                 "that are there: remove lines whose code is out of date")
       ->type_name("FILE");
   app.add_flag("--print", settings.print_only, "Run nothing: print what the results have");
   app.add_option("--figures", settings.figures, "Draw every table and curve into this folder")
