@@ -42,6 +42,7 @@ struct Settings {
   int cores = hardware_threads();
   std::vector<std::string> keys;      // of claims and tables; all where there is none
   std::vector<std::string> versions;  // paper, emplace; both where there is none
+  std::vector<std::string> runs_on;   // workloads that are run now; all where there is none
   std::string results;
   std::string figures;
   bool print_only = false;
@@ -94,7 +95,11 @@ void reproduce(const Settings& settings) {
   std::map<std::string, Stage> stages;
   for (const auto& [name, placers] : entrants) stages[name] = make_stage(workload(name));
   RunStore store(settings.results, commit());
-  const std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
+  std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
+  const auto& wanted = settings.runs_on;
+  std::erase_if(jobs, [&](const Job& job) {
+    return !wanted.empty() && std::find(wanted.begin(), wanted.end(), job.workload) == wanted.end();
+  });
   if (!settings.print_only) run_jobs(jobs, stages, settings.cores, store);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
@@ -130,6 +135,8 @@ int main(int argc, char** argv) {
   app.add_option("--versions", settings.versions, "Only these settings: paper, emplace")
       ->delimiter(',')
       ->check(CLI::IsMember({"paper", "emplace"}));
+  app.add_option("--workload", settings.runs_on,
+                 "Run only what is missing on this one (again for more), for what takes hours");
   app.add_option("--results", settings.results,
                  "Keep runs here, each with the commit that it ran with, and do not repeat those "
                  "that are there: remove lines whose code is out of date")
