@@ -36,8 +36,8 @@ struct Watch {
   const IntegerProgram::Limits& limits;
   double best = IntegerProgram::kInfinity;
   bool stopped = false;
-  bool stopped_inside = false;  // of a linear program, whose result then says nothing
-  std::exception_ptr error;     // of what it was told
+  bool stopped_inside = false;         // of a linear program, whose result then says nothing
+  std::exception_ptr error = nullptr;  // of what it was told
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
   void look_at(const CbcModel& model) {
