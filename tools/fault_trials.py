@@ -135,8 +135,13 @@ def kill_learning(trials: Trials, longest: float) -> None:
         expect_curves(trials, what)
     resumed = (trials.folder / "state").exists()
     trials.counts["resumed" if resumed else "killed before the first checkpoint"] += 1
-    # A training that ends before its first step has no policy to write.
-    trials.expect_done([*command, "--time", "20s" if training else "300ms", *(["--resume"] if resumed else [])])
+    # A training that ends before its first step, as on a machine with no time for it, has no policy to write.
+    end = [*command, "--time", "20s" if training else "300ms", *(["--resume"] if resumed else [])]
+    result = trials.run(end)
+    if result is not None and training and b"there is no policy yet" in result.stderr:
+        trials.counts["trainings that ended before their first step"] += 1
+    elif result is not None and result.returncode != 0:
+        trials.find(f"{end}: exit code {result.returncode}: {result.stderr.decode()[-300:]}")
     expect_curves(trials, what)
 
 
@@ -193,8 +198,8 @@ def allocation_commands(trials: Trials) -> list[list[str]]:
             ["select", "i.json", "--time", "1s"], ["place", "m.json", "-c", "c.yaml", "-p", "heft"],
             [*place, "-p", "heft", "-o", "out.json", "--trace", "trace.json"], [*place, "-p", "auto", "--evaluations", "200"],
             [*place, "-p", "anneal", "--evaluations", "500", "--json"], [*place, "-p", "metis"],
-            [*place, "-p", "dp"], [*place, "-p", "m_sct"], [*place, "-p", "ip", "--evaluations", "200"],
-            [*place, "-p", "ip", "--objective", "throughput", "--evaluations", "200"],
+            [*place, "-p", "dp"], [*place, "-p", "m_sct"], ["place", "m.json", "-c", "2xp100", "-p", "ip"],
+            [*place, "-p", "ip", "--objective", "throughput", "--evaluations", "50"],
             [*place, "-p", "genetic", "--evaluations", "100"], [*place, "-p", "lns", "--time", "1s"],
             ["compare", "m.json", "-c", "c.yaml", "-p", "heuristic", "--json"],
             ["export", "rnn.json.gz", "p.json", "-c", "2xp100", "--format", "csv", "-o", "t.csv"]]
@@ -213,8 +218,12 @@ def allocations(arguments: argparse.Namespace) -> int:
             continue
         most = int(counter.read_text())
         for i in range(min(each, 2 * most)):
-            # The first ones, and any; each way in turn. Where there are enough trials, all of them.
-            at = i // 2 if i < each // 4 or each >= 2 * most else trials.random.randrange(most)
+            # The first ones, late ones (early ones are those of every command) and any; each way in turn. Where there are
+            # enough trials, all of them.
+            if i < each // 4 or each >= 2 * most:
+                at = i // 2
+            else:
+                at = trials.random.randrange(0 if i % 4 < 2 else 7 * most // 8, most)
             text = f"{at}+" if i % 2 else f"{at}"
             result = trials.run(command, env={"LD_PRELOAD": library, "EMPLACE_FAIL_ALLOCATION": text, "PATH": "/usr/bin"})
             trials.counts["trials"] += 1
