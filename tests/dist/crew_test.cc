@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 
 #include "dist/local_transport.h"
 #include "dist/member.h"
@@ -179,6 +180,42 @@ TEST(Crew, MessagesOfAnotherVersionAreRefused) {
   other->send(0, bytes);
   for (int i = 0; i < 100 && crew.lost() == 0; ++i) std::this_thread::sleep_for(milliseconds(5));
   EXPECT_THAT(crew.take_notes(), ElementsAre(HasSubstr("speaks version 9")));
+}
+
+// Frames of every kind around any bytes: their sender is lost, or they change nothing.
+TEST(Crew, ARankThatSendsAnythingAtAllSpoilsNothing) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    LocalRanks ranks(3);
+    const std::unique_ptr<Transport> noisy = ranks.take(1);
+    Member honest(ranks.take(2), kImpatient, [] {});
+    std::thread serving(
+        [&] { honest.serve(kInput, [](Reader& task, Line&) { return doubled(task); }); });
+    Crew crew(ranks.take(0), kImpatient);
+    std::atomic<bool> over = false;
+    std::thread talking([&] {
+      Rng rng(seed);
+      for (int i = 0; i < 200 && !over; ++i) {
+        // Not "failed", which is an answer: the rank could not read its input.
+        const auto kind = static_cast<std::uint16_t>(rng.below(14));
+        if (kind == static_cast<std::uint16_t>(Kind::kFailed)) continue;
+        std::string body;
+        for (auto left = rng.below(40); left > 0; --left) {
+          body += static_cast<char>(rng.below(4) == 0 ? rng.below(256) : rng.below(3));
+        }
+        const std::uint32_t magic = rng.below(50) == 0 ? 1 : 0x4c504d45;
+        noisy->send(0,
+                    Writer().number(magic).number<std::uint16_t>(1).number(kind).text(body).take());
+      }
+    });
+    Doubling doubling(20);
+    crew.run(doubling.job);
+    over = true;
+    talking.join();
+    EXPECT_TRUE(doubling.complete()) << seed;
+    EXPECT_TRUE(doubling.failures.empty()) << seed;
+    crew.dismiss();
+    serving.join();
+  }
 }
 
 TEST(Crew, ASilentRankIsLostAndLearnsOfItWhenItWakes) {
