@@ -37,12 +37,17 @@ struct Job {
   // Task i is for rank i and for nobody else, as many as there are ranks: a search on each of them.
   // The job ends with this rank's: others are told to stop, and those that are lost are missing.
   bool one_each = false;
+  // Who should do each task, as long as that rank is there; empty: anybody. The first task's is
+  // rank 0.
+  std::vector<int> keepers = {};
   // Whether there is a further task for now, whose number follows those before. Asked by any thread
   // when all others are taken, and again after every result; the job ends when there is none, and
   // all that were taken are done. Returns at once, without a word to the crew.
   std::function<bool()> more = {};
   // What another rank is told, when it is told.
   std::function<std::string(std::size_t task)> describe;
+  // In its place, where it depends on who does it.
+  std::function<std::string(std::size_t task, int rank)> describe_to = {};
   // Does the task on this rank: in the thread that called `run`.
   std::function<std::string(std::size_t task)> here;
   // One call at a time, of this and the next two, from any thread. An Error says that the result
@@ -110,6 +115,7 @@ class Crew final : public Notes, private Post::Listener {
   void check_input(int rank);
   void hand_out();
   std::optional<std::size_t> take_task(int rank);
+  bool is_for(std::size_t task, int rank) const;
   void stop_others();
   void do_task(const Job& job, std::size_t task, std::unique_lock<std::mutex>& lock);
   bool over();  // with the lock

@@ -10,11 +10,10 @@ ValuedSample value_sample(Evaluator& evaluator, const Placement& placement, bool
   if (with_starts) sample.starts.assign(evaluator.problem().num_ops(), 0);
   try {
     if (!all_linked) check_placement(evaluator.problem(), placement);
-    sample.value = with_starts ? evaluator.evaluate_with_starts(placement, sample.starts)
-                               : evaluator.evaluate(placement);
+    sample.value = with_starts ? evaluator.evaluate_uncounted(placement, sample.starts)
+                               : evaluator.evaluate_uncounted(placement);
   } catch (const Error&) {
     sample.valid = false;
-    evaluator.count(1);
   }
   return sample;
 }

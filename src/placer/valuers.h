@@ -15,15 +15,14 @@ struct ValuedSample {
   std::vector<Nanoseconds> starts = {};  // by op, where they were asked for; 0 if it is not valid
 };
 
-// Counts as one evaluation. `all_linked`: every placement is valid.
+// Counted by whoever asks. `all_linked`: every placement is valid.
 ValuedSample value_sample(Evaluator& evaluator, const Placement& placement, bool with_starts,
                           bool all_linked);
 
 class Valuers {
  public:
   virtual ~Valuers() = default;
-  // In the order of the placements, as `value_sample` does it, and counted by the same evaluator.
-  // From any thread.
+  // In the order of the placements, as `value_sample` does it. From any thread.
   virtual std::vector<ValuedSample> value(const std::vector<Placement>& placements,
                                           bool with_starts, int threads) = 0;
 };

@@ -133,13 +133,11 @@ void RankValuers::take(dist::Reader& reader, const std::vector<Placement>& place
   if (best < count && (!known || taken[best].value < *known)) {
     const ValuedSample own =
         value_sample(context_.evaluator(), placements[first + best], false, all_linked_);
-    context_.evaluator().count(-1);
     if (!own.valid || !(own.value == taken[best].value)) {
       fail_input("it values a placement at {} ns, which takes another time here",
                  taken[best].value.step);
     }
   }
-  context_.evaluator().count(static_cast<std::int64_t>(count));
   std::move(taken.begin(), taken.end(), samples.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
@@ -151,7 +149,7 @@ std::string value_for_others(dist::Reader& task, Evaluator& evaluator, int threa
   for (std::size_t i = 0; i < count; ++i) placements.push_back(take_sample(task, problem));
   task.end();
   return bytes_of_samples(value_all(evaluator, placements, 0, count, with_starts,
-                            problem.cluster().fully_linked(), threads));
+                                    problem.cluster().fully_linked(), threads));
 }
 
 }  // namespace emplace

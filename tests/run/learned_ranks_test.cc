@@ -91,11 +91,10 @@ TEST_F(LearnedRanks, SamplesAreValuedAsHere) {
     const std::vector<Placement> placements = samples(60);
     expect_valued(valuers.value(placements, with_starts, 1), placements, with_starts);
   }
-  EXPECT_EQ(context.evaluations(), 120);
   ranks.silence(2);
   const std::vector<Placement> placements = samples(200);
   expect_valued(valuers.value(placements, false, 1), placements, false);
-  EXPECT_EQ(context.evaluations(), 320);
+  EXPECT_EQ(context.evaluations(), 0);  // whoever asks counts
   crew.dismiss();
   ranks.silence(2, false);
 }

@@ -281,8 +281,7 @@ class Training {
     const std::optional<Evaluation> known = environment_.context().incumbent().value();
     if (known && !(value < *known)) return;
     Evaluator& evaluator = environment_.context().evaluator();
-    const Evaluation own = evaluator.evaluate(result.placement);
-    evaluator.count(-1);
+    const Evaluation own = evaluator.evaluate_uncounted(result.placement);
     if (own != value) {
       fail_input("it values a placement at {} ns, which takes {} ns here", best.step, own.step);
     }

@@ -34,6 +34,7 @@ std::int64_t Environment::affordable(std::int64_t wanted) const {
 template <class ResultOf>
 auto Environment::begin(std::vector<Placement> placements, bool with_starts,
                         const ResultOf& result_of) {
+  context_.evaluator().count(static_cast<std::int64_t>(placements.size()));
   auto shared = std::make_shared<std::vector<Placement>>(std::move(placements));
   auto running = std::async(std::launch::async,
                             [this, shared, with_starts] { return value(*shared, with_starts); });
