@@ -18,9 +18,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr dist::PostOptions kImpatient{.pulse_seconds = 0.02, .lost_after = 2};
+constexpr dist::PostOptions kHasty{.pulse_seconds = 0.02, .lost_after = 2};
 
-std::shared_ptr<const Problem> some_problem() {
+std::shared_ptr<const Problem> problem_to_learn() {
   Rng rng(11);
   for (;;) {
     auto problem = random_problem(rng, {.max_ops = 80, .max_devices = 4, .roomy = true});
@@ -28,7 +28,8 @@ std::shared_ptr<const Problem> some_problem() {
   }
 }
 
-PortfolioRequest request_of(const std::string& placer, const Budget& budget, dist::Crew* crew) {
+PortfolioRequest learning_request(const std::string& placer, const Budget& budget,
+                                  dist::Crew* crew) {
   return {.runs = make_runs(placer, "own"),
           .budget = budget,
           .time_for = TimeFor::kAllRuns,
@@ -36,18 +37,18 @@ PortfolioRequest request_of(const std::string& placer, const Budget& budget, dis
 }
 
 // Ranks 1, 2, ... that read the same problem.
-class OtherRanks {
+class HelpingRanks {
  public:
-  OtherRanks(dist::LocalRanks& ranks, int size, const SubsetProblems& problems,
-             const std::string& placer, const Budget& budget) {
+  HelpingRanks(dist::LocalRanks& ranks, int size, const SubsetProblems& problems,
+               const std::string& placer, const Budget& budget) {
     for (int rank = 1; rank < size; ++rank) {
-      members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), kImpatient, [] {}));
+      members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), kHasty, [] {}));
       threads_.emplace_back([member = members_.back().get(), &problems, placer, budget] {
-        Portfolio(problems, request_of(placer, budget, nullptr)).serve(*member);
+        Portfolio(problems, learning_request(placer, budget, nullptr)).serve(*member);
       });
     }
   }
-  ~OtherRanks() {
+  ~HelpingRanks() {
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -77,14 +78,14 @@ class LearnedRanks : public ::testing::Test {
     }
   }
 
-  const std::shared_ptr<const Problem> problem_ = some_problem();
+  const std::shared_ptr<const Problem> problem_ = problem_to_learn();
   const SubsetProblems problems_{problem_, StepTime{}};
 };
 
 TEST_F(LearnedRanks, SamplesAreValuedAsHere) {
   dist::LocalRanks ranks(3);
-  OtherRanks others(ranks, 3, problems_, "hill_climb", {});
-  dist::Crew crew(ranks.take(0), kImpatient);
+  HelpingRanks others(ranks, 3, problems_, "hill_climb", {});
+  dist::Crew crew(ranks.take(0), kHasty);
   PlaceContext context(problem_);
   RankValuers valuers(crew, 0, 0, context, /*least_seconds=*/0);
   for (const bool with_starts : {false, true}) {
@@ -102,7 +103,7 @@ TEST_F(LearnedRanks, SamplesAreValuedAsHere) {
 TEST_F(LearnedRanks, WhoeverValuesWronglyIsLost) {
   dist::LocalRanks ranks(2);
   std::atomic<bool> asked{false};
-  dist::Member liar(ranks.take(1), kImpatient, [] {});
+  dist::Member liar(ranks.take(1), kHasty, [] {});
   std::thread lying([&] {
     liar.serve(7, [&](dist::Reader& task, dist::Line&) {
       asked = true;
@@ -120,7 +121,7 @@ TEST_F(LearnedRanks, WhoeverValuesWronglyIsLost) {
       return writer.take();
     });
   });
-  dist::Crew crew(ranks.take(0), kImpatient);
+  dist::Crew crew(ranks.take(0), kHasty);
   PlaceContext context(problem_);
   RankValuers valuers(crew, 0, 0, context, 0);
   for (int i = 0; i < 200 && !asked; ++i) {
@@ -139,15 +140,16 @@ class LearnedRuns : public LearnedRanks {
  protected:
   RunResult run_on(int size, const std::string& placer, const Budget& budget, int silenced = 0,
                    int after = 300) {
-    if (size == 1) return Portfolio(problems_, request_of(placer, budget, nullptr)).run().best();
+    if (size == 1)
+      return Portfolio(problems_, learning_request(placer, budget, nullptr)).run().best();
     dist::LocalRanks ranks(size);
-    OtherRanks others(ranks, size, problems_, placer, budget);
-    dist::Crew crew(ranks.take(0), kImpatient);
+    HelpingRanks others(ranks, size, problems_, placer, budget);
+    dist::Crew crew(ranks.take(0), kHasty);
     std::thread killer([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(after));
       for (int rank = 1; rank <= silenced; ++rank) ranks.silence(rank);
     });
-    RunResult best = Portfolio(problems_, request_of(placer, budget, &crew)).run().best();
+    RunResult best = Portfolio(problems_, learning_request(placer, budget, &crew)).run().best();
     killer.join();
     lost_ = crew.lost();
     crew.dismiss();
@@ -163,7 +165,7 @@ class LearnedRuns : public LearnedRanks {
   int lost_ = 0;
 };
 
-Budget evaluations(std::int64_t number) {
+Budget limited_to(std::int64_t number) {
   Budget budget;
   budget.evaluations = number;
   return budget;
@@ -172,17 +174,17 @@ Budget evaluations(std::int64_t number) {
 constexpr const char* kControllers = "colocrl(controllers=3,width=8,samples=5)";
 
 TEST_F(LearnedRuns, AnswerAsOneProcessUnderEvaluations) {
-  for (const std::string placer : {"colocrl(width=8)", "placeto(units=8)", "post",
-                                   kControllers, "hdp(controllers=2,width=8,samples=4)"}) {
-    const RunResult alone = run_on(1, placer, evaluations(240));
-    for (const int size : {2, 3}) expect_same(run_on(size, placer, evaluations(240)), alone);
+  for (const std::string placer : {"colocrl(width=8)", "placeto(units=8)", "post", kControllers,
+                                   "hdp(controllers=2,width=8,samples=4)"}) {
+    const RunResult alone = run_on(1, placer, limited_to(240));
+    for (const int size : {2, 3}) expect_same(run_on(size, placer, limited_to(240)), alone);
   }
 }
 
 TEST_F(LearnedRuns, AnswerTheSameWhenRanksAreLost) {
   for (const std::string placer : {"colocrl(width=8)", kControllers}) {
-    const RunResult alone = run_on(1, placer, evaluations(900));
-    expect_same(run_on(3, placer, evaluations(900), 2, 150), alone);
+    const RunResult alone = run_on(1, placer, limited_to(900));
+    expect_same(run_on(3, placer, limited_to(900), 2, 150), alone);
   }
 }
 
