@@ -62,6 +62,8 @@ def reached(rows, step):
 
 def learn(options, graph):
     ranks_tried = options.ranks
+    idle = {ranks: search(options.emplace, graph, options.cluster, ["-p", "heft", "--time", "1s"], ranks, 1, 1)[3]
+            for ranks in ranks_tried}
     print(f"{graph.name}, {options.learned}, medians of {options.seeds} seeds")
     print(f"{'under --evaluations':26} {'ranks':>5} {'placements/s':>12} {'/cpu s':>8} {'step':>11} same answer")
     for seed in range(1, options.seeds + 1):
@@ -70,6 +72,7 @@ def learn(options, graph):
             limits = ["-p", options.learned, "--evaluations", str(options.evaluations)]
             step, evaluations, seconds, cpu, _ = search(options.emplace, graph, options.cluster, limits, ranks, 1, seed)
             first = first or step
+            cpu = max(1e-3, cpu - idle[ranks])
             print(f"{'seed ' + str(seed):26} {ranks:5} {evaluations / seconds:12.1f} {evaluations / cpu:8.1f} "
                   f"{step / 1e6:8.2f} ms {'yes' if step == first else 'NO'}", flush=True)
     key, _, rest = options.learned.rstrip(")").partition("(")
@@ -83,7 +86,8 @@ def learn(options, graph):
                 result = search(options.emplace, graph, options.cluster, limits, ranks, 1, seed)
                 with open(pathlib.Path(folder) / "curves.csv") as file:
                     curves[ranks] = list(csv.DictReader(file))
-            found[ranks].append([result[1] / result[2], result[1] / result[3], result[0]])
+            cpu = max(1e-3, result[3] - idle[ranks])
+            found[ranks].append([result[1] / result[2], result[1] / cpu, result[0]])
         everybodys = max(float(rows[-1]["best_seconds"]) for rows in curves.values())
         for ranks in ranks_tried:
             found[ranks][-1] += reached(curves[ranks], everybodys)
