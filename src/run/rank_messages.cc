@@ -36,22 +36,6 @@ Schedule take_schedule(dist::Reader& reader, const Problem& problem) {
 
 }  // namespace
 
-void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem) {
-  if (problem.num_devices() <= kSmallCluster) {
-    writer.numbers(std::vector<std::uint8_t>(placement.begin(), placement.end()));
-  } else {
-    writer.numbers(std::vector<std::uint16_t>(placement.begin(), placement.end()));
-  }
-}
-
-Placement take_placement(dist::Reader& reader, const Problem& problem) {
-  Placement placement = problem.num_devices() <= kSmallCluster
-                            ? take_devices<std::uint8_t>(reader, problem)
-                            : take_devices<std::uint16_t>(reader, problem);
-  check_placement(problem, placement);
-  return placement;
-}
-
 void add_problem(Hash& hash, const Problem& problem) {
   hash.add(problem.num_ops());
   hash.add(problem.num_groups());
