@@ -52,7 +52,8 @@ class JointSearch {
         settings_(settings),
         budget_(budget),
         rng_(rng),
-        traffic_(context.workers(), context.cluster(), context.devices()),
+        traffic_(context.workers(), context.cluster(), context.devices(),
+                 context.costs().collectives.get()),
         problem_(input_, traffic_, Reductions::kOnce, context.limit()) {
     const Classes& classes = input_.classes;
     for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
