@@ -7,6 +7,7 @@
 #include "tensor/method.h"
 #include "tensor/methods/all.h"
 #include "tensor/methods/common/budgets.h"
+#include "tensor/methods/common/divided_updates.h"
 #include "tensor/methods/common/joint_search.h"
 
 namespace emplace {
@@ -40,6 +41,7 @@ class SearchRun {
     search_jointly();
     for (const char* key : kLast) try_method(key);
     hold_weights();
+    divide_updates();
     context_.set_limit(limit);
     Plan plan = context_.incumbent().best()->plan;
     plan.method = "search";
@@ -147,6 +149,27 @@ class SearchRun {
       for (std::size_t i = 0; i < fetched.size() / parts; ++i) plan.held[fetched[i]] = 1;
       if (context_.try_plan(std::move(plan)).fits()) return;
     }
+  }
+
+  // Updates of what several workers keep, each a part, if that is more than a little.
+  void divide_updates() {
+    constexpr double kLittle = 0.1;
+    Plan best = context_.incumbent().best()->plan;
+    best.method = "search";
+    const Graph& graph = context_.input().graph;
+    double all = 0;
+    double repeated = 0;
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.role(op) != OpRole::kParameter) continue;
+      for (const TensorId tensor : graph.outputs(op)) {
+        const Cuts& cuts = best.tensors[tensor];
+        const auto bytes = static_cast<double>(graph.bytes(tensor));
+        all += bytes;
+        if (std::find(cuts.begin(), cuts.end(), kUncut) != cuts.end()) repeated += bytes;
+      }
+    }
+    if (repeated <= kLittle * all || spent()) return;
+    context_.try_plan(with_divided_updates(context_.input(), best, GradientStorage::kInParts));
   }
 
   Bytes smallest_memory() const {
