@@ -130,6 +130,9 @@ std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare,
 std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cuts& prefix) {
   const tdl::Description* description = input_.descriptions[input_.op_of_class[op]];
   if (description == nullptr) return {Cuts(traffic_.workers().levels(), kUncut)};
+  const std::uint32_t signature = input_.descriptions.signature(input_.op_of_class[op]);
+  const auto [known, added] = ways_.try_emplace({signature, spare, prefix});
+  if (!added) return known->second;
   std::vector<std::int8_t> divisible;
   for (const tdl::VariableId v : description->divisible()) {
     if (v <= std::numeric_limits<std::int8_t>::max()) {
@@ -139,7 +142,8 @@ std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cut
   std::vector<Cuts> ways =
       ways_to_cut(variables_of(*description), divisible, traffic_.workers(), spare, prefix);
   const auto invalid = [&](const Cuts& cuts) {
-    return std::any_of(pieces(op, cuts).begin(), pieces(op, cuts).end(),
+    const std::vector<tdl::Piece>& all = pieces(op, cuts);
+    return std::any_of(all.begin(), all.end(),
                        [](const tdl::Piece& piece) { return !piece.valid; });
   };
   std::erase_if(ways, invalid);
@@ -148,7 +152,7 @@ std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cut
     cuts.resize(traffic_.workers().levels(), kUncut);
     ways.push_back(std::move(cuts));
   }
-  return ways;
+  return known->second = std::move(ways);
 }
 
 const std::vector<tdl::Piece>& PartitionProblem::pieces(ClassId op, const Cuts& cuts) {

@@ -130,6 +130,7 @@ class PartitionProblem {
   const Budget* limit_;
   std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by signature
   std::map<ClassId, std::vector<tdl::Piece>> undescribed_;
+  std::map<std::tuple<std::uint32_t, bool, Cuts>, std::vector<Cuts>> ways_;  // by signature
   std::map<CostKey, std::int64_t> costs_;
   std::map<TableKey, std::vector<std::int64_t>> tables_;
 };

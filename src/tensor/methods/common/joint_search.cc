@@ -182,7 +182,9 @@ class JointSearch {
   Chosen solve(const Ways& ways, const Chosen& best) {
     SelectionProblem selection = problem_.build(
         ways,
-        [&](ClassId op, const Cuts& cuts) { return piece_time(context_, problem_, op, cuts); },
+        [&](ClassId op, const Cuts& cuts) {
+          return settings_.computing * piece_time(context_, problem_, op, cuts);
+        },
         settings_.memory_limit ? PartitionProblem::ClassCost([&](ClassId tensor, const Cuts& cuts) {
           return memory(tensor, cuts);
         })
