@@ -336,12 +336,15 @@ TEST(PartitionSearch, the_search_minimises_the_step_with_slow_overlap) {
   const Plan plan = all_partition_methods().make({"search"})->find(context, budget, Rng(1));
   const Nanoseconds best = context.incumbent().best()->value.step;
   EXPECT_EQ(best, slow_step(plan));
-  const PlanOutcome fast = evaluate_plan(setting.input, plan, setting.cluster, setting.on.devices);
-  EXPECT_GT(best, fast.value.step) << "something is sent while devices compute";
+  int slower = 0;
   for (const auto& tried : context.tried()) {
     EXPECT_EQ(tried.outcome.value.step, slow_step(tried.plan));
     EXPECT_LE(best, tried.outcome.value.step);
+    const PlanOutcome fast =
+        evaluate_plan(setting.input, tried.plan, setting.cluster, setting.on.devices);
+    if (fast.value.step < tried.outcome.value.step) ++slower;
   }
+  EXPECT_GT(slower, 0) << "something is sent while devices compute";
 }
 
 TEST(PartitionSearch, plans_stay_within_the_memory) {
