@@ -171,7 +171,7 @@ void add_partition(Command& root, Session& session) {
       command, arguments->options.overlap_slowdown,
       "Search for the plan that is best if a device computes this many times as slowly while it "
       "sends or receives; all steps count that");
-  add_report_option(command, arguments->report, "all that is known of the partition");
+  add_report_option(command, arguments->report, "all that is known about the partition");
   command
       .text("--time", arguments->budget.time,
             fmt::format(

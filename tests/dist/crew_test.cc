@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 
 #include "dist/local_transport.h"
 #include "dist/member.h"
@@ -181,6 +182,42 @@ TEST(Crew, MessagesOfAnotherVersionAreRefused) {
   EXPECT_THAT(crew.take_notes(), ElementsAre(HasSubstr("speaks version 9")));
 }
 
+// Frames of every kind around any bytes: their sender is lost, or they change nothing.
+TEST(Crew, ARankThatSendsAnythingAtAllSpoilsNothing) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    LocalRanks ranks(3);
+    const std::unique_ptr<Transport> noisy = ranks.take(1);
+    Member honest(ranks.take(2), kImpatient, [] {});
+    std::thread serving(
+        [&] { honest.serve(kInput, [](Reader& task, Line&) { return doubled(task); }); });
+    Crew crew(ranks.take(0), kImpatient);
+    std::atomic<bool> over = false;
+    std::thread talking([&] {
+      Rng rng(seed);
+      for (int i = 0; i < 200 && !over; ++i) {
+        // Not "failed", which is an answer: the rank could not read its input.
+        const auto kind = static_cast<std::uint16_t>(rng.below(14));
+        if (kind == static_cast<std::uint16_t>(Kind::kFailed)) continue;
+        std::string body;
+        for (auto left = rng.below(40); left > 0; --left) {
+          body += static_cast<char>(rng.below(4) == 0 ? rng.below(256) : rng.below(3));
+        }
+        const std::uint32_t magic = rng.below(50) == 0 ? 1 : 0x4c504d45;
+        noisy->send(0,
+                    Writer().number(magic).number<std::uint16_t>(1).number(kind).text(body).take());
+      }
+    });
+    Doubling doubling(20);
+    crew.run(doubling.job);
+    over = true;
+    talking.join();
+    EXPECT_TRUE(doubling.complete()) << seed;
+    EXPECT_TRUE(doubling.failures.empty()) << seed;
+    crew.dismiss();
+    serving.join();
+  }
+}
+
 TEST(Crew, ASilentRankIsLostAndLearnsOfItWhenItWakes) {
   LocalRanks ranks(2);
   Others others(ranks, 2, [](Reader& task, Line&) { return doubled(task); });
@@ -249,6 +286,35 @@ TEST(Crew, TheFirstTaskIsDoneHere) {
     EXPECT_TRUE(doubling.complete());
   }
   EXPECT_TRUE(crew.dismiss());
+}
+
+TEST(Crew, TasksStayWithTheirKeepersAsLongAsTheseAreThere) {
+  LocalRanks ranks(3);
+  Others others(ranks, 3, [](Reader& task, Line&) { return doubled(task); });
+  Crew crew(ranks.take(0), kImpatient);
+  const std::vector<int> keepers{0, 1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 1};
+  std::vector<int> doers;
+  const auto run = [&] {
+    doers.assign(keepers.size(), 0);
+    Doubling doubling(keepers.size());
+    doubling.job.keepers = keepers;
+    doubling.job.describe_to = [&](std::size_t task, int rank) {
+      doers[task] = rank;
+      return Writer().number(static_cast<std::int64_t>(task)).take();
+    };
+    crew.run(doubling.job);
+    EXPECT_TRUE(doubling.complete());
+  };
+  run();
+  EXPECT_EQ(doers, keepers);
+  ranks.silence(2);
+  run();
+  EXPECT_EQ(crew.lost(), 1);
+  for (std::size_t task = 0; task < doers.size(); ++task) {
+    EXPECT_EQ(doers[task] == keepers[task], keepers[task] != 2) << task;
+  }
+  ranks.silence(2, false);
+  crew.dismiss();
 }
 
 TEST(Crew, ARankThatRunsOutOfMemoryIsLostAndNothingElse) {
