@@ -37,6 +37,7 @@ struct Session {
   dist::Member* member = nullptr;
   int ranks_here = 1;        // on this machine
   bool among_ranks = false;  // the process ends without tidying up
+  bool helps = false;        // another process says what is wrong
   std::atomic<bool> cancelled{false};
   mutable std::atomic<bool> can_be_cancelled{false};
 };
