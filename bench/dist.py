@@ -5,15 +5,23 @@
 
 Searches each graph for the same time with one process of T threads and with T ranks of one thread, alternately, and
 prints evaluations per second, evaluations per second of processor time (which other load does not change; without what
-starting and reading take, by a run that searches nothing) and the step times found, as medians over the seeds. --many N: a search on N ranks, however few the cores, for correctness."""
+starting and reading take, by a run that searches nothing) and the step times found, as medians over the seeds.
+--many N: a search on N ranks, however few the cores, for correctness. --train: steps of training on 1, 2 and 4 ranks,
+by the processor time of all ranks together, which says what sharing costs, and of the busiest, which is what a step
+takes where each rank has a core of its own; both without what comes before the first step. The policies are compared."""
 
 import argparse
 import json
+import os
 import pathlib
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
+
+from dist_faults import Run
 
 GRAPHS = ["bert-base-b24", "gnmt2-b256", "gpt2-b8", "inception-v3-b32", "resnet50-b32", "transformer-xl8-b32"]
 
@@ -37,6 +45,60 @@ def search(emplace, graph, cluster, limits, ranks, threads, seed):
     return answer["step_ns"], answer["evaluations"], answer["seconds"], processor_time() - before, answer
 
 
+TRAINING = ["--graphs", "family:ptb:seed=0..3", "family:cifar10:seed=0..3", "-c", "2xp100", "4xp100", "--threads", "1",
+            "--tasks-per-step", "8"]
+
+
+def rank_times(run):
+    """The processor time of each rank, read until it ends."""
+    times = {}
+    tick = os.sysconf("SC_CLK_TCK")
+    while run.process.poll() is None:
+        for rank, pid in run.ranks.items():
+            try:
+                fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+                times[rank] = max(times.get(rank, 0), (int(fields[11]) + int(fields[12])) / tick)
+            except OSError:
+                pass
+        time.sleep(0.02)
+    return times
+
+
+def train(emplace, policy, steps, ranks):
+    """Processor times by rank, and the policy."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder, "policy")
+        arguments = ["train", "--policy", policy, *TRAINING, "--steps", str(steps), "-o", str(output), "-q"]
+        if ranks > 1:
+            arguments += ["--ranks", str(ranks)]
+        run = Run(emplace, arguments)
+        if ranks > 1 and not run.find_ranks(ranks):
+            sys.exit("the ranks did not start: " + run.said())
+        if ranks == 1:
+            run.ranks = {0: run.process.pid}
+        times = rank_times(run)
+        if run.wait(10) != 0:
+            sys.exit(run.said())
+        return times, output.read_bytes()
+
+
+def compare_trainings(emplace, steps):
+    print(f"{'policy':10} {'ranks':>5} {'steps/cpu s, all ranks':>23} {'ratio':>6} {'steps/cpu s, busiest':>21} {'ratio':>6}")
+    for policy in ("gdp", "placeto"):
+        first = None
+        for ranks in (1, 2, 4):
+            idle, _ = train(emplace, policy, 0, ranks)
+            times, result = train(emplace, policy, steps, ranks)
+            own = [times[rank] - idle.get(rank, 0) for rank in times]
+            rates = steps / sum(own), steps / max(own)
+            first = first or (*rates, result)
+            print(f"{policy:10} {ranks:5} {rates[0]:23.2f} {rates[0] / first[0]:6.2f} {rates[1]:21.2f} "
+                  f"{rates[1] / first[1]:6.2f}", flush=True)
+            if result != first[2]:
+                sys.exit("another policy")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("emplace")
@@ -47,7 +109,10 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="*", default=[2])
     parser.add_argument("--only", default="", help="graphs whose name has this")
     parser.add_argument("--many", type=int, default=0)
+    parser.add_argument("--train", type=int, default=0, metavar="STEPS")
     options = parser.parse_args()
+    if options.train:
+        return compare_trainings(options.emplace, options.train)
     folder = pathlib.Path(options.graphs)
     if options.many:
         graph = folder / "resnet50-b32.json.gz"

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -150,7 +152,8 @@ int run(int argc, char** argv) {
   expect_signals();
   if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    return report("standard output could not be written");
+    // Whoever has read enough, as `head` has, needs no telling.
+    return errno == EPIPE ? cli::kExitBadInput : report("standard output could not be written");
   }
   return session.output_failed ? cli::kExitBadInput : session.exit_code;
 }
@@ -162,6 +165,10 @@ int guarded_run(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report_no_memory();
   } catch (const std::exception& error) {
+    const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+    if (of_system != nullptr && of_system->code() == std::errc::broken_pipe) {
+      return cli::kExitBadInput;
+    }
     try {
       return report(error.what());
     } catch (const std::bad_alloc&) {

@@ -164,7 +164,7 @@ void add_partition(Command& root, Session& session) {
   add_file(command, "--picture", arguments->picture,
            "Draw along which dimensions every layer's tensors are cut here, as SVG");
   add_overlap_slowdown(command, arguments->overlap_slowdown);
-  add_report_option(command, arguments->report, "all that is known of the partition");
+  add_report_option(command, arguments->report, "all that is known about the partition");
   command
       .text("--time", arguments->budget.time,
             fmt::format(

@@ -283,7 +283,7 @@ void add_place(Command& root, Session& session) {
            "Write the placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
-  add_report_option(command, arguments->report, "all that is known of the answer");
+  add_report_option(command, arguments->report, "all that is known about the answer");
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(

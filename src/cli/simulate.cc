@@ -122,7 +122,7 @@ void add_simulate(Command& root, Session& session) {
   arguments->objective.add_to(command);
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
-  add_report_option(command, arguments->report, "all that is known of the placement");
+  add_report_option(command, arguments->report, "all that is known about the placement");
   add_file(command, "--problem", arguments->told,
            "Write the problem here, as JSON: groups of ops that share a device, ops' times on each "
            "device, links (docs/external.md)");

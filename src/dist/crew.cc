@@ -64,6 +64,7 @@ void Crew::run(const Job& job) {
   std::unique_lock lock(mutex_);
   EMPLACE_CHECK(job_ == nullptr && !leaving_);
   EMPLACE_CHECK(!job.one_each || job.tasks == hands_.size());
+  EMPLACE_CHECK(job.keepers.empty() || job.keepers.size() == job.tasks);
   job_ = &job;
   ++number_;
   stages_.assign(job.tasks, Stage::kWaiting);
@@ -129,11 +130,17 @@ std::optional<std::size_t> Crew::take_task(int rank) {
   const std::size_t first = job_->one_each ? static_cast<std::size_t>(rank) : 0;
   const std::size_t last = job_->one_each ? first + 1 : stages_.size();
   for (std::size_t task = first; task < last; ++task) {
-    if (stages_[task] != Stage::kWaiting) continue;
+    if (stages_[task] != Stage::kWaiting || !is_for(task, rank)) continue;
     stages_[task] = Stage::kTaken;
     return task;
   }
   return std::nullopt;
+}
+
+bool Crew::is_for(std::size_t task, int rank) const {
+  if (job_->keepers.empty()) return true;
+  const int keeper = job_->keepers[task];
+  return keeper == rank || (keeper != 0 && !post_->present(keeper));
 }
 
 void Crew::do_task(const Job& job, std::size_t task, std::unique_lock<std::mutex>& lock) {
@@ -159,9 +166,10 @@ void Crew::hand_out() {
     const auto task = take_task(rank);
     if (!task) continue;
     other.task = task;
-    post_->send(
-        rank, Kind::kTask,
-        Writer().number(number_).number<std::uint64_t>(*task).text(job_->describe(*task)).take());
+    const std::string description =
+        job_->describe_to ? job_->describe_to(*task, rank) : job_->describe(*task);
+    post_->send(rank, Kind::kTask,
+                Writer().number(number_).number<std::uint64_t>(*task).text(description).take());
   }
 }
 

@@ -36,8 +36,13 @@ struct Job {
   // Task i is for rank i and for nobody else, as many as there are ranks: a search on each of them.
   // The job ends with this rank's: others are told to stop, and those that are lost are missing.
   bool one_each = false;
+  // Who should do each task, as long as that rank is there; empty: anybody. The first task's is
+  // rank 0.
+  std::vector<int> keepers = {};
   // What another rank is told, when it is told.
   std::function<std::string(std::size_t task)> describe;
+  // In its place, where it depends on who does it.
+  std::function<std::string(std::size_t task, int rank)> describe_to = {};
   // Does the task on this rank: in the thread that called `run`.
   std::function<std::string(std::size_t task)> here;
   // One call at a time, of this and the next two, from any thread. An Error says that the result
@@ -93,6 +98,7 @@ class Crew final : private Post::Listener {
   void check_input(int rank);  // with the lock, as the next two
   void hand_out();
   std::optional<std::size_t> take_task(int rank);
+  bool is_for(std::size_t task, int rank) const;
   void stop_others();
   void do_task(const Job& job, std::size_t task, std::unique_lock<std::mutex>& lock);
   bool over() const;  // with the lock

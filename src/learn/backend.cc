@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "learn/general/canonical.h"
+#include "learn/general/exercise_ranks.h"
 #include "learn/general/multi_graph_trainer.h"
 #include "learn/general/policy_file.h"
 #include "learn/make_method.h"
@@ -56,6 +57,12 @@ class TorchBackend final : public Backend {
                                 const TrainingHooks& hooks) const override {
     const SingleThread single_thread;
     return learn::train_on_graphs(std::move(tasks), settings, begin_from, card, budget, rng, hooks);
+  }
+
+  std::unique_ptr<TrainingHelper> help_to_train(std::vector<TrainingTask> tasks,
+                                                const MultiGraphSettings& settings, const Rng& rng,
+                                                int threads) const override {
+    return help_with_exercises(std::move(tasks), settings, rng, threads);
   }
 
   Placement in_order(const Problem& problem, const Placement& placement) const override {

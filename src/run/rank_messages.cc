@@ -11,14 +11,6 @@ namespace {
 // A byte for each op is enough for nearly every cluster.
 constexpr DeviceId kSmallCluster = std::numeric_limits<std::uint8_t>::max();
 
-void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem) {
-  if (problem.num_devices() <= kSmallCluster) {
-    writer.numbers(std::vector<std::uint8_t>(placement.begin(), placement.end()));
-  } else {
-    writer.numbers(std::vector<std::uint16_t>(placement.begin(), placement.end()));
-  }
-}
-
 template <class Number>
 Placement take_devices(dist::Reader& reader, const Problem& problem) {
   const std::vector<Number> devices = reader.numbers<Number>();
@@ -32,14 +24,6 @@ Placement take_devices(dist::Reader& reader, const Problem& problem) {
     }
   }
   return {devices.begin(), devices.end()};
-}
-
-Placement take_placement(dist::Reader& reader, const Problem& problem) {
-  Placement placement = problem.num_devices() <= kSmallCluster
-                            ? take_devices<std::uint8_t>(reader, problem)
-                            : take_devices<std::uint16_t>(reader, problem);
-  check_placement(problem, placement);
-  return placement;
 }
 
 Schedule take_schedule(dist::Reader& reader, const Problem& problem) {
@@ -63,6 +47,22 @@ Evaluation take_value(dist::Reader& reader) {
 }
 
 }  // namespace
+
+void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem) {
+  if (problem.num_devices() <= kSmallCluster) {
+    writer.numbers(std::vector<std::uint8_t>(placement.begin(), placement.end()));
+  } else {
+    writer.numbers(std::vector<std::uint16_t>(placement.begin(), placement.end()));
+  }
+}
+
+Placement take_placement(dist::Reader& reader, const Problem& problem) {
+  Placement placement = problem.num_devices() <= kSmallCluster
+                            ? take_devices<std::uint8_t>(reader, problem)
+                            : take_devices<std::uint16_t>(reader, problem);
+  check_placement(problem, placement);
+  return placement;
+}
 
 void add_problem(Hash& hash, const Problem& problem) {
   hash.add(problem.num_ops());

@@ -30,11 +30,13 @@ void add_problem(Hash& hash, const Problem& problem);
 // Whoever computes the same has read the same problems.
 std::uint64_t fingerprint(const SubsetProblems& problems);
 
+void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem);
 void put(dist::Writer& writer, const Solution& solution, const Problem& problem);
 void put(dist::Writer& writer, const LowerBound& bound);
 void put(dist::Writer& writer, const RunResult& result, const Problem& problem);
 
 // Throw an Error when it cannot be one of this problem.
+Placement take_placement(dist::Reader& reader, const Problem& problem);
 Solution take_solution(dist::Reader& reader, const Problem& problem);
 LowerBound take_bound(dist::Reader& reader);
 // `run`: of which it is the result.

@@ -288,6 +288,35 @@ TEST(Crew, TheFirstTaskIsDoneHere) {
   EXPECT_TRUE(crew.dismiss());
 }
 
+TEST(Crew, TasksStayWithTheirKeepersAsLongAsTheseAreThere) {
+  LocalRanks ranks(3);
+  Others others(ranks, 3, [](Reader& task, Line&) { return doubled(task); });
+  Crew crew(ranks.take(0), kImpatient);
+  const std::vector<int> keepers{0, 1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 1};
+  std::vector<int> doers;
+  const auto run = [&] {
+    doers.assign(keepers.size(), 0);
+    Doubling doubling(keepers.size());
+    doubling.job.keepers = keepers;
+    doubling.job.describe_to = [&](std::size_t task, int rank) {
+      doers[task] = rank;
+      return Writer().number(static_cast<std::int64_t>(task)).take();
+    };
+    crew.run(doubling.job);
+    EXPECT_TRUE(doubling.complete());
+  };
+  run();
+  EXPECT_EQ(doers, keepers);
+  ranks.silence(2);
+  run();
+  EXPECT_EQ(crew.lost(), 1);
+  for (std::size_t task = 0; task < doers.size(); ++task) {
+    EXPECT_EQ(doers[task] == keepers[task], keepers[task] != 2) << task;
+  }
+  ranks.silence(2, false);
+  crew.dismiss();
+}
+
 TEST(Crew, ARankThatRunsOutOfMemoryIsLostAndNothingElse) {
   LocalRanks ranks(3);
   std::atomic<bool> thrown{false};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/learned_placers.h"
 #include "support/program.h"
 
 namespace emplace {
@@ -68,6 +69,58 @@ TEST_F(RanksCommand, partitions_and_selections_are_searched_together) {
   const nlohmann::json selected = json_of("select problem.json --time 2s --ranks 2 -q");
   EXPECT_EQ(selected["cost"], 90);
   EXPECT_EQ(selected["proven"], true);
+}
+
+constexpr const char* kTraining =
+    "train --policy gdp --width 8 --layers 1 --graphs family:ptb:sequence=2,seed=0..2 -c 2xp100 "
+    "--imitate anneal --imitate-evaluations 50 --imitation-steps 3 --steps 3 --tasks-per-step 3 "
+    "--threads 1 -q";
+
+TEST_F(RanksCommand, a_policy_does_not_depend_on_the_ranks_that_train_it) {
+  if (learned_placers().empty()) GTEST_SKIP() << "built without learned placers";
+  for (const std::string ranks : {"1", "2", "4"}) {
+    const CommandResult result =
+        run(kTraining + (" --ranks " + ranks + " --curves c" + ranks + " -o p" + ranks));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, IsEmpty());
+    EXPECT_FALSE(folder_.read("p" + ranks).empty());
+    EXPECT_TRUE(folder_.read("p" + ranks) == folder_.read("p1")) << ranks;
+    const std::string curves = folder_.read("c" + ranks + "/curves.csv");
+    EXPECT_EQ(std::count(curves.begin(), curves.end(), '\n'), 1 + 6) << curves;
+  }
+  const nlohmann::json answer = json_of(std::string(kTraining) + " --ranks 2 -o p");
+  EXPECT_EQ(answer["ranks"]["started"], 2);
+  EXPECT_EQ(answer["ranks"]["lost"], 0);
+}
+
+TEST_F(RanksCommand, a_training_is_resumed_by_any_number_of_ranks) {
+  if (learned_placers().empty()) GTEST_SKIP() << "built without learned placers";
+  const std::string training = kTraining;
+  const nlohmann::json whole = json_of(training + " -o whole");
+  const std::int64_t evaluations = whole["evaluations"];
+  for (const std::string ranks : {"1", "4"}) {
+    const std::string files = " --checkpoint state" + ranks + " -o part" + ranks;
+    const nlohmann::json part = json_of(training + files + " --ranks 2 --evaluations " +
+                                        std::to_string(evaluations - 1));
+    EXPECT_EQ(part["finished"], false);
+    const nlohmann::json rest = json_of(training + files + " --resume --ranks " + ranks);
+    EXPECT_EQ(rest["finished"], true);
+    EXPECT_EQ(rest["evaluations"], evaluations);
+    EXPECT_TRUE(folder_.read("part" + ranks) == folder_.read("whole")) << ranks;
+  }
+}
+
+TEST_F(RanksCommand, bad_input_of_a_training_is_one_message) {
+  if (learned_placers().empty()) GTEST_SKIP() << "built without learned placers";
+  for (const std::string wrong : {"--graphs missing.json -c 2xp100", "--graphs zoo:alexnet -c no",
+                                  "--graphs zoo:alexnet -c 2xp100 --from missing.policy"}) {
+    const CommandResult result = run("train " + wrong + " --ranks 3 -o policy");
+    EXPECT_EQ(result.exit_code, 2) << wrong;
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_THAT(result.err, StartsWith("emplace: "));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_FALSE(folder_.has("policy"));
+  }
 }
 
 TEST_F(RanksCommand, bad_input_is_one_message) {

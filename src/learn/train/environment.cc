@@ -30,7 +30,7 @@ std::future<std::vector<SampleOutcome>> Environment::evaluate(std::vector<Placem
   return begin<SampleOutcome>(
       std::move(placements),
       [this](const Placement& placement) {
-        return evaluate_one(placement, [&] { return context_.evaluator().evaluate(placement); });
+        return evaluate_one(placement, [&] { return context_.evaluator().evaluate_uncounted(placement); });
       },
       [](const SampleOutcome& outcome) { return outcome; });
 }
@@ -43,7 +43,7 @@ std::future<std::vector<OutcomeWithStarts>> Environment::evaluate_with_starts(
         OutcomeWithStarts result;
         result.starts.assign(problem().num_ops(), 0);
         result.outcome = evaluate_one(placement, [&] {
-          return context_.evaluator().evaluate_with_starts(placement, result.starts);
+          return context_.evaluator().evaluate_uncounted(placement, result.starts);
         });
         return result;
       },
@@ -54,6 +54,7 @@ template <class Result, class Evaluate, class OutcomeOf>
 std::future<std::vector<Result>> Environment::begin(std::vector<Placement> placements,
                                                     const Evaluate& evaluate,
                                                     const OutcomeOf& outcome_of) {
+  context_.evaluator().count(static_cast<std::int64_t>(placements.size()));
   auto shared = std::make_shared<std::vector<Placement>>(std::move(placements));
   auto running = std::async(std::launch::async, [this, shared, evaluate] {
     std::vector<Result> results(shared->size());
@@ -92,7 +93,6 @@ SampleOutcome Environment::evaluate_one(const Placement& placement, const ValueO
     outcome.overflow = value.overflow;
   } catch (const Error&) {
     outcome.valid = false;
-    context_.evaluator().count(1);
   }
   evaluation_nanoseconds_ +=
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin)
