@@ -194,22 +194,6 @@ TEST(Blocks, are_parts_of_the_units_and_lean_elsewhere) {
   EXPECT_GT(sizes.size(), 3U);
 }
 
-TEST(Blocks, have_devices_around_them) {
-  TimedGraph graph;
-  TensorId last = graph.op("op0", 1, {}, 10);
-  for (int i = 1; i < 6; ++i) last = graph.op("op" + std::to_string(i), 1, {last}, 10);
-  const auto problem = compile_timed(graph.build(), gpu_cluster(4));
-  const UnitGraph units = group_by_colocation(*problem);
-  ASSERT_EQ(units.size(), 6U);
-  const std::vector<DeviceId> placement{0, 0, 1, 1, 2, 3};
-  const std::vector<DeviceId> all{0, 1, 2, 3};
-  using Devices = std::vector<DeviceId>;
-  EXPECT_EQ(devices_around(units, {2, 3}, placement, all), (Devices{0, 2}));
-  EXPECT_EQ(devices_around(units, {2, 3}, placement, {0, 1, 3}), Devices{0});
-  EXPECT_EQ(devices_around(units, {3}, placement, all), Devices{2});  // the other is where it is
-  EXPECT_TRUE(devices_around(units, {0}, placement, all).empty());
-}
-
 // What is closed stays, and is certain; what is open is scored as it was drawn, leaning included.
 TEST(GeneralPolicies, draw_parts_of_a_placement_anew) {
   const auto problem = unrolled(kUnlimited);

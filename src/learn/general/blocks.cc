@@ -28,13 +28,6 @@ Parts parts_by_unit(const UnitGraph& units, const PartOfGroup& part_of_group) {
   return all;
 }
 
-DeviceId mostly_on(const std::vector<UnitId>& block, const std::vector<DeviceId>& placement,
-                   std::size_t devices) {
-  std::vector<std::size_t> here(devices, 0);
-  for (const UnitId unit : block) ++here[placement[unit]];
-  return static_cast<DeviceId>(std::max_element(here.begin(), here.end()) - here.begin());
-}
-
 }  // namespace
 
 Blocks::Blocks(const UnitGraph& units) {
@@ -67,31 +60,14 @@ std::vector<UnitId> Blocks::draw(std::size_t size, Rng& rng) const {
   return {line.begin() + first, line.begin() + first + static_cast<std::ptrdiff_t>(length)};
 }
 
-std::vector<DeviceId> devices_around(const UnitGraph& units, const std::vector<UnitId>& block,
-                                     const std::vector<DeviceId>& placement,
-                                     const std::vector<DeviceId>& used) {
-  std::vector<char> possible(units.num_devices(), 0);
-  for (const DeviceId device : used) possible[device] = 1;
-  possible[mostly_on(block, placement, units.num_devices())] = 0;
-  std::vector<char> inside(units.size(), 0);
-  for (const UnitId unit : block) inside[unit] = 1;
-  std::vector<DeviceId> result;
-  for (const UnitId unit : block) {
-    for (const auto& neighbours : {units.predecessors(unit), units.successors(unit)}) {
-      for (const UnitId other : neighbours) {
-        const DeviceId device = placement[other];
-        if (inside[other] == 0 && possible[device] != 0) result.push_back(device);
-      }
-    }
-  }
-  return result;
-}
-
 std::vector<float> leaning_elsewhere(const std::vector<UnitId>& block,
                                      const std::vector<DeviceId>& placement,
                                      const std::vector<DeviceId>& used, std::size_t devices,
                                      Rng& rng) {
-  const DeviceId most = mostly_on(block, placement, devices);
+  std::vector<std::size_t> here(devices, 0);
+  for (const UnitId unit : block) ++here[placement[unit]];
+  const auto most =
+      static_cast<DeviceId>(std::max_element(here.begin(), here.end()) - here.begin());
   std::vector<DeviceId> others = used;
   std::erase(others, most);
   std::vector<float> result(devices, 0);

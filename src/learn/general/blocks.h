@@ -30,17 +30,10 @@ class Blocks {
   std::vector<std::vector<std::vector<UnitId>>> ways_;  // to see the model as parts
 };
 
-// Where those are that exchange data with the block of a placement [unit], as often as there are
-// such; not the devices that most of the block is on, nor those that are not in use. Empty where
-// all are together.
-std::vector<DeviceId> devices_around(const UnitGraph& units, const std::vector<UnitId>& block,
-                                     const std::vector<DeviceId>& placement,
-                                     const std::vector<DeviceId>& used);
-
 // By device, how much a policy leans to it when it decides about the block of a placement [unit]:
 // to one of the devices in use where most of the block is not, and more or less as much as the
 // distance of the furthest slice counts at first (learn/nn/device_scores.h). Leaning less, it would
-// mostly repeat what is there. A device that `used` has twice is twice as likely.
+// mostly repeat what is there.
 std::vector<float> leaning_elsewhere(const std::vector<UnitId>& block,
                                      const std::vector<DeviceId>& placement,
                                      const std::vector<DeviceId>& used, std::size_t devices,

@@ -117,24 +117,17 @@ class PolicyAgent final : public GeneralAgent {
       bool* own = open[i].data_ptr<bool>();
       const std::vector<UnitId> block = blocks_->draw(rng);
       for (const UnitId unit : block) own[unit] = true;
-      // Joining what it exchanges data with is what helps most often; anything else may, too.
-      std::vector<DeviceId> among = used_;
-      if (rng.chance(0.5)) {
-        const std::vector<DeviceId> around = devices_around(units, block, devices, used_);
-        if (!around.empty()) among = around;
-      }
       const std::vector<float> to =
-          leaning_elsewhere(block, devices, among, units.num_devices(), rng);
+          leaning_elsewhere(block, devices, used_, units.num_devices(), rng);
       std::copy(to.begin(), to.end(), leaning[i].data_ptr<float>());
     }
     return policy_->redraw(from, open, leaning, rng);
   }
-  // What is as good is gone on from, too: many moves lead to a better one without being better.
   void hear(const Samples& samples, const std::vector<SampleOutcome>& outcomes,
             Solution& best) const {
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const Evaluation value{outcomes[i].step, outcomes[i].overflow};
-      if (!outcomes[i].valid || best.value < value) continue;
+      if (!outcomes[i].valid || !(value < best.value)) continue;
       best.placement = policy_->placement(samples, static_cast<std::int64_t>(i));
       best.value = value;
     }
