@@ -138,7 +138,7 @@ std::pair<std::vector<double>, bool> LinearProgram::solve(const FavouriteOptions
                        upper.data());
     EMPLACE_CHECK(solver.numberRows() == num_rows && solver.numberColumns() == num_columns);
     solver.setMaximumIterations(static_cast<int>(options.iterations));
-    solver.setMaximumSeconds(options.seconds);
+    solver.setMaximumWallSeconds(options.seconds);  // the other is processor time
     ClpPresolve presolve;
     presolve.setDoDoubleton(false);  // quadratic where a task has very many children
     const std::unique_ptr<ClpSimplex> reduced(presolve.presolvedModel(solver, 1e-8));
