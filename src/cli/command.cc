@@ -124,11 +124,10 @@ void ProblemArguments::add_to(Command command, bool hides_rules) {
   what_if.add_hardware(command);
 }
 
-void add_overlap_slowdown(Command command, double& factor) {
+void add_overlap_slowdown(Command command, double& factor, const std::string& what) {
   command
       .real("--overlap-slowdown", factor, 1, 100,
-            "Say what the step is, too, if a device computes this many times as slowly while it "
-            "sends or receives; 1.13 was measured on GPUs. Default: 1, at full speed")
+            what + "; 1.13 was measured on GPUs. Default: 1, at full speed")
       .type("FACTOR");
 }
 

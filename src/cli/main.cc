@@ -150,6 +150,7 @@ int run(int argc, char** argv) {
   session.words.assign(argv + 1, argv + argc);
   cli::add_completion(root, line);
   expect_signals();
+  if (cli::leaves_words_to_first(line.outline(), session.words)) session.helps = true;
   if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     // Whoever has read enough, as `head` has, needs no telling.
@@ -180,7 +181,8 @@ int guarded_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int code = guarded_run(argc, argv);
+  int code = guarded_run(argc, argv);
+  if (session.helps) code = cli::kExitFine;
   if (!session.among_ranks) return code;
   // Whether all others have left or some were lost, MPI has nothing more to do here.
   cli::note_end_of_rank(code);

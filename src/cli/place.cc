@@ -170,6 +170,11 @@ void place(const Arguments& arguments, Session& session) {
   if (several && arguments.problem.what_if.range()) {
     fail_option("the largest batch is looked for by one process: leave --ranks out");
   }
+  if (several && arguments.measuring.measures_costs()) {
+    fail_option(
+        "--environment measured: ranks of one machine would disturb each other's clocks; steps are "
+        "measured by one process: leave --ranks out");
+  }
   if (session.member != nullptr) return help_to_place(arguments, session);
   ProblemRequest request = arguments.problem.make();
   std::vector<std::string> inputs = arguments.problem.inputs();

@@ -330,14 +330,14 @@ std::vector<std::int64_t> course_of_episodes(const std::shared_ptr<const Problem
   const auto listening = context.incumbent().listen(
       [&](const Incumbent&) { counts.push_back(context.evaluations()); });
   Rng rng(5);
-  after_rounds(*episodes_on(*problem), context, rng, 2, threads);
+  after_rounds(*episodes_on(*problem), context, rng, 4, threads);
   return counts;
 }
 
 TEST(Episodes, evaluations_are_counted_the_same_while_others_are_under_way) {
   const auto problem = episode_fork_and_join();
   const std::vector<std::int64_t> one = course_of_episodes(problem, 1);
-  EXPECT_GT(one.size(), 2U);
+  EXPECT_GE(one.size(), 2U);
   for (int again = 0; again < 3; ++again) EXPECT_EQ(course_of_episodes(problem, 4), one);
 }
 

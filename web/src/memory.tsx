@@ -55,7 +55,7 @@ function StreamMemory({ result }: { result: Result }) {
   return (
     <p class="muted">
       What lasts is there once, everything else once for each step in flight.
-      {later.length > 0 && ` The stream’s peak comes later than what is shown here on ${format.joined(later)}.`}
+      {later.length > 0 && ` Later the peak is higher on ${format.joined(later)}.`}
     </p>
   );
 }

@@ -42,7 +42,8 @@ export class Result {
     let end = raw.answer.step_ns ?? 0;
     if (raw.ops && raw.steps && raw.cluster) {
       if (raw.stream) this.addStepRows();
-      this.addRows(raw.steps, false);
+      // Pages of earlier versions do not say when steps enter.
+      this.addRows(raw.stream ? raw.steps : raw.steps.slice(0, 1), false);
       if (raw.measured) this.addRows([raw.measured], true);
       for (const row of this.rows) if (row.end.length > 0) end = Math.max(end, row.end[row.end.length - 1]);
     }

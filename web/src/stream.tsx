@@ -22,9 +22,8 @@ export function StreamWords({ result }: { result: Result }) {
       )}{" "}
       <span class="muted">
         {result.until === null
-          ? `Here are the first ${format.count(shown)}; what the others do meanwhile is left out.`
-          : `Here is all that happens until step ${format.count(shown + 1)} enters: the first step ends at ${format.time(stream!.finished[0])}, ` +
-            `and ${format.count(last - 1)} more after it.`}
+          ? `Here are the first ${shown}, without the others in flight.`
+          : `Shown until step ${shown + 1} enters: the first ends at ${format.time(stream!.finished[0])}, ${last - 1} more after it.`}
       </span>
     </p>
   );

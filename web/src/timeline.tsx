@@ -122,7 +122,7 @@ export function Timeline({ result, store }: { result: Result; store: Store }) {
       <p class="hint">
         Drag to move, Ctrl + wheel or + and − to zoom, click to select.
         {result.raw.chain && " The line along the rows is the critical chain: what the end of the step waited for. "}
-        {result.isStream && " A click on a step shows it alone; an op that is selected is marked in every step."}
+        {result.isStream && " Click a step to see it alone; a selected op is marked in every step."}
         {result.isStream && by === "step" && result.raw.ops!.phase.some((phase) => phase > 0) && " Paler: backward ops and updates."}
         {result.raw.measured && "Rows marked “measured” are the executed step; those above are its prediction."}
       </p>
