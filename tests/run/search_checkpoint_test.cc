@@ -72,7 +72,7 @@ TEST_F(SearchCheckpointTest, NoDamageDoesMoreThanEndTheSearch) {
   const std::string whole = folder_.read("state");
   Rng rng(5);
   int refused = 0;
-  constexpr int kTrials = 400;
+  constexpr int kTrials = 120;
   for (int trial = 0; trial < kTrials; ++trial) {
     std::string damaged = whole;
     const auto at = static_cast<std::size_t>(rng.below(whole.size()));
