@@ -52,19 +52,19 @@ std::string quoted(std::string text) {
   return '"' + text + '"';
 }
 
-// How many seeds, of which code; nothing where nothing has run.
+// How many seeds, of which code; nothing where a run is missing.
 std::string origin_of(const Entrants& entrants, const Evidence& evidence) {
   std::set<int> seeds;
   std::set<std::string> codes;
   for (const auto& [name, placers] : entrants) {
     for (const std::string& placer : placers) {
-      const bool chance = all_placers().info(parse_entrant(placer).placer.key).randomized;
-      if (!chance || !evidence.has(name, placer)) continue;
-      seeds.insert(evidence.seeds(name, placer));
+      if (!evidence.has(name, placer)) return "";
       codes.merge(evidence.codes(name, placer));
+      const bool chance = all_placers().info(parse_entrant(placer).placer.key).randomized;
+      if (chance) seeds.insert(evidence.seeds(name, placer));
     }
   }
-  if (seeds.empty()) return "";
+  if (seeds.empty()) seeds.insert(1);
   return fmt::format("Seeds: {}. Code: {}.", fmt::join(seeds, ", "), fmt::join(codes, ", "));
 }
 
@@ -80,17 +80,15 @@ double mean_step(const Evidence& evidence, const std::string& name, const std::s
   return fitting > 0 ? sum / fitting : 0;
 }
 
-// A group of bars a workload, relative to the best of its row. Nothing where nothing has run.
+// A group of bars a workload, relative to the best of its row.
 void draw_grid(const Grid& grid, Version version, const Evidence& evidence,
                const std::string& folder) {
-  if (origin_of(entrants_of({{version, {}, {grid}}}), evidence).empty()) return;
   std::string data = "$data << END\n";
   for (const std::string& name : grid.workloads) {
     std::vector<double> steps;
     double least = 0;
     for (const Grid::Column& column : grid.columns) {
-      steps.push_back(evidence.has(name, column.entrant) ? mean_step(evidence, name, column.entrant)
-                                                         : 0);
+      steps.push_back(mean_step(evidence, name, column.entrant));
       if (steps.back() > 0 && (least == 0 || steps.back() < least)) least = steps.back();
     }
     data += quoted(name);
@@ -151,7 +149,6 @@ void draw_curves(const std::string& key, Version version, const Entrants& entran
   for (const auto& [name, placers] : entrants) {
     std::string lines;
     for (const std::string& placer : placers) {
-      if (!evidence.has(name, placer)) continue;
       const auto curve = curve_of(evidence, name, placer);
       if (curve.size() < 2 || evidence.run(name, placer, 1).history.size() < 2) continue;
       script += fmt::format("$curve{} << END\n", blocks);
@@ -174,6 +171,7 @@ void draw_curves(const std::string& key, Version version, const Entrants& entran
 
 }  // namespace
 
+// Figures whose runs are not all there stay as they are.
 void draw_figures(const Program& program, const Evidence& evidence, const std::string& folder) {
   std::filesystem::create_directories(folder);
   std::string page =
@@ -189,15 +187,16 @@ void draw_figures(const Program& program, const Evidence& evidence, const std::s
   };
   for (const Part& part : program) {
     const auto curves = [&](const std::string& key, const Entrants& entrants) {
-      draw_curves(key, part.version, entrants, evidence, folder);
+      const std::string origin = origin_of(entrants, evidence);
+      if (!origin.empty()) draw_curves(key, part.version, entrants, evidence, folder);
       show(fmt::format("{}, {}: learning curves", key, to_string(part.version)),
-           file_name(key, part.version) + "-curves.svg", origin_of(entrants, evidence));
+           file_name(key, part.version) + "-curves.svg", origin);
     };
     for (const Grid& grid : part.grids) {
-      draw_grid(grid, part.version, evidence, folder);
+      const std::string origin = origin_of(entrants_of({{part.version, {}, {grid}}}), evidence);
+      if (!origin.empty()) draw_grid(grid, part.version, evidence, folder);
       show(fmt::format("{}, {}", grid.key, to_string(part.version)),
-           file_name(grid.key, part.version) + ".svg",
-           origin_of(entrants_of({{part.version, {}, {grid}}}), evidence));
+           file_name(grid.key, part.version) + ".svg", origin);
       // More lines than these nobody can tell apart.
       if (grid.columns.size() <= 6) curves(grid.key, entrants_of({{part.version, {}, {grid}}}));
     }

@@ -59,7 +59,7 @@ struct LearningRun {
   double measured_seconds = 0;
   // In the last round, where the placer learns groups; else 0.
   double groups_used = 0;
-  std::string code;  // the commit that it ran with
+  std::string code = {};  // the commit that it ran with
   std::vector<RunProgress> history;
 };
 

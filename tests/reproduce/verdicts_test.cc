@@ -52,11 +52,11 @@ class EvidenceOf {
                     .evaluations = 600,
                     .agent_seconds = 60,
                     .measured_seconds = 600,
+                    .code = code,
                     .history = {}};
     // Half of the way down after 100 placements, there after 200.
     run.history = {{100, 10, 100, static_cast<Nanoseconds>((step + 1) / 2 * kSingle), fits},
                    {200, 20, 200, run.step, fits}};
-    run.code = code;
     store_.keep(run_key(workload(model), placer, seed, {}), run);
   }
   Evidence with(int seeds) const {

@@ -39,8 +39,8 @@ class Environment {
   std::int64_t affordable(std::int64_t wanted) const;
   bool spent() const { return budget_.spent(context_.evaluations()); }
 
-  // Begins at once, and counts them all. The outcomes are in the order of the placements; the incumbent hears of them
-  // when they are asked for.
+  // Begins at once, and counts them all. The outcomes are in the order of the placements; the
+  // incumbent hears of them when they are asked for.
   std::future<std::vector<SampleOutcome>> evaluate(std::vector<Placement> placements);
   // The same, with the time at which each op starts in a step.
   std::future<std::vector<OutcomeWithStarts>> evaluate_with_starts(
