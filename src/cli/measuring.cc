@@ -31,8 +31,8 @@ void MeasuringArguments::add_to(Command command) {
       .type("N");
   command
       .text("--environment", environment,
-            "What placers that learn go by: simulated steps, or measured ones, executed on this "
-            "machine. Default: simulated")
+            "What learned placers learn from: simulated steps, or steps that are executed and "
+            "measured on this machine. Default: simulated")
       .one_of({"simulated", "measured"});
   add_deadline(command, deadline, "50 times the predicted step, and at least 30s");
 }
@@ -58,8 +58,8 @@ Nanoseconds deadline_of(const std::string& text) {
 void add_numbers(Command command, std::string& numbers) {
   command
       .text("--numbers", numbers,
-            "What floating numbers are computed in: float32, float64, or own: bfloat16 and float16 "
-            "where the model has them, as GPUs can. Default: float32")
+            "What floating-point numbers are computed in: float32, float64, or own (bfloat16 and "
+            "float16 where the model has them, as GPUs can). Default: float32")
       .one_of({"float32", "float64", "own"});
 }
 
