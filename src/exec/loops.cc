@@ -106,25 +106,30 @@ inline void max_pool_loop(const PlaneWindows& at, const Real* x, Real* buffer, R
   }
 }
 
+// A tap of all windows of a row at a time, without branches; `left` is what is still to be given.
 template <class Real>
-inline void max_pool_gradient_loop(const PlaneWindows& at, const Real* x, const Real* dy,
-                                   Real* dx) {
-  for (std::int64_t i = 0; i < at.rows.out; ++i) {
+inline void max_pool_gradient_loop(const PlaneWindows& at, const Real* x, const Real* y,
+                                   const Real* dy, Real* left, Real* dx) {
+  const std::int64_t stride = at.columns.stride;
+  for (std::int64_t i = 0; i < at.rows.out; ++i, y += at.columns.out, dy += at.columns.out) {
     const Inside rows = inside(at.rows, i);
-    for (std::int64_t j = 0; j < at.columns.out; ++j, ++dy) {
-      const Inside columns = inside(at.columns, j);
-      Real best = -std::numeric_limits<Real>::infinity();
-      std::int64_t place = -1;
-      for (std::int64_t r = rows.first; r < rows.last; ++r) {
-        const std::int64_t row = (rows.start + r * at.rows.dilation) * at.columns.in;
-        for (std::int64_t c = columns.first; c < columns.last; ++c) {
-          const std::int64_t here = row + columns.start + c * at.columns.dilation;
-          const bool better = x[here] > best || x[here] != x[here] || place < 0;
-          best = better ? x[here] : best;
-          place = better ? here : place;
+    std::copy(dy, dy + at.columns.out, left);
+    for (std::int64_t r = rows.first; r < rows.last; ++r) {
+      const std::int64_t row = (rows.start + r * at.rows.dilation) * at.columns.in;
+      for (std::int64_t tap = 0; tap < at.columns.kernel; ++tap) {
+        const Tapped columns = tapped(at.columns, tap);
+        const Real* values = x + row + columns.place;
+        Real* into = dx + row + columns.place;
+        const Real* largest = y + columns.begin;
+        Real* rest = left + columns.begin;
+        const std::int64_t count = columns.end - columns.begin;
+        for (std::int64_t j = 0; j < count; ++j) {
+          const Real value = values[j * stride];
+          const bool found = value == largest[j] || value != value;
+          into[j * stride] += found ? rest[j] : Real{0};
+          rest[j] = found ? Real{0} : rest[j];
         }
       }
-      if (place >= 0) dx[place] += *dy;
     }
   }
 }
@@ -231,9 +236,9 @@ EMPLACE_CLONES void max_pool(const PlaneWindows& at, const float* x, float* buff
   max_pool_loop(at, x, buffer, y);
 }
 
-EMPLACE_CLONES void max_pool_gradient(const PlaneWindows& at, const float* x, const float* dy,
-                                      float* dx) {
-  max_pool_gradient_loop(at, x, dy, dx);
+EMPLACE_CLONES void max_pool_gradient(const PlaneWindows& at, const float* x, const float* y,
+                                      const float* dy, float* left, float* dx) {
+  max_pool_gradient_loop(at, x, y, dy, left, dx);
 }
 
 EMPLACE_CLONES void average_pool(const PlaneWindows& at, const float* x, const float* row_counts,
@@ -251,9 +256,9 @@ EMPLACE_CLONES void max_pool(const PlaneWindows& at, const double* x, double* bu
   max_pool_loop(at, x, buffer, y);
 }
 
-EMPLACE_CLONES void max_pool_gradient(const PlaneWindows& at, const double* x, const double* dy,
-                                      double* dx) {
-  max_pool_gradient_loop(at, x, dy, dx);
+EMPLACE_CLONES void max_pool_gradient(const PlaneWindows& at, const double* x, const double* y,
+                                      const double* dy, double* left, double* dx) {
+  max_pool_gradient_loop(at, x, y, dy, left, dx);
 }
 
 EMPLACE_CLONES void average_pool(const PlaneWindows& at, const double* x, const double* row_counts,

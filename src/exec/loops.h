@@ -66,9 +66,12 @@ struct PlaneWindows {
 // `buffer` is for a row of the input. What is not a number is the largest.
 void max_pool(const PlaneWindows& at, const float* x, float* buffer, float* y);
 void max_pool(const PlaneWindows& at, const double* x, double* buffer, double* y);
-// Each dy is added to the first of the largest elements of its window, dx is zero before.
-void max_pool_gradient(const PlaneWindows& at, const float* x, const float* dy, float* dx);
-void max_pool_gradient(const PlaneWindows& at, const double* x, const double* dy, double* dx);
+// Each dy is added to the first of the largest elements of its window, dx is zero before. `left` is
+// for a row of dy.
+void max_pool_gradient(const PlaneWindows& at, const float* x, const float* y, const float* dy,
+                       float* left, float* dx);
+void max_pool_gradient(const PlaneWindows& at, const double* x, const double* y, const double* dy,
+                       double* left, double* dx);
 // Sums, each divided by the product of its row's and its column's count. Dilations are one.
 void average_pool(const PlaneWindows& at, const float* x, const float* row_counts,
                   const float* column_counts, float* buffer, float* y);

@@ -101,15 +101,19 @@ Tensor largest_in_planes(const PlaneWindows& at, const Tensor& x, const Shape& s
   return y;
 }
 
-Tensor spread_over_planes(const PlaneWindows& at, const Tensor& x, const Tensor& dy) {
+Tensor spread_over_planes(const PlaneWindows& at, const Tensor& x, const Tensor& y,
+                          const Tensor& dy) {
   const Tensor whole = x.contiguous();
+  const Tensor largest = y.contiguous();
   const Tensor shares = dy.contiguous();
   const Tensor dx = torch::zeros(x.sizes(), x.options());
-  for_planes(whole, dx, 0, [&](std::int64_t plane, const auto* from, auto* into, auto*) {
-    using Real = std::remove_reference_t<decltype(*into)>;
-    const std::int64_t each = at.rows.out * at.columns.out;
-    loops::max_pool_gradient(at, from, shares.data_ptr<Real>() + plane * each, into);
-  });
+  const std::int64_t each = at.rows.out * at.columns.out;
+  for_planes(whole, dx, at.columns.out,
+             [&](std::int64_t plane, const auto* from, auto* into, auto* left) {
+               using Real = std::remove_reference_t<decltype(*into)>;
+               loops::max_pool_gradient(at, from, largest.data_ptr<Real>() + plane * each,
+                                        shares.data_ptr<Real>() + plane * each, left, into);
+             });
   return dx;
 }
 
@@ -173,10 +177,13 @@ Run compile_by_places(const Site& site) {
 Run compile_max_pool_grad(const Site& site) {
   if (!site.is_floating(1)) return compile_by_places(site);
   const Pool pool = pool_of(site, site.out(), site.in(0));
-  return [pool, padded = pool.frame.padded(site.out()),
+  return [pool, padded = pool.frame.padded(site.out()), shape = site.in(0),
           planes = planes_of(pool, site.out(), site.in(0))](OpStep& step) {
     if (in_planes(planes, step.inputs[1])) {
-      step.outputs[0] = spread_over_planes(*planes, step.inputs[1], step.inputs[0]);
+      const Tensor& x = step.inputs[1];
+      const Tensor y =
+          step.inputs.size() > 2 ? step.inputs[2] : largest_in_planes(*planes, x, shape);
+      step.outputs[0] = spread_over_planes(*planes, x, y, step.inputs[0]);
       return;
     }
     const bool kept = step.kept != nullptr && !step.kept->empty();

@@ -31,7 +31,8 @@ void for_parts(std::int64_t count, const Body& body) {
   const Tensor parts = at::empty({count}, torch::kByte);
   const auto* start = static_cast<const char*>(parts.data_ptr());
   at::TensorIteratorConfig config;
-  config.set_check_mem_overlap(false).resize_outputs(false).add_output(parts);
+  config.check_all_same_dtype(false).set_check_mem_overlap(false).resize_outputs(false);
+  config.add_output(parts);
   constexpr std::int64_t kEach = 1;
   config.build().for_each(
       [&](char** data, const std::int64_t*, std::int64_t found) {
