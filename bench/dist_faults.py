@@ -4,16 +4,19 @@
     bench/dist_faults.py build/emplace --trials 200
 
 A worker that is killed or stopped: the run ends in time, with exit code 0 and an answer that is at least as good as the
-best that was known before (under --evaluations: the very answer of an undisturbed run). Rank 0 killed: --resume goes on.
-mpirun or the launcher killed: no process is left behind. Prints a row for each sort of trial, and what went wrong."""
+best that was known before (under --evaluations, and of a training: the very answer of an undisturbed run). Rank 0
+killed: --resume goes on, to that answer. mpirun or the launcher killed: no process is left behind. Prints a row for each
+sort of trial, and what went wrong."""
 
 import argparse
 import collections
+import hashlib
 import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,6 +85,25 @@ class Run:
             return None
         return self.process.returncode
 
+    def state(self):
+        """Of the processes that are still there: what they wait for, for people."""
+        lines = [self.said()[-300:]]
+        for name, pid in [("emplace", self.process.pid), ("mpirun", self.mpirun),
+                          *((f"rank {rank}", pid) for rank, pid in self.ranks.items())]:
+            if not pid or not alive(pid):
+                lines.append(f"{name} has ended")
+                continue
+            for thread in sorted(os.listdir(f"/proc/{pid}/task")):
+                folder = pathlib.Path(f"/proc/{pid}/task/{thread}")
+                state = folder.joinpath("stat").read_text().rsplit(")", 1)[1].split()[0]
+                waits = folder.joinpath("wchan").read_text()
+                lines.append(f"{name}, thread {thread}: {state} {waits}")
+            if shutil.which("gdb"):
+                stacks = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"],
+                                        capture_output=True, text=True, timeout=60)
+                lines.append(stacks.stdout)
+        return "\n".join(lines)
+
     def leftover(self, seconds=6):
         pids = [self.process.pid, self.mpirun, *self.ranks.values()]
         end = time.time() + seconds
@@ -99,22 +121,59 @@ class Run:
 
 SECONDS = 3
 COMMANDS = {
-    "place --time": ["place", *MODEL, "--time", f"{SECONDS}s", "--threads", "1"],
-    "place --evaluations": ["place", *MODEL, "--evaluations", "5000", "--islands", "6", "--threads", "1"],
-    "place lns --time": ["place", *MODEL, "-p", "lns", "--time", f"{SECONDS}s", "--threads", "1"],
-    "compare": ["compare", *MODEL, "-p", "heuristic,anneal,hill_climb", "--time", "1s", "--threads", "1"],
+    "place --time": ["place", *MODEL, "--time", f"{SECONDS}s"],
+    "place --evaluations": ["place", *MODEL, "--evaluations", "5000", "--islands", "6"],
+    "place lns --time": ["place", *MODEL, "-p", "lns", "--time", f"{SECONDS}s"],
+    "compare": ["compare", *MODEL, "-p", "heuristic,anneal,hill_climb", "--time", "1s"],
+    "train gdp": ["train", "--policy", "gdp", "--graphs", "family:ptb:seed=0..5", "-c", "2xp100", "4xp100",
+                  "--width", "16", "--layers", "1", "--imitate", "anneal", "--imitate-evaluations", "500",
+                  "--imitation-steps", "6", "--steps", "10", "--tasks-per-step", "6"],
+    "train placeto": ["train", "--policy", "placeto", "--graphs", "family:ptb:seed=0..3", "-c", "2xp100",
+                      "--width", "8", "--layers", "1", "--imitate", "expert", "--imitation-steps", "4",
+                      "--steps", "4", "--tasks-per-step", "4"],
+    "place learned": ["place", *MODEL, "-p", "colocrl(width=8,samples=10)", "--evaluations", "60"],
+    "place learned, controllers": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--evaluations",
+                                   "60"],
+    "place learned, controllers --time": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--time",
+                                          f"{2 * SECONDS}s"],
 }
+# Whose answer does not depend on who was lost.
+FIXED = ["place --evaluations", "place learned", "place learned, controllers", "train gdp", "train placeto"]
 
 
-def arguments_of(name, more=()):
-    return [*COMMANDS[name], "--ranks", str(RANKS), "--lost-after", f"{LOST_AFTER}s", "--json", *more]
+def arguments_of(name, folder, more=()):
+    output = ["-o", os.path.join(folder, "policy")] if name.startswith("train") else []
+    return [*COMMANDS[name], "--threads", "1", "--ranks", str(RANKS), "--lost-after", f"{LOST_AFTER}s", "--json",
+            *output, *more]
 
 
-def step_of(name, output):
+def answer_of(name, output, folder):
+    """The answer, and how many ranks were lost: a step time, the policy's hash."""
     answer = json.loads(output)
+    lost = answer["ranks"]["lost"]
+    if name.startswith("train"):
+        return hashlib.sha256(pathlib.Path(folder, "policy").read_bytes()).hexdigest()[:16], lost
     if name == "compare":
-        return min(run["step_ns"] for run in answer["runs"] if run.get("fits", True)), answer["ranks"]["lost"]
-    return answer["step_ns"], answer["ranks"]["lost"]
+        return min(run["step_ns"] for run in answer["runs"] if run.get("fits", True)), lost
+    return answer["step_ns"], lost
+
+
+class Undisturbed:
+    """What the commands with a fixed answer answer, and how long they take."""
+
+    def __init__(self, emplace):
+        self.emplace = emplace
+        self.known = {}
+
+    def of(self, name):
+        if name not in self.known:
+            with tempfile.TemporaryDirectory() as folder:
+                begin = time.time()
+                run = subprocess.run([self.emplace, *arguments_of(name, folder)], capture_output=True, text=True)
+                if run.returncode != 0:
+                    sys.exit(run.stderr)
+                self.known[name] = (answer_of(name, run.stdout, folder)[0], time.time() - begin)
+        return self.known[name]
 
 
 def best_said(text):
@@ -124,29 +183,30 @@ def best_said(text):
     return float(found[-1][0]) * unit[found[-1][1]] if found else None
 
 
-def worker_trial(emplace, name, how, rng, undisturbed):
-    run = Run(emplace, arguments_of(name))
+def worker_trial(emplace, name, how, rng, undisturbed, folder):
+    expected, seconds = undisturbed.of(name) if name in FIXED else (None, SECONDS + 1)
+    run = Run(emplace, arguments_of(name, folder))
     try:
         if not run.find_ranks(RANKS):
             return "the ranks did not start: " + run.said()[-300:]
-        time.sleep(rng.uniform(0, SECONDS + 1))
+        time.sleep(rng.uniform(0, seconds))
         best = best_said(run.said())
         victim = run.ranks[rng.randrange(1, RANKS)]
         if alive(victim):
             os.kill(victim, how)
         # A rank that is lost before it has begun is waited for longest.
-        code = run.wait(SECONDS + 2 * LOST_AFTER + 60)
+        code = run.wait(3 * seconds + 2 * LOST_AFTER + 60)
         if code is None:
-            return "did not end in time"
+            return "did not end in time: " + run.state()
         if code != 0:
             return f"exit code {code}: " + run.said()[-300:]
-        step, lost = step_of(name, run.output)
+        answer, lost = answer_of(name, run.output, folder)
         if lost > 1 and "not all ranks have started" not in run.said():
             return f"{lost} ranks lost"
-        if name in undisturbed and step != undisturbed[name]:
-            return f"another answer: {step} instead of {undisturbed[name]}"
-        if best and step > best * 1.001:
-            return f"the answer, {step}, is worse than what was known: {best}"
+        if expected and answer != expected:
+            return f"another answer: {answer} instead of {expected}"
+        if best and answer > best * 1.001:
+            return f"the answer, {answer}, is worse than what was known: {best}"
         if how == signal.SIGSTOP and alive(victim):
             os.kill(victim, signal.SIGCONT)
         if run.leftover():
@@ -156,39 +216,39 @@ def worker_trial(emplace, name, how, rng, undisturbed):
         run.clean()
 
 
-def leader_trial(emplace, rng):
-    with tempfile.TemporaryDirectory() as folder:
-        checkpoint = os.path.join(folder, "checkpoint")
-        name = "place --evaluations"
-        more = ["--checkpoint", checkpoint, "--checkpoint-every", "1s"]
-        run = Run(emplace, arguments_of(name, more))
-        try:
-            if not run.find_ranks(RANKS):
-                return "the ranks did not start"
-            end = time.time() + 60
-            while not os.path.exists(checkpoint) and time.time() < end and run.process.poll() is None:
-                time.sleep(0.05)
-            time.sleep(rng.uniform(0, 2))
-            if not alive(run.ranks[0]):
-                return 0
-            os.kill(run.ranks[0], signal.SIGKILL)
-            code = run.wait(60)
-            if code == 0 and not run.find_ranks(1, 0.1):
-                return 0  # it was done
-            if code != 137:
-                return f"without rank 0: exit code {code}"
-            if run.leftover(LOST_AFTER + 6):
-                return "left behind"
-        finally:
-            run.clean()
-        again = subprocess.run([emplace, *arguments_of(name, [*more, "--resume"])], capture_output=True, text=True)
-        if again.returncode != 0:
-            return "not resumed: " + again.stderr[-300:]
-        return ("resumed", step_of(name, again.stdout)[0])
+def leader_trial(emplace, name, rng, undisturbed, folder):
+    expected, _ = undisturbed.of(name)
+    checkpoint = os.path.join(folder, "checkpoint")
+    more = ["--checkpoint", checkpoint, "--checkpoint-every", "1s"]
+    run = Run(emplace, arguments_of(name, folder, more))
+    try:
+        if not run.find_ranks(RANKS):
+            return "the ranks did not start"
+        end = time.time() + 60
+        while not os.path.exists(checkpoint) and time.time() < end and run.process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(rng.uniform(0, 2))
+        if not alive(run.ranks[0]):
+            return 0
+        os.kill(run.ranks[0], signal.SIGKILL)
+        code = run.wait(60)
+        if code == 0 and not run.find_ranks(1, 0.1):
+            return 0  # it was done
+        if code != 137:
+            return f"without rank 0: exit code {code}"
+        if run.leftover(LOST_AFTER + 6):
+            return "left behind"
+    finally:
+        run.clean()
+    again = subprocess.run([emplace, *arguments_of(name, folder, [*more, "--resume"])], capture_output=True, text=True)
+    if again.returncode != 0:
+        return "not resumed: " + again.stderr[-300:]
+    answer = answer_of(name, again.stdout, folder)[0]
+    return 0 if answer == expected else f"resumed to another answer: {answer} instead of {expected}"
 
 
-def starter_trial(emplace, who, rng):
-    run = Run(emplace, arguments_of("place --time"))
+def starter_trial(emplace, who, rng, folder):
+    run = Run(emplace, arguments_of("place --time", folder))
     try:
         if not run.find_ranks(RANKS):
             return "the ranks did not start"
@@ -206,24 +266,25 @@ def main():
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--brief", action="store_true", help="one trial of each sort, of place alone")
-    parser.add_argument("--only", default="", help="sorts of trials whose name has this")
+    parser.add_argument("--only", nargs="*", default=[""], help="sorts of trials whose name has one of these")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    undisturbed = {}
-    name = "place --evaluations"
-    alone = subprocess.run([options.emplace, *arguments_of(name)], capture_output=True, text=True)
-    undisturbed[name] = step_of(name, alone.stdout)[0]
+    undisturbed = Undisturbed(options.emplace)
     sorts = {}
     for name in COMMANDS:
         for how in (signal.SIGKILL, signal.SIGSTOP):
             title = f"{name}: a worker {'killed' if how == signal.SIGKILL else 'stopped'}"
-            sorts[title] = lambda name=name, how=how: worker_trial(options.emplace, name, how, rng, undisturbed)
-    sorts["rank 0 killed, then --resume"] = lambda: leader_trial(options.emplace, rng)
-    sorts["mpirun killed"] = lambda: starter_trial(options.emplace, "mpirun", rng)
-    sorts["the launcher killed"] = lambda: starter_trial(options.emplace, "launcher", rng)
+            sorts[title] = lambda folder, name=name, how=how: worker_trial(options.emplace, name, how, rng,
+                                                                           undisturbed, folder)
+    for name in (name for name in FIXED if "controllers" not in name):  # which keep no checkpoint
+        sorts[f"{name}: rank 0 killed, then --resume"] = lambda folder, name=name: leader_trial(
+            options.emplace, name, rng, undisturbed, folder)
+    sorts["mpirun killed"] = lambda folder: starter_trial(options.emplace, "mpirun", rng, folder)
+    sorts["the launcher killed"] = lambda folder: starter_trial(options.emplace, "launcher", rng, folder)
     if options.brief:
-        sorts = {title: trial for title, trial in sorts.items() if "lns" not in title and "compare" not in title}
-    sorts = {title: trial for title, trial in sorts.items() if options.only in title}
+        sorts = {title: trial for title, trial in sorts.items()
+                 if not any(word in title for word in ("lns", "compare", "train", "learned"))}
+    sorts = {title: trial for title, trial in sorts.items() if any(word in title for word in options.only)}
     counts = collections.defaultdict(collections.Counter)
     failures = []
     # What was done until then is printed all the same.
@@ -233,19 +294,21 @@ def main():
         if stopped:
             break
         title = list(sorts)[trial % len(sorts)]
+        for name in FIXED:
+            if title.startswith(name):
+                undisturbed.of(name)
         begin = time.time()
-        result = sorts[title]()
+        with tempfile.TemporaryDirectory() as folder:
+            result = sorts[title](folder)
         seconds = time.time() - begin
         counts[title]["trials"] += 1
         counts[title]["longest"] = max(counts[title]["longest"], seconds)
-        if isinstance(result, tuple) and result[1] != undisturbed["place --evaluations"]:
-            result = f"resumed to another answer: {result[1]}"
         if isinstance(result, str):
             failures.append(f"trial {trial}, {title}: {result}")
             print(failures[-1], file=sys.stderr, flush=True)
         else:
             counts[title]["fine"] += 1
-            counts[title]["lost"] += result if isinstance(result, int) else 0
+            counts[title]["lost"] += result
     print(f"{'trial':48} {'trials':>6} {'fine':>5} {'lost ranks':>10} {'longest':>8}")
     for title, row in counts.items():
         print(f"{title:48} {row['trials']:6} {row['fine']:5} {row['lost']:10} {row['longest']:7.1f}s")

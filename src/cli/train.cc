@@ -16,6 +16,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "io/file.h"
 #include "report/page.h"
 #include "report/page_data.h"
@@ -39,6 +40,7 @@ struct Arguments {
   std::string report;
   LearningArguments learning;
   BudgetArguments budget;
+  RankArguments ranks;
   bool json = false;
 };
 
@@ -83,7 +85,21 @@ void check_inputs(const Arguments& arguments) {
   }
 }
 
+// Without what goes into files.
+TrainOptions options_of(const Arguments& arguments, const Session& session) {
+  TrainOptions options = arguments.options;
+  for (const Setting& setting : arguments.settings) {
+    if (!setting.value.empty()) options.settings.emplace_back(setting.info.name, setting.value);
+  }
+  options.budget = arguments.budget.make(session);
+  return options;
+}
+
 void train(const Arguments& arguments, Session& session) {
+  if (session.member != nullptr) {
+    if (!arguments.describe.empty()) return session.member->wait();
+    return serve_training(options_of(arguments, session), *session.member);
+  }
   if (!arguments.describe.empty()) {
     const std::string card = printable(describe_policy(arguments.describe));
     fmt::print("{}",
@@ -98,16 +114,12 @@ void train(const Arguments& arguments, Session& session) {
   std::vector<std::string> inputs = inputs_of(arguments);
   inputs.insert(inputs.end(), {arguments.output, arguments.options.from});
   const Outputs outputs(session, {arguments.report}, arguments.json, inputs);
-  TrainOptions options = arguments.options;
-  for (const Setting& setting : arguments.settings) {
-    if (!setting.value.empty()) options.settings.emplace_back(setting.info.name, setting.value);
-  }
+  TrainOptions options = options_of(arguments, session);
   const LearningSettings learning = arguments.learning.make();
   options.curves = learning.curves;
   options.checkpoint = learning.checkpoint;
   options.checkpoint_seconds = learning.checkpoint_seconds;
   options.resume = learning.resume;
-  options.budget = arguments.budget.make(session);
   options.on_save = [&](std::string_view bytes) { write_file(arguments.output, bytes); };
   std::mutex mutex;
   std::string line;
@@ -116,16 +128,20 @@ void train(const Arguments& arguments, Session& session) {
       const std::lock_guard lock(mutex);
       return line;
     });
-    return train_policy(options, [&](const std::string& now) {
+    const auto say = [&](const std::string& now) {
       const std::lock_guard lock(mutex);
       line = now;
-    });
+    };
+    return train_policy(options, say, session.crew);
   }();
   write_file(arguments.output, result.policy);
   for (const std::string& warning : result.warnings) warn(warning);
   if (session.cancelled) note("interrupted; this is the policy so far");
   const std::string json =
-      with_header({.format = "emplace.training/1", .budget = &options.budget},
+      with_header({.format = "emplace.training/1",
+                   .budget = &options.budget,
+                   .ranks = session.crew != nullptr ? session.crew->size() : 1,
+                   .lost_ranks = session.crew != nullptr ? session.crew->lost() : 0},
                   to_json(result, arguments, options.budget.elapsed_seconds()));
   if (!arguments.report.empty()) {
     outputs.write(arguments.report,
@@ -185,7 +201,7 @@ void add_train(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   TrainOptions& options = arguments->options;
   Command command = root.command("train", "Train a policy on many graphs and clusters");
-  command.text("--policy", options.policy, "Whose policy: gdp, mars or placeto")
+  command.text("--policy", options.policy, "Which policy to train: gdp, mars or placeto")
       .one_of({"gdp", "mars", "placeto"})
       .shown();
   command
@@ -195,9 +211,10 @@ void add_train(Command& root, Session& session) {
   command.list("-c,--cluster,--clusters", options.clusters, "Cluster files or presets")
       .type("LIST");
   command
-      .reals("--memory", options.memory, 1e-6, 1e6,
-             "Every graph with this much memory on each device instead, in parts of what it needs "
-             "on one, e.g. 0.4,0.8")
+      .reals(
+          "--memory", options.memory, 1e-6, 1e6,
+          "Train with this much memory on each device instead, as shares of what the graph needs "
+          "on one device, e.g. 0.4,0.8")
       .type("SHARES");
   command
       .text("--imitate", options.imitate,
@@ -209,10 +226,12 @@ void add_train(Command& root, Session& session) {
                "Placements that it may evaluate for each task")
       .shown();
   add_settings(command, arguments->settings);
-  command.text("--device", options.device, "Where networks compute: cpu, or cuda:0").shown();
-  add_file(command, "--from", options.from, "A policy to begin with");
+  command
+      .text("--device", options.device, "Where networks are trained: cpu, or a GPU such as cuda:0")
+      .shown();
+  add_file(command, "--from", options.from, "Begin with this policy");
   add_seed(command, options.seed);
-  add_file(command, "-o,--output", arguments->output, "Where the policy goes");
+  add_file(command, "-o,--output", arguments->output, "Write the policy here");
   add_file(command, "--describe", arguments->describe, "Print what a policy was trained on");
   command.text("--time", arguments->budget.time, "End after this long with what there is, e.g. 30m")
       .type("DURATION");
@@ -224,6 +243,7 @@ void add_train(Command& root, Session& session) {
       .integer("--threads", arguments->budget.threads, 1, 1024,
                "How many threads to use. Default: all; the policy does not depend on them")
       .type("N");
+  arguments->ranks.add_to(command);
   add_files(command, arguments->learning);
   add_report_option(command, arguments->report, "how the training went");
   add_json(command, arguments->json);
@@ -236,7 +256,9 @@ void add_train(Command& root, Session& session) {
       "--memory 0.4,0.8 --steps 200 -o ptb.policy\n"
       "Then:    emplace place family:ptb:seed=99 --cluster 4xp100 --placer "
       "\"gdp(policy=ptb.policy)\"");
-  command.run([arguments, &session] { train(*arguments, session); });
+  command.run([arguments, &session] {
+    run_on_ranks(arguments->ranks, session, [&] { train(*arguments, session); });
+  });
 }
 
 }  // namespace emplace::cli

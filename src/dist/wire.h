@@ -84,6 +84,9 @@ class Reader {
     }
     return static_cast<std::size_t>(size);
   }
+  void copy_to(void* target, std::size_t size) {
+    if (size > 0) std::memcpy(target, next(size), size);
+  }
   // Throws an Error where anything is left.
   void end() const {
     if (!bytes_.empty()) fail_input("a message is {} bytes too long", bytes_.size());

@@ -3,6 +3,7 @@
 // for.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,10 @@ class Backend {
   virtual void learn(const System& system, PlaceContext& context, const Budget& budget,
                      const LearningRun& run, const Rng& rng) const = 0;
 
+  // On a rank that helps with that: what the context's learning().task says.
+  virtual void help(const System& system, PlaceContext& context, const Budget& budget,
+                    const LearningRun& run, const Rng& rng) const = 0;
+
   // One policy for many graphs. `begin_from` may be a policy file's bytes; `card` is what the new
   // file says of itself.
   virtual TrainedPolicy train_on_graphs(std::vector<TrainingTask> tasks,
@@ -53,6 +58,11 @@ class Backend {
                                         const std::string& begin_from, const std::string& card,
                                         const Budget& budget, const Rng& rng,
                                         const TrainingHooks& hooks) const = 0;
+  // Helps with that on another rank: the same tasks, whose examples and references are not used,
+  // and the same settings and rng.
+  virtual std::unique_ptr<TrainingHelper> help_to_train(std::vector<TrainingTask> tasks,
+                                                        const MultiGraphSettings& settings,
+                                                        const Rng& rng, int threads) const = 0;
   // The placement as an example to imitate: devices that are alike in the order in which the
   // forward pass comes to them.
   virtual Placement in_order(const Problem& problem, const Placement& placement) const = 0;

@@ -70,11 +70,6 @@ RunResult search_island(const PlacerRun& run, std::uint64_t seed, PlaceContext& 
   return result;
 }
 
-// Before anybody looks at the context from another thread.
-void order_by_scheduler(PlaceContext& context, const PlacerRun& run) {
-  context.order_by(run.scheduler == kBestSchedule ? std::string(kOwnSchedule) : run.scheduler);
-}
-
 // The better of two, with the evaluations and bounds of both.
 void merge(std::optional<RunResult>& into, RunResult result) {
   if (!into) {
@@ -323,6 +318,10 @@ RunResult IslandSearch::do_here(const IslandTask& task) const {
 }
 
 }  // namespace
+
+void order_by_scheduler(PlaceContext& context, const PlacerRun& run) {
+  context.order_by(run.scheduler == kBestSchedule ? std::string(kOwnSchedule) : run.scheduler);
+}
 
 RunResult run_islands(const IslandQuestion& question, const IslandOptions& options) {
   return IslandSearch(question, options).search();

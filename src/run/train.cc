@@ -1,5 +1,6 @@
 #include "run/train.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -7,23 +8,13 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/options.h"
-#include "base/parallel.h"
-#include "base/read_bytes.h"
-
-#include "placer/run.h"
-
-#include "placers/all.h"
 
 #include "io/training_curves.h"
-#include "learn/backend.h"
 #include "run/learning_files.h"
-#include "run/training_tasks.h"
+#include "run/training_preparation.h"
 
 namespace emplace {
 namespace {
-
-constexpr const char* kNeededBy = "training a policy";
 
 using Say = std::function<void(const std::string&)>;
 
@@ -87,40 +78,27 @@ class Course {
 
 class PolicyTraining {
  public:
-  PolicyTraining(const TrainOptions& options, Say say)
+  PolicyTraining(const TrainOptions& options, Say say, dist::Crew* crew)
       : options_(options),
         say_(std::move(say)),
-        settings_(trainer_settings(options)),
+        crew_(crew),
+        preparation_(options),
         checkpoint_(files_of(options)),
-        course_(options),
-        backend_(learn::backend(kNeededBy)) {
-    check();
-    if (options_.from.empty()) return;
-    begin_from_ = read_bytes(options_.from);
-    const learn::PolicyDescription start = backend_.describe_policy(begin_from_, options_.from);
-    if (start.kind != settings_.kind) {
-      fail_input("{}: a policy of {}; expected one of {}", options_.from, start.kind,
-                 settings_.kind);
-    }
-    settings_.network = start.network;
-  }
+        course_(options) {}
 
   TrainResult run() {
     tell("reading graphs");
-    const std::vector<NamedProblem> problems =
-        cross(list_models(options_.graphs), list_clusters(options_.clusters), options_.memory,
-              options_.budget.threads);
-    tell(fmt::format("preparing {} tasks", problems.size()));
-    std::vector<learn::TrainingTask> tasks(problems.size());
-    parallel_for(problems.size(), options_.budget.threads,
-                 [&](std::size_t i) { tasks[i] = prepare(problems[i]); });
+    std::vector<learn::TrainingTask> tasks = preparation_.read();
+    if (crew_ != nullptr) crew_->expect(preparation_.fingerprint(tasks));
+    tell(fmt::format("preparing {} tasks", tasks.size()));
+    preparation_.prepare(tasks, crew_);
     if (options_.budget.spent(0)) {
       fail(ErrorKind::kSystem, "stopped before the first step: there is no policy yet");
     }
-    TrainResult result{.policy = {}, .tasks = problems.size()};
-    learn::TrainedPolicy trained =
-        backend_.train_on_graphs(std::move(tasks), settings_, begin_from_, card(problems.size()),
-                                 options_.budget, Rng(options_.seed), hooks(result));
+    TrainResult result{.policy = {}, .tasks = tasks.size()};
+    learn::TrainedPolicy trained = preparation_.backend().train_on_graphs(
+        std::move(tasks), preparation_.settings(), preparation_.begin_from(), card(result.tasks),
+        options_.budget, Rng(options_.seed), hooks(result));
     result.policy = std::move(trained.policy);
     result.evaluations = trained.evaluations;
     result.steps = trained.steps;
@@ -153,90 +131,57 @@ class PolicyTraining {
     hooks.save_state_seconds = checkpoint_.seconds();
     hooks.resume = checkpoint_.resumed();
     hooks.resume_name = checkpoint_.path();
+    hooks.crew = crew_;
     return hooks;
   }
 
-  // What would only be noticed after long preparations.
-  void check() const {
-    if (options_.graphs.empty() || options_.clusters.empty()) {
-      fail_option("graphs and clusters are missing: expected what to train on");
-    }
-    if (settings_.network.width % 2 != 0) {
-      fail_option("width {}: expected an even number", settings_.network.width);
-    }
-    if ((options_.imitate == "none") != (settings_.imitation_steps == 0)) {
-      fail_option("a placer to imitate and steps of imitation: expected both or neither");
-    }
-    if (options_.imitate != "none") all_placers().make(MethodSpec::parse(options_.imitate));
-    backend_.require_device(settings_.device);
-  }
-
-  RunResult run_on(const std::shared_ptr<const Simulator>& simulator, const std::string& spec,
-                   const Budget& budget) const {
-    PlaceContext context(simulator);
-    return run_placer(all_placers(), context,
-                      {.placer = MethodSpec::parse(spec), .seed = options_.seed}, budget);
-  }
-
-  // The reference is what the expert does; the example, what the placer to imitate does.
-  learn::TrainingTask prepare(const NamedProblem& problem) const {
-    learn::TrainingTask task;
-    task.name = problem.name;
-    task.context = std::make_shared<PlaceContext>(problem.problem);
-    Budget budget = options_.budget;
-    budget.threads = 1;
-    const auto& simulator = task.context->evaluator().simulator();
-    task.reference_seconds =
-        static_cast<double>(run_on(simulator, "expert", budget).evaluation.step) * 1e-9;
-    if (options_.imitate == "none" || settings_.imitation_steps == 0) return task;
-    budget.evaluations = options_.imitate_evaluations;
-    const RunResult result =
-        with_context(problem.name, [&] { return run_on(simulator, options_.imitate, budget); });
-    if (!result.evaluation.fits()) return task;
-    const Placement ordered = backend_.in_order(*problem.problem, result.result.placement);
-    // Where links differ, devices that are alike are not quite.
-    Evaluator& evaluator = task.context->evaluator();
-    const bool worse = evaluator.evaluate(result.result.placement) < evaluator.evaluate(ordered);
-    task.example = worse ? result.result.placement : ordered;
-    return task;
-  }
-
   std::string card(std::size_t tasks) const {
+    const learn::MultiGraphSettings& settings = preparation_.settings();
     return fmt::format(
         "policy: {}{}\nwidth {}, layers {}, superposition {}\ngraphs: {}\nclusters: {}\n"
         "memory on each device, of what a graph needs on one: {}\ntasks: {}\n"
         "steps: {} of the encoder, {} of imitation of {} ({} evaluations), {} of practice\n"
         "tasks in a step: {}, learning rate: {}\nseed: {}\n",
-        settings_.kind, options_.from.empty() ? "" : ", from " + options_.from,
-        settings_.network.width, settings_.network.layers, settings_.network.superposition,
+        settings.kind, options_.from.empty() ? "" : ", from " + options_.from,
+        settings.network.width, settings.network.layers, settings.network.superposition,
         fmt::join(options_.graphs, " "), fmt::join(options_.clusters, " "),
         options_.memory.empty() ? "as the cluster has it"
                                 : fmt::format("{}", fmt::join(options_.memory, ", ")),
-        tasks, settings_.encoder_steps, settings_.imitation_steps, options_.imitate,
-        options_.imitate_evaluations, settings_.steps, settings_.tasks_per_step,
-        settings_.learning_rate, options_.seed);
+        tasks, settings.encoder_steps, settings.imitation_steps, options_.imitate,
+        options_.imitate_evaluations, settings.steps, settings.tasks_per_step,
+        settings.learning_rate, options_.seed);
   }
 
   const TrainOptions& options_;
   Say say_;
-  learn::MultiGraphSettings settings_;
+  dist::Crew* crew_;
+  TrainingPreparation preparation_;
   CheckpointFile checkpoint_;
   Course course_;
-  const learn::Backend& backend_;
-  std::string begin_from_;
 };
 
 }  // namespace
 
-learn::MultiGraphSettings trainer_settings(const TrainOptions& options) {
-  OptionValues values = options.settings;
-  values.emplace_back("policy", options.policy);
-  values.emplace_back("device", options.device);
-  return learn::MultiGraphSettings::schema().read(values);
+TrainResult train_policy(const TrainOptions& options, const Say& say, dist::Crew* crew) {
+  return PolicyTraining(options, say, crew).run();
 }
 
-TrainResult train_policy(const TrainOptions& options, const Say& say) {
-  return PolicyTraining(options, say).run();
+void serve_training(const TrainOptions& options, dist::Member& member) {
+  const TrainingPreparation preparation(options);
+  std::vector<learn::TrainingTask> tasks = preparation.read();
+  std::unique_ptr<learn::TrainingHelper> helper;
+  const std::uint64_t fingerprint = preparation.fingerprint(tasks);
+  member.serve(fingerprint, [&](dist::Reader& task, dist::Line& line) {
+    const auto kind = task.number<std::uint8_t>();
+    if (kind == static_cast<std::uint8_t>(learn::TrainingRankTask::kPreparation)) {
+      return preparation.help(task, line, tasks);
+    }
+    if (helper == nullptr) {
+      helper = preparation.backend().help_to_train(tasks, preparation.settings(), Rng(options.seed),
+                                                   options.budget.threads);
+    }
+    return helper->work(task, line);
+  });
 }
 
 }  // namespace emplace

@@ -1,8 +1,11 @@
 // Commands on several ranks, as a person runs them. What becomes of ranks that are killed is in
 // bench/dist_faults.py, which ctest runs briefly.
+#include <chrono>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/learned_placers.h"
 #include "support/program.h"
 
 namespace emplace {
@@ -70,6 +73,58 @@ TEST_F(RanksCommand, partitions_and_selections_are_searched_together) {
   EXPECT_EQ(selected["proven"], true);
 }
 
+constexpr const char* kTraining =
+    "train --policy gdp --width 8 --layers 1 --graphs family:ptb:sequence=2,seed=0..2 -c 2xp100 "
+    "--imitate anneal --imitate-evaluations 50 --imitation-steps 3 --steps 3 --tasks-per-step 3 "
+    "--threads 1 -q";
+
+TEST_F(RanksCommand, a_policy_does_not_depend_on_the_ranks_that_train_it) {
+  if (learned_placers().empty()) GTEST_SKIP() << "built without learned placers";
+  for (const std::string ranks : {"1", "2", "4"}) {
+    const CommandResult result =
+        run(kTraining + (" --ranks " + ranks + " --curves c" + ranks + " -o p" + ranks));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, IsEmpty());
+    EXPECT_FALSE(folder_.read("p" + ranks).empty());
+    EXPECT_TRUE(folder_.read("p" + ranks) == folder_.read("p1")) << ranks;
+    const std::string curves = folder_.read("c" + ranks + "/curves.csv");
+    EXPECT_EQ(std::count(curves.begin(), curves.end(), '\n'), 1 + 6) << curves;
+  }
+  const nlohmann::json answer = json_of(std::string(kTraining) + " --ranks 2 -o p");
+  EXPECT_EQ(answer["ranks"]["started"], 2);
+  EXPECT_EQ(answer["ranks"]["lost"], 0);
+}
+
+TEST_F(RanksCommand, a_training_is_resumed_by_any_number_of_ranks) {
+  if (learned_placers().empty()) GTEST_SKIP() << "built without learned placers";
+  const std::string training = kTraining;
+  const nlohmann::json whole = json_of(training + " -o whole");
+  const std::int64_t evaluations = whole["evaluations"];
+  for (const std::string ranks : {"1", "4"}) {
+    const std::string files = " --checkpoint state" + ranks + " -o part" + ranks;
+    const nlohmann::json part = json_of(training + files + " --ranks 2 --evaluations " +
+                                        std::to_string(evaluations - 1));
+    EXPECT_EQ(part["finished"], false);
+    const nlohmann::json rest = json_of(training + files + " --resume --ranks " + ranks);
+    EXPECT_EQ(rest["finished"], true);
+    EXPECT_EQ(rest["evaluations"], evaluations);
+    EXPECT_TRUE(folder_.read("part" + ranks) == folder_.read("whole")) << ranks;
+  }
+}
+
+TEST_F(RanksCommand, bad_input_of_a_training_is_one_message) {
+  if (learned_placers().empty()) GTEST_SKIP() << "built without learned placers";
+  for (const std::string wrong : {"--graphs missing.json -c 2xp100", "--graphs zoo:alexnet -c no",
+                                  "--graphs zoo:alexnet -c 2xp100 --from missing.policy"}) {
+    const CommandResult result = run("train " + wrong + " --ranks 3 -o policy");
+    EXPECT_EQ(result.exit_code, 2) << wrong;
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_THAT(result.err, StartsWith("emplace: "));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_FALSE(folder_.has("policy"));
+  }
+}
+
 TEST_F(RanksCommand, bad_input_is_one_message) {
   const CommandResult result = run("place missing.json -c 4xp100 --ranks 3");
   EXPECT_EQ(result.exit_code, 2);
@@ -79,6 +134,71 @@ TEST_F(RanksCommand, bad_input_is_one_message) {
   expect_refused("place - -c 4xp100 --ranks 2", {"every rank reads the input"});
   expect_refused(std::string(kQuestion) + " --time 1s --islands 3", {"--islands 3"});
   expect_refused("place zoo:alexnet -c 4xp100 --ranks 2 --lost-after 1ms", {"--lost-after 1ms"});
+}
+
+#ifdef EMPLACE_LEARN
+
+TEST_F(RanksCommand, learned_placers_answer_as_one_process_does_under_evaluations) {
+  for (const std::string placer :
+       {"'colocrl(width=8)'", "'colocrl(width=8,samples=5,controllers=3)'"}) {
+    const std::string limit = std::string(kQuestion) + " --evaluations 120 -p " + placer;
+    for (const std::string ranks : {"1", "2", "3"}) {
+      const CommandResult result = run(limit + " --ranks " + ranks + " -o " + ranks + ".json");
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_THAT(result.err, IsEmpty());
+      EXPECT_EQ(folder_.read(ranks + ".json"), folder_.read("1.json")) << ranks << placer;
+    }
+  }
+}
+
+TEST_F(RanksCommand, controllers_learn_on_all_ranks_under_time) {
+  const nlohmann::json answer =
+      json_of(std::string(kQuestion) +
+              " --time 6s --ranks 3 -p 'hdp(width=8,samples=4,controllers=3)' --curves curves");
+  EXPECT_EQ(answer["ranks"]["lost"], 0);
+  EXPECT_GT(answer["evaluations"], 20);
+  EXPECT_THAT(folder_.read("curves/curves.csv"), HasSubstr("round"));
+}
+
+TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
+  const std::string question = std::string(kQuestion) + " --evaluations 20 -p ";
+  expect_refused(question + "'hdp(learner=ppo,controllers=2)'", {"expected learner=reinforce"});
+  expect_refused(question + "'colocrl(controllers=2)' --checkpoint state",
+                 {"controllers keep no checkpoint"});
+  expect_refused(std::string(kQuestion) + " --environment measured -p colocrl --ranks 2",
+                 {"--environment measured", "leave --ranks out"});
+}
+
+#endif
+
+constexpr const char* kMpirun = "mpirun --allow-run-as-root --oversubscribe --bind-to none ";
+
+TEST_F(RanksCommand, a_rank_that_cannot_read_is_noticed_at_once) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string first = std::string(kQuestion) + " --time 60s";
+  std::string second = first;
+  second.replace(second.find("zoo:alexnet:batch=64"), 20, "missing.json");
+  const CommandResult result = folder_.shell(std::string(kMpirun) + "-n 1 " EMPLACE_BINARY " " +
+                                             first + " : -n 1 " EMPLACE_BINARY " " + second);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, HasSubstr("emplace: rank 1: missing.json"));
+  EXPECT_LT(seconds.count(), 40);
+}
+
+TEST_F(RanksCommand, a_misspelt_word_is_said_once) {
+  for (const std::string words :
+       {"place zoo:alexnet -c 4xp100 --treads 2", "plase zoo:alexnet -c 4xp100",
+        "compare zoo:alexnet -c 4xp100 --lost-after 1ms"}) {
+    const CommandResult result =
+        folder_.shell(std::string(kMpirun) + "-n 3 " EMPLACE_BINARY " " + words);
+    EXPECT_EQ(result.exit_code, 2) << words;
+    EXPECT_THAT(result.out, IsEmpty()) << words;
+    const std::size_t said = result.err.find("emplace: ");
+    ASSERT_NE(said, std::string::npos) << words;
+    EXPECT_EQ(result.err.find("emplace: ", said + 1), std::string::npos) << result.err;
+  }
 }
 
 TEST_F(RanksCommand, nothing_that_fits_is_said_once) {

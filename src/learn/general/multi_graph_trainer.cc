@@ -7,11 +7,13 @@
 // times on what was explored once, as PPO has it. A step costs what its tasks cost: a round of
 // exploration each, and a gradient for every epoch.
 //
-// Invariants: before any agent works its parameters are set to those of the first agent, the only
-// ones that an optimizer changes; a task's random numbers depend on the step and the task alone,
-// and nobody shares a context. So tasks may be worked on side by side, and the policy does not
-// depend on threads. Stopping between steps leaves a policy that is as good as the steps so far,
-// and a state from which the steps that follow are those of a run that was not stopped.
+// Invariants: the parameters of the first agent are the only ones that an optimizer changes, all
+// others are set to them before an agent works; what comes of a task depends on the step's
+// parameters and random numbers, on the task, and on what its agent has kept, nobody shares a
+// context. So tasks may be worked on side by side, also by other ranks, and the policy depends
+// neither on threads nor on ranks. A step is taken as a whole or not at all: stopping leaves a
+// policy that is as good as the steps so far, and a state from which the steps that follow are
+// those of a run that was not stopped.
 //
 // Zhou et al., "GDP: Generalized Device Placement for Dataflow Graphs", 2019 (GDP-batch).
 #include "learn/general/multi_graph_trainer.h"
@@ -21,14 +23,13 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include <fmt/core.h>
 
 #include "base/error.h"
 
-#include "learn/features/device_view.h"
-#include "learn/general/agent.h"
-#include "learn/general/kinds.h"
+#include "learn/general/exercise_ranks.h"
 #include "learn/general/policy_file.h"
 #include "learn/nn/optimizer.h"
 #include "learn/nn/single_thread.h"
@@ -37,18 +38,13 @@
 namespace emplace::learn {
 namespace {
 
-// One problem, its agent, and all that has to do with them alone, so that tasks can be worked
-// on side by side and come out the same.
-struct TaskState {
-  TrainingTask task;
-  GeneralAgentPtr agent;
-  std::unique_ptr<Environment> environment;
-  std::vector<torch::Tensor> gradient;
-  TrainingPoint point;
+// What is known of a task from one step to the next, and what came of its last.
+struct TaskRecord {
+  std::string kept;  // by its agent; empty where that is new
+  std::int64_t evaluations = 0;
   double likelihood = 0;
-  bool learned = false;
-
-  std::size_t num_devices() const { return environment->problem().num_devices(); }
+  double mean_seconds = 0;
+  double fitting_share = 0;
 };
 
 class MultiGraphTrainer {
@@ -56,18 +52,16 @@ class MultiGraphTrainer {
   MultiGraphTrainer(std::vector<TrainingTask> tasks, const MultiGraphSettings& settings,
                     const std::string& begin_from, std::string card, const Budget& budget,
                     const Rng& rng, const TrainingHooks& hooks)
-      : settings_(settings), card_(std::move(card)), budget_(budget), rng_(rng), hooks_(hooks) {
-    states_.resize(tasks.size());
-    parallel_for_tensors(states_.size(), budget.threads, [&](std::size_t i) {
-      TaskState& state = states_[i];
-      state.task = std::move(tasks[i]);
-      Rng weights = rng.split(1);  // the same for all
-      state.agent = make_agent(settings.kind, state.task.context->problem(), settings.network,
-                               settings.device, weights);
-      Budget own = budget;
-      own.threads = 1;
-      state.environment = std::make_unique<Environment>(*state.task.context, own, settings.kind);
-    });
+      : settings_(settings),
+        card_(std::move(card)),
+        budget_(budget),
+        rng_(rng),
+        hooks_(hooks),
+        exercises_(std::move(tasks), settings, rng) {
+    for (std::size_t i = 0; i < exercises_.size(); ++i) {
+      records_.push_back({.kept = {}, .evaluations = exercises_.task(i).context->evaluations()});
+    }
+    if (hooks.crew != nullptr) shared_.emplace(*hooks.crew, exercises_);
     if (!begin_from.empty()) {
       const PolicyFile file(begin_from, "the policy to begin from");
       require_same(file);
@@ -81,19 +75,18 @@ class MultiGraphTrainer {
   TrainedPolicy run() {
     TrainedPolicy result;
     Rng probe = rng_.split(3);
-    const bool has_encoder = !states_.front().agent->encoder_gradient(probe).empty();
-    const bool has_examples =
-        std::any_of(states_.begin(), states_.end(),
-                    [](const TaskState& state) { return state.task.example.has_value(); });
+    const bool has_encoder = !exercises_.agent(0).encoder_gradient(probe).empty();
+    bool has_examples = false;
+    for (std::size_t i = 0; i < exercises_.size(); ++i) {
+      has_examples = has_examples || exercises_.task(i).example.has_value();
+    }
     result.whole =
-        run_phase("encoder", has_encoder ? settings_.encoder_steps : 0, settings_.imitation_rate, 1,
-                  [&](TaskState& state, Rng& rng, bool) { return learn_encoder(state, rng); }) &&
-        run_phase("imitation", has_examples ? settings_.imitation_steps : 0,
-                  settings_.imitation_rate, 1,
-                  [&](TaskState& state, Rng& rng, bool) { return imitate(state, rng); }) &&
-        run_phase(
-            "practice", settings_.steps, settings_.learning_rate, states_.front().agent->epochs(),
-            [&](TaskState& state, Rng& rng, bool first) { return practise(state, rng, first); });
+        run_phase({ExerciseKind::kEncoder, "encoder", has_encoder ? settings_.encoder_steps : 0,
+                   settings_.imitation_rate, 1}) &&
+        run_phase({ExerciseKind::kImitation, "imitation",
+                   has_examples ? settings_.imitation_steps : 0, settings_.imitation_rate, 1}) &&
+        run_phase({ExerciseKind::kPractice, "practice", settings_.steps, settings_.learning_rate,
+                   exercises_.agent(0).epochs()});
     result.policy = bytes();
     result.evaluations = evaluations();
     result.steps = taken_;
@@ -102,9 +95,17 @@ class MultiGraphTrainer {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Phase {
+    ExerciseKind kind;
+    std::string name;
+    std::int64_t steps;
+    double rate;
+    std::int64_t epochs;
+  };
+  enum class Epoch { kStepped, kNothingLearned, kCutShort };
 
   // The first agent's are everybody's.
-  Parameters& shared_parameters() { return states_.front().agent->parameters(); }
+  Parameters& shared_parameters() { return exercises_.agent(0).parameters(); }
   std::string bytes() {
     return policy_bytes(settings_.kind, settings_.network, shared_parameters(),
                         card_ + fmt::format("steps taken: {}\n", taken_));
@@ -122,64 +123,29 @@ class MultiGraphTrainer {
 
   std::int64_t evaluations() const {
     std::int64_t sum = 0;
-    for (const TaskState& state : states_) sum += state.task.context->evaluations();
+    for (const TaskRecord& record : records_) sum += record.evaluations;
     return sum;
   }
   // Whether the budget, which is for all of them together, has a round left for these.
-  bool affordable(const std::vector<std::size_t>& chosen) const {
+  bool affordable(const std::vector<std::size_t>& chosen) {
     if (!budget_.evaluations) return true;
     std::int64_t needed = evaluations();
-    for (const std::size_t i : chosen) needed += states_[i].agent->round_size();
+    for (const std::size_t i : chosen) needed += exercises_.agent(i).round_size();
     return needed <= *budget_.evaluations;
-  }
-
-  bool learn_encoder(TaskState& state, Rng& rng) {
-    state.gradient = state.agent->encoder_gradient(rng);
-    return !state.gradient.empty();
-  }
-
-  bool imitate(TaskState& state, Rng& rng) {
-    if (!state.task.example) return false;
-    const std::vector<DeviceId> used = devices_of(*state.task.example);
-    state.agent->use(used);
-    Imitation imitation = state.agent->imitate(*state.task.example, *state.environment, rng);
-    state.gradient = std::move(imitation.gradient);
-    state.likelihood = imitation.likelihood;
-    return true;
-  }
-
-  static std::vector<DeviceId> devices_of(const Placement& placement) {
-    std::vector<DeviceId> used(placement.begin(), placement.end());
-    std::sort(used.begin(), used.end());
-    used.erase(std::unique(used.begin(), used.end()), used.end());
-    return used;
-  }
-
-  bool practise(TaskState& state, Rng& rng, bool first) {
-    if (first) {
-      const std::size_t all = state.num_devices();
-      const bool fewer = rng.chance(settings_.fewer_devices);
-      const std::size_t count = fewer ? 1 + rng.below(all) : all;
-      state.agent->use(state.agent->views().fastest(count));
-      state.point = {};
-      state.learned = state.agent->explore(*state.environment, rng, state.point);
-    }
-    if (state.learned) state.gradient = state.agent->gradient();
-    return state.learned;
   }
 
   // Which tasks a step works on, none twice: all of them in turn, in a new order each time. What is
   // left of one pass is followed by the first of the next.
   std::vector<std::size_t> next_tasks(Rng& rng) {
     const auto wanted =
-        std::min<std::size_t>(states_.size(), static_cast<std::size_t>(settings_.tasks_per_step));
+        std::min<std::size_t>(records_.size(), static_cast<std::size_t>(settings_.tasks_per_step));
     std::vector<std::size_t> result;
     const auto is_new = [&](std::size_t task) {
       return std::find(result.begin(), result.end(), task) == result.end();
     };
     while (result.size() < wanted) {
       if (queue_.empty()) {
-        queue_.resize(states_.size());
+        queue_.resize(records_.size());
         std::iota(queue_.begin(), queue_.end(), std::size_t{0});
         rng.shuffle(queue_);
       }
@@ -190,87 +156,108 @@ class MultiGraphTrainer {
     return result;
   }
 
-  // Whether all steps were taken. `work` leaves a task's gradient, or says that there is none.
-  template <class Work>
-  bool run_phase(const std::string& name, std::int64_t steps, double rate, std::int64_t epochs,
-                 const Work& work) {
-    const std::int64_t phase = phase_++;
-    if (resumed_ != nullptr && phase < resumed_->integer("phase")) return true;
-    Optimizer optimizer({.learning_rate = rate,
+  // Whether all steps were taken.
+  bool run_phase(const Phase& phase) {
+    const std::int64_t number = phase_++;
+    if (resumed_ != nullptr && number < resumed_->integer("phase")) return true;
+    Optimizer optimizer({.learning_rate = phase.rate,
                          .final_share = 0.1,
-                         .decay_steps = steps * epochs,
+                         .decay_steps = phase.steps * phase.epochs,
                          .clip_norm = settings_.clip_norm});
     std::int64_t step = 0;
-    if (resumed_ != nullptr && phase == resumed_->integer("phase")) {
+    if (resumed_ != nullptr && number == resumed_->integer("phase")) {
       step = resumed_->integer("step");
       optimizer.load(*resumed_, "optimizer", shared_parameters().device());
     }
-    const bool whole = take_steps(name, phase, step, steps, epochs, optimizer, work);
-    keep_state(phase, step, optimizer);
+    bool whole = true;
+    for (; step < phase.steps; ++step) {
+      whole = take_step(phase, optimizer);
+      if (!whole) break;
+      report(phase.name, step + 1, phase.steps);
+      save_now_and_then();
+      if (seconds_since(state_saved_at_) >= hooks_.save_state_seconds) {
+        keep_state(number, step + 1, optimizer);
+      }
+    }
+    keep_state(number, step, optimizer);
     return whole;
   }
 
-  template <class Work>
-  bool take_steps(const std::string& name, std::int64_t phase, std::int64_t& step,
-                  std::int64_t steps, std::int64_t epochs, Optimizer& optimizer, const Work& work) {
-    for (; step < steps; ++step) {
-      if (budget_.spent(0)) return false;
-      const Rng before = rng_;
-      const std::vector<std::size_t> queue_before = queue_;
-      const std::vector<std::size_t> chosen = next_tasks(rng_);
-      // As if they had not been chosen, for whoever goes on.
-      const auto put_back = [&] {
-        rng_ = before;
-        queue_ = queue_before;
-        return false;
-      };
-      if (name == "practice" && !affordable(chosen)) return put_back();
-      const Rng of_step = rng_.split(2);
-      rng_.next();
-      bool any = false;
-      for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-        any = take_step(chosen, of_step, epoch, optimizer, work);
-        if (!any) break;
-      }
-      if (!any && budget_.spent(0)) return put_back();
-      ++taken_;
-      report(name, step + 1, steps, chosen);
-      save_now_and_then();
-      if (seconds_since(state_saved_at_) >= hooks_.save_state_seconds) {
-        keep_state(phase, step + 1, optimizer);
+  // False where the budget is spent: then all is as it was before.
+  bool take_step(const Phase& phase, Optimizer& optimizer) {
+    if (budget_.spent(0)) return false;
+    const Rng before = rng_;
+    const std::vector<std::size_t> queue_before = queue_;
+    chosen_ = next_tasks(rng_);
+    const auto put_back = [&] {
+      rng_ = before;
+      queue_ = queue_before;
+      return false;
+    };
+    if (phase.kind == ExerciseKind::kPractice && !affordable(chosen_)) return put_back();
+    ExerciseStep step{.kind = phase.kind, .number = ++begun_, .rng = rng_.split(2)};
+    step.first = shared_parameters().values();
+    rng_.next();
+    std::vector<Exercise> exercises;
+    for (const std::size_t i : chosen_) {
+      exercises.push_back(
+          {.task = i, .kept = records_[i].kept, .evaluations = records_[i].evaluations});
+      if (phase.kind == ExerciseKind::kImitation) {
+        exercises.back().example = exercises_.task(i).example;
       }
     }
+    for (; step.epoch < phase.epochs; ++step.epoch) {
+      const Epoch epoch = take_epoch(step, exercises, optimizer);
+      if (epoch == Epoch::kCutShort) return put_back();
+      if (epoch == Epoch::kNothingLearned) break;
+    }
+    ++taken_;
     return true;
   }
 
-  template <class Work>
-  bool take_step(const std::vector<std::size_t>& chosen, const Rng& rng, std::int64_t epoch,
-                 Optimizer& optimizer, const Work& work) {
-    const std::vector<torch::Tensor> values = shared_parameters().values();
-    std::vector<char> learned(chosen.size());
-    parallel_for_tensors(chosen.size(), budget_.threads, [&](std::size_t i) {
-      TaskState& state = states_[chosen[i]];
-      state.agent->parameters().assign(values);
-      Rng own = rng.split(chosen[i]);
-      learned[i] = work(state, own, epoch == 0) ? 1 : 0;
+  std::vector<std::optional<ExerciseOutcome>> outcomes_of(const ExerciseStep& step,
+                                                          const std::vector<Exercise>& exercises) {
+    if (shared_) return shared_->run(step, exercises, budget_);
+    std::vector<std::optional<ExerciseOutcome>> outcomes(exercises.size());
+    parallel_for_tensors(exercises.size(), budget_.threads, [&](std::size_t i) {
+      outcomes[i] = exercises_.run(step, exercises[i], budget_);
     });
-    std::vector<torch::Tensor> sum;
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      if (learned[i] == 0) continue;
-      const std::vector<torch::Tensor>& gradient = states_[chosen[i]].gradient;
-      if (sum.empty()) {
-        for (const torch::Tensor& tensor : gradient) sum.push_back(tensor.clone());
-      } else {
-        for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += gradient[p];
-      }
-    }
-    if (sum.empty()) return false;
-    optimizer.step(shared_parameters().tensors(), std::move(sum));
-    return true;
+    return outcomes;
   }
 
-  void report(const std::string& name, std::int64_t step, std::int64_t steps,
-              const std::vector<std::size_t>& chosen) const {
+  Epoch take_epoch(ExerciseStep& step, const std::vector<Exercise>& exercises,
+                   Optimizer& optimizer) {
+    step.now = step.epoch == 0 ? step.first : shared_parameters().values();
+    const auto outcomes = outcomes_of(step, exercises);
+    const bool complete = std::all_of(outcomes.begin(), outcomes.end(), [&](const auto& outcome) {
+      return outcome && (outcome->learned || step.kind != ExerciseKind::kPractice);
+    });
+    if (!complete) return Epoch::kCutShort;
+    std::vector<torch::Tensor> sum;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const ExerciseOutcome& outcome = *outcomes[i];
+      if (step.epoch == 0) remember(exercises[i].task, outcome);
+      if (!outcome.learned) continue;
+      if (sum.empty()) {
+        for (const torch::Tensor& tensor : outcome.gradient) sum.push_back(tensor.clone());
+      } else {
+        for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += outcome.gradient[p];
+      }
+    }
+    if (sum.empty()) return Epoch::kNothingLearned;
+    optimizer.step(shared_parameters().tensors(), std::move(sum));
+    return Epoch::kStepped;
+  }
+
+  void remember(std::size_t task, const ExerciseOutcome& outcome) {
+    records_[task] = {.kept = outcome.kept,
+                      .evaluations = outcome.evaluations,
+                      .likelihood = outcome.likelihood,
+                      .mean_seconds = outcome.mean_seconds,
+                      .fitting_share = outcome.fitting_share};
+  }
+
+  void report(const std::string& name, std::int64_t step, std::int64_t steps) const {
     if (!hooks_.on_step) return;
     TrainingReport report{.phase = name,
                           .step = step,
@@ -279,15 +266,16 @@ class MultiGraphTrainer {
                           .evaluations = evaluations(),
                           .seconds = seconds_before_ + seconds_since(began_at_)};
     double logarithms = 0;
-    for (const std::size_t i : chosen) {
-      const TaskState& state = states_[i];
-      report.likelihood += state.likelihood / static_cast<double>(chosen.size());
-      report.fitting_share += state.point.fitting_share / static_cast<double>(chosen.size());
-      if (state.point.mean_seconds > 0) {
-        logarithms += std::log(state.point.mean_seconds / state.task.reference_seconds);
+    const auto count = static_cast<double>(chosen_.size());
+    for (const std::size_t i : chosen_) {
+      const TaskRecord& record = records_[i];
+      report.likelihood += record.likelihood / count;
+      report.fitting_share += record.fitting_share / count;
+      if (record.mean_seconds > 0) {
+        logarithms += std::log(record.mean_seconds / exercises_.task(i).reference_seconds);
       }
     }
-    report.relative_time = std::exp(logarithms / static_cast<double>(chosen.size()));
+    report.relative_time = std::exp(logarithms / count);
     hooks_.on_step(report);
   }
 
@@ -312,7 +300,7 @@ class MultiGraphTrainer {
         settings_.encoder_steps, settings_.imitation_steps, settings_.imitation_rate,
         settings_.steps, settings_.learning_rate, settings_.tasks_per_step, settings_.fewer_devices,
         settings_.clip_norm);
-    for (const TaskState& state : states_) text += "\n" + state.task.name;
+    for (std::size_t i = 0; i < exercises_.size(); ++i) text += "\n" + exercises_.task(i).name;
     return text;
   }
 
@@ -332,11 +320,9 @@ class MultiGraphTrainer {
     }
     optimizer.save(state, "optimizer");
     std::vector<std::int64_t> evaluated;
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      StateWriter own;
-      states_[i].agent->save(own);
-      state.put(fmt::format("task{}", i), own.bytes());
-      evaluated.push_back(states_[i].task.context->evaluations());
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      state.put(fmt::format("task{}", i), records_[i].kept);
+      evaluated.push_back(records_[i].evaluations);
     }
     state.put("evaluations", evaluated);
     hooks_.save_state(state.bytes());
@@ -356,7 +342,7 @@ class MultiGraphTrainer {
     const std::vector<std::int64_t> words = state.integers("rng");
     const std::vector<std::int64_t> evaluated = state.integers("evaluations");
     Rng::State random{};
-    if (words.size() != random.size() || evaluated.size() != states_.size()) {
+    if (words.size() != random.size() || evaluated.size() != records_.size()) {
       fail_input("{}: is damaged", state.file_name());
     }
     std::copy(words.begin(), words.end(), random.begin());
@@ -366,11 +352,11 @@ class MultiGraphTrainer {
     for (const auto& [name, tensor] : shared_parameters().named()) {
       state.load("policy." + name, tensor);
     }
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      states_[i].agent->load(StateReader(state.text(fmt::format("task{}", i)), state.file_name()));
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      records_[i].kept = state.text(fmt::format("task{}", i));
+      if (!records_[i].kept.empty()) StateReader(records_[i].kept, state.file_name());
       // What came before the first step was evaluated again.
-      PlaceContext& context = *states_[i].task.context;
-      context.evaluator().count(evaluated[i] - context.evaluations());
+      records_[i].evaluations = evaluated[i];
     }
   }
 
@@ -379,8 +365,12 @@ class MultiGraphTrainer {
   Budget budget_;
   Rng rng_;
   const TrainingHooks& hooks_;
-  std::vector<TaskState> states_;
+  Exercises exercises_;
+  std::optional<SharedExercises> shared_;  // where other ranks help
+  std::vector<TaskRecord> records_;        // by task
   std::vector<std::size_t> queue_;
+  std::vector<std::size_t> chosen_;       // the tasks of the last step
+  std::uint64_t begun_ = 0;               // steps, of this run
   std::unique_ptr<StateReader> resumed_;  // what it went on from
   std::int64_t phase_ = 0;                // how many have begun
   std::int64_t taken_ = 0;                // steps, of all phases

@@ -18,6 +18,8 @@
 
 #include "placer/context.h"
 
+#include "dist/crew.h"
+#include "dist/member.h"
 #include "learn/general/network.h"
 
 namespace emplace::learn {
@@ -100,6 +102,20 @@ struct TrainingHooks {
   // Such a state's bytes to go on from, and what to call it in errors; empty: from the beginning.
   std::string resume = {};
   std::string resume_name = {};
+  // Others to share the tasks of a step with, which have a `TrainingHelper` of the same tasks. The
+  // policy does not depend on them.
+  dist::Crew* crew = nullptr;
+};
+
+// What a rank that helps is told to do: the first number of a task.
+enum class TrainingRankTask : std::uint8_t { kPreparation, kExercises };
+
+// Such a rank's part of the steps.
+class TrainingHelper {
+ public:
+  virtual ~TrainingHelper() = default;
+  // `task`: of kExercises, without that number.
+  virtual std::string work(dist::Reader& task, dist::Line& line) = 0;
 };
 
 }  // namespace emplace::learn
