@@ -153,8 +153,8 @@ class IslandSearch {
   }
 
   void search_live() {
-    Exchange exchange(context_, Exchange::To::kOthers,
-                      [this](const std::string& news) { options_.crew->tell(news); });
+    NewsExchange exchange(context_, NewsExchange::To::kOthers,
+                          [this](const std::string& news) { options_.crew->tell(news); });
     const Budget& budget = question_.budget;
     dist::Job job;
     job.one_each = true;
@@ -339,8 +339,8 @@ std::string do_island_task(dist::Reader& reader, dist::Line& line, const FindIsl
   if (task.live) {
     context.incumbent().raise(task.bound);
     for (const Solution& start : task.starts) context.incumbent().offer(start);
-    Exchange exchange(context, Exchange::To::kFirst,
-                      [&](const std::string& news) { line.tell(news); });
+    NewsExchange exchange(context, NewsExchange::To::kFirst,
+                          [&](const std::string& news) { line.tell(news); });
     line.listen([&](dist::Reader& news) { exchange.hear(news); }, [&] { exchange.tick(); });
     const struct Hush {
       dist::Line& line;
