@@ -52,7 +52,7 @@ class GeneralAgent {
   // Of these steps where it learns alone, on one problem.
   virtual double learning_rate() const { return 1e-3; }
   // Of this problem's part of what is minimised, on what was explored last, at the parameters as
-  // they are now.
+  // they are now. The first call is at those that explored.
   virtual std::vector<torch::Tensor> gradient() = 0;
 
   // How unlikely the decisions are that lead to a placement on the devices in use.

@@ -70,7 +70,11 @@ ExerciseOutcome Exercises::run(const ExerciseStep& step, const Exercise& exercis
       outcome.learned = explored || explore(desk, environment, rng, outcome);
       desk.explored = outcome.learned ? step.number : 0;
       if (!outcome.learned) break;
-      if (step.epoch > 0) agent.parameters().assign(step.now);
+      if (step.epoch > 0) {
+        // Later gradients are told by how far the policy has moved since the first.
+        if (!explored) agent.gradient();
+        agent.parameters().assign(step.now);
+      }
       outcome.gradient = agent.gradient();
   }
   outcome.kept = kept_by(agent);
