@@ -26,8 +26,8 @@
 #include "tensor/work_bound.h"
 
 #include "io/readers.h"
-#include "support/processor_time.h"
 #include "report/table.h"
+#include "support/processor_time.h"
 
 namespace {
 

@@ -1,19 +1,20 @@
 #include "learn/nn/tensor_messages.h"
 
-#include <cstring>
-#include <string>
-
 #include "base/error.h"
 
 namespace emplace::learn {
 
-void put_tensors(dist::Writer& writer, const std::vector<torch::Tensor>& tensors) {
+std::string tensor_bytes(const std::vector<torch::Tensor>& tensors) {
   std::string bytes;
   for (const torch::Tensor& tensor : tensors) {
     const torch::Tensor plain = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
     bytes.append(static_cast<const char*>(plain.data_ptr()), plain.nbytes());
   }
-  writer.text(bytes);
+  return bytes;
+}
+
+void put_tensors(dist::Writer& writer, const std::vector<torch::Tensor>& tensors) {
+  writer.text(tensor_bytes(tensors));
 }
 
 std::vector<torch::Tensor> take_tensors(dist::Reader& reader,
@@ -22,16 +23,12 @@ std::vector<torch::Tensor> take_tensors(dist::Reader& reader,
   for (const torch::Tensor& tensor : like) {
     expected += static_cast<std::size_t>(tensor.numel()) * sizeof(float);
   }
-  const std::string bytes = reader.text();
-  if (bytes.size() != expected) {
-    fail_input("parameters have {} bytes; expected {}", bytes.size(), expected);
-  }
-  const char* at = bytes.data();
+  const std::size_t size = reader.count(1);
+  if (size != expected) fail_input("parameters have {} bytes; expected {}", size, expected);
   std::vector<torch::Tensor> tensors;
   for (const torch::Tensor& tensor : like) {
     torch::Tensor taken = torch::empty(tensor.sizes(), torch::kFloat32);
-    std::memcpy(taken.data_ptr(), at, taken.nbytes());
-    at += taken.nbytes();
+    reader.copy_to(taken.data_ptr(), taken.nbytes());
     tensors.push_back(taken.to(tensor.device()));
   }
   return tensors;
