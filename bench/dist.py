@@ -8,9 +8,16 @@ prints evaluations per second, evaluations per second of processor time (which o
 starting and reading take, by a run that searches nothing) and the step times found, as medians over the seeds.
 --many N: a search on N ranks, however few the cores, for correctness. --train: steps of training on 1, 2 and 4 ranks,
 by the processor time of all ranks together, which says what sharing costs, and of the busiest, which is what a step
-takes where each rank has a core of its own; both without what comes before the first step. The policies are compared."""
+takes where each rank has a core of its own; both without what comes before the first step. The policies are compared.
+
+    bench/dist.py build/emplace --learned "colocrl" --ranks 1 2 4 --seconds 20 --evaluations 400
+
+A placer that learns on each number of ranks, of one thread each: under --evaluations, whose samples ranks value (the
+answers must be the same), and under --time with as many controllers as the most ranks. Prints placements per second and
+per second of processor time, and how soon a step time was reached that all of them reached: seconds, and placements."""
 
 import argparse
+import csv
 import json
 import os
 import pathlib
@@ -43,6 +50,53 @@ def search(emplace, graph, cluster, limits, ranks, threads, seed):
         sys.exit(f"{' '.join(command)}: {run.stderr}")
     answer = json.loads(run.stdout)
     return answer["step_ns"], answer["evaluations"], answer["seconds"], processor_time() - before, answer
+
+
+def reached(rows, step):
+    """Seconds and placements at the first row of the curves that is as good."""
+    for row in rows:
+        if row["best_seconds"] and float(row["best_seconds"]) <= step:
+            return float(row["seconds"]), int(row["evaluations"])
+    return float("nan"), 0
+
+
+def learn(options, graph):
+    ranks_tried = options.ranks
+    idle = {ranks: search(options.emplace, graph, options.cluster, ["-p", "heft", "--time", "1s"], ranks, 1, 1)[3]
+            for ranks in ranks_tried}
+    print(f"{graph.name}, {options.learned}, medians of {options.seeds} seeds")
+    print(f"{'under --evaluations':26} {'ranks':>5} {'placements/s':>12} {'/cpu s':>8} {'step':>11} same answer")
+    for seed in range(1, options.seeds + 1):
+        first = None
+        for ranks in ranks_tried:
+            limits = ["-p", options.learned, "--evaluations", str(options.evaluations)]
+            step, evaluations, seconds, cpu, _ = search(options.emplace, graph, options.cluster, limits, ranks, 1, seed)
+            first = first or step
+            cpu = max(1e-3, cpu - idle[ranks])
+            print(f"{'seed ' + str(seed):26} {ranks:5} {evaluations / seconds:12.1f} {evaluations / cpu:8.1f} "
+                  f"{step / 1e6:8.2f} ms {'yes' if step == first else 'NO'}", flush=True)
+    key, _, rest = options.learned.rstrip(")").partition("(")
+    placer = f"{key}({','.join(filter(None, [rest, f'controllers={max(ranks_tried)}']))})"
+    found = {ranks: [] for ranks in ranks_tried}
+    for seed in range(1, options.seeds + 1):
+        curves = {}
+        for ranks in ranks_tried:
+            with tempfile.TemporaryDirectory() as folder:
+                limits = ["-p", placer, "--time", f"{options.seconds}s", "--curves", folder]
+                result = search(options.emplace, graph, options.cluster, limits, ranks, 1, seed)
+                with open(pathlib.Path(folder) / "curves.csv") as file:
+                    curves[ranks] = list(csv.DictReader(file))
+            cpu = max(1e-3, result[3] - idle[ranks])
+            found[ranks].append([result[1] / result[2], result[1] / cpu, result[0]])
+        everybodys = max(float(rows[-1]["best_seconds"]) for rows in curves.values())
+        for ranks in ranks_tried:
+            found[ranks][-1] += reached(curves[ranks], everybodys)
+    print(f"{'under --time':26} {'ranks':>5} {'placements/s':>12} {'/cpu s':>8} {'step':>11} "
+          f"{'s to quality':>12} {'placements':>10}")
+    for ranks in ranks_tried:
+        rate, work, step, seconds, placements = (statistics.median(column) for column in zip(*found[ranks]))
+        print(f"{placer:26} {ranks:5} {rate:12.1f} {work:8.1f} {step / 1e6:8.2f} ms {seconds:12.1f} {placements:10.0f}",
+              flush=True)
 
 
 TRAINING = ["--graphs", "family:ptb:seed=0..3", "family:cifar10:seed=0..3", "-c", "2xp100", "4xp100", "--threads", "1",
@@ -109,11 +163,17 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="*", default=[2])
     parser.add_argument("--only", default="", help="graphs whose name has this")
     parser.add_argument("--many", type=int, default=0)
+    parser.add_argument("--learned", default="", help="a placer that learns, with its options")
+    parser.add_argument("--evaluations", type=int, default=400)
     parser.add_argument("--train", type=int, default=0, metavar="STEPS")
     options = parser.parse_args()
     if options.train:
         return compare_trainings(options.emplace, options.train)
     folder = pathlib.Path(options.graphs)
+    if options.learned:
+        for name in (name for name in GRAPHS if options.only in name):
+            learn(options, folder / f"{name}.json.gz")
+        return 0
     if options.many:
         graph = folder / "resnet50-b32.json.gz"
         limits = ["--evaluations", str(40 * options.many), "--islands", str(options.many)]

@@ -131,9 +131,14 @@ COMMANDS = {
     "train placeto": ["train", "--policy", "placeto", "--graphs", "family:ptb:seed=0..3", "-c", "2xp100",
                       "--width", "8", "--layers", "1", "--imitate", "expert", "--imitation-steps", "4",
                       "--steps", "4", "--tasks-per-step", "4"],
+    "place learned": ["place", *MODEL, "-p", "colocrl(width=8,samples=10)", "--evaluations", "60"],
+    "place learned, controllers": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--evaluations",
+                                   "60"],
+    "place learned, controllers --time": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--time",
+                                          f"{2 * SECONDS}s"],
 }
 # Whose answer does not depend on who was lost.
-FIXED = ["place --evaluations", "train gdp", "train placeto"]
+FIXED = ["place --evaluations", "place learned", "place learned, controllers", "train gdp", "train placeto"]
 
 
 def arguments_of(name, folder, more=()):
@@ -271,14 +276,14 @@ def main():
             title = f"{name}: a worker {'killed' if how == signal.SIGKILL else 'stopped'}"
             sorts[title] = lambda folder, name=name, how=how: worker_trial(options.emplace, name, how, rng,
                                                                            undisturbed, folder)
-    for name in FIXED:
+    for name in (name for name in FIXED if "controllers" not in name):  # which keep no checkpoint
         sorts[f"{name}: rank 0 killed, then --resume"] = lambda folder, name=name: leader_trial(
             options.emplace, name, rng, undisturbed, folder)
     sorts["mpirun killed"] = lambda folder: starter_trial(options.emplace, "mpirun", rng, folder)
     sorts["the launcher killed"] = lambda folder: starter_trial(options.emplace, "launcher", rng, folder)
     if options.brief:
         sorts = {title: trial for title, trial in sorts.items()
-                 if not any(word in title for word in ("lns", "compare", "train"))}
+                 if not any(word in title for word in ("lns", "compare", "train", "learned"))}
     sorts = {title: trial for title, trial in sorts.items() if any(word in title for word in options.only)}
     counts = collections.defaultdict(collections.Counter)
     failures = []

@@ -5,6 +5,10 @@ Rows of three sorts: random; contiguous (the groups in order, cut at random plac
 one group elsewhere, as a local search asks for).
 
     PYTHONPATH=build/python /usr/bin/python3 bench/environment.py [build/bench/environment]
+
+With a sort of rows in place of the program, evaluates these alone, for a profiler to look at:
+
+    PYTHONPATH=build/python perf record /usr/bin/python3 bench/environment.py random
 """
 
 import statistics
@@ -48,7 +52,17 @@ def processor_time(environment, rows):
     return 1e6 * (time.process_time() - start) / len(rows)
 
 
+def profiled(kind, model="zoo:bert-base:layers=1", count=20_000, repeats=12):
+    problem = emplace.compile(model, CLUSTER)
+    environment = emplace.Environment(problem, threads=1)
+    rows = rows_of(kind, count, environment.num_groups)
+    processor = min(processor_time(environment, rows) for _ in range(repeats))
+    print(f"{model}, {kind}: {processor:.2f} us an evaluation, {1e3 * processor / len(problem.graph):.1f} ns an op")
+
+
 def main():
+    if sys.argv[1:] and sys.argv[1] in ("random", "contiguous", "moves"):
+        return profiled(sys.argv[1])
     program = sys.argv[1] if len(sys.argv) > 1 else "build/bench/environment"
     print("model                      ops  rows         Python/s      C++/s  ratio of medians  processor time  two cores")
     for model, count in WORKLOADS:

@@ -36,6 +36,7 @@ struct Settings {
   std::vector<std::string> clusters;
   std::vector<double> memory;
   std::vector<std::string> placers;
+  int seeds = 1;
   int cores = hardware_threads();
   bool all = false;
 };
@@ -61,6 +62,7 @@ Entrant parse(const std::string& text) {
   return entrant;
 }
 
+// Over the seeds: the geometric mean, whether all fit, and means.
 struct Score {
   double ratio = 0;  // to the expert, where both fit
   bool fits = false;
@@ -72,25 +74,32 @@ struct Score {
   bool no_worse() const { return fits && (!expert_fits || ratio <= 1.0005); }
 };
 
-RunResult run(const NamedProblem& problem, const Entrant& entrant) {
+RunResult run(const NamedProblem& problem, const Entrant& entrant, int seed = 1) {
   PlaceContext context(problem.problem);
   Budget budget;  // its clock begins now
   budget.seconds = entrant.budget.seconds;
   budget.evaluations = entrant.budget.evaluations;
-  return run_placer(all_placers(), context, {.placer = entrant.placer}, budget);
+  return run_placer(all_placers(), context,
+                    {.placer = entrant.placer, .seed = static_cast<std::uint64_t>(seed)}, budget);
 }
 
-std::vector<Score> run_all(const NamedProblem& problem, const std::vector<Entrant>& entrants) {
+std::vector<Score> run_all(const NamedProblem& problem, const std::vector<Entrant>& entrants,
+                           int seeds) {
   const RunResult expert = run(problem, parse("expert"));
   std::vector<Score> scores;
   for (const Entrant& entrant : entrants) {
-    const RunResult result = run(problem, entrant);
-    scores.push_back({.ratio = static_cast<double>(result.evaluation.step) /
-                               static_cast<double>(expert.evaluation.step),
-                      .fits = result.evaluation.fits(),
-                      .expert_fits = expert.evaluation.fits(),
-                      .seconds = result.seconds,
-                      .evaluations = result.evaluations});
+    Score score{.fits = true, .expert_fits = expert.evaluation.fits()};
+    std::vector<double> ratios;
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const RunResult result = run(problem, entrant, seed);
+      ratios.push_back(static_cast<double>(result.evaluation.step) /
+                       static_cast<double>(expert.evaluation.step));
+      score.fits = score.fits && result.evaluation.fits();
+      score.seconds += result.seconds / seeds;
+      score.evaluations += result.evaluations / seeds;
+    }
+    score.ratio = geometric_mean(ratios);
+    scores.push_back(score);
   }
   return scores;
 }
@@ -144,8 +153,8 @@ void generalise(const Settings& settings) {
             settings.cores);
   std::vector<std::vector<Score>> scores(problems.size());
   parallel_for(problems.size(), settings.cores,
-               [&](std::size_t i) { scores[i] = run_all(problems[i], entrants); });
-  fmt::print("{} cases.\n\n", problems.size());
+               [&](std::size_t i) { scores[i] = run_all(problems[i], entrants, settings.seeds); });
+  fmt::print("{} cases, seeds: {}.\n\n", problems.size(), settings.seeds);
   print_summary(entrants, scores);
   if (settings.all) print_all(problems, entrants, scores);
 }
@@ -161,6 +170,9 @@ int main(int argc, char** argv) {
   app.add_option("--memory", settings.memory, "Likewise")->delimiter(',');
   app.add_option("--placers", settings.placers, "Each perhaps with @EVALUATIONS or @TIME")
       ->required();
+  app.add_option("--seeds", settings.seeds, "Runs of each placer on each case, which are averaged")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   app.add_option("--cores", settings.cores, "Cases side by side, each on one thread")
       ->capture_default_str();
   app.add_flag("--all", settings.all, "Print every case too");

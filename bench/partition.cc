@@ -3,7 +3,7 @@
 // simulator; see docs/partitioning.md.
 //
 //   build/bench/partition MODEL... [--cluster 8xk80] [--methods search,tofu,...] [--workers N]
-//       [--seconds S]
+//       [--seconds S] [--evaluations N] [--seeds N] [--processor-time]
 #include <algorithm>
 #include <ctime>
 #include <string>
@@ -23,9 +23,11 @@
 #include "tensor/methods/all.h"
 #include "tensor/prepare.h"
 #include "tensor/topology.h"
+#include "tensor/work_bound.h"
 
 #include "io/readers.h"
 #include "report/table.h"
+#include "support/processor_time.h"
 
 namespace {
 
@@ -39,6 +41,9 @@ struct Settings {
                                       "all-row", "equal-chop", "spartan"};
   int workers = 0;
   double seconds = 30;
+  std::int64_t evaluations = 0;
+  std::uint64_t seeds = 1;
+  bool processor_time = false;
 };
 
 double cpu_seconds() {
@@ -74,27 +79,39 @@ void run(const std::string& name, const Settings& settings) {
       fmt::join(on.workers.factors(), " x "), format_bytes(static_cast<Bytes>(share)), prepared);
   Table table({{"method"},
                {"search s", Table::Align::kRight},
+               {"plans", Table::Align::kRight},
                {"lower s", Table::Align::kRight},
                {"moved", Table::Align::kRight},
                {"memory", Table::Align::kRight},
                {"of share", Table::Align::kRight},
                {"step", Table::Align::kRight},
                {"fits"}});
-  for (const std::string& method : settings.methods) {
+  const Nanoseconds bound = divided_work_bound(input, *problem, on);
+  fmt::print("no plan takes less than {} (by rates alone: {})\n", format_time(bound),
+             format_time(divided_rate_bound(*problem, on)));
+  const auto add_row = [&](const std::string& method, std::uint64_t seed) {
     PartitionContext context(input, problem, on);
     Budget budget;
     budget.seconds = settings.seconds;
+    if (settings.evaluations > 0) {
+      budget.seconds.reset();
+      budget.evaluations = settings.evaluations;
+    }
     const double start = cpu_seconds();
     const Plan plan =
-        all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(1));
+        all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(seed));
     const double searched = cpu_seconds();
     const PlanOutcome outcome = evaluate_plan(input, plan, cluster, on.devices);
     const double lowered = cpu_seconds();
     const Bytes most = *std::max_element(outcome.peaks.begin(), outcome.peaks.end());
-    table.add({method, fmt::format("{:.2f}", searched - start),
+    table.add({settings.seeds > 1 ? fmt::format("{}, seed {}", method, seed) : method,
+               fmt::format("{:.2f}", searched - start), fmt::format("{}", context.evaluations()),
                fmt::format("{:.2f}", lowered - searched), format_bytes(outcome.moved),
                format_bytes(most), fmt::format("{:.3f}", static_cast<double>(most) / share),
                format_time(outcome.value.step), outcome.value.fits() ? "yes" : "no"});
+  };
+  for (const std::string& method : settings.methods) {
+    for (std::uint64_t seed = 1; seed <= settings.seeds; ++seed) add_row(method, seed);
   }
   fmt::print("{}", table.to_string());
 }
@@ -110,7 +127,11 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--workers", settings.workers, "How many of the devices; 0: all");
   app.add_option("--seconds", settings.seconds, "For searches that do not end by themselves");
+  app.add_option("--evaluations", settings.evaluations, "Plans to simulate, instead of seconds");
+  app.add_option("--seeds", settings.seeds, "Runs of each method, with seeds from 1 on");
+  app.add_flag("--processor-time", settings.processor_time, "Seconds are those of the processor");
   CLI11_PARSE(app, argc, argv);
+  if (settings.processor_time) bench::count_processor_time();
   try {
     for (const std::string& model : settings.models) run(model, settings);
   } catch (const Error& error) {

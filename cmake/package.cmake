@@ -39,6 +39,8 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-emplace)
 math(EXPR next_python "${Python_VERSION_MINOR} + 1")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${same_version}, python3 (>= ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}), python3 (<< ${Python_VERSION_MAJOR}.${next_python}), python3-numpy")
+# emplace.torch alone imports PyTorch.
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-torch, emplace-learn")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "The program emplace and its library.")
 set(CPACK_COMPONENT_LEARN_DESCRIPTION "Placers that learn, and executing steps, with libtorch.")

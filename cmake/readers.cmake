@@ -3,7 +3,7 @@
 set(readers graph_json json_fields json_quote cluster_yaml cluster_yaml_fields cluster_yaml_kinds dnn_partitioning
             pipedream iopddl placement_json file file_calls gzip topological_order onnx_constant onnx_flatten onnx_fold
             onnx_fold_layout onnx_functions onnx_guard onnx_node onnx_reader onnx_shapes onnx_value onnx_walk
-            curve_table importers module_devices onnx_devices partition_file)
+            collectives_file curve_table importers module_devices onnx_devices partition_file)
 list(TRANSFORM readers PREPEND ${PROJECT_SOURCE_DIR}/src/io/)
 list(TRANSFORM readers APPEND .cc)
 file(GLOB reader_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.cc ${PROJECT_SOURCE_DIR}/src/graph/*.cc

@@ -7,7 +7,7 @@ emplace=${EMPLACE:-build/emplace}
 corpus=fuzz/corpus
 rm -rf "$corpus"
 mkdir -p "$corpus"/{graph_json,onnx,onnx_node,onnx_model,gzip,cluster_yaml,dnn_partitioning,pipedream,iopddl,placement,texts} \
-         "$corpus"/{import,partition,external,state,curves,page}
+         "$corpus"/{import,partition,external,state,curves,collectives,page}
 
 # The smallest models of the zoo, as graphs and as ONNX.
 $emplace zoo export stacked-rnn:layers=1,sequence=1,batch=1 -o "$corpus/graph_json/rnn.json"
@@ -51,6 +51,9 @@ for n in 1 2 3; do
     seq $((n * 1000)) 7 $((n * 1000 + 700)) | gzip -9n > "$corpus/$target/$n"  # any bytes do
   done
 done
+
+printf '# two\nop,devices,bytes,microseconds,machines\nall-reduce, 8, 1048576, 44.2, 2\nall-gather,2,8,1e3,1\n' \
+  > "$corpus/collectives/rows.csv"
 
 # The first byte says which importer; the fuzzers' graph has the ops a and b.
 printf '\x00{"": 0, "a": "cpu"}' > "$corpus/import/device_map"

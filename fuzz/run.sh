@@ -2,9 +2,12 @@
 # Runs every fuzzer for a while and says how many inputs each tried. A finding ends it with exit code 1; the file that
 # shows it lies in build-fuzz/findings, and belongs into fuzz/crashes/TARGET with the fix.
 #   fuzz/run.sh SECONDS [TARGET...]
+# Executions a second are what counts: inputs stay short (LENGTH), which reach the same code as long ones, and the
+# sanitizer keeps short stacks of allocations and little of what was freed; a finding is looked at with all of it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1%s}
+length=${LENGTH:-2048}
 shift
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
@@ -15,13 +18,13 @@ mkdir -p build-fuzz/findings
 printf '%-18s %12s %9s %9s  %s\n' target executions seconds coverage findings
 for target in "${targets[@]}"; do
   mkdir -p "build-fuzz/corpus/$target"
-  options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1
+  options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len="$length" -print_final_stats=1
            -artifact_prefix="build-fuzz/findings/$target-")
   [ -f "fuzz/dictionaries/$target.dict" ] && options+=(-dict="fuzz/dictionaries/$target.dict")
   seeds=()
   for folder in "fuzz/corpus/$target" "fuzz/crashes/$target"; do [ -d "$folder" ] && seeds+=("$folder"); done
   # libonnx and protobuf are not ours to instrument: their containers would be reported.
-  ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=1 \
+  ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=1:malloc_context_size=3:quarantine_size_mb=16 \
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
     "build-fuzz/fuzz/${target}_fuzzer" "${options[@]}" "build-fuzz/corpus/$target" "${seeds[@]}" \
     > "build-fuzz/$target.log" 2>&1

@@ -21,6 +21,7 @@
 #include "placers/external/support/protocol.h"
 
 #include "fuzz/onnx_models.h"
+#include "io/collectives_file.h"
 #include "io/curve_table.h"
 #include "io/file.h"
 #include "io/importers.h"
@@ -144,6 +145,10 @@ void curves(const std::string& bytes) {
   rows_before("round,evaluations\n" + bytes, "round,evaluations\n", 100, "fuzzed");
 }
 
+void collectives(const std::string& bytes) {
+  read_collectives(bytes, "fuzzed");
+}
+
 void page(const std::string& bytes) {
   results_in_text(bytes, "fuzzed");
 }
@@ -184,7 +189,7 @@ void texts(const std::string& bytes) {
   }
 }
 
-constexpr std::array<Target, 17> kTargets{{{"graph_json", graph_json},
+constexpr std::array<Target, 18> kTargets{{{"graph_json", graph_json},
                                            {"onnx", onnx},
                                            {"onnx_node", onnx_node},
                                            {"onnx_model", onnx_model},
@@ -199,6 +204,7 @@ constexpr std::array<Target, 17> kTargets{{{"graph_json", graph_json},
                                            {"external", external},
                                            {"state", state},
                                            {"curves", curves},
+                                           {"collectives", collectives},
                                            {"page", page},
                                            {"texts", texts}}};
 

@@ -8,9 +8,10 @@ import pathlib
 import re
 import sys
 
-# As in cmake/library.cmake.
+# As in cmake/library.cmake and tests/CMakeLists.txt.
 APART = {"src/cli", "src/sim", "src/zoo", "src/placers/local", "src/placers/common", "src/placers/search"}
-TESTS = {"tests/learn", "tests/exec", "tests/interpreter"}
+TESTS = {f"tests/{room}" for room in ("api base cluster dist exec graph interpreter learn placer report run search selection "
+                                      "tensor zoo").split()}
 
 FUNCTION = re.compile(r"^(?:constexpr |inline |static )*[A-Za-z_][\w:<>,&*\s\[\]]*?[\s&*>](\w+)\(")
 TYPE = re.compile(r"^(?:class|struct|enum class|enum|using) (\w+)")

@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
-"""Kills the program at random moments, or lets its allocations fail, and looks at what is left.
+"""Kills the program at random moments, or lets its allocations or files fail, and looks at what is left.
 
     tools/fault_trials.py kill PROGRAM [--trials 500] [--seed 1]
-    tools/fault_trials.py allocations PROGRAM LIBRARY [--trials 1000] [--seed 1]
+    tools/fault_trials.py allocations PROGRAM LIBRARY [--trials 1000] [--seed 1] [--only ip]
+    tools/fault_trials.py files PROGRAM LIBRARY [--trials 1000] [--seed 1]
 
 kill: runs that learn or train are killed (SIGKILL), resumed, and mostly killed again; runs that write files are killed
 over old ones. Files are old or new and whole, checkpoints can be gone on from, curves have no gap. allocations: the n-th
 operator new of a command fails, once or from then on (LIBRARY is tests/libfail_allocation.so of a build): the program
-ends with exit code 0, 1 or 2, and 2 comes with a message. Exit code 1 where something else was found."""
+ends with exit code 0, 1 or 2, and 2 comes with a message. files: the n-th call that writes a file fails (full disk, I/O
+error), is interrupted or takes half (LIBRARY is tests/libfail_file_call.so): placements, timelines, pages, plans,
+checkpoints, curves and policies are old or new and whole, and what was not written is said. As many trials as there are
+cases try each of them. Exit code 1 where something else was found."""
 
 import argparse
 import collections
+import errno
+import itertools
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -20,6 +27,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
+import zlib
 
 PROBLEM = ["family:ptb:sequence=3", "-c", "2xp100"]
 LEARNED = ["post(samples=10)", "placeto(units=6)", "gdp(width=8,samples=10)", "hdp(hidden=8,groups=12,samples=10)",
@@ -54,8 +63,8 @@ class Trials:
             return None
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
-    def expect_done(self, arguments: list[str]) -> None:
-        result = self.run(arguments)
+    def expect_done(self, arguments: list[str], **more) -> None:
+        result = self.run(arguments, **more)
         if result is not None and result.returncode != 0:
             self.find(f"{arguments}: exit code {result.returncode}: {result.stderr.decode()[-300:]}")
 
@@ -126,8 +135,13 @@ def kill_learning(trials: Trials, longest: float) -> None:
         expect_curves(trials, what)
     resumed = (trials.folder / "state").exists()
     trials.counts["resumed" if resumed else "killed before the first checkpoint"] += 1
-    # A training that ends before its first step has no policy to write.
-    trials.expect_done([*command, "--time", "20s" if training else "300ms", *(["--resume"] if resumed else [])])
+    # A training that ends before its first step, as on a machine with no time for it, has no policy to write.
+    end = [*command, "--time", "20s" if training else "300ms", *(["--resume"] if resumed else [])]
+    result = trials.run(end)
+    if result is not None and training and b"there is no policy yet" in result.stderr:
+        trials.counts["trainings that ended before their first step"] += 1
+    elif result is not None and result.returncode != 0:
+        trials.find(f"{end}: exit code {result.returncode}: {result.stderr.decode()[-300:]}")
     expect_curves(trials, what)
 
 
@@ -168,7 +182,6 @@ GRAPH = """{"format": "emplace.graph/1", "tensors": [{"bytes": 4000}, {"bytes": 
          {"name": "b", "type": "relu", "inputs": [1], "outputs": [2], "time_us": {"*": 50}}]}"""
 
 
-# Not ip: Clp and Cbc do not survive a failing allocation.
 def allocation_commands(trials: Trials) -> list[list[str]]:
     (trials.folder / "m.json").write_text(GRAPH)
     trials.expect_done(["zoo", "export", "stacked-rnn:layers=1,sequence=2,batch=1,training=false", "-o", "m.onnx"])
@@ -185,7 +198,8 @@ def allocation_commands(trials: Trials) -> list[list[str]]:
             ["select", "i.json", "--time", "1s"], ["place", "m.json", "-c", "c.yaml", "-p", "heft"],
             [*place, "-p", "heft", "-o", "out.json", "--trace", "trace.json"], [*place, "-p", "auto", "--evaluations", "200"],
             [*place, "-p", "anneal", "--evaluations", "500", "--json"], [*place, "-p", "metis"],
-            [*place, "-p", "dp"], [*place, "-p", "m_sct"],
+            [*place, "-p", "dp"], [*place, "-p", "m_sct"], ["place", "m.json", "-c", "2xp100", "-p", "ip"],
+            [*place, "-p", "ip", "--objective", "throughput", "--evaluations", "50"],
             [*place, "-p", "genetic", "--evaluations", "100"], [*place, "-p", "lns", "--time", "1s"],
             ["compare", "m.json", "-c", "c.yaml", "-p", "heuristic", "--json"],
             ["export", "rnn.json.gz", "p.json", "-c", "2xp100", "--format", "csv", "-o", "t.csv"]]
@@ -194,7 +208,7 @@ def allocation_commands(trials: Trials) -> list[list[str]]:
 def allocations(arguments: argparse.Namespace) -> int:
     trials = Trials(arguments.program, arguments.seed)
     library = str(pathlib.Path(arguments.library).resolve())
-    commands = allocation_commands(trials)
+    commands = [command for command in allocation_commands(trials) if arguments.only in command or not arguments.only]
     each = max(1, arguments.trials // len(commands))
     for command in commands:
         counter = trials.folder / "count"
@@ -203,9 +217,13 @@ def allocations(arguments: argparse.Namespace) -> int:
             trials.find(f"{command}: does not run: {usual and usual.stderr.decode()[-300:]}")
             continue
         most = int(counter.read_text())
-        for i in range(each):
-            # The first ones, and any; each way in turn.
-            at = i // 2 if i < each // 4 else trials.random.randrange(most)
+        for i in range(min(each, 2 * most)):
+            # The first ones, late ones (early ones are those of every command) and any; each way in turn. Where there are
+            # enough trials, all of them.
+            if i < each // 4 or each >= 2 * most:
+                at = i // 2
+            else:
+                at = trials.random.randrange(0 if i % 4 < 2 else 7 * most // 8, most)
             text = f"{at}+" if i % 2 else f"{at}"
             result = trials.run(command, env={"LD_PRELOAD": library, "EMPLACE_FAIL_ALLOCATION": text, "PATH": "/usr/bin"})
             trials.counts["trials"] += 1
@@ -221,14 +239,123 @@ def allocations(arguments: argparse.Namespace) -> int:
     return trials.report()
 
 
+class Writing(typing.NamedTuple):
+    """A command and what it writes: whole files over old ones, and files that begin with the run."""
+    command: list[str]
+    over_old: list[str]
+    new: list[str] = []
+    resumed: list[str] = []  # of the new ones: what a run goes on from
+
+
+def writings(trials: Trials) -> list[Writing]:
+    (trials.folder / "m.json").write_text(GRAPH)
+    trials.expect_done(["zoo", "export", "stacked-rnn:layers=1,sequence=2,batch=2", "-o", "rnn.json.gz"])
+    model = ["rnn.json.gz", "-c", "2xp100"]
+    learned = ["place", "m.json", "-c", "2xp100", "-p", "post(samples=4,polish=0)", "--evaluations", "12"]
+    train = ["2" if word == "100000" else word for word in TRAIN]
+    return [Writing(["place", *model, "-p", "heft", "-o", "placement.json", "--trace", "trace.json", "--report", "page.html"],
+                    ["placement.json", "trace.json", "page.html"]),
+            Writing(["partition", *model, "--method", "tofu", "--evaluations", "10", "-o", "plan.json", "--graph", "divided.json",
+                     "--report", "page.html"], ["plan.json", "divided.json", "page.html"]),
+            Writing(["place", *model, "-p", "anneal", "--evaluations", "300", "--checkpoint", "state", "--checkpoint-every",
+                     "1ms", "-o", "placement.json"], ["placement.json"], ["state"], ["state"]),
+            Writing([*learned, "--checkpoint", "state", "--checkpoint-every", "1ms", "--curves", "curves", "-o",
+                     "placement.json"], ["placement.json"], ["state", "curves/curves.csv"]),
+            Writing([*train, "--curves", "curves", "-o", "policy"],
+                    ["policy"], ["curves/curves.csv"])]
+
+
+def is_whole(name: str, content: bytes) -> bool:
+    if name.endswith(".html"):
+        return content.rstrip().endswith(b"</html>")
+    if name.endswith(".json"):
+        return is_json(content)
+    if name.endswith(".csv"):
+        return b"\n" in content or not content  # the last row may be cut off
+    # Checkpoints of what learns, and policies, end with the checksum of what is before it.
+    begin = max(content.find(b"emplace checkpoint\n"), content.find(b"emplace policy\n"))
+    body = content[max(0, begin):]
+    return len(body) > 8 and int.from_bytes(body[-8:], "little") == zlib.crc32(body[:-8])
+
+
+def begin_anew(trials: Trials) -> None:
+    for name in ("state", "state.lock", "curves"):
+        path = trials.folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def fail_file_call(trials: Trials, writing: Writing, library: str, fault: str) -> None:
+    old = b"old"
+    begin_anew(trials)
+    for name in writing.over_old:
+        (trials.folder / name).write_bytes(old)
+    result = trials.run(writing.command, env={"LD_PRELOAD": library, "EMPLACE_FAIL_FILE_CALL": fault, "PATH": "/usr/bin"})
+    trials.counts["trials"] += 1
+    if result is None:
+        return
+    what = f"EMPLACE_FAIL_FILE_CALL={fault}, {' '.join(writing.command)}"
+    said = result.stderr.decode()
+    trials.counts[f"exit code {result.returncode}"] += 1
+    if result.returncode not in (0, 2):
+        trials.find(f"{what}: exit code {result.returncode}: {said[-200:]}")
+    missing = []
+    for name in [*writing.over_old, *writing.new]:
+        path = trials.folder / name
+        content = path.read_bytes() if path.exists() else old
+        if content == old:
+            missing.append(name)
+        elif name in writing.resumed:
+            trials.expect_done([*writing.command, "--resume"])
+        elif not is_whole(name, content):
+            trials.find(f"{what}: {name} is half written: {len(content)} bytes")
+        if not path.exists() and name in writing.over_old:
+            trials.find(f"{what}: {name} is gone")
+    error = int(fault.split(":")[1])
+    if error in (0, errno.EINTR):
+        if missing or result.returncode != 0:
+            trials.find(f"{what}: exit code {result.returncode}, without {missing}: {said[-200:]}")
+    elif missing and not os.strerror(error) in said:
+        trials.find(f"{what}: {missing} not written without a word: {said[-200:]}")
+    elif missing and set(missing) & set(writing.over_old) and result.returncode == 0:
+        trials.find(f"{what}: {missing} not written, and exit code 0: {said[-200:]}")
+    for path in trials.folder.rglob("*.tmp-*"):
+        trials.find(f"{what}: {path.name} is left")
+        path.unlink()
+
+
+def files(arguments: argparse.Namespace) -> int:
+    trials = Trials(arguments.program, arguments.seed)
+    library = str(pathlib.Path(arguments.library).resolve())
+    commands = writings(trials)
+    cases = []
+    for writing in commands:
+        counter = trials.folder / "count"
+        begin_anew(trials)
+        trials.expect_done(writing.command, env={"LD_PRELOAD": library, "EMPLACE_COUNT_FILE_CALLS": str(counter),
+                                                 "PATH": "/usr/bin"})
+        most = int(counter.read_text())
+        trials.counts[f"calls of {writing.command[0]} ... {writing.command[-1]}"] = most
+        faults = [f"{at}{then}:{error}" for at in range(most) for error in (errno.ENOSPC, errno.EIO, errno.EINTR, 0)
+                  for then in ("", "+") if (error, then) != (errno.EINTR, "+")]
+        cases.append([(writing, fault) for fault in trials.random.sample(faults, len(faults))])
+    # In turn, so that few trials are some of each command.
+    ordered = [case for turn in itertools.zip_longest(*cases) for case in turn if case is not None]
+    for writing, fault in ordered[:arguments.trials]:
+        fail_file_call(trials, writing, library, fault)
+    trials.counts["cases"] = len(ordered)
+    return trials.report()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(required=True)
-    for name, function, trials in (("kill", kill, 500), ("allocations", allocations, 1000)):
+    for name, function, trials in (("kill", kill, 500), ("allocations", allocations, 1000), ("files", files, 1000)):
         kind = kinds.add_parser(name)
         kind.add_argument("program")
-        if name == "allocations":
+        if name != "kill":
             kind.add_argument("library")
+        if name == "allocations":
+            kind.add_argument("--only", default="", help="commands with this word")
         kind.add_argument("--trials", type=int, default=trials)
         kind.add_argument("--seed", type=int, default=1)
         kind.set_defaults(function=function)

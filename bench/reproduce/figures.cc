@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+
+#include "placers/all.h"
 
 #include "io/file.h"
 
@@ -49,10 +52,26 @@ std::string quoted(std::string text) {
   return '"' + text + '"';
 }
 
+// How many seeds, of which code; nothing where a run is missing.
+std::string origin_of(const Entrants& entrants, const Evidence& evidence) {
+  std::set<int> seeds;
+  std::set<std::string> codes;
+  for (const auto& [name, placers] : entrants) {
+    for (const std::string& placer : placers) {
+      if (!evidence.has(name, placer)) return "";
+      codes.merge(evidence.codes(name, placer));
+      const bool chance = all_placers().info(parse_entrant(placer).placer.key).randomized;
+      if (chance) seeds.insert(evidence.seeds(name, placer));
+    }
+  }
+  if (seeds.empty()) seeds.insert(1);
+  return fmt::format("Seeds: {}. Code: {}.", fmt::join(seeds, ", "), fmt::join(codes, ", "));
+}
+
 double mean_step(const Evidence& evidence, const std::string& name, const std::string& entrant) {
   double sum = 0;
   int fitting = 0;
-  for (int seed = 1; seed <= evidence.seeds(); ++seed) {
+  for (int seed = 1; seed <= evidence.seeds(name, entrant); ++seed) {
     const LearningRun& one = evidence.run(name, entrant, seed);
     if (!one.fits) continue;
     sum += static_cast<double>(one.step);
@@ -69,8 +88,7 @@ void draw_grid(const Grid& grid, Version version, const Evidence& evidence,
     std::vector<double> steps;
     double least = 0;
     for (const Grid::Column& column : grid.columns) {
-      steps.push_back(evidence.has(name, column.entrant) ? mean_step(evidence, name, column.entrant)
-                                                         : 0);
+      steps.push_back(mean_step(evidence, name, column.entrant));
       if (steps.back() > 0 && (least == 0 || steps.back() < least)) least = steps.back();
     }
     data += quoted(name);
@@ -97,15 +115,16 @@ void draw_grid(const Grid& grid, Version version, const Evidence& evidence,
 std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const std::string& name,
                                                 const std::string& entrant) {
   constexpr int kPoints = 60;
+  const int seeds = evidence.seeds(name, entrant);
   std::int64_t last = 1;
-  for (int seed = 1; seed <= evidence.seeds(); ++seed) {
+  for (int seed = 1; seed <= seeds; ++seed) {
     last = std::max(last, evidence.run(name, entrant, seed).evaluations);
   }
   std::vector<std::pair<double, double>> curve;
   for (int i = 1; i <= kPoints; ++i) {
     const double at = static_cast<double>(last) * i / kPoints;
     std::vector<double> steps;
-    for (int seed = 1; seed <= evidence.seeds(); ++seed) {
+    for (int seed = 1; seed <= seeds; ++seed) {
       double best = 0;
       for (const RunProgress& point : evidence.run(name, entrant, seed).history) {
         if (static_cast<double>(point.evaluations) > at) break;
@@ -113,7 +132,7 @@ std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const 
       }
       if (best > 0) steps.push_back(best / static_cast<double>(evidence.stage(name).single));
     }
-    if (2 * steps.size() > static_cast<std::size_t>(evidence.seeds())) {
+    if (2 * steps.size() > static_cast<std::size_t>(seeds)) {
       curve.emplace_back(at, median_of(steps));
     }
   }
@@ -130,7 +149,6 @@ void draw_curves(const std::string& key, Version version, const Entrants& entran
   for (const auto& [name, placers] : entrants) {
     std::string lines;
     for (const std::string& placer : placers) {
-      if (!evidence.has(name, placer)) continue;
       const auto curve = curve_of(evidence, name, placer);
       if (curve.size() < 2 || evidence.run(name, placer, 1).history.size() < 2) continue;
       script += fmt::format("$curve{} << END\n", blocks);
@@ -153,26 +171,32 @@ void draw_curves(const std::string& key, Version version, const Entrants& entran
 
 }  // namespace
 
+// Figures whose runs are not all there stay as they are.
 void draw_figures(const Program& program, const Evidence& evidence, const std::string& folder) {
   std::filesystem::create_directories(folder);
   std::string page =
       "# Figures: the papers' claims\n\nDrawn by `build/bench/reproduce --figures`. Curves are the "
-      "best step so far, over that of one device; the median of the seeds. [What was "
+      "best step so far, over that of one device; the median of the seeds. Where no code is named, "
+      "the figure is an earlier one whose runs are not kept. [What was "
       "found](../../reproduction.md).\n";
-  const auto show = [&](const std::string& title, const std::string& file) {
+  const auto show = [&](const std::string& title, const std::string& file,
+                        const std::string& origin) {
     if (!std::filesystem::exists(fmt::format("{}/{}", folder, file))) return;
     page += fmt::format("\n## {}\n![{}]({})\n", title, title, file);
+    if (!origin.empty()) page += fmt::format("\n{}\n", origin);
   };
   for (const Part& part : program) {
     const auto curves = [&](const std::string& key, const Entrants& entrants) {
-      draw_curves(key, part.version, entrants, evidence, folder);
+      const std::string origin = origin_of(entrants, evidence);
+      if (!origin.empty()) draw_curves(key, part.version, entrants, evidence, folder);
       show(fmt::format("{}, {}: learning curves", key, to_string(part.version)),
-           file_name(key, part.version) + "-curves.svg");
+           file_name(key, part.version) + "-curves.svg", origin);
     };
     for (const Grid& grid : part.grids) {
-      draw_grid(grid, part.version, evidence, folder);
+      const std::string origin = origin_of(entrants_of({{part.version, {}, {grid}}}), evidence);
+      if (!origin.empty()) draw_grid(grid, part.version, evidence, folder);
       show(fmt::format("{}, {}", grid.key, to_string(part.version)),
-           file_name(grid.key, part.version) + ".svg");
+           file_name(grid.key, part.version) + ".svg", origin);
       // More lines than these nobody can tell apart.
       if (grid.columns.size() <= 6) curves(grid.key, entrants_of({{part.version, {}, {grid}}}));
     }

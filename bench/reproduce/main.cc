@@ -2,7 +2,7 @@
 // placements, with the settings of the papers and with ours; prints what docs/reproduction.md
 // shows.
 //
-//   build/bench/reproduce --results reproduce.jsonl --figures docs/results/figures > table.md
+//   build/bench/reproduce --results docs/results/reproduce.jsonl --figures docs/results/figures
 //   build/bench/reproduce --quick
 #include <algorithm>
 #include <chrono>
@@ -23,6 +23,7 @@
 
 #include "cli/blas.h"
 #include "reproduce/claims.h"
+#include "reproduce/commit.h"
 #include "reproduce/figures.h"
 #include "reproduce/jobs.h"
 #include "reproduce/runs.h"
@@ -41,6 +42,7 @@ struct Settings {
   int cores = hardware_threads();
   std::vector<std::string> keys;      // of claims and tables; all where there is none
   std::vector<std::string> versions;  // paper, emplace; both where there is none
+  std::vector<std::string> runs_on;   // workloads that are run now; all where there is none
   std::string results;
   std::string figures;
   bool print_only = false;
@@ -92,13 +94,17 @@ void reproduce(const Settings& settings) {
   const Entrants entrants = entrants_of(program);
   std::map<std::string, Stage> stages;
   for (const auto& [name, placers] : entrants) stages[name] = make_stage(workload(name));
-  RunStore store(settings.results);
-  const std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
+  RunStore store(settings.results, commit());
+  std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
+  const auto& wanted = settings.runs_on;
+  std::erase_if(jobs, [&](const Job& job) {
+    return !wanted.empty() && std::find(wanted.begin(), wanted.end(), job.workload) == wanted.end();
+  });
   if (!settings.print_only) run_jobs(jobs, stages, settings.cores, store);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
   const Evidence evidence(std::move(stages), store, settings.seeds, settings.evaluations);
-  fmt::print("{} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
+  fmt::print("At most {} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
              settings.print_only ? 0 : jobs.size(), elapsed.count() / 60, settings.cores);
   fmt::print("{}", to_markdown(program, entrants, evidence));
   if (!settings.figures.empty()) draw_figures(program, evidence, settings.figures);
@@ -129,9 +135,11 @@ int main(int argc, char** argv) {
   app.add_option("--versions", settings.versions, "Only these settings: paper, emplace")
       ->delimiter(',')
       ->check(CLI::IsMember({"paper", "emplace"}));
+  app.add_option("--workload", settings.runs_on,
+                 "Run only what is missing on this one (again for more), for what takes hours");
   app.add_option("--results", settings.results,
-                 "Keep runs here, and do not repeat those that are there; remove it when placers "
-                 "have changed")
+                 "Keep runs here, each with the commit that it ran with, and do not repeat those "
+                 "that are there: remove lines whose code is out of date")
       ->type_name("FILE");
   app.add_flag("--print", settings.print_only, "Run nothing: print what the results have");
   app.add_option("--figures", settings.figures, "Draw every table and curve into this folder")

@@ -1,7 +1,9 @@
 #include "reproduce/runs.h"
 
+#include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <pthread.h>
@@ -21,6 +23,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of seconds: the file is kept, and more digits say nothing.
+double to_milliseconds(double seconds) {
+  return std::round(seconds * 1000) / 1000;
+}
+
 Json to_json(const RunKey& key, const LearningRun& run) {
   Json json{{"workload", key.workload},
             {"placer", key.placer},
@@ -29,18 +36,15 @@ Json to_json(const RunKey& key, const LearningRun& run) {
             {"step_ns", run.step},
             {"fits", run.fits},
             {"evaluations", run.evaluations},
-            {"seconds", run.seconds},
-            {"agent_seconds", run.agent_seconds},
-            {"measured_seconds", run.measured_seconds},
+            {"seconds", to_milliseconds(run.seconds)},
+            {"agent_seconds", to_milliseconds(run.agent_seconds)},
+            {"measured_seconds", to_milliseconds(run.measured_seconds)},
             {"groups_used", run.groups_used},
-            {"policy_seconds", run.policy_seconds},
-            {"learner_seconds", run.learner_seconds},
-            {"evaluation_seconds", run.evaluation_seconds},
-            {"waiting_seconds", run.waiting_seconds},
+            {"code", run.code},
             {"history", Json::array()}};
   for (const RunProgress& point : run.history) {
-    json["history"].push_back(
-        {point.evaluations, point.agent_seconds, point.measured_seconds, point.step, point.fits});
+    json["history"].push_back({point.evaluations, to_milliseconds(point.agent_seconds),
+                               to_milliseconds(point.measured_seconds), point.step, point.fits});
   }
   return json;
 }
@@ -54,10 +58,7 @@ std::pair<RunKey, LearningRun> from_json(const Json& json) {
                   .agent_seconds = json.at("agent_seconds"),
                   .measured_seconds = json.at("measured_seconds"),
                   .groups_used = json.at("groups_used"),
-                  .policy_seconds = json.at("policy_seconds"),
-                  .learner_seconds = json.at("learner_seconds"),
-                  .evaluation_seconds = json.at("evaluation_seconds"),
-                  .waiting_seconds = json.at("waiting_seconds"),
+                  .code = json.at("code"),
                   .history = {}};
   for (const Json& point : json.at("history")) {
     run.history.push_back({point.at(0), point.at(1), point.at(2), point.at(3), point.at(4)});
@@ -139,10 +140,6 @@ LearningRun run(const Stage& stage, const RunKey& key) {
     }
     steps_seconds = point.simulated_seconds;
     result.groups_used = point.groups_used.value_or(0);
-    result.policy_seconds += point.policy_seconds;
-    result.learner_seconds += point.learner_seconds;
-    result.evaluation_seconds += point.evaluation_seconds;
-    result.waiting_seconds += point.waiting_seconds;
   };
   PlacerRun chosen = parse_entrant(key.placer);
   chosen.seed = key.seed;
@@ -156,7 +153,7 @@ LearningRun run(const Stage& stage, const RunKey& key) {
   return result;
 }
 
-RunStore::RunStore(const std::string& path) {
+RunStore::RunStore(const std::string& path, std::string code) : code_(std::move(code)) {
   if (path.empty()) return;
   const bool exists = std::filesystem::exists(path);
   std::string whole_lines;
@@ -185,6 +182,11 @@ const LearningRun* RunStore::find(const RunKey& key) const {
 }
 
 void RunStore::add(const RunKey& key, LearningRun run) {
+  run.code = code_;
+  keep(key, std::move(run));
+}
+
+void RunStore::keep(const RunKey& key, LearningRun run) {
   const std::lock_guard lock(mutex_);
   if (file_) file_->append(to_json(key, run).dump() + "\n");
   runs_.insert_or_assign(key, std::move(run));

@@ -1,5 +1,5 @@
 // Runs of placers under a budget of evaluations, each on one thread, kept in a file so that what is
-// done is not done again.
+// done is not done again, and later runs add seeds to it.
 #pragma once
 
 #include <cstdint>
@@ -59,11 +59,7 @@ struct LearningRun {
   double measured_seconds = 0;
   // In the last round, where the placer learns groups; else 0.
   double groups_used = 0;
-  // Sums over the rounds of a placer that learns.
-  double policy_seconds = 0;
-  double learner_seconds = 0;
-  double evaluation_seconds = 0;
-  double waiting_seconds = 0;
+  std::string code = {};  // the commit that it ran with
   std::vector<RunProgress> history;
 };
 
@@ -79,12 +75,16 @@ LearningRun run(const Stage& stage, const RunKey& key);
 class RunStore {
  public:
   // Reads what the file has, where it exists, and appends to it; an empty path: nothing is kept.
-  explicit RunStore(const std::string& path);
+  // `code` is the commit of the runs that are added.
+  explicit RunStore(const std::string& path, std::string code = "");
 
   const LearningRun* find(const RunKey& key) const;
+  // With this store's code, or as it is.
   void add(const RunKey& key, LearningRun run);
+  void keep(const RunKey& key, LearningRun run);
 
  private:
+  std::string code_;
   mutable std::mutex mutex_;
   std::map<RunKey, LearningRun> runs_;
   std::optional<AppendFile> file_;

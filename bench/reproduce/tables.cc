@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -87,15 +88,16 @@ std::string statements_table(const Claim& claim, Version version, const Evidence
   std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n", claim.key, to_string(version),
                                  claim.text, claim.source);
   text +=
-      "| statement | on | ratio of | measured, 95 % interval | claimed | verdict |\n"
-      "|---|---|---|---|---|---|\n";
+      "| statement | on | ratio of | measured, 95 % interval | claimed | verdict | seeds | code "
+      "|\n|---|---|---|---|---|---|---|---|\n";
   for (const Statement& statement : claim.statements) {
     const auto ratio =
         evidence.has(statement) ? evidence.ratio(statement) : std::optional<MeanInterval>();
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", statement.text,
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", statement.text,
                         fmt::join(statement.workloads, ", "), measure_name(statement.measure),
                         ratio ? format_interval(*ratio) : "", format_claimed(statement),
-                        to_string(verdict_of(statement, evidence)));
+                        to_string(verdict_of(statement, evidence)), evidence.seeds(statement),
+                        fmt::join(evidence.codes(statement), ", "));
   }
   return text;
 }
@@ -104,8 +106,9 @@ std::string statements_table(const Claim& claim, Version version, const Evidence
 std::string step_cell(const Evidence& evidence, const std::string& name,
                       const std::string& entrant) {
   if (!evidence.has(name, entrant)) return "not run";
+  const int seeds = evidence.seeds(name, entrant);
   std::vector<double> logarithms;
-  for (int seed = 1; seed <= evidence.seeds(); ++seed) {
+  for (int seed = 1; seed <= seeds; ++seed) {
     const LearningRun& one = evidence.run(name, entrant, seed);
     if (one.fits) logarithms.push_back(std::log(static_cast<double>(one.step)));
   }
@@ -115,8 +118,8 @@ std::string step_cell(const Evidence& evidence, const std::string& name,
   if (std::isfinite(steps.high) && steps.high > steps.mean * 1.0005) {
     cell += fmt::format(" ±{:.0f} %", 100 * (steps.high / steps.mean - 1));
   }
-  if (logarithms.size() < static_cast<std::size_t>(evidence.seeds())) {
-    cell += fmt::format(" ({} of {} fit)", logarithms.size(), evidence.seeds());
+  if (logarithms.size() < static_cast<std::size_t>(seeds)) {
+    cell += fmt::format(" ({} of {} fit)", logarithms.size(), seeds);
   }
   return cell;
 }
@@ -125,15 +128,20 @@ std::string grid_table(const Grid& grid, Version version, const Evidence& eviden
   std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n| workload |", grid.key,
                                  to_string(version), grid.text, grid.source);
   for (const Grid::Column& column : grid.columns) text += fmt::format(" {} |", column.title);
-  text += "\n|---|";
+  text += " seeds | code |\n|---|---|---|";
   for (std::size_t i = 0; i < grid.columns.size(); ++i) text += "---|";
   text += "\n";
   for (const std::string& name : grid.workloads) {
     text += fmt::format("| {} |", name);
+    std::set<int> seeds;
+    std::set<std::string> codes;
     for (const Grid::Column& column : grid.columns) {
       text += fmt::format(" {} |", step_cell(evidence, name, column.entrant));
+      if (!evidence.has(name, column.entrant)) continue;
+      seeds.insert(evidence.seeds(name, column.entrant));
+      codes.merge(evidence.codes(name, column.entrant));
     }
-    text += "\n";
+    text += fmt::format(" {} | {} |\n", fmt::join(seeds, ", "), fmt::join(codes, ", "));
   }
   return text;
 }
@@ -155,6 +163,7 @@ std::string pays_off(const Evidence& evidence, const std::string& name, const Le
 
 std::string result_row(const Evidence& evidence, const std::string& name,
                        const std::string& placer) {
+  const int seeds = evidence.seeds(name, placer);
   if (!evidence.has(name, placer)) return "";
   std::vector<double> logarithms;
   int fitting = 0;
@@ -162,23 +171,23 @@ std::string result_row(const Evidence& evidence, const std::string& name,
   double best_after = 0;
   double measured = 0;
   double groups = 0;
-  for (int seed = 1; seed <= evidence.seeds(); ++seed) {
+  for (int seed = 1; seed <= seeds; ++seed) {
     const LearningRun& one = evidence.run(name, placer, seed);
     fitting += one.fits ? 1 : 0;
-    seconds += one.seconds / evidence.seeds();
-    best_after += placements_to_best(one) / evidence.seeds();
-    measured += one.measured_seconds / evidence.seeds();
-    groups += one.groups_used / evidence.seeds();
+    seconds += one.agent_seconds / seeds;
+    best_after += placements_to_best(one) / seeds;
+    measured += one.measured_seconds / seeds;
+    groups += one.groups_used / seeds;
   }
   const std::vector<double> times = evidence.step_times(name, placer);
   for (const double time : times) logarithms.push_back(std::log(time));
-  return fmt::format("| {} | {} | {} | {:.3f} | {} of {} | {:.1f} | {:.0f} | {} | {} | {} |\n",
+  return fmt::format("| {} | {} | {} | {:.3f} | {} of {} | {:.1f} | {:.0f} | {} | {} | {} | {} |\n",
                      name, placer, format_interval(geometric_interval(logarithms)),
-                     *std::min_element(times.begin(), times.end()), fitting, evidence.seeds(),
-                     seconds, best_after,
-                     measured > 0 ? fmt::format("{:.2f}", measured / 3600) : "",
+                     *std::min_element(times.begin(), times.end()), fitting, seeds, seconds,
+                     best_after, measured > 0 ? fmt::format("{:.2f}", measured / 3600) : "",
                      pays_off(evidence, name, evidence.run(name, placer, 1)),
-                     groups > 0 ? fmt::format("{:.0f}", groups) : "");
+                     groups > 0 ? fmt::format("{:.0f}", groups) : "",
+                     fmt::join(evidence.codes(name, placer), ", "));
 }
 
 std::string results_table(const Entrants& entrants, const Evidence& evidence) {
@@ -188,9 +197,9 @@ std::string results_table(const Entrants& entrants, const Evidence& evidence) {
       "the search would take if every placement ran for 15 steps, the agent's time included; a "
       "search has paid for itself after so many steps that are shorter than the expert's (first "
       "seed).\n\n"
-      "| workload | placer | mean, 95 % interval | best | fit | seconds a run | best after "
-      "placements | hours with real steps | paid for after steps | groups used |\n"
-      "|---|---|---|---|---|---|---|---|---|---|\n";
+      "| workload | placer | mean, 95 % interval | best | fit | the agent's seconds | best after "
+      "placements | hours with real steps | paid for after steps | groups used | code |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Workload& one : workloads()) {
     const auto entry = entrants.find(one.name);
     if (entry == entrants.end()) continue;

@@ -27,18 +27,49 @@ Evidence::Evidence(std::map<std::string, Stage> stages, const RunStore& runs, in
                    std::optional<std::int64_t> evaluations)
     : stages_(std::move(stages)), runs_(runs), seeds_(seeds), evaluations_(evaluations) {}
 
-bool Evidence::has(const std::string& name, const std::string& placer) const {
-  for (int seed = 1; seed <= seeds_; ++seed) {
-    if (runs_.find(run_key(workload(name), placer, seed, evaluations_)) == nullptr) return false;
+int Evidence::seeds(const std::string& name, const std::string& placer) const {
+  int seeds = 0;
+  while (seeds < seeds_ && runs_.find(run_key(workload(name), placer, seeds + 1, evaluations_))) {
+    ++seeds;
   }
-  return true;
+  return seeds;
+}
+
+int Evidence::seeds(const Statement& statement) const {
+  int fewest = seeds_;
+  for (const std::string& name : statement.workloads) {
+    fewest = std::min({fewest, seeds(name, statement.left), seeds(name, statement.right)});
+  }
+  return fewest;
+}
+
+bool Evidence::has(const std::string& name, const std::string& placer) const {
+  return enough(seeds(name, placer));
 }
 
 bool Evidence::has(const Statement& statement) const {
-  return std::all_of(statement.workloads.begin(), statement.workloads.end(),
-                     [&](const std::string& name) {
-                       return has(name, statement.left) && has(name, statement.right);
-                     });
+  return enough(seeds(statement));
+}
+
+void Evidence::add_codes(const std::string& name, const std::string& placer, int seeds,
+                         std::set<std::string>& codes) const {
+  for (int seed = 1; seed <= seeds; ++seed) codes.insert(run(name, placer, seed).code);
+}
+
+std::set<std::string> Evidence::codes(const std::string& name, const std::string& placer) const {
+  std::set<std::string> codes;
+  add_codes(name, placer, seeds(name, placer), codes);
+  return codes;
+}
+
+std::set<std::string> Evidence::codes(const Statement& statement) const {
+  std::set<std::string> codes;
+  for (const std::string& name : statement.workloads) {
+    for (const std::string& placer : {statement.left, statement.right}) {
+      add_codes(name, placer, seeds(statement), codes);
+    }
+  }
+  return codes;
 }
 
 const LearningRun& Evidence::run(const std::string& name, const std::string& placer,
@@ -55,8 +86,13 @@ double Evidence::step_time(const std::string& name, const std::string& placer, i
 }
 
 std::vector<double> Evidence::step_times(const std::string& name, const std::string& placer) const {
+  return step_times(name, placer, seeds(name, placer));
+}
+
+std::vector<double> Evidence::step_times(const std::string& name, const std::string& placer,
+                                         int seeds) const {
   std::vector<double> times;
-  for (int seed = 1; seed <= seeds_; ++seed) times.push_back(step_time(name, placer, seed));
+  for (int seed = 1; seed <= seeds; ++seed) times.push_back(step_time(name, placer, seed));
   return times;
 }
 
@@ -76,32 +112,37 @@ double Evidence::reached(Measure measure, const std::string& name, const std::st
   return static_cast<double>(std::max<std::int64_t>(1, never ? one.evaluations : hit->evaluations));
 }
 
-double Evidence::log_ratio(const Statement& statement, const std::string& name, int seed) const {
+double Evidence::log_ratio(const Statement& statement, const std::string& name, int seed,
+                           int seeds) const {
   if (statement.measure == Measure::kStepTime) {
     return std::log(step_time(name, statement.left, seed) / step_time(name, statement.right, seed));
   }
-  const double target = std::max(median_of(step_times(name, statement.left)),
-                                 median_of(step_times(name, statement.right)));
+  const double target = std::max(median_of(step_times(name, statement.left, seeds)),
+                                 median_of(step_times(name, statement.right, seeds)));
   return std::log(reached(statement.measure, name, statement.left, seed, target) /
                   reached(statement.measure, name, statement.right, seed, target));
 }
 
-bool Evidence::always_fits(const std::string& name, const std::string& placer) const {
-  for (int seed = 1; seed <= seeds_; ++seed) {
+bool Evidence::always_fits(const std::string& name, const std::string& placer, int seeds) const {
+  for (int seed = 1; seed <= seeds; ++seed) {
     if (!run(name, placer, seed).fits) return false;
   }
   return true;
 }
 
 std::optional<MeanInterval> Evidence::ratio(const Statement& statement) const {
+  const int count = seeds(statement);
   for (const std::string& name : statement.workloads) {
     // The stand-in for "nothing fits" must not decide.
-    if (!always_fits(name, statement.left) || !always_fits(name, statement.right)) return {};
+    if (!always_fits(name, statement.left, count)) return {};
+    if (!always_fits(name, statement.right, count)) return {};
   }
   std::vector<double> by_seed;
-  for (int seed = 1; seed <= seeds_; ++seed) {
+  for (int seed = 1; seed <= count; ++seed) {
     double sum = 0;
-    for (const std::string& name : statement.workloads) sum += log_ratio(statement, name, seed);
+    for (const std::string& name : statement.workloads) {
+      sum += log_ratio(statement, name, seed, count);
+    }
     by_seed.push_back(sum / static_cast<double>(statement.workloads.size()));
   }
   return geometric_interval(by_seed);

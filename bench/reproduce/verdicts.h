@@ -1,8 +1,10 @@
 // Whether runs bear out what is claimed.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,36 +19,52 @@ std::string to_string(Verdict verdict);
 
 // What a run that finds nothing that fits counts as, in step times on one device.
 inline constexpr double kNothingFits = 10;
+// Fewer seeds say nothing, unless fewer were asked for.
+inline constexpr int kFewestSeeds = 3;
 
-// All runs of one comparison.
+// All runs of one comparison, of which some placers may have more seeds than others. A statement is
+// judged by the seeds that all of its runs have.
 class Evidence {
  public:
+  // Of at most so many seeds.
   Evidence(std::map<std::string, Stage> stages, const RunStore& runs, int seeds,
            std::optional<std::int64_t> evaluations);
 
   const Stage& stage(const std::string& workload) const { return stages_.at(workload); }
-  // Whether every seed has run.
+  // How many there are: from the first on, without a gap.
+  int seeds(const std::string& workload, const std::string& placer) const;
+  int seeds(const Statement& statement) const;
+  // Whether they are enough.
   bool has(const std::string& workload, const std::string& placer) const;
   bool has(const Statement& statement) const;
   const LearningRun& run(const std::string& workload, const std::string& placer, int seed) const;
-  int seeds() const { return seeds_; }
+  // The commits that the placer's runs, or the statement's, are of.
+  std::set<std::string> codes(const std::string& workload, const std::string& placer) const;
+  std::set<std::string> codes(const Statement& statement) const;
   std::int64_t evaluations(const std::string& name) const {
     return evaluations_.value_or(workload(name).evaluations);
   }
 
-  // In step times on one device; by seed.
+  // In step times on one device; of all seeds, or of the first ones.
   std::vector<double> step_times(const std::string& workload, const std::string& placer) const;
+  std::vector<double> step_times(const std::string& workload, const std::string& placer,
+                                 int seeds) const;
   // Of left's measure over right's, in the geometric mean over the workloads.
   // Nothing where some run of either found nothing that fits.
   std::optional<MeanInterval> ratio(const Statement& statement) const;
 
  private:
-  bool always_fits(const std::string& name, const std::string& placer) const;
+  bool enough(int seeds) const { return seeds >= std::min(kFewestSeeds, seeds_); }
+  void add_codes(const std::string& workload, const std::string& placer, int seeds,
+                 std::set<std::string>& codes) const;
+  bool always_fits(const std::string& name, const std::string& placer, int seeds) const;
   double step_time(const std::string& workload, const std::string& placer, int seed) const;
   // How far the run was when it was as good as that, in step times on one device.
   double reached(Measure measure, const std::string& workload, const std::string& placer, int seed,
                  double target) const;
-  double log_ratio(const Statement& statement, const std::string& workload, int seed) const;
+  // Of one seed, of so many.
+  double log_ratio(const Statement& statement, const std::string& workload, int seed,
+                   int seeds) const;
 
   std::map<std::string, Stage> stages_;
   const RunStore& runs_;

@@ -100,7 +100,7 @@ Trial divided(const std::shared_ptr<const Problem>& whole, const std::string& me
       all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(1));
   const double ended = processor_seconds();
   const PlanOutcome outcome =
-      evaluate_plan(input, plan, cluster, on.devices, CostMode::kAuto, settings.in_place);
+      evaluate_plan(input, plan, cluster, on.devices, {.in_place = settings.in_place});
   return {.step = outcome.value.step,
           .moved = outcome.moved,
           .peak = *std::max_element(outcome.peaks.begin(), outcome.peaks.end()),

@@ -104,8 +104,9 @@ Schedule schedule_from(const py::object& priorities, const ProblemHandle& proble
 }
 
 Objective objective_from(const std::string& name) {
-  if (name == "step") return StepTime{};
-  if (name == "period") return StreamPeriod{};
+  // As the program's option calls them, too.
+  if (name == "step" || name == "latency") return StepTime{};
+  if (name == "period" || name == "throughput") return StreamPeriod{};
   if (name == "serial period") return StreamPeriod{Overlap::kNone};
   throw Error(ErrorKind::kOption,
               "objective '" + name + "': expected step, period or serial period");

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "answer.h"
+#include "arguments.h"
 #include "arrays.h"
 #include "work.h"
 
@@ -24,13 +25,13 @@ ExecutionHandle run_placement(const ProblemHandle& problem, const py::object& pl
   const Placement devices = placement_from(placement, problem);
   const Schedule schedule = schedule_from(priorities, problem);
   RunOptions options;
-  options.steps = given["steps"].cast<int>();
-  options.warm_up = given["warm_up"].cast<int>();
-  options.numbers = given["numbers"].cast<std::string>();
-  options.fixed_order = given["fixed_order"].cast<bool>();
-  options.launch_each = given["launch_each"].cast<bool>();
-  options.limit_memory = given["limit_memory"].cast<bool>();
-  options.seed = given["seed"].cast<std::uint64_t>();
+  options.steps = argument<int>(given, "steps");
+  options.warm_up = argument<int>(given, "warm_up");
+  options.numbers = argument<std::string>(given, "numbers");
+  options.fixed_order = argument<bool>(given, "fixed_order");
+  options.launch_each = argument<bool>(given, "launch_each");
+  options.limit_memory = argument<bool>(given, "limit_memory");
+  options.seed = argument<std::uint64_t>(given, "seed");
   options.cancelled = work.cancelled();
   options.on_progress = work.listener();
   std::optional<ExecutionResult> result;
@@ -41,12 +42,12 @@ ExecutionHandle run_placement(const ProblemHandle& problem, const py::object& pl
 ProfileResult profile_problem(const ProblemHandle& problem, const py::dict& given) {
   Work work(given["progress"]);
   ProfileOptions options;
-  options.phases = given["phases"].cast<int>();
-  options.steps = given["steps"].cast<int>();
-  options.warm_up = given["warm_up"].cast<int>();
-  options.proposals = given["proposals"].cast<int>();
-  options.numbers = given["numbers"].cast<std::string>();
-  options.busy = given["busy"].cast<bool>();
+  options.phases = argument<int>(given, "phases");
+  options.steps = argument<int>(given, "steps");
+  options.warm_up = argument<int>(given, "warm_up");
+  options.proposals = argument<int>(given, "proposals");
+  options.numbers = argument<std::string>(given, "numbers");
+  options.busy = argument<bool>(given, "busy");
   options.cancelled = work.cancelled();
   options.on_progress = work.listener();
   std::optional<ProfileResult> result;

@@ -3,27 +3,19 @@
 
 #include <pybind11/stl.h>
 
+#include "arguments.h"
 #include "arrays.h"
 #include "work.h"
 
 namespace emplace::python {
 namespace {
 
-Budget budget_of(const py::dict& given, const Work& work) {
-  Budget budget;
-  budget.seconds = given["seconds"].cast<std::optional<double>>();
-  budget.evaluations = given["evaluations"].cast<std::optional<std::int64_t>>();
-  budget.threads = given["threads"].cast<int>();
-  budget.cancelled = work.cancelled();
-  return budget;
-}
-
 Partition partition_handle(const ProblemHandle& problem, const py::dict& given) {
   Work work(given["progress"]);
-  PartitionOptions options{.method = given["method"].cast<std::string>(),
-                           .workers = given["workers"].cast<int>(),
+  PartitionOptions options{.method = argument<std::string>(given, "method"),
+                           .workers = argument<int>(given, "workers"),
                            .budget = budget_of(given, work),
-                           .seed = given["seed"].cast<std::uint64_t>(),
+                           .seed = argument<std::uint64_t>(given, "seed"),
                            .on_progress = work.listener()};
   std::optional<Partition> found;
   work.run([&] { found = partition(problem.problem, options); });
@@ -33,7 +25,7 @@ Partition partition_handle(const ProblemHandle& problem, const py::dict& given) 
 Selection select_file(const std::string& path, const py::dict& given) {
   Work work(py::none{});
   const SelectOptions options{.budget = budget_of(given, work),
-                              .seed = given["seed"].cast<std::uint64_t>()};
+                              .seed = argument<std::uint64_t>(given, "seed")};
   Selection found;
   work.run([&] { found = select(path, options); });
   return found;
@@ -42,20 +34,20 @@ Selection select_file(const std::string& path, const py::dict& given) {
 TrainResult train_policy(const py::dict& given) {
   Work work(given["progress"]);
   TrainOptions options;
-  options.policy = given["policy"].cast<std::string>();
-  options.graphs = given["graphs"].cast<std::vector<std::string>>();
-  options.clusters = given["clusters"].cast<std::vector<std::string>>();
-  options.memory = given["memory"].cast<std::vector<double>>();
-  options.imitate = given["imitate"].cast<std::string>();
-  options.imitate_evaluations = given["imitate_evaluations"].cast<std::int64_t>();
+  options.policy = argument<std::string>(given, "policy");
+  options.graphs = argument<std::vector<std::string>>(given, "graphs");
+  options.clusters = argument<std::vector<std::string>>(given, "clusters");
+  options.memory = argument<std::vector<double>>(given, "memory");
+  options.imitate = argument<std::string>(given, "imitate");
+  options.imitate_evaluations = argument<std::int64_t>(given, "imitate_evaluations");
   options.settings = given["settings"].cast<OptionValues>();
-  options.from = given["start"].cast<std::string>();
-  options.device = given["device"].cast<std::string>();
-  options.curves = given["curves"].cast<std::string>();
-  options.checkpoint = given["checkpoint"].cast<std::string>();
-  options.checkpoint_seconds = given["checkpoint_seconds"].cast<std::optional<double>>();
-  options.resume = given["resume"].cast<bool>();
-  options.seed = given["seed"].cast<std::uint64_t>();
+  options.from = argument<std::string>(given, "start");
+  options.device = argument<std::string>(given, "device");
+  options.curves = argument<std::string>(given, "curves");
+  options.checkpoint = argument<std::string>(given, "checkpoint");
+  options.checkpoint_seconds = argument<std::optional<double>>(given, "checkpoint_seconds");
+  options.resume = argument<bool>(given, "resume");
+  options.seed = argument<std::uint64_t>(given, "seed");
   options.budget = budget_of(given, work);
   options.on_progress = work.listener();
   TrainResult result;

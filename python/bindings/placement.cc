@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "answer.h"
+#include "arguments.h"
 #include "environment.h"
 #include "work.h"
 
@@ -44,25 +45,22 @@ struct PlaceArguments {
   }
 
   PlaceArguments(const ProblemHandle& problem, const py::dict& given) : work(given["progress"]) {
-    options.placer = given["placer"].cast<std::string>();
+    options.placer = argument<std::string>(given, "placer");
     for (const auto& [name, function] : given["functions"].cast<py::dict>()) {
       options.functions.push_back(
           placer_from(name.cast<std::string>(), py::reinterpret_borrow<py::object>(function)));
     }
-    options.scheduler = given["scheduler"].cast<std::string>();
-    options.objective = objective_from(given["objective"].cast<std::string>());
-    options.budget.seconds = given["seconds"].cast<std::optional<double>>();
-    options.budget.evaluations = given["evaluations"].cast<std::optional<std::int64_t>>();
-    options.budget.threads = given["threads"].cast<int>();
-    options.budget.cancelled = work.cancelled();
-    options.seed = given["seed"].cast<std::uint64_t>();
-    options.most_devices = given["most_devices"].cast<int>();
-    options.use_cpu = given["use_cpu"].cast<bool>();
+    options.scheduler = argument<std::string>(given, "scheduler");
+    options.objective = objective_from(argument<std::string>(given, "objective"));
+    options.budget = budget_of(given, work);
+    options.seed = argument<std::uint64_t>(given, "seed");
+    options.most_devices = argument<int>(given, "most_devices");
+    options.use_cpu = argument<bool>(given, "use_cpu");
     for (const py::handle start : given["starts"]) {
       options.starts.push_back(
           {placement_from(py::reinterpret_borrow<py::object>(start), problem), {}});
     }
-    options.samples = given["samples"].cast<std::int64_t>();
+    options.samples = argument<std::int64_t>(given, "samples");
     options.learning = given["learning"].cast<LearningSettings>();
     options.on_progress = work.listener();
   }

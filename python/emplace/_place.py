@@ -37,8 +37,9 @@ def place(
     best of them is the answer; or a function of your own (see `compare`). Further keyword arguments are
     its options, which `help(emplace.placers.KEY)` shows. Searches take 10 seconds unless `seconds` or `evaluations` says
     otherwise; Ctrl-C ends them with the best so far. `threads` are all cores unless given; under a
-    limit of evaluations alone the answer does not depend on them. `objective` is 'step', 'period' (of
-    a stream of steps) or 'serial period' (where devices also pay for what they send). `progress` is
+    limit of evaluations alone the answer does not depend on them. `objective` is 'step' (or 'latency'),
+    'period' (or 'throughput': of a stream of steps) or 'serial period' (where devices also pay for what
+    they send). `progress` is
     True, for a line on the terminal or in the notebook, or a function of (line, seconds).
 
     Raises Error when an argument is wrong, or when it is proven that nothing fits.
@@ -132,6 +133,9 @@ def explain(problem: Problem, placement: Any, priorities: Any = None, objective:
 
 def _arguments(given: dict[str, Any]) -> dict[str, Any]:
     """What the C++ side takes, from a function's arguments."""
+    problem = given["problem"]
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem: expected what emplace.compile gives, not {problem!r}")
     threads = given["threads"]
     names = ("scheduler", "objective", "seconds", "evaluations", "seed", "most_devices", "use_cpu", "samples")
     return {

@@ -37,6 +37,9 @@ inline constexpr std::size_t kJsonDepth = 1'024;
 // Dimensions of one tensor.
 inline constexpr std::size_t kRank = 64;
 
+// Measurements in one table of collectives.
+inline constexpr std::size_t kCollectives = 100'000;
+
 // Of a learned policy that a file describes.
 inline constexpr std::int64_t kPolicyWidth = 4'096;
 inline constexpr std::int64_t kPolicyLayers = 256;

@@ -49,20 +49,20 @@ void add_training_options(Command command, TrainingRequest& request, bool with_t
   }
   command
       .text("--optimizer", request.optimizer,
-            fmt::format("Of the training step: {}", fmt::join(optimizer_names(), ", ")))
+            fmt::format("Optimizer of the training step: {}", fmt::join(optimizer_names(), ", ")))
       .type("NAME");
   command
-      .text(
-          "--precision", request.precision,
-          fmt::format("Of the model's floating tensors: {}; a training step in 16 bits has float32 "
-                      "masters of its weights, and casts as autocast makes them",
-                      fmt::join(precision_names(), ", ")))
+      .text("--precision", request.precision,
+            fmt::format(
+                "Precision of the model's floating-point tensors: {}; a training step in 16 bits "
+                "keeps float32 master weights, and casts as autocast does",
+                fmt::join(precision_names(), ", ")))
       .type("NAME");
   command.flag("--colocate-gradients", request.colocate_gradients,
                "Keep gradient ops on the device of their forward op");
   command
       .texts("--recompute", request.recompute,
-             "Compute this module's activations again in the backward pass instead of keeping "
+             "Recompute this module's activations in the backward pass instead of keeping "
              "them, e.g. --recompute \"encoder.layer.*\"; may be given several times")
       .type("MODULE");
 }
@@ -85,7 +85,8 @@ void ProblemArguments::add_to(Command command, bool hides_rules) {
       .shown()
       .type("MODE");
   command
-      .flag("--fuse", request.fuse, "Chains of elementwise ops are one kernel each, on one device")
+      .flag("--fuse", request.fuse,
+            "Fuse each chain of elementwise ops into one kernel, on one device")
       .hidden(hides_rules);
   command
       .text("--in-place", in_place,
@@ -123,11 +124,10 @@ void ProblemArguments::add_to(Command command, bool hides_rules) {
   what_if.add_hardware(command);
 }
 
-void add_overlap_slowdown(Command command, double& factor) {
+void add_overlap_slowdown(Command command, double& factor, const std::string& what) {
   command
       .real("--overlap-slowdown", factor, 1, 100,
-            "Say what the step is, too, if a device computes this many times as slowly while it "
-            "sends or receives; 1.13 was measured on GPUs. Default: 1, at full speed")
+            what + "; 1.13 was measured on GPUs. Default: 1, at full speed")
       .type("FACTOR");
 }
 
@@ -221,9 +221,10 @@ void SubsetArguments::add_to(Command command) {
       .integer("--devices", devices, 1, 1'000'000,
                "Use at most this many of the cluster's devices, whichever serve best")
       .type("N");
-  command.flag("--use-cpu", use_cpu,
-               "CPUs take ops like any other device; else only where an op must be on one, or "
-               "nothing fits without");
+  command.flag(
+      "--use-cpu", use_cpu,
+      "Let CPUs take ops like any other device; otherwise they do only where an op must be "
+      "on one, or nothing fits without them");
   command
       .texts("--start", starts,
              "Placement file to begin from, for placers that search; may be given several times")
@@ -342,7 +343,7 @@ void add_file(Command command, const std::string& names, std::string& path,
 
 void add_report_option(Command command, std::string& path, const std::string& what) {
   add_file(command, "--report", path,
-           "Write " + what + " here as a page, one HTML file that any browser opens");
+           "Write " + what + " here, as one HTML page that any browser opens");
 }
 
 void add_json(Command command, bool& json) {

@@ -37,6 +37,7 @@ struct Session {
   dist::Member* member = nullptr;
   int ranks_here = 1;        // on this machine
   bool among_ranks = false;  // the process ends without tidying up
+  bool helps = false;        // another process says what is wrong
   std::atomic<bool> cancelled{false};
   mutable std::atomic<bool> can_be_cancelled{false};
 };
@@ -90,7 +91,7 @@ struct ProblemArguments {
 };
 
 // --overlap-slowdown, of commands that report one step.
-void add_overlap_slowdown(Command command, double& factor);
+void add_overlap_slowdown(Command command, double& factor, const std::string& what);
 // "If computing is 1.13 times as slow ...: 210 ms instead of 200."
 std::string slow_overlap_line(double factor, Nanoseconds slow, Nanoseconds step);
 

@@ -1,5 +1,6 @@
 #include "cli/command_line.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <map>
@@ -171,7 +172,12 @@ Option& Option::hidden(bool hide) {
 }
 
 Option& Option::one_of(const std::vector<std::string>& choices) {
-  option_->check(CLI::IsMember(choices));
+  const auto check = [choices](std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
+    return fmt::format("unknown value '{}'{}; expected one of: {}", text, suggestion(text, choices),
+                       fmt::join(choices, ", "));
+  };
+  option_->check(CLI::Validator(check, fmt::format("{{{}}}", fmt::join(choices, ","))));
   return suggest(choices);
 }
 

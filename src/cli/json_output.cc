@@ -29,6 +29,9 @@ Json header_json(const JsonHeader& header) {
   if (header.slow_overlap) {
     json["overlap_slowdown"] = {{"factor", header.slow_overlap->factor},
                                 {"step_ns", header.slow_overlap->step}};
+    if (const auto full = header.slow_overlap->at_full_speed) {
+      json["overlap_slowdown"]["full_speed_step_ns"] = *full;
+    }
   }
   if (header.budget != nullptr) {
     json["budget"] = {{"seconds", value_or_null(header.budget->seconds)},

@@ -29,6 +29,7 @@ struct JsonHeader {
   struct SlowOverlap {
     double factor = 1;
     Nanoseconds step = 0;
+    std::optional<Nanoseconds> at_full_speed = std::nullopt;  // where all other steps are slow ones
   };
   std::optional<SlowOverlap> slow_overlap = std::nullopt;
 };

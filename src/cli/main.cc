@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -148,9 +150,11 @@ int run(int argc, char** argv) {
   session.words.assign(argv + 1, argv + argc);
   cli::add_completion(root, line);
   expect_signals();
+  if (cli::leaves_words_to_first(line.outline(), session.words)) session.helps = true;
   if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    return report("standard output could not be written");
+    // Whoever has read enough, as `head` has, needs no telling.
+    return errno == EPIPE ? cli::kExitBadInput : report("standard output could not be written");
   }
   return session.output_failed ? cli::kExitBadInput : session.exit_code;
 }
@@ -162,6 +166,10 @@ int guarded_run(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report_no_memory();
   } catch (const std::exception& error) {
+    const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+    if (of_system != nullptr && of_system->code() == std::errc::broken_pipe) {
+      return cli::kExitBadInput;
+    }
     try {
       return report(error.what());
     } catch (const std::bad_alloc&) {
@@ -173,7 +181,8 @@ int guarded_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int code = guarded_run(argc, argv);
+  int code = guarded_run(argc, argv);
+  if (session.helps) code = cli::kExitFine;
   if (!session.among_ranks) return code;
   // Whether all others have left or some were lost, MPI has nothing more to do here.
   cli::note_end_of_rank(code);

@@ -31,16 +31,35 @@ void MeasuringArguments::add_to(Command command) {
       .type("N");
   command
       .text("--environment", environment,
-            "What placers that learn go by: simulated steps, or measured ones, executed on this "
-            "machine. Default: simulated")
+            "What learned placers learn from: simulated steps, or steps that are executed and "
+            "measured on this machine. Default: simulated")
       .one_of({"simulated", "measured"});
+  add_deadline(command, deadline, "50 times the predicted step, and at least 30s");
+}
+
+void add_deadline(Command command, std::string& deadline, const std::string& otherwise) {
+  command
+      .text("--deadline", deadline,
+            fmt::format("Give an executed placement up whose step takes longer; an op that hangs "
+                        "is left alone. Default: {}",
+                        otherwise))
+      .type("DURATION");
+}
+
+Nanoseconds deadline_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto seconds = parse_seconds(text);
+  if (!seconds || *seconds <= 0) {
+    fail_option("--deadline {}: expected a duration such as 30s", text);
+  }
+  return static_cast<Nanoseconds>(*seconds * 1e9);
 }
 
 void add_numbers(Command command, std::string& numbers) {
   command
       .text("--numbers", numbers,
-            "What floating numbers are computed in: float32, float64, or own: bfloat16 and float16 "
-            "where the model has them, as GPUs can. Default: float32")
+            "What floating-point numbers are computed in: float32, float64, or own (bfloat16 and "
+            "float16 where the model has them, as GPUs can). Default: float32")
       .one_of({"float32", "float64", "own"});
 }
 
@@ -61,6 +80,7 @@ Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& 
     fail_option("--objective throughput: streams can only be simulated");
   }
   if (arguments_.measures_costs()) require_learned(runs);
+  deadline_of(arguments_.deadline);  // before a search begins
   laboratory_ = std::make_unique<Laboratory>(
       std::shared_ptr<const Cluster>(problem_, &problem_->cluster()),
       exec::RuntimeOptions{.cancelled = &session.cancelled,
@@ -72,7 +92,10 @@ Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& 
 void Measuring::prepare(PortfolioRequest& request) {
   if (!laboratory_) return;
   request.keep_runners_up = arguments_.measure > 0;
-  if (arguments_.measures_costs()) request.measure = measured_costs_of(*laboratory_, problem_);
+  if (!arguments_.measures_costs()) return;
+  request.measure =
+      measured_costs_of(*laboratory_, problem_,
+                        {.steps = 10, .warm_up = 5, .deadline = deadline_of(arguments_.deadline)});
 }
 
 void Measuring::choose(PortfolioResult& found) {
@@ -81,7 +104,8 @@ void Measuring::choose(PortfolioResult& found) {
       promising_answers(whole_, found, arguments_.measure, most_devices_, scheduler_);
   if (answers.empty()) return;
   const std::size_t count = answers.size();
-  const MeasureSettings settings{.steps = 10, .warm_up = 5};
+  const MeasureSettings settings{
+      .steps = 10, .warm_up = 5, .deadline = deadline_of(arguments_.deadline)};
   steps_ = 0;
   {
     const Progress progress([&] {

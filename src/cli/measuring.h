@@ -14,11 +14,15 @@ namespace emplace::cli {
 struct MeasuringArguments {
   int measure = 0;  // so many are executed; 0: none
   std::string environment = "simulated";
+  std::string deadline;
 
   void add_to(Command command);
   bool measures_costs() const { return environment == "measured"; }
 };
 
+// --deadline, and what it means: nanoseconds, 0 where it is not given.
+void add_deadline(Command command, std::string& deadline, const std::string& otherwise);
+Nanoseconds deadline_of(const std::string& text);
 // --numbers, and what it means.
 void add_numbers(Command command, std::string& numbers);
 exec::Numbers numbers_of(const std::string& text);

@@ -21,7 +21,7 @@ void say(std::string_view text) {
 }
 
 void add_quiet(Command command) {
-  command.flag("-q,--quiet", is_quiet, "Print no progress, notes or warnings: the answer alone");
+  command.flag("-q,--quiet", is_quiet, "Print the answer alone: no progress, notes or warnings");
 }
 
 bool quiet() {

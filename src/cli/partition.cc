@@ -19,7 +19,6 @@
 #include "report/page_data.h"
 #include "report/partition_report.h"
 #include "report/plan_picture.h"
-#include "run/overlap_slowdown.h"
 #include "run/partition_ranks.h"
 
 namespace emplace::cli {
@@ -34,7 +33,6 @@ struct Arguments {
   std::string placement;
   std::string trace;
   std::string picture;
-  double overlap_slowdown = 1;
   std::string report;
   bool json = false;
   RankArguments ranks;
@@ -88,10 +86,12 @@ void partition_model(const Arguments& arguments, Session& session) {
     options.budget = arguments.budget.make(session);
     return serve_partition(load_problem(request), options, *session.member);
   }
+  std::vector<std::string> inputs = arguments.problem.inputs();
+  if (!arguments.options.collectives.empty()) inputs.push_back(arguments.options.collectives);
   const Outputs outputs(session,
                         {arguments.output, arguments.graph, arguments.placement, arguments.trace,
                          arguments.picture, arguments.report},
-                        arguments.json, arguments.problem.inputs());
+                        arguments.json, inputs);
   const std::shared_ptr<const Problem> problem = load_noted(request).problem;
   PartitionOptions options = arguments.options;
   options.budget = arguments.budget.make(session);
@@ -109,11 +109,10 @@ void partition_model(const Arguments& arguments, Session& session) {
                     .budget = &options.budget,
                     .ranks = session.crew != nullptr ? session.crew->size() : 1,
                     .lost_ranks = session.crew != nullptr ? session.crew->lost() : 0};
-  if (arguments.overlap_slowdown > 1) {
-    header.slow_overlap = {arguments.overlap_slowdown,
-                           with_slow_overlap(answer.outcome.problem, answer.outcome.placement, {},
-                                             arguments.overlap_slowdown)
-                               .step};
+  if (options.overlap_slowdown > 1) {
+    const PlanOutcome& outcome = answer.outcome;
+    header.slow_overlap = {options.overlap_slowdown, answer.chosen.step,
+                           Simulator(outcome.problem).run(outcome.placement, {}).step};
   }
   const std::string json = with_header(header, to_json(answer));
   if (!arguments.report.empty()) {
@@ -127,8 +126,10 @@ void partition_model(const Arguments& arguments, Session& session) {
   }
   outputs.print("{}", to_text(answer));
   if (header.slow_overlap) {
-    outputs.print("\n{}", slow_overlap_line(arguments.overlap_slowdown, header.slow_overlap->step,
-                                            answer.chosen.step));
+    outputs.print(
+        "\nAll steps count that computing is {} times as slow while a device sends or receives; at "
+        "full speed this plan's takes {}.\n",
+        options.overlap_slowdown, format_time(*header.slow_overlap->at_full_speed));
   }
   for (const std::string& path : outputs.files()) {
     outputs.print("\nwrote {}{}", path, path == arguments.report ? " (open it in a browser)" : "");
@@ -155,6 +156,9 @@ void add_partition(Command& root, Session& session) {
       .integer("--workers", arguments->options.workers, 2, 1024,
                "How many of the devices share the work. Default: all but CPUs")
       .type("N");
+  add_file(command, "--collectives", arguments->options.collectives,
+           "How long collectives were measured to take, a line for each: "
+           "op,devices,bytes,microseconds");
   add_file(command, "--graph", arguments->graph,
            "Write the divided graph here, for emplace simulate and runtimes");
   add_file(command, "--placement", arguments->placement,
@@ -163,8 +167,11 @@ void add_partition(Command& root, Session& session) {
            "Write the timeline here, for Perfetto or chrome://tracing");
   add_file(command, "--picture", arguments->picture,
            "Draw along which dimensions every layer's tensors are cut here, as SVG");
-  add_overlap_slowdown(command, arguments->overlap_slowdown);
-  add_report_option(command, arguments->report, "all that is known of the partition");
+  add_overlap_slowdown(
+      command, arguments->options.overlap_slowdown,
+      "Search for the plan that is best if a device computes this many times as slowly while it "
+      "sends or receives; all steps count that");
+  add_report_option(command, arguments->report, "all that is known about the partition");
   command
       .text("--time", arguments->budget.time,
             fmt::format(

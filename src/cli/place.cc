@@ -170,6 +170,11 @@ void place(const Arguments& arguments, Session& session) {
   if (several && arguments.problem.what_if.range()) {
     fail_option("the largest batch is looked for by one process: leave --ranks out");
   }
+  if (several && arguments.measuring.measures_costs()) {
+    fail_option(
+        "--environment measured: ranks of one machine would disturb each other's clocks; steps are "
+        "measured by one process: leave --ranks out");
+  }
   if (session.member != nullptr) return help_to_place(arguments, session);
   ProblemRequest request = arguments.problem.make();
   std::vector<std::string> inputs = arguments.problem.inputs();
@@ -283,7 +288,7 @@ void add_place(Command& root, Session& session) {
            "Write the placement here; - for standard output, and the report to standard error");
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
-  add_report_option(command, arguments->report, "all that is known of the answer");
+  add_report_option(command, arguments->report, "all that is known about the answer");
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(

@@ -88,6 +88,8 @@ void run_as_first(std::unique_ptr<dist::Transport> transport, const dist::PostOp
                   Session& session, const std::function<void()>& body) {
   dist::Crew crew(std::move(transport), options);
   session.crew = &crew;
+  // What is searched for here is in vain then; the crew says why.
+  crew.when_failed([&session] { session.cancelled = true; });
   body();
   session.crew = nullptr;
   for (const std::string& text : crew.take_notes()) note(text);
@@ -207,6 +209,23 @@ void run_together(const RankArguments& arguments, Session& session,
     if (peers.rank() > 0) session.exit_code = kExitFine;
   };
   join_others(arguments, session, alone, together);
+}
+
+bool leaves_words_to_first(const CommandOutline& commands, const std::vector<std::string>& words) {
+  if (rank_by_environment() <= 0 || words.empty() || words.front().starts_with("-")) return false;
+  const auto& all = commands.commands;
+  const auto chosen = std::find_if(all.begin(), all.end(), [&](const CommandOutline& command) {
+    return command.name == words.front();
+  });
+  const auto is_ranks = [](const OptionOutline& option) {
+    return std::find(option.names.begin(), option.names.end(), "--ranks") != option.names.end();
+  };
+  if (chosen != all.end() &&
+      std::none_of(chosen->options.begin(), chosen->options.end(), is_ranks)) {
+    return false;
+  }
+  print_nothing();
+  return true;
 }
 
 void refuse_standard_input(const std::string& input) {

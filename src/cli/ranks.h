@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "run/rank_peers.h"
@@ -29,6 +30,12 @@ void run_on_ranks(const RankArguments& arguments, Session& session,
 // the body gets nullptr.
 void run_together(const RankArguments& arguments, Session& session,
                   const std::function<void(RankPeers* others)>& body);
+
+// Of those that were started together, the first alone says what is wrong with the words. Whether
+// this process is another one, and the command one that works as several, or none: from now on it
+// prints nothing, and it is to end with kExitFine, lest mpirun ends the first before it has said
+// it.
+bool leaves_words_to_first(const CommandOutline& commands, const std::vector<std::string>& words);
 
 // Throws an Error where one of several ranks is to read what only one process can.
 void require_file(const Session& session, const std::string& input);

@@ -29,6 +29,7 @@ struct RunArguments {
   std::string order = "priorities";
   std::string launch = "graphs";
   std::string numbers = "float32";
+  std::string deadline;
   std::string trace;
   std::string report;
   bool limit_memory = false;
@@ -93,6 +94,7 @@ void run(RunArguments arguments, Session& session, RankPeers* others) {
   MeasureSettings settings = arguments.settings;
   settings.fixed_order = arguments.order == "simulated";
   settings.numbers = numbers_of(arguments.numbers);
+  settings.deadline = deadline_of(arguments.deadline);
   if (arguments.launch == "each") settings.gpu_launch = exec::GpuLaunch::kEach;
 
   session.can_be_cancelled = true;
@@ -162,6 +164,7 @@ void add_run(Command& root, Session& session) {
   add_numbers(command, arguments->numbers);
   command.flag("--limit-memory", arguments->limit_memory,
                "Fail where a device needs more memory than the cluster says it has");
+  add_deadline(command, arguments->deadline, "none");
   add_seed(command, arguments->settings.seed, "Seed of parameters, inputs and dropout");
   add_file(command, "--trace", arguments->trace,
            "Write the measured timeline here, above the predicted one, for Perfetto or "

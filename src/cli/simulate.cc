@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/parallel.h"
 
+#include "sim/overlap_slowdown.h"
+
 #include "placers/external/support/protocol.h"
 
 #include "cli/command.h"
@@ -17,7 +19,6 @@
 #include "report/page_data.h"
 #include "report/placeto_report.h"
 #include "report/prose.h"
-#include "run/overlap_slowdown.h"
 
 namespace emplace::cli {
 namespace {
@@ -122,7 +123,7 @@ void add_simulate(Command& root, Session& session) {
   arguments->objective.add_to(command);
   add_file(command, "--trace", arguments->trace,
            "Write the timeline here, for Perfetto or chrome://tracing");
-  add_report_option(command, arguments->report, "all that is known of the placement");
+  add_report_option(command, arguments->report, "all that is known about the placement");
   add_file(command, "--problem", arguments->told,
            "Write the problem here, as JSON: groups of ops that share a device, ops' times on each "
            "device, links (docs/external.md)");
@@ -135,7 +136,10 @@ void add_simulate(Command& root, Session& session) {
             "own, or placeto: what the simulator on which Placeto was trained reports "
             "(docs/simulator.md)")
       .one_of({"own", "placeto"});
-  add_overlap_slowdown(command, arguments->overlap_slowdown);
+  add_overlap_slowdown(
+      command, arguments->overlap_slowdown,
+      "Say what the step is, too, if a device computes this many times as slowly while it sends or "
+      "receives");
   add_json(command, arguments->json);
   add_quiet(command);
   command.footer(

@@ -201,7 +201,7 @@ void add_train(Command& root, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   TrainOptions& options = arguments->options;
   Command command = root.command("train", "Train a policy on many graphs and clusters");
-  command.text("--policy", options.policy, "Whose policy: gdp, mars or placeto")
+  command.text("--policy", options.policy, "Which policy to train: gdp, mars or placeto")
       .one_of({"gdp", "mars", "placeto"})
       .shown();
   command
@@ -211,9 +211,10 @@ void add_train(Command& root, Session& session) {
   command.list("-c,--cluster,--clusters", options.clusters, "Cluster files or presets")
       .type("LIST");
   command
-      .reals("--memory", options.memory, 1e-6, 1e6,
-             "Every graph with this much memory on each device instead, in parts of what it needs "
-             "on one, e.g. 0.4,0.8")
+      .reals(
+          "--memory", options.memory, 1e-6, 1e6,
+          "Train with this much memory on each device instead, as shares of what the graph needs "
+          "on one device, e.g. 0.4,0.8")
       .type("SHARES");
   command
       .text("--imitate", options.imitate,
@@ -225,10 +226,12 @@ void add_train(Command& root, Session& session) {
                "Placements that it may evaluate for each task")
       .shown();
   add_settings(command, arguments->settings);
-  command.text("--device", options.device, "Where networks compute: cpu, or cuda:0").shown();
-  add_file(command, "--from", options.from, "A policy to begin with");
+  command
+      .text("--device", options.device, "Where networks are trained: cpu, or a GPU such as cuda:0")
+      .shown();
+  add_file(command, "--from", options.from, "Begin with this policy");
   add_seed(command, options.seed);
-  add_file(command, "-o,--output", arguments->output, "Where the policy goes");
+  add_file(command, "-o,--output", arguments->output, "Write the policy here");
   add_file(command, "--describe", arguments->describe, "Print what a policy was trained on");
   command.text("--time", arguments->budget.time, "End after this long with what there is, e.g. 30m")
       .type("DURATION");

@@ -8,18 +8,18 @@ void WhatIfArguments::add_batch(Command command) {
   command
       .text("--batch", batch,
             takes_ranges
-                ? "Samples of a step, of a zoo model or an ONNX file with a symbolic "
+                ? "Samples per step, for a zoo model or an ONNX file with a symbolic "
                   "batch: a number; max, the largest that fits; or the largest of a range "
                   "such as 8..512"
-                : "Samples of a step, of a zoo model or an ONNX file with a symbolic batch")
+                : "Samples per step, for a zoo model or an ONNX file with a symbolic batch")
       .type("N");
 }
 
 void WhatIfArguments::add_hardware(Command command) {
   command
       .texts("--scale", scales,
-             "What if: factors of compute, memory-bandwidth, speed (of all that devices do), "
-             "memory, bandwidth and latency (of links), e.g. --scale bandwidth=2,memory=1.5")
+             "What if: multiply compute, memory-bandwidth, speed (everything that devices do), "
+             "memory, or the links' bandwidth or latency, e.g. --scale bandwidth=2,memory=1.5")
       .type("WHAT=FACTOR");
   command
       .texts("--price", prices,

@@ -53,10 +53,27 @@ void Crew::expect(std::uint64_t fingerprint) {
 void Crew::check_input(int rank) {
   const Hand& other = hand(rank);
   if (!fingerprint_ || !other.ready || other.fingerprint == *fingerprint_ || failure_) return;
-  failure_ = Error(ErrorKind::kInput,
-                   fmt::format("{} reads another input than rank 0 under the same names: "
-                               "expected the same files on every machine",
-                               name_of(rank)));
+  fail(Error(ErrorKind::kInput, fmt::format("{} reads another input than rank 0 under the same "
+                                            "names: expected the same files on every machine",
+                                            name_of(rank))));
+}
+
+void Crew::fail(const Error& error) {
+  if (failure_) return;
+  failure_ = error;
+  if (when_failed_) when_failed_();
+  changed_.notify_all();
+}
+
+void Crew::when_failed(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  when_failed_ = std::move(call);
+  if (failure_ && when_failed_) when_failed_();
+}
+
+void Crew::check() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) throw *failure_;
 }
 
 void Crew::run(const Job& job) {
@@ -85,6 +102,7 @@ void Crew::run(const Job& job) {
   } end{*this, lock};
   std::optional<std::chrono::steady_clock::time_point> stopped_at;
   // The first is always done here, so it is not handed out.
+  if (stages_.empty() && job.more && job.more()) stages_.push_back(Stage::kWaiting);
   if (!stages_.empty()) stages_[0] = Stage::kTaken;
   bool begun = false;
   hand_out();
@@ -118,12 +136,15 @@ void Crew::run(const Job& job) {
 }
 
 // Also where there is nobody left to wait for.
-bool Crew::over() const {
+bool Crew::over() {
   if (stopped_ || (job_->one_each && own_done_)) {
     return std::none_of(hands_.begin(), hands_.end(), [](const Hand& hand) { return hand.task; });
   }
-  return std::all_of(stages_.begin(), stages_.end(),
-                     [](Stage stage) { return stage == Stage::kDone; });
+  const bool all_done = std::all_of(stages_.begin(), stages_.end(),
+                                    [](Stage stage) { return stage == Stage::kDone; });
+  if (!all_done || !job_->more || !job_->more()) return all_done;
+  stages_.push_back(Stage::kWaiting);
+  return false;
 }
 
 std::optional<std::size_t> Crew::take_task(int rank) {
@@ -134,7 +155,9 @@ std::optional<std::size_t> Crew::take_task(int rank) {
     stages_[task] = Stage::kTaken;
     return task;
   }
-  return std::nullopt;
+  if (!job_->more || !job_->more()) return std::nullopt;
+  stages_.push_back(Stage::kTaken);
+  return stages_.size() - 1;
 }
 
 bool Crew::is_for(std::size_t task, int rank) const {
@@ -156,6 +179,7 @@ void Crew::do_task(const Job& job, std::size_t task, std::unique_lock<std::mutex
   }
   lock.lock();
   stages_[task] = Stage::kDone;
+  hand_out();
 }
 
 void Crew::hand_out() {
@@ -189,16 +213,27 @@ void Crew::tell(std::string_view news) {
   }
 }
 
+void Crew::note(int to, std::string_view body) {
+  post_->send(to, Kind::kNotice, body);
+}
+
+void Crew::on_notes(std::function<void(int, Reader&)> listener) {
+  const std::lock_guard noting(noting_);
+  note_listener_ = std::move(listener);
+}
+
 void Crew::on_message(int from, Kind kind, Reader& body) {
   switch (kind) {
     case Kind::kReady:
       return on_ready(from, body);
     case Kind::kFailed: {
       const std::lock_guard lock(mutex_);
-      if (!failure_) {
-        failure_ = Error(ErrorKind::kInput, fmt::format("rank {}: {}", from, body.text()));
-      }
-      changed_.notify_all();
+      fail(Error(ErrorKind::kInput, fmt::format("rank {}: {}", from, body.text())));
+      return;
+    }
+    case Kind::kNotice: {
+      const std::lock_guard noting(noting_);
+      if (note_listener_) note_listener_(from, body);
       return;
     }
     case Kind::kNews: {
@@ -263,6 +298,10 @@ void Crew::on_result(int from, Kind kind, Reader& body) {
 }
 
 void Crew::on_lost(int rank, const std::string& why) {
+  {
+    const std::lock_guard calling(calling_);
+    if (job_ != nullptr && job_->on_lost) job_->on_lost(rank);
+  }
   const std::lock_guard lock(mutex_);
   if (leaving_ && hand(rank).gone) return;
   ++lost_;

@@ -27,6 +27,7 @@
 
 #include <emplace/error.h>
 
+#include "dist/notes.h"
 #include "dist/post.h"
 
 namespace emplace::dist {
@@ -39,6 +40,10 @@ struct Job {
   // Who should do each task, as long as that rank is there; empty: anybody. The first task's is
   // rank 0.
   std::vector<int> keepers = {};
+  // Whether there is a further task for now, whose number follows those before. Asked by any thread
+  // when all others are taken, and again after every result; the job ends when there is none, and
+  // all that were taken are done. Returns at once, without a word to the crew.
+  std::function<bool()> more = {};
   // What another rank is told, when it is told.
   std::function<std::string(std::size_t task)> describe;
   // In its place, where it depends on who does it.
@@ -52,22 +57,31 @@ struct Job {
   std::function<void(Reader& news)> on_news = {};
   // Every few milliseconds, from another thread.
   std::function<void()> on_tick = {};
+  // A rank is lost, whether or not it had a task.
+  std::function<void(int rank)> on_lost = {};
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-class Crew final : private Post::Listener {
+class Crew final : public Notes, private Post::Listener {
  public:
   // From now on signs of life are given and expected.
   Crew(std::unique_ptr<Transport> transport, const PostOptions& options);
   // Dismisses those who are left.
   ~Crew() override;
 
-  int size() const { return post_->size(); }  // this rank included
+  int rank() const override { return 0; }
+  int size() const override { return post_->size(); }  // this rank included
   int lost() const;
   // Of those who were lost, for people; those that were not said yet.
   std::vector<std::string> take_notes();
   // Others that say something else when they are ready have read another input: an Error of `run`.
   void expect(std::uint64_t fingerprint);
+  // Called once, perhaps from another thread, when a rank cannot take part (its input cannot be
+  // read, or is another): what is done here meanwhile is in vain, and had better end.
+  void when_failed(std::function<void()> call);
+  // Throws the Error in question.
+  void check() const;
+  bool present(int rank) const { return post_->present(rank); }
 
   // The first task is done here; others as ranks are free. When it returns, every task has been
   // accepted or has failed, but for `one_each` and where it
@@ -76,6 +90,8 @@ class Crew final : private Post::Listener {
   void run(const Job& job);
   // To all who work on the job. From any thread, while it runs.
   void tell(std::string_view news);
+  void note(int to, std::string_view body) override;
+  void on_notes(std::function<void(int from, Reader& body)> listener) override;
 
   // Sends everybody home; returns whether all have left in order. Once.
   bool dismiss();
@@ -95,13 +111,14 @@ class Crew final : private Post::Listener {
 
   void on_ready(int from, Reader& body);
   void on_result(int from, Kind kind, Reader& body);
-  void check_input(int rank);  // with the lock, as the next two
+  void fail(const Error& error);  // with the lock, as the next three
+  void check_input(int rank);
   void hand_out();
   std::optional<std::size_t> take_task(int rank);
   bool is_for(std::size_t task, int rank) const;
   void stop_others();
   void do_task(const Job& job, std::size_t task, std::unique_lock<std::mutex>& lock);
-  bool over() const;  // with the lock
+  bool over();  // with the lock
   Hand& hand(int rank) { return hands_[static_cast<std::size_t>(rank)]; }
   std::string name_of(int rank) const;
 
@@ -117,10 +134,13 @@ class Crew final : private Post::Listener {
   const Job* job_ = nullptr;
   std::uint64_t number_ = 0;  // of the job
   std::vector<Stage> stages_;
+  std::function<void()> when_failed_;
   bool own_done_ = false;
   bool stopped_ = false;
   // Held while a job's functions run, and to end it; taken before the other.
   std::mutex calling_;
+  std::mutex noting_;
+  std::function<void(int, Reader&)> note_listener_;
   std::unique_ptr<Post> post_;  // whose thread ends first
 };
 

@@ -85,7 +85,16 @@ void Member::say_goodbye() {
   post_->close(in_order);
 }
 
-void Member::on_message(int, Kind kind, Reader& body) {
+void Member::note(int to, std::string_view body) {
+  post_->send(to, Kind::kNotice, body);
+}
+
+void Member::on_notes(std::function<void(int, Reader&)> listener) {
+  const std::lock_guard noting(noting_);
+  note_listener_ = std::move(listener);
+}
+
+void Member::on_message(int from, Kind kind, Reader& body) {
   switch (kind) {
     case Kind::kTask: {
       Task task;
@@ -114,6 +123,16 @@ void Member::on_message(int, Kind kind, Reader& body) {
       const std::lock_guard listening(listening_);
       Reader reader(news);
       if (news_listener_) news_listener_(reader);
+      return;
+    }
+    case Kind::kNotice: {
+      const std::lock_guard noting(noting_);
+      try {
+        if (note_listener_) note_listener_(from, body);
+      } catch (const Error&) {
+        // Who is lost is rank 0's to say.
+        if (from == 0) throw;
+      }
       return;
     }
     case Kind::kLeave: {

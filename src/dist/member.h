@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "dist/notes.h"
 #include "dist/post.h"
 
 namespace emplace::dist {
@@ -30,7 +31,7 @@ class Line {
   virtual void hush() = 0;
 };
 
-class Member final : private Post::Listener, private Line {
+class Member final : public Notes, private Post::Listener, private Line {
  public:
   // `abandoned` is called, from another thread, when rank 0 is gone, has given up on this rank, or
   // when a task does not end though it was told to: whatever this process does is of no use then,
@@ -39,7 +40,10 @@ class Member final : private Post::Listener, private Line {
          std::function<void()> abandoned);
   ~Member() override;
 
-  int rank() const { return post_->rank(); }
+  int rank() const override { return post_->rank(); }
+  int size() const override { return post_->size(); }
+  void note(int to, std::string_view body) override;
+  void on_notes(std::function<void(int from, Reader& body)> listener) override;
 
   // An Error that the task throws is its result.
   using Work = std::function<std::string(Reader& task, Line& line)>;
@@ -85,6 +89,8 @@ class Member final : private Post::Listener, private Line {
   std::mutex listening_;
   std::function<void(Reader&)> news_listener_;
   std::function<void()> tick_listener_;
+  std::mutex noting_;
+  std::function<void(int, Reader&)> note_listener_;
   std::unique_ptr<Post> post_;  // whose thread ends first
 };
 

@@ -38,6 +38,15 @@ Kind read_header(Reader& reader) {
   return static_cast<Kind>(kind);
 }
 
+bool is_notice(std::string_view bytes) {
+  try {
+    Reader reader(bytes);
+    return read_header(reader) == Kind::kNotice;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 Post::Post(std::unique_ptr<Transport> transport, const PostOptions& options, Listener& listener)
@@ -63,8 +72,8 @@ void Post::close(bool in_order) {
 }
 
 void Post::send(int to, Kind kind, std::string_view body) {
-  EMPLACE_CHECK(talks_with(to));
-  if (!peer(to).present) return;
+  EMPLACE_CHECK(talks_with(to) || (kind == Kind::kNotice && to != rank()));
+  if (closing_ || !peer(to).present) return;
   peer(to).spoken = Clock::now().time_since_epoch().count();
   transport_->send(to, framed(kind, body));
 }
@@ -94,7 +103,7 @@ void Post::work() {
 
 void Post::take(const Envelope& envelope) {
   const int from = envelope.from;
-  if (!talks_with(from)) return;
+  if (!talks_with(from) && !is_notice(envelope.bytes)) return;
   const Clock::time_point now = Clock::now();
   if (!peer(from).present) {
     // It was stopped, and does not know that the others have gone on without it.

@@ -2,7 +2,8 @@
 // finds out who is gone. MPI does not say that; a rank that was silent for too long is taken as
 // lost, for good, and whatever it says later is answered with the request to leave.
 //
-// Rank 0 talks with everybody, the others with rank 0 alone, unless all are to talk with all.
+// Rank 0 talks with everybody, the others with rank 0 alone, unless all are to talk with all; but
+// notices go between any two.
 //
 // Every message has a header: what it is, in which version of this language, and how long. One that
 // makes no sense, by its header or to whoever reads the rest, makes its sender lost.
@@ -34,7 +35,7 @@ enum class Kind : std::uint16_t {
   kLeave,   // from rank 0: no more tasks
   kBye,     // to rank 0: has ended its tasks
   kEnd,     // from rank 0: leave, and whether MPI is to be ended in order
-  kNotice,  // between any two, of those who execute steps together
+  kNotice,  // between any two: of those who execute steps together, or share a job
 };
 inline constexpr auto kLastKind = Kind::kNotice;
 
@@ -75,7 +76,7 @@ class Post {
   // For buffers; messages are the post's.
   Transport& transport() { return *transport_; }
 
-  // From any thread. Nothing is sent to those who are lost.
+  // From any thread. Nothing is sent to those who are lost, as far as this rank knows.
   void send(int to, Kind kind, std::string_view body = {});
   bool present(int rank) const;
 

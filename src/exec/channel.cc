@@ -15,10 +15,13 @@ namespace emplace::exec {
 torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& link) {
   const Nanoseconds start = now();
   const MemoryAccounts::For account(to);
-  const torch::Tensor whole = tensor.contiguous();
-  torch::Tensor copy = torch::empty(whole.sizes(), whole.options());
-  const auto bytes = static_cast<std::size_t>(whole.nbytes());
-  if (bytes > 0) std::memcpy(copy.data_ptr(), whole.data_ptr(), bytes);
+  torch::Tensor copy = torch::empty(tensor.sizes(), tensor.options());
+  const std::size_t bytes = copy.nbytes();
+  if (!tensor.is_contiguous()) {
+    copy.copy_(tensor);
+  } else if (bytes > 0) {
+    std::memcpy(copy.data_ptr(), tensor.data_ptr(), bytes);
+  }
   if (link.throttled) {
     const Nanoseconds end = start + transfer_time(link, static_cast<Bytes>(bytes));
     wait_until(end);

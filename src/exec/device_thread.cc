@@ -1,6 +1,7 @@
 #include "exec/device_thread.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <ATen/Context.h>
@@ -23,54 +24,80 @@ bool pin_to(const std::vector<int>& cores) {
 }
 
 DeviceThread::DeviceThread(std::size_t device, std::vector<int> cores)
-    : device_(device), cores_(std::move(cores)), thread_([this] { loop(); }) {}
+    : device_(device), cores_(std::move(cores)) {
+  start();
+}
+
+void DeviceThread::start() {
+  desk_ = std::make_shared<Desk>();
+  thread_ =
+      std::thread([desk = desk_, device = device_, cores = cores_] { loop(*desk, device, cores); });
+}
 
 DeviceThread::~DeviceThread() {
   {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
+    const std::lock_guard lock(desk_->mutex);
+    desk_->ending = true;
   }
-  changed_.notify_all();
+  desk_->changed.notify_all();
   thread_.join();
 }
 
-void DeviceThread::loop() {
-  if (!cores_.empty()) pin_to(cores_);
+void DeviceThread::loop(Desk& desk, std::size_t device, const std::vector<int>& cores) {
+  if (!cores.empty()) pin_to(cores);
   // A thread's first operation takes the number that another thread has set last: now, not later.
   at::get_num_threads();
-  at::set_num_threads(std::max(1, static_cast<int>(cores_.size())));
+  at::set_num_threads(std::max(1, static_cast<int>(cores.size())));
   at::globalContext().setFlushDenormal(true);
   const torch::NoGradGuard no_gradients;
-  const MemoryAccounts::For account(device_);
+  const MemoryAccounts::For account(device);
   for (;;) {
     std::function<void()> job;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return busy_ || ending_; });
-      if (!busy_) return;
-      job = std::move(job_);
+      std::unique_lock lock(desk.mutex);
+      desk.changed.wait(lock, [&] { return desk.busy || desk.ending; });
+      if (!desk.busy) return;
+      job = std::move(desk.job);
     }
-    job();
+    try {
+      job();
+    } catch (const Abandoned&) {
+      return;
+    }
+    job = nullptr;
     {
-      const std::lock_guard lock(mutex_);
-      busy_ = false;
+      const std::lock_guard lock(desk.mutex);
+      desk.busy = false;
     }
-    changed_.notify_all();
+    desk.changed.notify_all();
   }
 }
 
 void DeviceThread::post(std::function<void()> job) {
   {
-    const std::lock_guard lock(mutex_);
-    job_ = std::move(job);
-    busy_ = true;
+    const std::lock_guard lock(desk_->mutex);
+    desk_->job = std::move(job);
+    desk_->busy = true;
   }
-  changed_.notify_all();
+  desk_->changed.notify_all();
 }
 
 void DeviceThread::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !busy_; });
+  std::unique_lock lock(desk_->mutex);
+  desk_->changed.wait(lock, [&] { return !desk_->busy; });
+}
+
+bool DeviceThread::wait_for(Nanoseconds time) {
+  std::unique_lock lock(desk_->mutex);
+  return desk_->changed.wait_for(lock, std::chrono::nanoseconds(time),
+                                 [&] { return !desk_->busy; });
+}
+
+void DeviceThread::replace() {
+  const sched_param priority{};
+  pthread_setschedparam(thread_.native_handle(), SCHED_IDLE, &priority);
+  thread_.detach();
+  start();
 }
 
 }  // namespace emplace::exec

@@ -18,6 +18,21 @@
 namespace emplace::exec {
 namespace {
 
+// An op that is left alone when a step is given up keeps the program for itself.
+class SharedProgram final : public Program {
+ public:
+  explicit SharedProgram(std::shared_ptr<StepProgram> program) : program_(std::move(program)) {}
+
+  StepRecord step() override { return program_->step(); }
+  const std::vector<Transfer>& transfers() const override { return program_->transfers(); }
+  std::vector<MemoryRecord> memory() const override { return program_->memory(); }
+  std::vector<std::string> slow_types() const override { return program_->slow_types(); }
+  void set_deadline(Nanoseconds time) override { program_->set_deadline(time); }
+
+ private:
+  std::shared_ptr<StepProgram> program_;
+};
+
 class LocalRuntime final : public Runtime {
  public:
   LocalRuntime(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& options) {
@@ -31,10 +46,10 @@ class LocalRuntime final : public Runtime {
 
   std::unique_ptr<Program> load(std::shared_ptr<const Graph> graph, const Placement& placement,
                                 const ProgramOptions& options) override {
-    std::unique_ptr<StepProgram> program;
+    std::shared_ptr<StepProgram> program;
     std::optional<Error> error;
     try {
-      program = std::make_unique<StepProgram>(
+      program = std::make_shared<StepProgram>(
           *machine_, std::move(graph), placement, options,
           training_sources(options.seed, {.seed = options.seed}), compile_op, ranks_.get());
     } catch (const Error& thrown) {
@@ -42,7 +57,7 @@ class LocalRuntime final : public Runtime {
       error = thrown;
     }
     if (ranks_) StepProgram::join(*ranks_, program.get(), error);
-    return program;
+    return std::make_unique<SharedProgram>(std::move(program));
   }
 
   Nanoseconds send(DeviceId from, DeviceId to, Bytes bytes) override {

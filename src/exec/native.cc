@@ -1,6 +1,9 @@
 #include "exec/native.h"
 
 #include <algorithm>
+#include <new>
+
+#include <sys/mman.h>
 
 #include "base/error.h"
 
@@ -73,6 +76,21 @@ void hand_out(OpStep& step, const std::vector<std::size_t>& wanted,
   }
 }
 
+namespace {
+
+// Pages that nobody touches take no memory, so these are none of any device's.
+Tensor untouched_pages(std::int64_t count, const torch::TensorOptions& options) {
+  const auto bytes =
+      static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * options.dtype().itemsize();
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  return torch::from_blob(
+      pages, {count}, [bytes](void* data) { munmap(data, bytes); }, options);
+}
+
+}  // namespace
+
 Tensor scratch(const Shape& shape, const torch::TensorOptions& options) {
   thread_local Tensors buffers;
   const std::int64_t count = count_elements(shape);
@@ -81,8 +99,14 @@ Tensor scratch(const Shape& shape, const torch::TensorOptions& options) {
            buffer.device() == options.device();
   };
   auto found = std::find_if(buffers.begin(), buffers.end(), fits);
-  if (found == buffers.end()) found = buffers.insert(found, torch::empty({count}, options));
-  if (found->numel() < count) *found = torch::empty({count}, options);
+  if (found != buffers.end() && found->numel() < count) {
+    buffers.erase(found);  // not both at once
+    found = buffers.end();
+  }
+  if (found == buffers.end()) {
+    found = buffers.insert(found, options.device().is_cpu() ? untouched_pages(count, options)
+                                                            : torch::empty({count}, options));
+  }
   return found->narrow(0, 0, count).view(shape);
 }
 

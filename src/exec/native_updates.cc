@@ -171,6 +171,28 @@ Run compile_buffer_update(const Site&) {
   };
 }
 
+// What others changed of a weight, its first input: input i begins at begin_i.
+Run compile_store(const Site& site) {
+  std::vector<Integers> begins;
+  for (std::size_t i = 1; i < site.size(); ++i) {
+    begins.push_back(site.call.integers("begin_" + std::to_string(i)));
+    if (begins.back().size() != site.in(0).size()) {
+      fail_input("begin_{} has {} numbers, expected {}", i, begins.back().size(),
+                 site.in(0).size());
+    }
+  }
+  return [begins](OpStep& step) {
+    for (std::size_t i = 1; i < step.inputs.size(); ++i) {
+      Tensor target = step.inputs[0];
+      for (std::int64_t d = 0; d < target.dim(); ++d) {
+        target =
+            target.narrow(d, begins[i - 1][static_cast<std::size_t>(d)], step.inputs[i].size(d));
+      }
+      target.copy_(step.inputs[i]);
+    }
+  };
+}
+
 // The gradient is kept for whoever takes it; the weight stays.
 Run compile_accumulation(const Site&) {
   return [](OpStep&) {};
@@ -215,6 +237,7 @@ Run compile_adam(const Site& site) {
 void add_native_updates(CompilerTable& table) {
   table["AccumulateGrad"] = compile_accumulation;
   table["BufferUpdate"] = compile_buffer_update;
+  table["PartStore"] = compile_store;
   table["SgdUpdate"] = compile_sgd;
   table["MomentumUpdate"] = compile_momentum;
   table["AdamUpdate"] = compile_adam;

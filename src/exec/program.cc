@@ -1,7 +1,6 @@
 #include "exec/program.h"
 
 #include <algorithm>
-#include <set>
 #include <thread>
 
 #include "base/check.h"
@@ -12,95 +11,11 @@
 namespace emplace::exec {
 namespace {
 
-OpTarget target_of(const Graph& graph, const ProgramOptions& options) {
-  OpTarget target{.seed = options.seed};
-  target.real = options.numbers == Numbers::kFloat64 ? torch::kDouble : torch::kFloat;
-  target.narrow = options.numbers == Numbers::kOwn ? torch::kBFloat16 : target.real;
-  for (OpId op = 0; op < graph.num_ops() && !target.training; ++op) {
-    target.training = graph.phase(op) == Phase::kBackward;
-  }
-  return target;
-}
-
-void require_shapes(const Graph& graph) {
-  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
-    if (graph.has_shape(tensor)) continue;
-    fail_input(
-        "op '{}': its result is known by its bytes alone, so it can only be simulated; expected a "
-        "shape and a dtype",
-        graph.op_name(graph.producer(tensor)));
-  }
-}
+// In place of the number of an op that runs.
+constexpr std::int64_t kNoneRuns = -1;
+constexpr std::int64_t kAbandoned = -2;
 
 }  // namespace
-
-StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
-                         const Placement& placement, const ProgramOptions& options,
-                         const SourceValue& sources, const OpCompiler& compiler, Ranks* ranks)
-    : machine_(machine),
-      graph_(std::move(graph)),
-      options_(options),
-      target_(target_of(*graph_, options)),
-      number_(ranks == nullptr ? 0 : ranks->next_program()),
-      kept_(graph_->num_ops()),
-      missing_(graph_->num_ops()),
-      keeps_for_(graph_->num_ops()),
-      ready_(machine.num_devices()),
-      signals_(machine.num_devices()),
-      op_times_(graph_->num_ops()),
-      temporary_(graph_->num_ops(), 0),
-      written_(graph_->num_ops(), 0),
-      ended_(machine.num_devices(), 0) {
-  require_shapes(*graph_);
-  plan_ = plan_step(*graph_, machine.cluster(), placement,
-                    [&](OpId op) { return keeper_of(*graph_, op); });
-  values_.resize(plan_.copies.size());
-  uses_ = std::vector<std::atomic<std::int32_t>>(plan_.copies.size());
-  if (ranks != nullptr) {
-    StepHost& host = *this;
-    ranks_ = std::make_unique<RankParts>(host, machine, *ranks, number_);
-  }
-  for (DeviceId id = 0; id < machine.num_devices(); ++id) {
-    if (here(id)) devices_.push_back(id);
-  }
-  find_gpus();
-  compile_ops(compiler);
-  for (const PlannedTransfer& transfer : plan_.transfers) {
-    const TensorCopy& to = plan_.copies[transfer.to];
-    transfers_.push_back({to.tensor, plan_.copies[transfer.from].device, to.device});
-  }
-  transfer_times_.resize(plan_.transfers.size());
-  for (OpId op = 0; op < graph_->num_ops(); ++op) {
-    for (const TensorId tensor : graph_->outputs(op)) {
-      if (!graph_->is_view(op)) written_[op] += graph_->memory_bytes(tensor);
-    }
-  }
-  load_sources(sources);
-  if (ranks_ && !stopped()) ranks_->prepare();
-  // What loading needed on the way does not count.
-  machine_.memory().begin();
-  if (gpus_) guarded(OpId{0}, [&] { gpus_->prepare(); });
-}
-
-// On a GPU, ops only wait for what comes from other devices.
-void StepProgram::find_gpus() {
-  const std::vector<int>& cuda = machine_.cuda_of_device();
-  if (std::all_of(cuda.begin(), cuda.end(), [](int index) { return index < 0; })) return;
-  gpus_ = make_gpu_parts(*this, cuda, options_);
-  for (OpId op = 0; op < graph_->num_ops(); ++op) {
-    PlannedOp& planned = plan_.ops[op];
-    if (!on_gpu(planned.device) || graph_->is_source(op)) continue;
-    planned.missing = 0;
-    for (const CopyId copy : planned.releases) {
-      const OpId producer = graph_->producer(plan_.copies[copy].tensor);
-      planned.missing += plan_.ops[producer].device == planned.device ? 0 : 1;
-    }
-    for (const OpId before : graph_->after(op)) {
-      const bool here = graph_->is_source(before) || plan_.ops[before].device == planned.device;
-      planned.missing += here ? 0 : 1;
-    }
-  }
-}
 
 bool StepProgram::fixed(CopyId copy) const {
   const TensorCopy& of = plan_.copies[copy];
@@ -123,75 +38,6 @@ StepProgram::~StepProgram() {
   // Where they were allocated, so that devices have their memory back before the next program.
   values_.clear();
   kept_.clear();
-}
-
-void StepProgram::compile_ops(const OpCompiler& compiler) {
-  compiled_.resize(graph_->num_ops());
-  overwrites_.resize(graph_->num_ops());
-  std::set<std::string> slow;
-  for (OpId op = 0; op < graph_->num_ops(); ++op) {
-    const DeviceId device = plan_.ops[op].device;
-    if (graph_->is_source(op) || !here(device)) continue;
-    OpTarget target = target_;
-    if (on_gpu(device)) target.device = gpus_->torch_device(device);
-    compiled_[op] = compiler(*graph_, op, target);
-    if (!compiled_[op].native) slow.emplace(graph_->type(op));
-    overwrites_[op] = overwrite_kernel(*graph_, op, options_.in_place);
-  }
-  slow_types_.assign(slow.begin(), slow.end());
-}
-
-// Each device for itself: memory is near the core that writes it first.
-void StepProgram::load_sources(const SourceValue& sources) {
-  std::vector<std::exception_ptr> errors(machine_.num_devices());
-  for (const DeviceId device : devices_) {
-    machine_.device(device).post([&, device] {
-      for (OpId op = 0; op < graph_->num_ops() && !stopped(); ++op) {
-        if (!graph_->is_source(op) || plan_.ops[op].device != device) continue;
-        try {
-          load_source(op, sources);
-        } catch (const OutOfMemory&) {
-          guarded(op, [] { throw; });  // is what the first step says
-        } catch (const c10::OutOfMemoryError&) {
-          guarded(op, [] { throw; });
-        } catch (...) {
-          errors[device] = std::current_exception();
-          return;
-        }
-      }
-    });
-  }
-  for (const DeviceId device : devices_) machine_.device(device).wait();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
-void StepProgram::load_source(OpId op, const SourceValue& sources) {
-  const std::vector<CopyId>& outputs = plan_.ops[op].outputs;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const torch::ScalarType type = scalar_type(graph_->dtype(graph_->outputs(op)[i]), target_);
-    with_context(fmt::format("op '{}'", graph_->op_name(op)), [&] {
-      try {
-        const DeviceId device = plan_.ops[op].device;
-        const auto where = on_gpu(device) ? gpus_->torch_device(device) : torch::kCPU;
-        values_[outputs[i]] = sources(*graph_, op, i).to(where, type).contiguous();
-      } catch (const c10::OutOfMemoryError&) {
-        throw;
-      } catch (const c10::Error& error) {
-        fail(ErrorKind::kSystem, "{}", error.what_without_backtrace());
-      }
-    });
-  }
-}
-
-Tensor StepProgram::source(TensorId tensor) const {
-  const OpId op = graph_->producer(tensor);
-  EMPLACE_CHECK(graph_->is_source(op));
-  for (const CopyId copy : plan_.ops[op].outputs) {
-    if (plan_.copies[copy].tensor == tensor) return values_[copy];
-  }
-  return {};
 }
 
 std::vector<MemoryRecord> StepProgram::memory() const {
@@ -230,12 +76,16 @@ StepRecord StepProgram::step() {
   if (ranks_) go_ = ranks_->begin(failure_).value_or(0);
   if (!stopped()) {
     for (const DeviceId device : devices_) {
-      machine_.device(device).post([this, device] { run_device(device); });
+      running_[device] = kNoneRuns;
+      // An op that is abandoned needs the program for as long as it runs.
+      machine_.device(device).post(
+          [this, device, self = weak_from_this().lock()] { run_device(device); });
     }
-    for (const DeviceId device : devices_) machine_.device(device).wait();
+    wait_for_devices();
   }
   // After a failure some are still on their way.
   while (carrying_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+  if (!abandoned_.empty()) drop_values();
   ++num_steps_;
   limit_gpus();
   if (!ranks_) return record_of(collect());
@@ -243,6 +93,79 @@ StepRecord StepProgram::step() {
   StepParts parts = ranks_->end(collect());
   memory_ = parts.memory;
   return record_of(std::move(parts));
+}
+
+void StepProgram::wait_for_devices() {
+  const bool forever = deadline_ == 0 || ranks_ || gpus_;
+  const Nanoseconds end = now() + deadline_;
+  for (const DeviceId device : devices_) {
+    if (forever) {
+      machine_.device(device).wait();
+    } else if (!machine_.device(device).wait_for(std::max<Nanoseconds>(0, end - now()))) {
+      stop({Failure::Kind::kHung, say_what_runs()});
+      return give_up_on_devices();
+    }
+  }
+}
+
+// The step has been stopped. Devices between two ops end by themselves.
+void StepProgram::give_up_on_devices() {
+  constexpr Nanoseconds kPatience = 500'000'000;
+  constexpr Nanoseconds kBetweenLooks = 10'000'000;
+  for (const DeviceId device : devices_) {
+    DeviceThread& thread = machine_.device(device);
+    if (thread.wait_for(kPatience)) continue;
+    if (weak_from_this().expired()) {  // nobody would keep the program for the op
+      thread.wait();
+      continue;
+    }
+    do {
+      std::int64_t op = running_[device];
+      if (op >= 0 && running_[device].compare_exchange_strong(op, kAbandoned)) {
+        thread.replace();
+        abandoned_.push_back(static_cast<OpId>(op));
+        break;
+      }
+    } while (!thread.wait_for(kBetweenLooks));
+  }
+}
+
+// All but what ops that were left alone look at: their memory is for the next program.
+void StepProgram::drop_values() {
+  values_.assign(values_.size(), {});
+  for (OpId op = 0; op < graph_->num_ops(); ++op) {
+    const bool used = std::any_of(abandoned_.begin(), abandoned_.end(), [&](OpId left) {
+      return left == op || plan_.ops[left].keeper == op;
+    });
+    if (!used) kept_[op].clear();
+  }
+}
+
+std::string StepProgram::say_what_runs() const {
+  const std::string time = format_time(deadline_);
+  for (const DeviceId device : devices_) {
+    const std::int64_t running = running_[device];
+    if (running < 0) continue;
+    const auto op = static_cast<OpId>(running);
+    return fmt::format("op '{}' ({}) on device '{}': still runs {} after the step began",
+                       graph_->op_name(op), graph_->type(op),
+                       machine_.cluster().device(device).name, time);
+  }
+  return fmt::format("the step has not ended after {}", time);
+}
+
+// Runs the kernel so that it can be left alone. Whoever is told so touches nothing any more.
+template <class Kernel>
+void StepProgram::attended(OpId op, const Kernel& kernel) {
+  std::atomic<std::int64_t>& running = running_[plan_.ops[op].device];
+  running.store(op, std::memory_order_release);
+  try {
+    kernel();
+  } catch (...) {
+    if (running.exchange(kNoneRuns) == kAbandoned) throw Abandoned{};
+    throw;
+  }
+  if (running.exchange(kNoneRuns) == kAbandoned) throw Abandoned{};
 }
 
 StepParts StepProgram::collect() const {
@@ -383,11 +306,11 @@ void StepProgram::execute(OpId op, const Clock& clock) {
   if (overwrites_[op] && overwrite_input(op, inputs, outputs)) {
     num_overwritten_.fetch_add(1, std::memory_order_relaxed);
     set_temporary(op, 0);
-  } else if (on_gpu(planned.device)) {
-    compiled_[op].run(call);
+  } else if (on_gpu(planned.device) || graph_->is_view(op)) {
+    compiled_[op].run(call);  // a view perhaps by another device's thread, beside an op here
   } else {
     const Bytes before = machine_.memory().begin_span(planned.device);
-    compiled_[op].run(call);
+    attended(op, [&] { compiled_[op].run(call); });
     set_temporary(op, machine_.memory().peak_of_span(planned.device) - before);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -29,7 +29,9 @@ namespace emplace::exec {
 // How an op becomes something to run; tests bring ops of known length.
 using OpCompiler = std::function<CompiledOp(const Graph&, OpId, const OpTarget&)>;
 
-class StepProgram final : public Program, private StepHost {
+class StepProgram final : public Program,
+                          private StepHost,
+                          public std::enable_shared_from_this<StepProgram> {
  public:
   StepProgram(Machine& machine, std::shared_ptr<const Graph> graph, const Placement& placement,
               const ProgramOptions& options, const SourceValue& sources,
@@ -43,6 +45,7 @@ class StepProgram final : public Program, private StepHost {
   const std::vector<Transfer>& transfers() const override { return transfers_; }
   std::vector<MemoryRecord> memory() const override;
   std::vector<std::string> slow_types() const override { return slow_types_; }
+  void set_deadline(Nanoseconds time) override { deadline_ = time; }
 
   // Contents of a source where it is placed; an update changes them.
   Tensor source(TensorId tensor) const;
@@ -84,6 +87,12 @@ class StepProgram final : public Program, private StepHost {
   void load_source(OpId op, const SourceValue& sources);
   void reset();
   void run_device(DeviceId device);
+  void wait_for_devices();
+  void give_up_on_devices();
+  void drop_values();
+  std::string say_what_runs() const;
+  template <class Kernel>
+  void attended(OpId op, const Kernel& kernel);
   void begin(DeviceId device);
   OpId next_op(DeviceId device, std::int32_t done);
   void make_ready(OpId op);
@@ -119,6 +128,10 @@ class StepProgram final : public Program, private StepHost {
   std::vector<std::atomic<std::int32_t>> keeps_for_;
   std::vector<ReadyQueue> ready_;  // by device
   std::vector<Signal> signals_;    // by device
+  // By device: the op whose kernel runs there now, or what no op is.
+  std::vector<std::atomic<std::int64_t>> running_;
+  Nanoseconds deadline_ = 0;
+  std::vector<OpId> abandoned_;  // that were still running when the step was given up
   std::atomic<std::int64_t> next_place_{0};
   std::atomic<int> at_start_{0};
   Nanoseconds go_ = 0;  // when the step is to start; 0: at once

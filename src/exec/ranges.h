@@ -24,4 +24,22 @@ void for_ranges(const Tensor& like, const Body& body) {
   });
 }
 
+// Calls body(i) for every i below count, shared by the threads.
+template <class Body>
+void for_parts(std::int64_t count, const Body& body) {
+  if (count == 0) return;
+  const Tensor parts = at::empty({count}, torch::kByte);
+  const auto* start = static_cast<const char*>(parts.data_ptr());
+  at::TensorIteratorConfig config;
+  config.check_all_same_dtype(false).set_check_mem_overlap(false).resize_outputs(false);
+  config.add_output(parts);
+  constexpr std::int64_t kEach = 1;
+  config.build().for_each(
+      [&](char** data, const std::int64_t*, std::int64_t found) {
+        const torch::NoGradGuard no_gradients;
+        for (std::int64_t i = 0; i < found; ++i) body(data[0] - start + i);
+      },
+      kEach);
+}
+
 }  // namespace emplace::exec

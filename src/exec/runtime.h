@@ -47,7 +47,7 @@ struct Transfer {
 
 // Why a step did not come to its end.
 struct Failure {
-  enum class Kind { kOp, kMemory, kCancelled, kRank };  // kRank: one is lost
+  enum class Kind { kOp, kMemory, kCancelled, kHung, kRank };  // kRank: one is lost
 
   Kind kind = Kind::kOp;
   std::string text;  // "op 'conv1' on device 'cpu0': ..."
@@ -55,12 +55,11 @@ struct Failure {
 
 struct StepRecord {
   Nanoseconds step = 0;
-  std::optional<Failure> failure =
-      std::nullopt;                           // all threads have stopped; the program cannot go on
-  std::optional<double> loss = std::nullopt;  // the sum, if there are several
-  std::vector<Interval> ops = {};             // by op; of sources and views, nothing
-  std::vector<Interval> transfers = {};       // as in Program::transfers
-  std::vector<Bytes> temporary = {};          // by op: what it held beside what it reads and writes
+  std::optional<Failure> failure = std::nullopt;  // the step has ended; the program cannot go on
+  std::optional<double> loss = std::nullopt;      // the sum, if there are several
+  std::vector<Interval> ops = {};                 // by op; of sources and views, nothing
+  std::vector<Interval> transfers = {};           // as in Program::transfers
+  std::vector<Bytes> temporary = {};  // by op: what it held beside what it reads and writes
 };
 
 struct MemoryRecord {
@@ -81,6 +80,10 @@ class Program {
   // Gradients that run their forward op again, and the like: their times are not what they should
   // be. By op type.
   virtual std::vector<std::string> slow_types() const = 0;
+  // A step that has not ended after this long fails. An op that still runs on a CPU is left alone:
+  // its thread ends when it does, and the device has another from then on. 0, as at first: wait for
+  // ever, which steps of several ranks and those on GPUs do in any case.
+  virtual void set_deadline(Nanoseconds time) = 0;
 };
 
 // The order in which a device takes its ops.

@@ -9,6 +9,8 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
+#include "exec/ranges.h"
+
 namespace emplace::exec {
 namespace {
 
@@ -29,12 +31,8 @@ void share(std::int64_t count, std::int64_t together, const Body& body) {
   const std::int64_t threads = at::get_num_threads();
   const std::int64_t blocks = (count + together - 1) / together;
   const std::int64_t each = (blocks + threads - 1) / threads * together;
-  at::parallel_for(0, (count + each - 1) / each, 1, [&](std::int64_t begin, std::int64_t end) {
-    const torch::NoGradGuard no_gradients;
-    for (std::int64_t i = begin; i < end; ++i) {
-      body(i * each, std::min(each, count - i * each));
-    }
-  });
+  for_parts((count + each - 1) / each,
+            [&](std::int64_t i) { body(i * each, std::min(each, count - i * each)); });
 }
 
 std::int64_t multiplications_of(const Tensor& a, const Tensor& b) {

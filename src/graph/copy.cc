@@ -1,6 +1,13 @@
 #include "graph/copy.h"
 
+#include "graph/tensor_type.h"
+
 namespace emplace {
+
+Bytes size_in_bytes(const Graph& graph, TensorId tensor) {
+  return graph.has_shape(tensor) ? tensor_bytes(graph.shape(tensor), graph.dtype(tensor))
+                                 : graph.bytes(tensor);
+}
 
 TensorSpec spec_of_tensor(const Graph& graph, TensorId tensor) {
   TensorSpec spec;
@@ -10,9 +17,9 @@ TensorSpec spec_of_tensor(const Graph& graph, TensorId tensor) {
   } else {
     spec.bytes = graph.bytes(tensor);
   }
-  if (graph.memory_bytes(tensor) != graph.bytes(tensor)) {
-    spec.memory_bytes = graph.memory_bytes(tensor);
-  }
+  const Bytes size = size_in_bytes(graph, tensor);
+  if (graph.bytes(tensor) != size) spec.sent_bytes = graph.bytes(tensor);
+  if (graph.memory_bytes(tensor) != size) spec.memory_bytes = graph.memory_bytes(tensor);
   return spec;
 }
 

@@ -9,6 +9,8 @@
 
 namespace emplace {
 
+// By the tensor's shape; what is sent of it where it has none.
+Bytes size_in_bytes(const Graph& graph, TensorId tensor);
 TensorSpec spec_of_tensor(const Graph& graph, TensorId tensor);
 // All of the op but what it reads, writes and waits for.
 OpSpec spec_of_op(const Graph& graph, OpId op);

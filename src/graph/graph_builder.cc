@@ -83,7 +83,9 @@ TensorId GraphBuilder::add_tensor(const TensorSpec& spec) {
   const auto what = [id] { return fmt::format("tensor {}", id); };
   check_size(bytes, what, "bytes");
   check_size(memory, what, "memory_bytes");
-  graph_.tensor_bytes_.push_back(bytes);
+  const Bytes sent = spec.sent_bytes.value_or(bytes);
+  check_size(sent, what, "sent_bytes");
+  graph_.tensor_bytes_.push_back(sent);
   graph_.tensor_memory_.push_back(memory);
   graph_.dtype_.push_back(spec.dtype);
   graph_.shapes_.push_back(spec.shape);

@@ -26,6 +26,7 @@ struct TensorSpec {
   DType dtype = DType::kUnknown;
   std::optional<Bytes> bytes = std::nullopt;
   std::optional<Bytes> memory_bytes = std::nullopt;  // what a copy occupies, if not its size
+  std::optional<Bytes> sent_bytes = std::nullopt;    // what a transfer carries, if not its size
 };
 
 struct OpSpec {

@@ -81,8 +81,11 @@ std::vector<std::pair<OpId, OpId>> updates_after_readers(const Graph& graph) {
   if (!has_updates(graph)) return {};
   Readers readers(graph);
   for (OpId op = 0; op < graph.num_ops(); ++op) {
-    if (graph.phase(op) != Phase::kUpdate || graph.is_source(op)) continue;
-    for (const TensorId tensor : graph.inputs(op)) {
+    if (graph.phase(op) != Phase::kUpdate || graph.is_source(op) || graph.is_view(op)) continue;
+    for (TensorId tensor : graph.inputs(op)) {
+      while (graph.is_view(graph.producer(tensor))) {
+        tensor = graph.inputs(graph.producer(tensor))[0];
+      }
       const bool parameter = graph.role(graph.producer(tensor)) == OpRole::kParameter;
       if (parameter) readers.add(op, tensor);
     }

@@ -164,11 +164,12 @@ void read_shape(TensorEntry& tensor, JsonValue value, std::string_view field) {
   tensor.has_shape = true;
 }
 
-constexpr std::array<Field<TensorEntry>, 4> kTensorFields{{
+constexpr std::array<Field<TensorEntry>, 5> kTensorFields{{
     {"shape", read_shape},
     {"dtype", set<&TensorEntry::dtype, read_dtype>},
     {"bytes", set<&TensorEntry::bytes, json_integer>},
     {"memory_bytes", set<&TensorEntry::memory_bytes, json_integer>},
+    {"sent_bytes", set<&TensorEntry::sent_bytes, json_integer>},
 }};
 
 // Reads an object to `spec` and returns the first of its fields that it may not have. The caller

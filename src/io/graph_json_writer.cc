@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 
+#include "graph/copy.h"
+
 #include "io/json_quote.h"
 
 namespace emplace {
@@ -125,9 +127,14 @@ class GraphWriter {
       text_ += R"({"bytes": )";
       number(graph_.bytes(tensor));
     }
-    if (graph_.memory_bytes(tensor) != graph_.bytes(tensor)) {
+    const Bytes size = size_in_bytes(graph_, tensor);
+    if (graph_.memory_bytes(tensor) != size) {
       key("memory_bytes");
       number(graph_.memory_bytes(tensor));
+    }
+    if (graph_.bytes(tensor) != size) {
+      key("sent_bytes");
+      number(graph_.bytes(tensor));
     }
     text_ += '}';
   }

@@ -91,13 +91,28 @@ std::span<const ModelFormat> model_formats() {
   return kFormats;
 }
 
+bool is_text(std::string_view content) {
+  constexpr std::size_t kLooked = 64;
+  const std::string_view start = content.substr(0, kLooked);
+  return std::all_of(start.begin(), start.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= ' ' || kBlank.find(c) != std::string_view::npos;
+  });
+}
+
 const ModelFormat& recognise_model(std::string_view content) {
   if (content.find_first_not_of(kBlank) == std::string_view::npos) fail_input("the file is empty");
   if (content.starts_with("\xEF\xBB\xBF")) {
     fail_input("begins with a byte order mark; expected UTF-8 without one");
   }
-  return *std::find_if(kFormats.begin(), kFormats.end(),
-                       [&](const ModelFormat& format) { return format.recognises(content); });
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const ModelFormat& format) {
+    return format.recognises(content);
+  });
+  if (found->name == "ONNX" && is_text(content)) {
+    fail_input(
+        "is text of no kind that is known; expected a model: ONNX, graph JSON, a dnn-partitioning "
+        "workload or a PipeDream profile");
+  }
+  return *found;
 }
 
 std::string without_model_ending(std::string_view file_name) {

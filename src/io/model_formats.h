@@ -22,10 +22,13 @@ struct ModelFormat {
 };
 
 // In the order in which they are tried. The last recognises everything, so that its reader says
-// what is wrong with a file that no other knows.
+// what is wrong with a file that no other knows, if it is no text.
 std::span<const ModelFormat> model_formats();
 
-// Throws an Error for content that is blank.
+// Letters, signs and blanks alone, as far as one looks, which no ONNX model begins with.
+bool is_text(std::string_view content);
+
+// Throws an Error for content that is blank, or text of no format.
 const ModelFormat& recognise_model(std::string_view content);
 
 // The file's name without ".gz" and the longest ending that a format has.

@@ -188,8 +188,12 @@ class PlacementReader {
 
   void require_all() const {
     for (OpId op = 0; op < problem_.num_ops(); ++op) {
-      if (file_.placement[op] == kNoDevice)
-        fail_input("op '{}': is not placed", problem_.graph().op_name(op));
+      if (file_.placement[op] != kNoDevice) continue;
+      const std::string& graph = problem_.graph().name();
+      const bool other = !file_.graph.empty() && file_.graph != graph;
+      fail_input(
+          "op '{}': is not placed{}", problem_.graph().op_name(op),
+          other ? fmt::format("; the file is for graph '{}', not '{}'", file_.graph, graph) : "");
     }
   }
 

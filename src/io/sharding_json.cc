@@ -117,20 +117,31 @@ std::string write_partition_specs(const Graph& graph, const SavedPartition& part
                                   const ExportNote& note) {
   ShardingJson json{{"format", "emplace.partition_specs/1"}, {"mesh", mesh_of(partition)}};
   json["specs"] = ShardingJson::object();
-  for_each_source(graph, partition, note,
-                  [&](OpId, const std::string& name, const SavedPartition::Tensor& tensor) {
-                    ShardingJson spec = ShardingJson::array();
-                    for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
-                      ShardingJson levels = ShardingJson::array();
-                      for (std::size_t level = 0; level < tensor.split.size(); ++level) {
-                        if (tensor.split[level] == static_cast<int>(axis)) {
-                          levels.push_back(axis_name(level));
-                        }
-                      }
-                      spec.push_back(levels.empty() ? ShardingJson() : levels);
-                    }
-                    json["specs"][name] = std::move(spec);
-                  });
+  std::vector<std::string> uneven;
+  for_each_source(
+      graph, partition, note,
+      [&](OpId, const std::string& name, const SavedPartition::Tensor& tensor) {
+        ShardingJson spec = ShardingJson::array();
+        for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+          ShardingJson levels = ShardingJson::array();
+          std::int64_t parts = 1;
+          for (std::size_t level = 0; level < tensor.split.size(); ++level) {
+            if (tensor.split[level] == static_cast<int>(axis)) {
+              levels.push_back(axis_name(level));
+              parts *= partition.factors[level];
+            }
+          }
+          if (tensor.shape[axis] % parts != 0) {
+            uneven.push_back(fmt::format("'{}' ({} in {})", name, tensor.shape[axis], parts));
+          }
+          spec.push_back(levels.empty() ? ShardingJson() : levels);
+        }
+        json["specs"][name] = std::move(spec);
+      });
+  if (!uneven.empty()) {
+    note(fmt::format("JAX takes no parts of unequal size, as those of {}{}", uneven.front(),
+                     uneven.size() > 1 ? fmt::format(" and {} more", uneven.size() - 1) : ""));
+  }
   return laid_out(json, 2);
 }
 

@@ -3,7 +3,11 @@
 
 #include <exception>
 #include <utility>
+#include <variant>
 
+#include "base/error.h"
+
+#include "learn/controllers/controllers.h"
 #include "learn/general/canonical.h"
 #include "learn/general/exercise_ranks.h"
 #include "learn/general/multi_graph_trainer.h"
@@ -16,6 +20,10 @@
 
 namespace emplace::learn {
 namespace {
+
+// What random numbers are for.
+constexpr std::uint64_t kWeights = 2;
+constexpr std::uint64_t kRounds = 3;
 
 // Nothing where that alone would take longer than the time there is, as it may on very large graphs
 // and for very wide networks. What a checkpoint goes on with is made however long it takes.
@@ -44,11 +52,25 @@ class TorchBackend final : public Backend {
   void learn(const System& system, PlaceContext& context, const Budget& budget,
              const LearningRun& run, const Rng& rng) const override {
     const SingleThread single_thread;
-    Rng weights = rng.split(2);
+    Rng weights = rng.split(kWeights);
+    const auto* sampling = std::get_if<SamplingSystem>(&system);
+    if (sampling != nullptr && sampling->controllers > 1) {
+      Environment environment(context, budget, run.key);
+      return train_with_controllers(*sampling, environment, weights, rng.split(kRounds), run);
+    }
     const MethodPtr method = make_in_time(system, context, budget, weights);
     if (method == nullptr) return;
     Environment environment(context, budget, run.key);
-    train(*method, environment, rng.split(3), run);
+    train(*method, environment, rng.split(kRounds), run);
+  }
+
+  void help(const System& system, PlaceContext& context, const Budget& budget,
+            const LearningRun& run, const Rng& rng) const override {
+    const SingleThread single_thread;
+    const auto* sampling = std::get_if<SamplingSystem>(&system);
+    if (sampling == nullptr) fail_input("{} has no controllers to help", run.key);
+    help_controllers(*sampling, context, budget, run, rng.split(kWeights),
+                     *context.learning().task);
   }
 
   TrainedPolicy train_on_graphs(std::vector<TrainingTask> tasks, const MultiGraphSettings& settings,

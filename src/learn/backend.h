@@ -47,6 +47,10 @@ class Backend {
   virtual void learn(const System& system, PlaceContext& context, const Budget& budget,
                      const LearningRun& run, const Rng& rng) const = 0;
 
+  // On a rank that helps with that: what the context's learning().task says.
+  virtual void help(const System& system, PlaceContext& context, const Budget& budget,
+                    const LearningRun& run, const Rng& rng) const = 0;
+
   // One policy for many graphs. `begin_from` may be a policy file's bytes; `card` is what the new
   // file says of itself.
   virtual TrainedPolicy train_on_graphs(std::vector<TrainingTask> tasks,

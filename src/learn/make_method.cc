@@ -77,14 +77,19 @@ MethodPtr make_trained(const TrainedSystem& system, const Problem& problem,
 
 }  // namespace
 
+SamplingParts make_parts(const SamplingSystem& system, const Problem& problem,
+                         const std::string& device, Rng& rng) {
+  PolicyPtr policy = make_policy(group(problem, system.units), system.policy, device, rng);
+  return {std::move(policy), make_learner(problem, system.learner)};
+}
+
 MethodPtr make_method(const System& system, const Problem& problem, const std::string& device,
                       Rng& rng) {
   return std::visit(
       Overloaded{
           [&](const SamplingSystem& sampling) {
-            PolicyPtr policy =
-                make_policy(group(problem, sampling.units), sampling.policy, device, rng);
-            return sample_and_learn(std::move(policy), make_learner(problem, sampling.learner),
+            SamplingParts parts = make_parts(sampling, problem, device, rng);
+            return sample_and_learn(std::move(parts.policy), std::move(parts.learner),
                                     sampling.rounds);
           },
           [&](const EpisodeSystem& placeto) {

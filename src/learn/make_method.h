@@ -17,4 +17,12 @@ namespace emplace::learn {
 MethodPtr make_method(const System& system, const Problem& problem, const std::string& device,
                       Rng& rng);
 
+// Of a system that samples: what `make_method` puts together.
+struct SamplingParts {
+  PolicyPtr policy;
+  LearnerPtr learner;
+};
+SamplingParts make_parts(const SamplingSystem& system, const Problem& problem,
+                         const std::string& device, Rng& rng);
+
 }  // namespace emplace::learn

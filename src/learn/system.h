@@ -60,6 +60,9 @@ struct SamplingSystem {
   PolicySettings policy = TableSettings{};
   LearnerSettings learner = PpoSettings{};
   SampleAndLearnSettings rounds = {};
+  // Copies of the policy that sample and find gradients side by side, for a parameter server that
+  // takes the steps (learn/controllers/controllers.h); the learner is REINFORCE then.
+  std::int64_t controllers = 1;
 };
 
 // Placeto's: a policy that moves one unit after the other.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <map>
 
 #include <CbcEventHandler.hpp>
@@ -20,6 +21,8 @@
 
 #include "base/check.h"
 
+#include "lp/solver_memory.h"
+
 namespace emplace {
 namespace {
 
@@ -33,14 +36,28 @@ struct Watch {
   const IntegerProgram::Limits& limits;
   double best = IntegerProgram::kInfinity;
   bool stopped = false;
-  bool stopped_inside = false;  // of a linear program, whose result then says nothing
+  bool stopped_inside = false;         // of a linear program, whose result then says nothing
+  std::exception_ptr error = nullptr;  // of what it was told
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
   void look_at(const CbcModel& model) {
     const double* values = model.bestSolution();
     if (values == nullptr || !(model.getObjValue() < best)) return;
     best = model.getObjValue();
-    if (limits.on_solution) limits.on_solution({values, values + model.getNumCols()});
+    if (!limits.on_solution) return;
+    tell([&] { limits.on_solution({values, values + model.getNumCols()}); });
+  }
+
+  // Errors wait until the solver has ended.
+  template <typename Listener>
+  void tell(const Listener& listener) {
+    const OutsideSolver outside;
+    try {
+      listener();
+    } catch (...) {
+      error = std::current_exception();
+      stopped = true;
+    }
   }
 };
 
@@ -54,7 +71,7 @@ class Handler final : public CbcEventHandler {
     if (model_->parentModel() != nullptr) return watch_.stopped ? stop : noAction;
     if (which == node || which == solution || which == heuristicSolution) watch_.look_at(*model_);
     if (!watch_.stopped && watch_.limits.stop) {
-      watch_.stopped = watch_.limits.stop(model_->getNodeCount());
+      watch_.tell([this] { watch_.stopped = watch_.limits.stop(model_->getNodeCount()); });
     }
     return watch_.stopped ? stop : noAction;
   }
@@ -74,16 +91,20 @@ class LinearHandler final : public ClpEventHandler {
     constexpr int kStop = 5;
     constexpr int kBetweenLooks = 32;
     if (which != endOfIteration || ++iterations_ % kBetweenLooks != 0) return kGoOn;
-    if (!watch_.stopped_inside && !is_late()) return kGoOn;
+    if (!watch_.stopped_inside && !watch_.error && !is_late()) return kGoOn;
     watch_.stopped = watch_.stopped_inside = true;
     return kStop;
   }
 
  private:
-  bool is_late() const {
+  bool is_late() {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - watch_.start;
-    return taken.count() > watch_.limits.seconds ||
-           (watch_.limits.stop_inside && watch_.limits.stop_inside());
+    if (taken.count() > watch_.limits.seconds) return true;
+    bool late = false;
+    if (watch_.limits.stop_inside) {
+      watch_.tell([&] { late = watch_.limits.stop_inside(); });
+    }
+    return late || watch_.error != nullptr;
   }
 
   Watch& watch_;
@@ -156,6 +177,13 @@ bool IntegerProgram::satisfied_by(const std::vector<double>& values) const {
 
 IntegerProgram::Result IntegerProgram::solve(const Limits& limits,
                                              const std::vector<double>& start) const {
+  Result result;
+  call_solver([&] { result = branch_and_cut(limits, start); });
+  return result;
+}
+
+IntegerProgram::Result IntegerProgram::branch_and_cut(const Limits& limits,
+                                                      const std::vector<double>& start) const {
   CoinPackedMatrix matrix(false, entry_row_.data(), entry_column_.data(), entry_factor_.data(),
                           static_cast<CoinBigIndex>(entry_row_.size()));
   matrix.setDimensions(num_rows(), num_columns());
@@ -201,6 +229,7 @@ IntegerProgram::Result IntegerProgram::solve(const Limits& limits,
   }
   model.branchAndBound();
   watch.look_at(model);
+  if (watch.error) std::rethrow_exception(watch.error);
   if (const double* values = model.bestSolution()) {
     result.best.assign(values, values + num_columns());
   }

@@ -54,9 +54,11 @@ class IntegerProgram {
     std::int64_t nodes = 0;
   };
   // `start` is a solution to begin with, or empty. It is checked; a wrong one is dropped.
+  // Throws std::bad_alloc where memory ends, and whatever the limits' functions throw.
   Result solve(const Limits& limits, const std::vector<double>& start = {}) const;
 
  private:
+  Result branch_and_cut(const Limits& limits, const std::vector<double>& start) const;
   static std::size_t at(int column) { return static_cast<std::size_t>(column); }
   int add_column(double lower, double upper, double cost, bool integer);
   void add_row(const Row& row, double lower, double upper);

@@ -9,6 +9,7 @@
 #include "sim/placement.h"
 
 #include "placer/evaluator.h"
+#include "placer/valuers.h"
 
 #include "search/context.h"
 #include "search/learning.h"
@@ -43,6 +44,10 @@ class PlaceContext : public SearchContext<Solution> {
   // To be set before a placer that learns runs.
   Learning& learning() { return learning_; }
 
+  // Who values samples in this process's place, where there is somebody; outlives the placer's run.
+  void value_with(Valuers* valuers) { valuers_ = valuers; }
+  Valuers* valuers() const { return valuers_; }
+
   const Problem& problem() const { return evaluator_->problem(); }
   const Objective& objective() const { return evaluator_->objective(); }
   std::int64_t evaluations() const { return evaluator_->evaluations(); }
@@ -52,6 +57,7 @@ class PlaceContext : public SearchContext<Solution> {
 
   std::unique_ptr<Evaluator> evaluator_;
   Learning learning_;
+  Valuers* valuers_ = nullptr;
 };
 
 }  // namespace emplace

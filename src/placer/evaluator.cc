@@ -53,6 +53,11 @@ Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& ord
                   [&](const ReadyOrder& own) { return value_of(placement, own, nullptr); });
 }
 
+Evaluation Evaluator::evaluate_uncounted(const Placement& placement) {
+  return in_order(placement, {},
+                  [&](const ReadyOrder& own) { return value_of(placement, own, nullptr); });
+}
+
 Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& order,
                                std::vector<Bytes>& peaks) {
   count(1);
@@ -60,9 +65,8 @@ Evaluation Evaluator::evaluate(const Placement& placement, const ReadyOrder& ord
                   [&](const ReadyOrder& own) { return value_of(placement, own, &peaks); });
 }
 
-Evaluation Evaluator::evaluate_with_starts(const Placement& placement,
-                                           std::vector<Nanoseconds>& starts) {
-  count(1);
+Evaluation Evaluator::evaluate_uncounted(const Placement& placement,
+                                         std::vector<Nanoseconds>& starts) {
   return in_order(placement, {}, [&](const ReadyOrder& order) {
     Lease lease(*this);
     starts.resize(problem().num_ops());

@@ -61,11 +61,14 @@ class Evaluator {
   // The value that is reported, with what each device needs where it is asked for.
   Evaluation evaluate_exactly(const Placement& placement, const Schedule& schedule,
                               std::vector<Bytes>* peaks = nullptr);
-  // `evaluate`, with the time at which each op starts in one step.
-  Evaluation evaluate_with_starts(const Placement& placement, std::vector<Nanoseconds>& starts);
+  // For those who evaluate many at once, and count them before they begin: how many there were is
+  // then the same for whoever looks meanwhile, whatever the threads have done. The second has the
+  // time at which each op starts in one step.
+  Evaluation evaluate_uncounted(const Placement& placement);
+  Evaluation evaluate_uncounted(const Placement& placement, std::vector<Nanoseconds>& starts);
 
   std::int64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
-  // For what was evaluated by other means (sim/incremental.h).
+  // For what was evaluated by other means (sim/incremental.h), or is about to be.
   void count(std::int64_t more) { evaluations_.fetch_add(more, std::memory_order_relaxed); }
 
  private:

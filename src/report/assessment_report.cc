@@ -227,7 +227,9 @@ std::string placement_json(const Assessment& assessment, const RunResult& run,
 
 std::string trace_json(const Assessment& assessment) {
   if (assessment.throughput && assessment.throughput->in_flight > 0) {
-    return write_trace_json(assessment.problem(), assessment.placement, first_steps(assessment));
+    constexpr int kMostTraced = 32;  // steps
+    return write_trace_json(assessment.problem(), assessment.placement,
+                            first_steps(assessment, kMostTraced).steps);
   }
   return write_trace_json(assessment.problem(), assessment.placement, assessment.timeline);
 }

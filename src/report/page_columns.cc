@@ -1,5 +1,6 @@
 #include "report/page_columns.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -9,6 +10,7 @@
 #include "sim/memory_over_time.h"
 
 #include "report/model_map.h"
+#include "report/stream_report.h"
 
 namespace emplace {
 namespace {
@@ -87,7 +89,8 @@ Json memory_of_device(const DeviceMemory& memory, Nanoseconds step) {
                        {"use", static_cast<int>(holder.use)},
                        {"bytes", holder.bytes},
                        {"begin", holder.begin},
-                       {"end", holder.end}});
+                       {"end", holder.end},
+                       {"step", holder.step}});
   }
   return {{"time", column(moments.size(), [&](std::size_t i) { return moments[i].time; })},
           {"held", std::move(held)},
@@ -193,17 +196,37 @@ Json chain_columns(const CriticalChain& chain) {
   };
 }
 
-Json memory_columns(const Problem& problem, const Placement& placement, const Timeline& timeline) {
+Json memory_columns(const Problem& problem, const Placement& placement,
+                    std::span<const Timeline> steps, Nanoseconds last) {
   constexpr std::size_t kLargest = 10;
   Json devices = Json::array();
-  for (const DeviceMemory& memory : memory_over_time(problem, placement, timeline, kLargest)) {
-    devices.push_back(memory_of_device(memory, timeline.step));
+  for (const DeviceMemory& memory : memory_over_stream(problem, placement, steps, last, kLargest)) {
+    devices.push_back(memory_of_device(memory, last));
   }
   return {{"uses", column(kMemoryUses,
                           [](std::size_t use) {
                             return std::string(memory_use_name(static_cast<MemoryUse>(use)));
                           })},
           {"devices", std::move(devices)}};
+}
+
+Json stream_columns(const Problem& problem, const Placement& placement, const StreamRun& stream) {
+  Json causes = Json::array();
+  Json finished = Json::array();
+  for (const Timeline& step : stream.steps) {
+    causes.push_back(cause_columns(problem, placement, step));
+    Nanoseconds finish = 0;
+    for (const OpSpan& span : step.ops) finish = std::max(finish, span.finish);
+    finished.push_back(finish);
+  }
+  Json stages = Json::array();
+  for (const DeviceId device : stages_of(problem, placement, stream.steps.front())) {
+    stages.push_back(std::uint16_t{device});
+  }
+  return {{"entered", stream.entered},
+          {"finished", std::move(finished)},
+          {"stages", std::move(stages)},
+          {"causes", std::move(causes)}};
 }
 
 Json map_columns(const Graph& graph, const Modules& modules) {

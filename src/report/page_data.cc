@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "base/check.h"
 
 #include "report/assessment_report.h"
 #include "report/execution_report.h"
@@ -48,28 +51,44 @@ Json courses_of(const std::vector<SearchCourse>& courses) {
   return list;
 }
 
-// The steps of a stream as far as a browser likes them; of anything else the one step.
-Json steps_of(const Assessment& answer) {
+// As many steps of a stream as a browser likes.
+int most_steps_shown(const Assessment& answer) {
   constexpr std::size_t kMostSlices = 150'000;
-  Json steps = Json::array();
-  if (!answer.throughput || answer.throughput->in_flight == 0) {
-    steps.push_back(step_columns(answer.problem(), answer.timeline));
-    return steps;
+  const std::size_t slices = answer.timeline.ops.size() + answer.timeline.transfers.size();
+  return static_cast<int>(std::max<std::size_t>(1, kMostSlices / std::max<std::size_t>(1, slices)));
+}
+
+// What happens when, of the step by itself.
+void add_step(const Assessment& answer, const Explanation& explanation, Json& json) {
+  const Problem& problem = answer.problem();
+  json["steps"] = Json::array({step_columns(problem, answer.timeline)});
+  json["readers"] = reader_columns(problem, answer.placement, answer.timeline);
+  // Of a stream that is not simulated, no moment is known.
+  if (answer.throughput) return;
+  json["causes"] = cause_columns(problem, answer.placement, answer.timeline);
+  json["chain"] = chain_columns(explanation.chain);
+  json["memory"] = memory_columns(problem, answer.placement, std::span(&answer.timeline, 1),
+                                  answer.timeline.step);
+}
+
+// The same of the first steps of a stream. Memory is known as long as no other step has entered.
+void add_stream(const Assessment& answer, Json& json) {
+  const Problem& problem = answer.problem();
+  const StreamRun stream = first_steps(answer, most_steps_shown(answer));
+  EMPLACE_CHECK(!stream.steps.empty());
+  json["steps"] = Json::array();
+  for (const Timeline& step : stream.steps) json["steps"].push_back(step_columns(problem, step));
+  json["readers"] = reader_columns(problem, answer.placement, stream.steps.front());
+  json["stream"] = stream_columns(problem, answer.placement, stream);
+  if (const Nanoseconds until = stream.entered.back(); until > 0) {
+    json["memory"] = memory_columns(problem, answer.placement, stream.steps, until - 1);
   }
-  std::size_t slices = 0;
-  for (const Timeline& step : first_steps(answer)) {
-    slices += step.ops.size() + step.transfers.size();
-    if (!steps.empty() && slices > kMostSlices) break;
-    steps.push_back(step_columns(answer.problem(), step));
-  }
-  return steps;
 }
 
 Json result_of(const PageSource& source, const std::string& answer_json, const Assessment& answer,
                const Explanation& explanation) {
   const Problem& problem = answer.problem();
   const Modules& modules = explanation.modules;
-  const bool stream = answer.throughput.has_value();
   Json json{{"title", fmt::format("{} on {}", problem.graph().name(), problem.cluster().name())},
             {"kind", source.kind},
             {"command", source.command},
@@ -78,14 +97,12 @@ Json result_of(const PageSource& source, const std::string& answer_json, const A
             {"costs", origins_of(problem)},
             {"cluster", cluster_columns(problem.cluster())},
             {"ops", op_columns(problem, answer.placement, modules)},
-            {"steps", steps_of(answer)},
             {"map", map_columns(problem.graph(), modules)}};
-  json["readers"] = reader_columns(problem, answer.placement, answer.timeline);
-  // These are of one step by itself, not of those of a stream.
-  if (!stream) {
-    json["causes"] = cause_columns(problem, answer.placement, answer.timeline);
-    json["chain"] = chain_columns(explanation.chain);
-    json["memory"] = memory_columns(problem, answer.placement, answer.timeline);
+  if (answer.throughput && answer.throughput->in_flight > 0 && problem.num_ops() > 0) {
+    json["text"]["stream"] = stream_sentences(answer);
+    add_stream(answer, json);
+  } else {
+    add_step(answer, explanation, json);
   }
   return json;
 }

@@ -77,8 +77,8 @@ Json parsed(const std::string& text, const std::string& path) {
   } catch (const Json::parse_error& error) {
     fail_input(
         "{}: expected a page of --report, the data downloaded from one, or what --json printed; it "
-        "is neither a page nor JSON ({})",
-        path, error.what());
+        "is neither a page nor JSON (see byte {})",
+        path, error.byte);
   }
 }
 

@@ -195,9 +195,12 @@ std::string to_json(const PlacementTree& tree) {
 Graph graph_of_names(const std::string& name, const std::vector<std::string>& ops) {
   GraphBuilder builder(name);
   for (const std::string& op : ops) {
-    // A name without a path is a parameter's, of the module before the last dot.
-    const bool path = op.find('/') != std::string::npos;
-    builder.add({.name = op, .type = path ? "op" : "parameter"}, {{.bytes = 0}});
+    // Of the path in its name, or of what is before the last dot; in the order of the names.
+    const std::size_t dot = op.find('/') == std::string::npos ? op.rfind('.') : std::string::npos;
+    builder.add({.name = op,
+                 .type = "op",
+                 .module = dot == std::string::npos ? std::string() : op.substr(0, dot)},
+                {{.bytes = 0}});
   }
   return std::move(builder).build();
 }

@@ -29,6 +29,9 @@ struct LevelStyle {
   double weights = 0;                          // bytes
   double cut_weights = 0;
   double held_weights = 0;  // of those that are cut
+  // Of weights that are not cut, but whose updates are; and of those whose gradients are, too.
+  double divided_updates = 0;
+  double divided_gradients = 0;
   bool attention_by_heads = false;
   bool vocabulary = false;  // embeddings are cut along it
 
@@ -79,6 +82,7 @@ class StyleReader {
       return;
     }
     const tdl::Description* description = descriptions_[op];
+    if (graph_.phase(op) == Phase::kUpdate) add_update(op, level, style);
     if (graph_.is_source(op) || graph_.phase(op) != Phase::kForward || description == nullptr) {
       return;
     }
@@ -94,6 +98,20 @@ class StyleReader {
     const Way way = way_of(op, *description, cut);
     style.products[way] += static_cast<double>(*graph_.flops(op));
     style.attention_by_heads = style.attention_by_heads || way == kHeads;
+  }
+
+  void add_update(OpId op, std::size_t level, LevelStyle& style) const {
+    if (graph_.is_source(op) || plan_.ops[op][level] == kUncut) return;
+    double bytes = 0;
+    bool gradient = false;
+    for (const TensorId tensor : graph_.inputs(op)) {
+      const OpRole role = graph_.role(graph_.producer(tensor));
+      const bool cut = plan_.tensors[tensor][level] != kUncut;
+      if (role == OpRole::kParameter && !cut) bytes += static_cast<double>(graph_.bytes(tensor));
+      gradient = gradient || (role == OpRole::kCompute && cut);
+    }
+    style.divided_updates += bytes;
+    if (gradient) style.divided_gradients += bytes;
   }
 
   // Whether some variable of what it reads is no variable of what it makes.
@@ -167,6 +185,12 @@ std::string words_of(const LevelStyle& style) {
       return "FSDP, or ZeRO stage 3 (examples divided, weights in parts that are fetched" +
              (held >= kSome ? fmt::format("; {:.0f} % of them once a step and kept)", 100 * held)
                             : std::string(")"));
+    }
+    if (style.divided_updates >= kMost * style.weights) {
+      const bool gradients = style.divided_gradients >= kMost * style.divided_updates;
+      return fmt::format(
+          "ZeRO stage {} (examples divided, weights everywhere, {}the optimizer's state in parts)",
+          gradients ? 2 : 1, gradients ? "gradients and " : "");
     }
     return weights <= 1 - kNearlyAll
                ? "data parallel"

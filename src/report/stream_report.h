@@ -6,6 +6,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/stream_run.h"
+
 #include "run/assessment.h"
 
 namespace emplace {
@@ -14,13 +16,20 @@ namespace emplace {
 std::string describe_in_flight(const ThroughputResult& stream);
 
 // Why there are so many in flight and what they wait for; for a training step, how old the
-// parameters are that it computes with. As lines of an explanation.
+// parameters are that it computes with. As sentences without a full stop, and as lines of an
+// explanation.
+std::vector<std::string> stream_sentences(const Assessment& assessment);
 std::string explain_stream(const Assessment& assessment);
 
 // The object `stream` of docs/formats.md.
 nlohmann::ordered_json stream_json(const Assessment& assessment);
 
-// The first steps of the stream, for a trace: until it is full, and some more.
-std::vector<Timeline> first_steps(const Assessment& assessment);
+// The stream with its first steps: `most` at most, and no more than are needed to see it fill and
+// go on for some periods.
+StreamRun first_steps(const Assessment& assessment, int most);
+
+// The devices that work, in the order in which the forward pass of a step comes to them.
+std::vector<DeviceId> stages_of(const Problem& problem, const Placement& placement,
+                                const Timeline& step);
 
 }  // namespace emplace

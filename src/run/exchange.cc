@@ -16,10 +16,10 @@ constexpr auto kBetweenNews = std::chrono::milliseconds(50);
 
 }  // namespace
 
-Exchange::Exchange(PlaceContext& context, To to, std::function<void(std::string)> tell)
+NewsExchange::NewsExchange(PlaceContext& context, To to, std::function<void(std::string)> tell)
     : context_(context), to_(to), tell_(std::move(tell)) {}
 
-void Exchange::tick() {
+void NewsExchange::tick() {
   const auto now = std::chrono::steady_clock::now();
   if (now - told_at_ < kBetweenNews) return;
   told_at_ = now;
@@ -45,7 +45,7 @@ void Exchange::tick() {
   tell_(news.take());
 }
 
-void Exchange::hear(dist::Reader& news) {
+void NewsExchange::hear(dist::Reader& news) {
   if (news.flag()) {
     Solution solution = take_solution(news, context_.problem());
     if (to_ == To::kFirst && (!known_ || solution.value < *known_)) known_ = solution.value;

@@ -14,12 +14,12 @@
 
 namespace emplace {
 
-class Exchange {
+class NewsExchange {
  public:
   // Who is told: rank 0, or all others, who are also told what one of them found.
   enum class To { kFirst, kOthers };
   // `tell` sends news. The context outlives it.
-  Exchange(PlaceContext& context, To to, std::function<void(std::string)> tell);
+  NewsExchange(PlaceContext& context, To to, std::function<void(std::string)> tell);
 
   // To be called every few milliseconds: tells what is new, but not too often.
   void tick();

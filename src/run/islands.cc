@@ -70,11 +70,6 @@ RunResult search_island(const PlacerRun& run, std::uint64_t seed, PlaceContext& 
   return result;
 }
 
-// Before anybody looks at the context from another thread.
-void order_by_scheduler(PlaceContext& context, const PlacerRun& run) {
-  context.order_by(run.scheduler == kBestSchedule ? std::string(kOwnSchedule) : run.scheduler);
-}
-
 // The better of two, with the evaluations and bounds of both.
 void merge(std::optional<RunResult>& into, RunResult result) {
   if (!into) {
@@ -158,8 +153,8 @@ class IslandSearch {
   }
 
   void search_live() {
-    Exchange exchange(context_, Exchange::To::kOthers,
-                      [this](const std::string& news) { options_.crew->tell(news); });
+    NewsExchange exchange(context_, NewsExchange::To::kOthers,
+                          [this](const std::string& news) { options_.crew->tell(news); });
     const Budget& budget = question_.budget;
     dist::Job job;
     job.one_each = true;
@@ -324,6 +319,10 @@ RunResult IslandSearch::do_here(const IslandTask& task) const {
 
 }  // namespace
 
+void order_by_scheduler(PlaceContext& context, const PlacerRun& run) {
+  context.order_by(run.scheduler == kBestSchedule ? std::string(kOwnSchedule) : run.scheduler);
+}
+
 RunResult run_islands(const IslandQuestion& question, const IslandOptions& options) {
   return IslandSearch(question, options).search();
 }
@@ -340,8 +339,8 @@ std::string do_island_task(dist::Reader& reader, dist::Line& line, const FindIsl
   if (task.live) {
     context.incumbent().raise(task.bound);
     for (const Solution& start : task.starts) context.incumbent().offer(start);
-    Exchange exchange(context, Exchange::To::kFirst,
-                      [&](const std::string& news) { line.tell(news); });
+    NewsExchange exchange(context, NewsExchange::To::kFirst,
+                          [&](const std::string& news) { line.tell(news); });
     line.listen([&](dist::Reader& news) { exchange.hear(news); }, [&] { exchange.tick(); });
     const struct Hush {
       dist::Line& line;

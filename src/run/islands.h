@@ -47,6 +47,9 @@ struct IslandOptions {
   std::function<void(const IslandState&)> on_round = {};
 };
 
+// Before anybody looks at the context from another thread.
+void order_by_scheduler(PlaceContext& context, const PlacerRun& run);
+
 // The best of all, with everybody's evaluations and bounds.
 RunResult run_islands(const IslandQuestion& question, const IslandOptions& options);
 

@@ -114,6 +114,13 @@ bool learns(const PlacerRun& run) {
   return !run.make && all_placers().info(run.placer.key).learns;
 }
 
+bool has_controllers(const PlacerRun& run) {
+  return learns(run) &&
+         std::any_of(run.placer.options.begin(), run.placer.options.end(), [](const auto& option) {
+           return option.first == "controllers" && option.second != "1";
+         });
+}
+
 std::vector<std::unique_ptr<LearningFiles>> open_learning_files(const LearningSettings& settings,
                                                                 const std::vector<PlacerRun>& runs,
                                                                 bool always_apart) {

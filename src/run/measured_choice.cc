@@ -13,6 +13,13 @@ namespace {
 // Less than this share of the time elsewhere is the same answer.
 constexpr double kSame = 0.005;
 
+// Where none was given: much more than a step takes, however far its prediction is off.
+Nanoseconds deadline_of(const MeasureSettings& settings, Nanoseconds predicted) {
+  constexpr Nanoseconds kLeast = 30'000'000'000;
+  constexpr Nanoseconds kTimes = 50;
+  return settings.deadline > 0 ? settings.deadline : std::max(kLeast, kTimes * predicted);
+}
+
 double moved_share(const Problem& problem, const Placement& a, const Placement& b) {
   double moved = 0;
   double all = 0;
@@ -90,7 +97,6 @@ std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
                                                const std::shared_ptr<const Problem>& problem,
                                                std::vector<Solution> answers,
                                                MeasureSettings settings) {
-  settings.in_place = problem->compile_options().in_place;
   constexpr int kRounds = 2;
   settings.in_place = problem->compile_options().in_place;
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
@@ -103,9 +109,11 @@ std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
       MeasuredCandidate& candidate = candidates[i];
       if (candidate.failed()) continue;
       const Solution& answer = candidate.solution;
+      MeasureSettings own = settings;
+      own.deadline = deadline_of(settings, answer.value.step);
       const Measurement measured = laboratory.measure(
           graph, answer.placement,
-          order_of(*problem, answer.placement, answer.schedule, settings.fixed_order), settings);
+          order_of(*problem, answer.placement, answer.schedule, settings.fixed_order), own);
       interrupted = measured.interrupted;
       if (measured.failure && !interrupted) candidate.failure = measured.failure->text;
       steps[i].insert(steps[i].end(), measured.steps.begin(), measured.steps.end());
@@ -131,17 +139,20 @@ Evaluator::Measure measured_costs_of(Laboratory& laboratory,
                                      MeasureSettings settings) {
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto simulator = std::make_shared<const Simulator>(problem);
+  settings.in_place = problem->compile_options().in_place;
   return [&laboratory, problem, graph, simulator, settings](const Placement& placement,
                                                             const ReadyOrder& order) {
     Schedule schedule;
     for (const std::uint32_t rank : order.rank_of_op()) {
       schedule.priorities.push_back(-static_cast<std::int64_t>(rank));
     }
-    const Measurement measured = laboratory.measure(
-        graph, placement, order_of(*problem, placement, schedule, settings.fixed_order), settings);
-    if (!measured.failure) return Evaluation{.step = measured.step().median, .overflow = 0};
     auto workspace = simulator->make_workspace();
     Evaluation value = simulator->evaluate(placement, order, *workspace);
+    MeasureSettings own = settings;
+    own.deadline = deadline_of(settings, value.step);
+    const Measurement measured = laboratory.measure(
+        graph, placement, order_of(*problem, placement, schedule, settings.fixed_order), own);
+    if (!measured.failure) return Evaluation{.step = measured.step().median, .overflow = 0};
     value.overflow = std::max<Bytes>(value.overflow, 1);
     return value;
   };

@@ -31,14 +31,16 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
                                         const std::string& scheduler = std::string(kOwnSchedule));
 
 // All of them executed, in turn and twice, since a machine's speed changes. The fastest first; when
-// cancelled, only those that were executed until then.
+// cancelled, only those that were executed until then. Without a deadline in the settings, a step
+// that takes 50 times as long as predicted, and half a minute, has failed.
 std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
                                                const std::shared_ptr<const Problem>& problem,
                                                std::vector<Solution> answers,
                                                MeasureSettings settings);
 
 // Costs for searches: a step is executed as ColocRL did it, 15 times, of which the first 5 do not
-// count. What fails or runs out of memory does not fit. The laboratory outlives it.
+// count. What fails, runs out of memory or passes the deadline, as above, does not fit. The
+// laboratory outlives it.
 Evaluator::Measure measured_costs_of(Laboratory& laboratory,
                                      const std::shared_ptr<const Problem>& problem,
                                      MeasureSettings settings = {.steps = 10, .warm_up = 5});

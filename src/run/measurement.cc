@@ -96,6 +96,7 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
                                        .numbers = settings.numbers,
                                        .gpu_launch = settings.gpu_launch,
                                        .in_place = settings.in_place});
+  program->set_deadline(settings.deadline);
   Measurement result{.transfers = program->transfers(), .slow_types = program->slow_types()};
   std::vector<exec::StepRecord> records;
   for (int i = 0; i < settings.warm_up + settings.steps; ++i) {

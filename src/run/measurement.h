@@ -38,6 +38,7 @@ struct MeasureSettings {
   bool fixed_order = false;  // exactly the simulated order of ops, not just its priorities
   exec::GpuLaunch gpu_launch = exec::GpuLaunch::kGraphs;
   InPlace in_place = InPlace::kSums;  // of a problem's steps: as it was compiled
+  Nanoseconds deadline = 0;           // a step that takes longer fails; 0: none does
 };
 
 // What steps of one placement showed. If one failed, nothing else counts. Where it was cancelled,

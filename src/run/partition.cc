@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "base/error.h"
 
+#include "sim/overlap_slowdown.h"
+
 #include "placer/run.h"
 
 #include "placers/all.h"
@@ -17,6 +19,7 @@
 #include "tensor/prepare.h"
 #include "tensor/work_bound.h"
 
+#include "io/collectives_file.h"
 #include "run/cpu_use.h"
 #include "run/partition_ranks.h"
 #include "run/rank_messages.h"
@@ -41,16 +44,6 @@ void check(const Problem& problem) {
   if (problem.compile_options().fuse) {
     fail_option("fusion is for whole ops; partitions are found for the ops as they are");
   }
-}
-
-WayToRun simulate_whole(const Simulator& simulator, std::string name, const Placement& placement,
-                        const Schedule& schedule) {
-  const Timeline timeline = simulator.run(placement, schedule);
-  WayToRun way{.name = std::move(name), .step = timeline.step, .peaks = {}};
-  way.fits = timeline.fits();
-  for (const DeviceUse& use : timeline.devices) way.peaks.push_back(use.peak);
-  way.moved = timeline.transfer_bytes;
-  return way;
 }
 
 // Of what takes time, the part that is not divided on any level.
@@ -85,6 +78,11 @@ void find_undivided(PartitionAnswer& answer) {
   }
 }
 
+std::shared_ptr<const CollectiveTimes> collectives_of(const PartitionOptions& options) {
+  if (options.collectives.empty()) return nullptr;
+  return std::make_shared<const CollectiveTimes>(read_collectives_file(options.collectives));
+}
+
 // All of it in the time that there is, as far as that can be: some plan there must be.
 class PartitionFinder {
  public:
@@ -95,13 +93,15 @@ class PartitionFinder {
         crew_(crew),
         clock_(options.budget.or_default(kPartitionSeconds).restarted()),
         on_phase_(std::move(on_phase)),
-        mode_(problem->compile_options().cost),
-        in_place_(problem->compile_options().in_place),
+        costs_{.mode = problem->compile_options().cost,
+               .in_place = problem->compile_options().in_place,
+               .overlap_slowdown = options.overlap_slowdown,
+               .collectives = collectives_of(options)},
         cluster_(problem, &problem->cluster()) {
     answer_.whole = problem;
     answer_.graph = std::make_shared<const Graph>(prepare_to_divide(problem->graph()));
-    divided_ =
-        compile(answer_.graph, cluster_, CompileOptions{.cost = mode_, .in_place = in_place_});
+    divided_ = compile(answer_.graph, cluster_,
+                       CompileOptions{.cost = costs_.mode, .in_place = costs_.in_place});
     answer_.on = workers_on(*divided_, options.workers);
     if (answer_.workers().count() < 2) {
       fail_option("the cluster '{}' has one device; expected two or more to divide tensors among",
@@ -116,7 +116,7 @@ class PartitionFinder {
     find_alternatives();
     tell("searching for a partition");
     answer_.method = spec.to_string();
-    PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
+    PartitionContext context(*answer_.input, divided_, *answer_.on, costs_);
     answer_.plan = crew_ != nullptr
                        ? find_on_ranks(*method, context)
                        : method->find(context, time_left(kSearchShare), Rng(options_.seed));
@@ -128,7 +128,7 @@ class PartitionFinder {
     std::erase_if(answer_.not_compared, [&](const std::string& other) {
       return compare_with(other, spec.key == "search");
     });
-    answer_.bound = divided_work_bound(*divided_, *answer_.on);
+    answer_.bound = divided_work_bound(*answer_.input, *divided_, *answer_.on);
     find_undivided(answer_);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
@@ -147,7 +147,7 @@ class PartitionFinder {
       task.end();
       if (seconds >= 0) budget.seconds = seconds;
       if (evaluations >= 0) budget.evaluations = evaluations;
-      PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
+      PartitionContext context(*answer_.input, divided_, *answer_.on, costs_);
       return plan_bytes(method->find(context, budget, rng_of_part(part)));
     });
   }
@@ -209,7 +209,7 @@ class PartitionFinder {
           .take();
     };
     job.here = [&](std::size_t part) {
-      PartitionContext own(*answer_.input, divided_, *answer_.on, mode_);
+      PartitionContext own(*answer_.input, divided_, *answer_.on, costs_);
       // What this rank tries is what the methods are compared by.
       PartitionContext& used = part == 0 ? context : own;
       return plan_bytes(method.find(used, budget_of_part(), rng_of_part(part)));
@@ -223,7 +223,7 @@ class PartitionFinder {
     crew_->run(job);
     if (failure) throw *failure;
     // Not by the search's own context, whose evaluations its budget counts.
-    PartitionContext judge(*answer_.input, divided_, *answer_.on, mode_);
+    PartitionContext judge(*answer_.input, divided_, *answer_.on, costs_);
     std::optional<PlanSolution> best;
     for (std::optional<Plan>& each : found) {
       if (!each) continue;
@@ -277,8 +277,7 @@ class PartitionFinder {
 
   PlanOutcome outcome_of(PartitionContext& context, const Plan& plan) {
     const Budget clock;
-    PlanOutcome outcome =
-        evaluate_plan(*answer_.input, plan, cluster_, context.devices(), mode_, in_place_);
+    PlanOutcome outcome = evaluate_plan(*answer_.input, plan, cluster_, context.devices(), costs_);
     evaluation_seconds_ = std::max(evaluation_seconds_, clock.elapsed_seconds());
     return outcome;
   }
@@ -303,7 +302,7 @@ class PartitionFinder {
   bool compare_with(const std::string& key, bool may_replace) {
     if (!has_time_for(evaluation_seconds_)) return false;
     try {
-      PartitionContext context(*answer_.input, divided_, *answer_.on, mode_);
+      PartitionContext context(*answer_.input, divided_, *answer_.on, costs_);
       context.set_limit(time_left());
       Plan plan =
           all_partition_methods().make({key, {}})->find(context, time_left(), Rng(options_.seed));
@@ -328,7 +327,7 @@ class PartitionFinder {
     for (const char* key : {"data-parallel", "tofu"}) {
       if (best && !has_time_for(evaluation_seconds_)) break;
       try {
-        PartitionContext context(*answer_.input, divided_, on, mode_);
+        PartitionContext context(*answer_.input, divided_, on, costs_);
         if (best) context.set_limit(time_left());
         const Plan plan =
             all_partition_methods().make({key, {}})->find(context, time_left(), Rng(options_.seed));
@@ -358,6 +357,18 @@ class PartitionFinder {
     }
   }
 
+  WayToRun undivided(std::string name, const Placement& placement, const Schedule& schedule) const {
+    const Timeline timeline =
+        costs_.overlap_slowdown > 1
+            ? with_slow_overlap(answer_.whole, placement, schedule, costs_.overlap_slowdown)
+            : Simulator(answer_.whole).run(placement, schedule);
+    WayToRun way{.name = std::move(name), .step = timeline.step, .peaks = {}};
+    way.fits = timeline.fits();
+    for (const DeviceUse& use : timeline.devices) way.peaks.push_back(use.peak);
+    way.moved = timeline.transfer_bytes;
+    return way;
+  }
+
   // The whole model on the best of the workers' devices, and placed op by op.
   void find_alternatives() {
     tell("simulating one device");
@@ -367,9 +378,8 @@ class PartitionFinder {
     const auto& best = singles.fitting ? singles.fitting : singles.fastest;
     if (best) {
       answer_.one_device_name = cluster_->device(best->device).name;
-      answer_.one_device =
-          simulate_whole(*simulator, fmt::format("one device ({})", answer_.one_device_name),
-                         Placement(answer_.whole->num_ops(), best->device), {});
+      answer_.one_device = undivided(fmt::format("one device ({})", answer_.one_device_name),
+                                     Placement(answer_.whole->num_ops(), best->device), {});
     }
     tell("placing whole ops");
     Budget budget = time_left(kPlacementShare);
@@ -382,18 +392,17 @@ class PartitionFinder {
     const RunResult placed =
         run_placer(all_placers(), placing, {.placer = MethodSpec::parse("auto")}, budget);
     answer_.placed =
-        simulate_whole(*simulator, "placement (auto)",
-                       leave_cpus_out ? to_whole(placed.result.placement, accelerators->devices)
-                                      : placed.result.placement,
-                       placed.result.schedule);
+        undivided("placement (auto)",
+                  leave_cpus_out ? to_whole(placed.result.placement, accelerators->devices)
+                                 : placed.result.placement,
+                  placed.result.schedule);
   }
 
   const PartitionOptions& options_;
   dist::Crew* crew_;
   Budget clock_;  // runs from the beginning
   std::function<void(const std::string&)> on_phase_;
-  CostMode mode_;
-  InPlace in_place_;
+  PlanCosts costs_;
   std::shared_ptr<const Cluster> cluster_;
   std::shared_ptr<const Problem> divided_;  // the operators that are divided, still whole
   double evaluation_seconds_ = 0;           // of the slowest plan

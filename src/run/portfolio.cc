@@ -27,41 +27,12 @@
 
 #include "run/islands.h"
 #include "run/rank_messages.h"
+#include "run/rank_valuers.h"
 #include "run/search_checkpoint.h"
+#include "search/learning_ranks.h"
 
 namespace emplace {
 namespace {
-
-std::vector<std::string> scheduler_keys(const std::string& text) {
-  std::vector<std::string> known{std::string(kOwnSchedule)};
-  for (const SchedulerInfo& scheduler : schedulers()) known.push_back(scheduler.key);
-  if (text == "all") return known;
-  known.emplace_back(kBestSchedule);
-  std::vector<std::string> keys = split_specs(text);
-  for (const std::string& key : keys) {
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      fail_option("unknown scheduler '{}'{}; expected one of: {}, all", key, suggestion(key, known),
-                  fmt::join(known, ", "));
-    }
-  }
-  return keys;
-}
-
-std::vector<MethodSpec> placer_specs(const std::string& text) {
-  std::vector<MethodSpec> specs;
-  for (const std::string& spec : split_specs(text)) {
-    const std::size_t before = specs.size();
-    for (const MethodInfo* info : all_placers().list()) {
-      // All that run without being told more.
-      const bool of_all = spec == "all" && info->family != "external";
-      if (of_all || spec == info->family) specs.push_back({info->key, {}});
-    }
-    if (specs.size() > before) continue;
-    specs.push_back(MethodSpec::parse(spec));
-    all_placers().make(specs.back());  // refuse a bad option before the first one runs
-  }
-  return specs;
-}
 
 bool better(const RunResult& a, const RunResult& b) {
   return a.evaluation < b.evaluation;
@@ -110,6 +81,7 @@ class Portfolio::Runner {
         failures_.push_back(error.what());
       }
     }
+    if (request_.crew != nullptr) request_.crew->check();
     if (results_.empty()) fail_input("{}", fmt::join(failures_, "; "));
     return {
         sorted_results(),
@@ -119,13 +91,21 @@ class Portfolio::Runner {
   }
 
   void serve(dist::Member& member) {
-    member.serve(fingerprint(problems_), [this](dist::Reader& task, dist::Line& line) {
+    const struct Forget {  // before the member is gone
+      std::shared_ptr<void>& kept;
+      ~Forget() { kept.reset(); }
+    } forget{kept_learning_};
+    member.serve(fingerprint(problems_), [&](dist::Reader& task, dist::Line& line) {
       budget_.cancelled = &line.stopped();
       switch (static_cast<RankTask>(task.number<std::uint8_t>())) {
         case RankTask::kIsland:
           return serve_island(task, line);
         case RankTask::kRun:
           return serve_run(task);
+        case RankTask::kSamples:
+          return serve_samples(task);
+        case RankTask::kLearning:
+          return serve_learning(task, line, member);
       }
       fail_input("a task is of no known kind");
     });
@@ -152,8 +132,9 @@ class Portfolio::Runner {
     return request_.crew != nullptr && request_.time_for == TimeFor::kEachRun && runs_.size() > 1;
   }
   // Files and courses are written here, and what was made here cannot be named elsewhere.
+  bool can_be_named(std::size_t index) const { return !runs_[index].make && !request_.measure; }
   bool can_be_shared(std::size_t index) const {
-    if (runs_[index].make || request_.measure) return false;
+    if (!can_be_named(index)) return false;
     if (request_.keep_courses && all_placers().info(runs_[index].placer.key).randomized)
       return false;
     return !learns(runs_[index]) || request_.learning.curves.empty();
@@ -163,9 +144,9 @@ class Portfolio::Runner {
   bool has_islands(std::size_t index) const {
     const bool several = request_.crew != nullptr || request_.islands > 1 ||
                          (checkpoint_ != nullptr && budget_.evaluations);
-    return several && !shares_runs() && !runs_[index].make && !request_.measure &&
+    return several && !shares_runs() && can_be_named(index) &&
            all_placers().info(runs_[index].placer.key).randomized &&
-           (!learns(runs_[index]) || !budget_.evaluations);
+           (!learns(runs_[index]) || !(budget_.evaluations || has_controllers(runs_[index])));
   }
 
   std::size_t num_islands() const {
@@ -239,19 +220,51 @@ class Portfolio::Runner {
 
   std::string serve_island(dist::Reader& task, dist::Line& line) {
     const FindIsland find = [this](std::size_t run, std::size_t problem) {
-      if (run >= runs_.size() || problem >= problems_.list().size()) {
-        fail_input("a task is of run {} on problem {}", run, problem);
-      }
-      const SubsetProblem& subset = problems_.list()[problem];
-      IslandPlace place{
-          &runs_[run], std::make_unique<PlaceContext>(subset.simulator, objective_, subset.starts)};
-      place.context->incumbent().raise(subset.bound);
-      if (!request_.learning.device.empty()) {
-        place.context->learning().device = request_.learning.device;
-      }
-      return place;
+      return find_place(run, problem);
     };
     return do_island_task(task, line, find, budget_.threads);
+  }
+
+  // What a task is about, on another rank.
+  IslandPlace find_place(std::size_t run, std::size_t problem) const {
+    if (run >= runs_.size() || problem >= problems_.list().size()) {
+      fail_input("a task is of run {} on problem {}", run, problem);
+    }
+    const SubsetProblem& subset = problems_.list()[problem];
+    IslandPlace place{&runs_[run],
+                      std::make_unique<PlaceContext>(subset.simulator, objective_, subset.starts)};
+    place.context->incumbent().raise(subset.bound);
+    if (!request_.learning.device.empty()) {
+      place.context->learning().device = request_.learning.device;
+    }
+    return place;
+  }
+
+  // The same, kept from one task to the next: they are many, and small.
+  IslandPlace& keep_place(dist::Reader& task) {
+    const auto run = static_cast<std::size_t>(task.number<std::uint64_t>());
+    const auto problem = static_cast<std::size_t>(task.number<std::uint64_t>());
+    if (kept_place_.context == nullptr || kept_for_ != std::pair(run, problem)) {
+      kept_place_ = find_place(run, problem);
+      kept_for_ = {run, problem};
+      kept_learning_.reset();
+      order_by_scheduler(*kept_place_.context, *kept_place_.run);
+    }
+    return kept_place_;
+  }
+
+  std::string serve_samples(dist::Reader& task) {
+    PlaceContext& context = *keep_place(task).context;
+    return value_for_others(task, context.evaluator(), budget_.threads);
+  }
+
+  std::string serve_learning(dist::Reader& description, dist::Line& line, dist::Member& member) {
+    IslandPlace& place = keep_place(description);
+    LearningTask task{
+        .description = &description, .line = &line, .notes = &member, .kept = &kept_learning_};
+    place.context->learning().task = &task;
+    all_placers().make(place.run->placer)->place(*place.context, budget_, Rng(place.run->seed));
+    return task.result;
   }
 
   // When interrupted. Whoever stops a comparison has the heuristics all the same, those of a
@@ -377,13 +390,36 @@ class Portfolio::Runner {
       };
       watch.emplace(*checkpoint_, problem_index, context);
     }
-    if (!has_islands(index)) return run_placer(all_placers(), context, runs_[index], budget);
+    if (!has_islands(index)) {
+      return run_with_help(context, index, problem_index, budget);
+    }
     return run_islands({.run_index = index,
                         .problem_index = problem_index,
                         .run = &runs_[index],
                         .context = &context,
                         .budget = budget},
                        islands);
+  }
+
+  // One that learns has its samples valued by the ranks, or its controllers there.
+  RunResult run_with_help(PlaceContext& context, std::size_t index, std::size_t problem_index,
+                          const Budget& budget) {
+    std::optional<RankValuers> valuers;
+    LearningCrew crew{.crew = request_.crew};
+    if (request_.crew != nullptr && !shares_runs() && can_be_named(index)) {
+      if (has_controllers(runs_[index])) {
+        crew.address = dist::Writer()
+                           .number(static_cast<std::uint8_t>(RankTask::kLearning))
+                           .number<std::uint64_t>(index)
+                           .number<std::uint64_t>(problem_index)
+                           .take();
+        context.learning().crew = &crew;
+      } else {
+        valuers.emplace(*request_.crew, index, problem_index, context);
+        context.value_with(&*valuers);
+      }
+    }
+    return run_placer(all_placers(), context, runs_[index], budget);
   }
 
   std::vector<Solution> starts_on(const SubsetProblem& problem, std::size_t index) const {
@@ -462,32 +498,15 @@ class Portfolio::Runner {
   std::vector<SearchCourse> courses_;
   std::vector<bool> done_;    // by run: by ranks that shared them
   std::size_t position_ = 0;  // of the run that is under way, from 1
+  // On another rank: what its last task was about.
+  IslandPlace kept_place_;
+  std::pair<std::size_t, std::size_t> kept_for_;
+  std::shared_ptr<void> kept_learning_;
   std::optional<std::chrono::steady_clock::time_point> cancelled_at_;
   MethodSpec failed_;
   std::mutex failures_mutex_;
   std::vector<std::string> failures_;
 };
-
-std::vector<PlacerRun> make_runs(const std::string& placers, const std::string& schedulers,
-                                 std::uint64_t first_seed, int seeds) {
-  std::vector<PlacerRun> runs;
-  for (const MethodSpec& spec : placer_specs(placers)) {
-    const int repeats = all_placers().info(spec.key).randomized ? seeds : 1;
-    for (int i = 0; i < repeats; ++i) {
-      for (const std::string& scheduler : scheduler_keys(schedulers)) {
-        runs.push_back({spec, scheduler, first_seed + static_cast<std::uint64_t>(i)});
-      }
-    }
-  }
-  return runs;
-}
-
-std::string common_scheduler(const std::vector<PlacerRun>& runs) {
-  const std::string& first = runs.front().scheduler;
-  const bool common = std::all_of(runs.begin(), runs.end(),
-                                  [&](const PlacerRun& run) { return run.scheduler == first; });
-  return common && first != kBestSchedule ? first : std::string(kOwnSchedule);
-}
 
 Portfolio::Portfolio(const SubsetProblems& problems, PortfolioRequest request)
     : runner_(std::make_unique<Runner>(problems, std::move(request))) {}

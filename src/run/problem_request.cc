@@ -8,6 +8,7 @@
 
 #include "io/file.h"
 #include "io/importers.h"
+#include "io/model_formats.h"
 #include "run/batch.h"
 #include "zoo/registry.h"
 
@@ -42,6 +43,11 @@ PlacementFile read_saved_placement(const std::string& text, const Problem& probl
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool json = start == std::string::npos || text[start] == '{' || text[start] == '[';
   if (json) return read_placement_json(text, problem);
+  if (is_text(text)) {
+    fail_input(
+        "is no placement file: expected JSON, as emplace place writes it, or an ONNX model "
+        "with device annotations");
+  }
   PlacementFile file;
   file.placer = "ONNX annotations";
   file.placement = find_importer("onnx-devices").read({.problem = problem, .content = text});

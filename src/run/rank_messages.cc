@@ -34,35 +34,7 @@ Schedule take_schedule(dist::Reader& reader, const Problem& problem) {
   return schedule;
 }
 
-void put_value(dist::Writer& writer, const Evaluation& value) {
-  writer.number(value.step).number(value.overflow);
-}
-
-Evaluation take_value(dist::Reader& reader) {
-  Evaluation value;
-  value.step = reader.number<Nanoseconds>();
-  value.overflow = reader.number<Bytes>();
-  if (value.step < 0 || value.overflow < 0) fail_input("a placement's value is negative");
-  return value;
-}
-
 }  // namespace
-
-void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem) {
-  if (problem.num_devices() <= kSmallCluster) {
-    writer.numbers(std::vector<std::uint8_t>(placement.begin(), placement.end()));
-  } else {
-    writer.numbers(std::vector<std::uint16_t>(placement.begin(), placement.end()));
-  }
-}
-
-Placement take_placement(dist::Reader& reader, const Problem& problem) {
-  Placement placement = problem.num_devices() <= kSmallCluster
-                            ? take_devices<std::uint8_t>(reader, problem)
-                            : take_devices<std::uint16_t>(reader, problem);
-  check_placement(problem, placement);
-  return placement;
-}
 
 void add_problem(Hash& hash, const Problem& problem) {
   hash.add(problem.num_ops());
@@ -92,10 +64,41 @@ std::uint64_t fingerprint(const SubsetProblems& problems) {
   return hash.value();
 }
 
+void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem) {
+  if (problem.num_devices() <= kSmallCluster) {
+    writer.numbers(std::vector<std::uint8_t>(placement.begin(), placement.end()));
+  } else {
+    writer.numbers(std::vector<std::uint16_t>(placement.begin(), placement.end()));
+  }
+}
+
+Placement take_sample(dist::Reader& reader, const Problem& problem) {
+  return problem.num_devices() <= kSmallCluster ? take_devices<std::uint8_t>(reader, problem)
+                                                : take_devices<std::uint16_t>(reader, problem);
+}
+
+Placement take_placement(dist::Reader& reader, const Problem& problem) {
+  Placement placement = take_sample(reader, problem);
+  check_placement(problem, placement);
+  return placement;
+}
+
+void put(dist::Writer& writer, const Evaluation& value) {
+  writer.number(value.step).number(value.overflow);
+}
+
+Evaluation take_value(dist::Reader& reader) {
+  Evaluation value;
+  value.step = reader.number<Nanoseconds>();
+  value.overflow = reader.number<Bytes>();
+  if (value.step < 0 || value.overflow < 0) fail_input("a placement's value is negative");
+  return value;
+}
+
 void put(dist::Writer& writer, const Solution& solution, const Problem& problem) {
   put_placement(writer, solution.placement, problem);
   writer.numbers(solution.schedule.priorities);
-  put_value(writer, solution.value);
+  put(writer, solution.value);
   writer.text(solution.origin);
 }
 
@@ -126,7 +129,7 @@ void put(dist::Writer& writer, const RunResult& result, const Problem& problem) 
   writer.numbers(result.result.schedule.priorities);
   writer.number<std::uint64_t>(result.result.notes.size());
   for (const std::string& note : result.result.notes) writer.text(note);
-  put_value(writer, result.evaluation);
+  put(writer, result.evaluation);
   put(writer, result.bound);
   writer.number(result.evaluations).number(result.seconds);
 }

@@ -13,7 +13,7 @@
 namespace emplace {
 
 // What a rank is told to do: the first number of a task.
-enum class RankTask : std::uint8_t { kIsland, kRun };
+enum class RankTask : std::uint8_t { kIsland, kRun, kSamples, kLearning };
 
 // FNV-1a, by words.
 class Hash {
@@ -31,12 +31,16 @@ void add_problem(Hash& hash, const Problem& problem);
 std::uint64_t fingerprint(const SubsetProblems& problems);
 
 void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem);
+void put(dist::Writer& writer, const Evaluation& value);
 void put(dist::Writer& writer, const Solution& solution, const Problem& problem);
 void put(dist::Writer& writer, const LowerBound& bound);
 void put(dist::Writer& writer, const RunResult& result, const Problem& problem);
 
 // Throw an Error when it cannot be one of this problem.
+// Whether or not it lacks a link.
+Placement take_sample(dist::Reader& reader, const Problem& problem);
 Placement take_placement(dist::Reader& reader, const Problem& problem);
+Evaluation take_value(dist::Reader& reader);
 Solution take_solution(dist::Reader& reader, const Problem& problem);
 LowerBound take_bound(dist::Reader& reader);
 // `run`: of which it is the result.

@@ -27,6 +27,10 @@ SearchCheckpoint::Kept take_kept(dist::Reader& reader, const Problem& problem) {
   kept.bound = take_bound(reader);
   kept.islands.rounds_done = reader.number<std::int32_t>();
   kept.islands.evaluations = reader.number<std::int64_t>();
+  if (kept.islands.rounds_done < 0 || kept.islands.evaluations < 0) {
+    fail_input("says that {} rounds and {} evaluations are done; expected 0 or more",
+               kept.islands.rounds_done, kept.islands.evaluations);
+  }
   const std::size_t elites = reader.count(sizeof(std::uint64_t));
   for (std::size_t i = 0; i < elites; ++i) {
     kept.islands.elites.push_back(take_solution(reader, problem));

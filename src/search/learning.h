@@ -10,6 +10,9 @@
 
 namespace emplace {
 
+struct LearningCrew;
+struct LearningTask;
+
 // Where a learning placer computes, and where it keeps what it must not lose. Nothing here changes
 // what is found on one device.
 struct Learning {
@@ -21,6 +24,9 @@ struct Learning {
   // A checkpoint's bytes to go on from, and what to call it in errors; empty: from the beginning.
   std::string resume = {};
   std::string resume_name = {};
+  // Where there are other ranks (search/learning_ranks.h): those who help, or what to help with.
+  const LearningCrew* crew = nullptr;
+  LearningTask* task = nullptr;
 };
 
 }  // namespace emplace

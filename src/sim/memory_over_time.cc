@@ -11,13 +11,17 @@ struct PlacedHolder {
   MemoryHolder holder;
 };
 
+// Of one step. What stays is there from the first one on, until `last`.
 class HolderCollector {
  public:
-  HolderCollector(const Problem& problem, const Placement& placement, const Timeline& timeline)
+  HolderCollector(const Problem& problem, const Placement& placement, const Timeline& timeline,
+                  std::uint32_t step, Nanoseconds last)
       : problem_(problem),
         graph_(problem.graph()),
         placement_(placement),
         timeline_(timeline),
+        step_(step),
+        last_(last),
         until_(graph_.num_tensors(), 0) {}
 
   std::vector<PlacedHolder> collect() {
@@ -71,8 +75,8 @@ class HolderCollector {
 
   void add_op(OpId op) {
     const OpSpan& span = timeline_.ops[op];
-    if (const Bytes resident = problem_.resident_bytes(op); resident > 0) {
-      add(op, placement_[op], use_of_resident(op), resident, 0, timeline_.step);
+    if (const Bytes resident = problem_.resident_bytes(op); resident > 0 && step_ == 0) {
+      add(op, placement_[op], use_of_resident(op), resident, 0, last_);
     }
     add(op, placement_[op], MemoryUse::kScratch, graph_.temp_bytes(op), span.start, span.finish);
     const OpRole role = graph_.role(op);
@@ -99,13 +103,15 @@ class HolderCollector {
            Nanoseconds end) {
     const bool stays = use == MemoryUse::kWeights || use == MemoryUse::kState;
     if (bytes == 0 || (end <= begin && !stays)) return;
-    found_.push_back({device, {op, use, bytes, begin, end}});
+    found_.push_back({device, {op, use, bytes, begin, end, step_}});
   }
 
   const Problem& problem_;
   const Graph& graph_;
   const Placement& placement_;
   const Timeline& timeline_;
+  std::uint32_t step_;
+  Nanoseconds last_;
   std::vector<TensorId> root_;      // by tensor
   std::vector<Nanoseconds> until_;  // by tensor that is a root: where it was made
   std::vector<PlacedHolder> found_;
@@ -149,12 +155,26 @@ Bytes sum_of(const MemoryByUse& held) {
 
 std::vector<DeviceMemory> memory_over_time(const Problem& problem, const Placement& placement,
                                            const Timeline& timeline, std::size_t most_holders) {
-  const std::vector<PlacedHolder> holders = HolderCollector(problem, placement, timeline).collect();
+  return memory_over_stream(problem, placement, std::span(&timeline, 1), timeline.step,
+                            most_holders);
+}
+
+std::vector<DeviceMemory> memory_over_stream(const Problem& problem, const Placement& placement,
+                                             std::span<const Timeline> steps, Nanoseconds last,
+                                             std::size_t most_holders) {
+  std::vector<PlacedHolder> holders;
+  for (std::uint32_t step = 0; step < steps.size(); ++step) {
+    const auto more = HolderCollector(problem, placement, steps[step], step, last).collect();
+    holders.insert(holders.end(), more.begin(), more.end());
+  }
   std::vector<std::vector<Change>> changes(problem.num_devices());
   for (const auto& [device, holder] : holders) {
+    if (holder.begin > last) continue;
     changes[device].push_back({holder.begin, holder.use, holder.bytes});
     const bool stays = holder.use == MemoryUse::kWeights || holder.use == MemoryUse::kState;
-    if (!stays) changes[device].push_back({holder.end, holder.use, -holder.bytes});
+    if (!stays && holder.end <= last) {
+      changes[device].push_back({holder.end, holder.use, -holder.bytes});
+    }
   }
   std::vector<DeviceMemory> devices(problem.num_devices());
   for (DeviceId id = 0; id < problem.num_devices(); ++id) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct MemoryHolder {
   MemoryUse use = MemoryUse::kWeights;
   Bytes bytes = 0;
   Nanoseconds begin = 0;
-  Nanoseconds end = 0;  // of what stays: the step's
+  Nanoseconds end = 0;     // of what stays: the end of what is looked at
+  std::uint32_t step = 0;  // of a stream
 };
 
 struct DeviceMemory {
@@ -55,6 +57,12 @@ struct DeviceMemory {
 // the placement; the peaks are its peaks.
 std::vector<DeviceMemory> memory_over_time(const Problem& problem, const Placement& placement,
                                            const Timeline& timeline, std::size_t most_holders);
+
+// The same of the first steps of a stream, up to and with the moment `last`; no other step may have
+// entered by then.
+std::vector<DeviceMemory> memory_over_stream(const Problem& problem, const Placement& placement,
+                                             std::span<const Timeline> steps, Nanoseconds last,
+                                             std::size_t most_holders);
 
 // With fewer moments: of each of `parts` equal parts of the time until `end`, the one at which most
 // is held. So the peak stays.

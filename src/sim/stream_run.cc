@@ -148,6 +148,9 @@ class StreamLoop {
     Step& step = slots_[slot];
     step.number = entered_++;
     step.entered = now_;
+    if (recorded_ > 0 && step.number <= static_cast<std::uint32_t>(recorded_)) {
+      result_.entered.push_back(now_);
+    }
     step.unfinished = static_cast<std::uint32_t>(plan_.device.size());
     step.waits = plan_.waits;
     step.uses.resize(plan_.blocks.size());
@@ -306,7 +309,21 @@ class StreamLoop {
     }
   }
 
+  // Steps that are still in flight are not shown in part.
+  void drop_unfinished() {
+    for (const Step& step : slots_) {
+      if (step.unfinished == 0 || step.number >= result_.steps.size()) continue;
+      result_.steps.resize(step.number);
+      result_.entered.resize(std::size_t{step.number} + 1);
+    }
+    // The next one would have entered now.
+    if (recorded_ > 0 && result_.entered.size() == result_.steps.size()) {
+      result_.entered.push_back(now_);
+    }
+  }
+
   StreamRun finished() {
+    drop_unfinished();
     for (DeviceId device = 0; device < problem_.num_devices(); ++device) {
       const Bytes capacity = problem_.cluster().device(device).memory;
       result_.overflow += std::max<Bytes>(0, peaks_[device] - capacity);

@@ -20,8 +20,11 @@ struct StreamRun {
   std::vector<Bytes> peaks;     // by device
   Bytes overflow = 0;           // bytes above capacity, summed over devices
   bool memory_limited = false;  // of a chosen one: there was no room for another step
-  // The first steps, where they were asked for: spans and transfers alone.
+  // The first steps, where they were asked for: spans and transfers alone, all of which finished.
   std::vector<Timeline> steps = {};
+  // When each of them entered, and at the end when the first did that is not among them: before
+  // that, they are all that happens.
+  std::vector<Nanoseconds> entered = {};
 
   bool fits() const { return overflow == 0; }
 };

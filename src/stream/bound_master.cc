@@ -14,6 +14,10 @@
 #include <ClpSimplex.hpp>
 #include <CoinPackedMatrix.hpp>
 
+#include "base/check.h"
+
+#include "lp/solver_memory.h"
+
 namespace emplace {
 namespace {
 
@@ -180,9 +184,19 @@ CoveringSolution CoveringMaster::Program::solve(Nanoseconds period, double secon
   return result;
 }
 
+// After a failure the program is lost with the solver in it.
+void CoveringMaster::call(const std::function<void(Program&)>& work) {
+  Program* const program = program_.release();
+  EMPLACE_CHECK(program != nullptr);
+  call_solver([&] { work(*program); });
+  program_.reset(program);
+}
+
 CoveringMaster::CoveringMaster(std::uint32_t num_rows, std::span<const std::int64_t> class_sizes,
-                               std::int64_t traffic_periods)
-    : program_(std::make_unique<Program>(num_rows, class_sizes, traffic_periods)) {}
+                               std::int64_t traffic_periods) {
+  call_solver(
+      [&] { program_ = std::make_unique<Program>(num_rows, class_sizes, traffic_periods); });
+}
 
 CoveringMaster::~CoveringMaster() = default;
 
@@ -192,11 +206,13 @@ bool CoveringMaster::add(const CoveringColumn& column) {
 
 void CoveringMaster::set_price_bounds(const std::vector<double>& lower,
                                       const std::vector<double>& upper) {
-  program_->set_price_bounds(lower, upper);
+  call([&](Program& program) { program.set_price_bounds(lower, upper); });
 }
 
 CoveringSolution CoveringMaster::solve(Nanoseconds period, double seconds) {
-  return program_->solve(period, seconds);
+  CoveringSolution result;
+  call([&](Program& program) { result = program.solve(period, seconds); });
+  return result;
 }
 
 }  // namespace emplace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -55,6 +56,8 @@ class CoveringMaster {
 
  private:
   class Program;
+  void call(const std::function<void(Program&)>& work);
+
   std::unique_ptr<Program> program_;
 };
 

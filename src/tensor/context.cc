@@ -6,43 +6,41 @@
 namespace emplace {
 namespace {
 
-PlanSolution valued(const PartitionInput& input, const std::shared_ptr<const Problem>& problem,
-                    const std::vector<DeviceId>& devices, CostMode mode, Plan plan) {
-  const std::shared_ptr<const Cluster> cluster(problem, &problem->cluster());
-  const PlanOutcome outcome =
-      evaluate_plan(input, plan, cluster, devices, mode, problem->compile_options().in_place);
-  return {.plan = std::move(plan), .value = outcome.value, .moved = outcome.moved};
-}
-
 // Which costs the search nothing.
 std::vector<PlanSolution> valued(const PartitionInput& input,
                                  const std::shared_ptr<const Problem>& problem,
-                                 const std::vector<DeviceId>& devices, CostMode mode,
+                                 const std::vector<DeviceId>& devices, const PlanCosts& costs,
                                  const std::vector<Plan>& plans) {
+  const std::shared_ptr<const Cluster> cluster(problem, &problem->cluster());
   std::vector<PlanSolution> solutions;
   for (const Plan& plan : plans) {
-    solutions.push_back(valued(input, problem, devices, mode, plan));
+    const PlanOutcome outcome = evaluate_plan(input, plan, cluster, devices, costs);
+    solutions.push_back({.plan = plan, .value = outcome.value, .moved = outcome.moved});
   }
   return solutions;
+}
+
+PlanCosts costs_in(const Problem& problem, PlanCosts costs) {
+  costs.in_place = problem.compile_options().in_place;
+  return costs;
 }
 
 }  // namespace
 
 PartitionContext::PartitionContext(const PartitionInput& input,
                                    std::shared_ptr<const Problem> problem, WorkerDevices on,
-                                   CostMode mode, const std::vector<Plan>& starts)
-    : SearchContext(valued(input, problem, on.devices, mode, starts)),
+                                   PlanCosts costs, const std::vector<Plan>& starts)
+    : SearchContext(valued(input, problem, on.devices, costs_in(*problem, costs), starts)),
       input_(input),
       problem_(std::move(problem)),
       on_(std::move(on)),
-      mode_(mode) {}
+      costs_(costs_in(*problem_, std::move(costs))) {}
 
 PlanOutcome PartitionContext::outcome_of(const Plan& plan) {
   const Budget clock;
   evaluations_.fetch_add(1, std::memory_order_relaxed);
   const std::shared_ptr<const Cluster> cluster(problem_, &problem_->cluster());
-  PlanOutcome outcome = evaluate_plan(input_, plan, cluster, on_.devices, mode_,
-                                      problem_->compile_options().in_place);
+  PlanOutcome outcome = evaluate_plan(input_, plan, cluster, on_.devices, costs_);
   evaluation_seconds_.store(std::max(evaluation_seconds(), clock.elapsed_seconds()),
                             std::memory_order_relaxed);
   return outcome;

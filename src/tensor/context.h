@@ -31,17 +31,17 @@ struct PlanSolution {
 class PartitionContext : public SearchContext<PlanSolution> {
  public:
   // `problem` is the input's graph on the cluster that the workers are on, with its ops whole;
-  // `mode` says how long their pieces last. They write over inputs where the problem says so.
+  // `costs` says what their pieces cost. They write over inputs where the problem says so.
   // `starts` are plans of this input for these workers. The input outlives the context.
   PartitionContext(const PartitionInput& input, std::shared_ptr<const Problem> problem,
-                   WorkerDevices on, CostMode mode = CostMode::kAuto,
-                   const std::vector<Plan>& starts = {});
+                   WorkerDevices on, PlanCosts costs = {}, const std::vector<Plan>& starts = {});
 
   const PartitionInput& input() const { return input_; }
   const Problem& problem() const { return *problem_; }
   const Cluster& cluster() const { return problem_->cluster(); }
   const Workers& workers() const { return on_.workers; }
   const std::vector<DeviceId>& devices() const { return on_.devices; }  // by worker
+  const PlanCosts& costs() const { return costs_; }
 
   // Lowers and simulates the plan, from any thread. Throws an Error when it leaves a worker without
   // a part.
@@ -73,7 +73,7 @@ class PartitionContext : public SearchContext<PlanSolution> {
   const PartitionInput& input_;
   std::shared_ptr<const Problem> problem_;
   WorkerDevices on_;
-  CostMode mode_;
+  PlanCosts costs_;
   std::atomic<std::int64_t> evaluations_{0};
   std::atomic<double> evaluation_seconds_{0};
   std::optional<Budget> limit_;

@@ -24,9 +24,17 @@ struct PlanOutcome {
   Bytes moved = 0;           // between workers
 };
 
+// What pieces and transfers are taken to cost.
+struct PlanCosts {
+  CostMode mode = CostMode::kAuto;
+  InPlace in_place = InPlace::kSums;
+  // Devices compute so many times as slowly while they send or receive (sim/overlap_slowdown.h).
+  double overlap_slowdown = 1;
+  std::shared_ptr<const CollectiveTimes> collectives = nullptr;  // as far as they were measured
+};
+
 PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,
                           const std::shared_ptr<const Cluster>& cluster,
-                          const std::vector<DeviceId>& devices, CostMode mode = CostMode::kAuto,
-                          InPlace in_place = InPlace::kSums);
+                          const std::vector<DeviceId>& devices, const PlanCosts& costs = {});
 
 }  // namespace emplace

@@ -24,9 +24,9 @@
 #include "base/error.h"
 
 #include "graph/copy.h"
-#include "graph/random_ops.h"
 
 #include "tensor/movers.h"
+#include "tensor/piece_spec.h"
 
 namespace emplace {
 namespace {
@@ -131,7 +131,7 @@ class Lowering {
         if (!spread.partial() || descriptions_[op_]->writes[i].reducer != tdl::Reducer::kSum)
           continue;
         for (Worker worker = 0; worker < workers_.count(); ++worker) {
-          spread.regions.push_back(piece_at(worker).outputs[i]);
+          spread.regions.push_back(pieces()[worker].outputs[i]);
         }
         partial[outputs[i]] = std::move(spread);
       }
@@ -176,24 +176,14 @@ class Lowering {
     store(output, tdl::Reducer::kSum, std::move(made));
   }
 
-  // The op's part of the work, as a fraction.
-  static double share_of_box(const tdl::Description& description, const Region& box) {
-    double share = 1;
-    for (std::size_t v = 0; v < box.size(); ++v) {
-      share *=
-          static_cast<double>(box[v].size()) / static_cast<double>(description.variables[v].extent);
-    }
-    return share;
-  }
-
-  void scale(OpSpec& spec, double share) const {
-    if (spec.flops) spec.flops = scaled(*spec.flops, share);
-    if (spec.bytes_moved) spec.bytes_moved = scaled(*spec.bytes_moved, share);
-    spec.temp_bytes = scaled(spec.temp_bytes, share);
-    spec.persistent_bytes = scaled(spec.persistent_bytes, share);
-    for (auto& [device, time] : spec.time_us) {
-      time = Decimal::from_double(time.to_double() * share, 3);
-    }
+  // Of the present op, by worker. Ops that are alike and cut alike share them.
+  const std::vector<tdl::Piece>& pieces() {
+    const std::uint32_t signature = descriptions_.signature(op_);
+    const auto [at, added] = pieces_.try_emplace({signature, plan_.ops[op_]});
+    if (!added && signature != 0) return at->second;
+    std::vector<tdl::Piece> made;
+    for (Worker worker = 0; worker < workers_.count(); ++worker) made.push_back(piece_at(worker));
+    return at->second = std::move(made);
   }
 
   // Without a description everybody does all of it.
@@ -246,16 +236,12 @@ class Lowering {
       made[i].spread.roles = roles_of(i);
       made[i].producer = op_;
     }
-    std::vector<tdl::Piece> pieces;
-    for (Worker worker = 0; worker < workers_.count(); ++worker) pieces.push_back(piece_at(worker));
+    const std::vector<tdl::Piece>& pieces = this->pieces();
     for (std::size_t i = 0; i < inputs.size(); ++i) fetch_together(inputs[i], i, pieces);
     for (Worker worker = 0; worker < workers_.count(); ++worker) {
       const tdl::Piece& piece = pieces[worker];
-      OpSpec spec = spec_of_op(graph_, op_);
+      OpSpec spec = spec_of_piece(graph_, op_, descriptions_[op_], piece);
       spec.name = piece_name(graph_, op_, worker);
-      spec.attributes = piece.attributes;
-      draw_as_original(spec.attributes, spec.type, graph_.op_name(op_));
-      if (descriptions_[op_] != nullptr) scale(spec, share_of_box(*descriptions_[op_], piece.box));
       for (const OpId before : graph_.after(op_))
         spec.after.push_back(piece_name(graph_, before, worker));
       for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -271,11 +257,31 @@ class Lowering {
       }
       movers_.add_op(std::move(spec), worker);
     }
+    if (graph_.phase(op_) == Phase::kUpdate && descriptions_[op_] != nullptr) {
+      for (std::size_t i = 0; i < inputs.size(); ++i) share_changes(inputs[i], i, pieces);
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const tdl::Description* description = descriptions_[op_];
       store(outputs[i], description == nullptr ? std::nullopt : description->writes[i].reducer,
             std::move(made[i]));
     }
+  }
+
+  // An update works where the weight is; where it is divided further, others get what it changed.
+  void share_changes(TensorId tensor, std::size_t input, const std::vector<tdl::Piece>& pieces) {
+    if (graph_.role(graph_.producer(tensor)) != OpRole::kParameter) return;
+    const Value& weight = values_[tensor];
+    Spread changed;
+    for (Worker worker = 0; worker < workers_.count(); ++worker) {
+      changed.regions.push_back(pieces[worker].inputs[input]);
+      if (!contains(weight.spread.regions[worker], changed.regions.back())) {
+        fail_input("op '{}': the plan lets worker {} change weights that it does not keep",
+                   graph_.op_name(op_), worker);
+      }
+    }
+    if (changed.regions == weight.spread.regions) return;
+    changed.roles = roles_without_sums(plan_.ops[op_]);
+    movers_.share_changes(weight, tensor, changed);
   }
 
   // What all workers read of a tensor, where they had better fetch it together.
@@ -350,6 +356,7 @@ class Lowering {
   std::vector<std::uint8_t> reduced_late_;  // by tensor: stays partial until it was added to others
   std::vector<std::uint8_t> adds_partial_;  // by op: adds such
   OpId op_ = 0;                             // the present one
+  std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by signature
   std::map<RegionKey, std::pair<TensorId, OpId>> fetched_;
 };
 

@@ -7,6 +7,8 @@
 //   Sent to another device it is a transfer of just that block.
 // - PartJoin puts blocks together, in one launch: input i begins at `begin_i` of the output.
 // - PartSum, PartMax, PartMin and PartProd reduce partial results.
+// - PartStore writes blocks into a weight, its first input: what others changed of it, where an
+//   update is divided further than the weight. Input i begins at `begin_i` of the weight.
 // What was fetched of a tensor that the plan holds serves all who need it in the step.
 // Blocks that were there long before they are needed are sent only shortly before, so that they do
 // not take memory all the while (Tofu's control dependencies).

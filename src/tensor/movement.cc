@@ -31,14 +31,20 @@ LevelRole role_of_cut(const tdl::Description& description, std::size_t output,
   return written ? LevelRole::kParts : LevelRole::kPartial;
 }
 
+std::vector<LevelRole> roles_without_sums(const Cuts& cuts) {
+  std::vector<LevelRole> roles;
+  for (const std::int8_t cut : cuts) {
+    roles.push_back(cut == kUncut ? LevelRole::kSame : LevelRole::kParts);
+  }
+  return roles;
+}
+
 Spread spread_of(const tdl::Region& whole, const Cuts& cuts, const Workers& workers) {
   Spread spread;
   for (Worker worker = 0; worker < workers.count(); ++worker) {
     spread.regions.push_back(part_of(whole, cuts, workers, worker));
   }
-  for (const std::int8_t cut : cuts) {
-    spread.roles.push_back(cut == kUncut ? LevelRole::kSame : LevelRole::kParts);
-  }
+  spread.roles = roles_without_sums(cuts);
   return spread;
 }
 
@@ -51,6 +57,13 @@ tdl::Region intersect(const tdl::Region& a, const tdl::Region& b) {
 bool is_empty(const tdl::Region& region) {
   return std::any_of(region.begin(), region.end(),
                      [](const tdl::Interval& range) { return range.empty(); });
+}
+
+bool contains(const tdl::Region& outer, const tdl::Region& inner) {
+  for (std::size_t d = 0; d < outer.size(); ++d) {
+    if (inner[d].begin < outer[d].begin || inner[d].end > outer[d].end) return false;
+  }
+  return true;
 }
 
 tdl::Position volume(const tdl::Region& region) {

@@ -31,6 +31,9 @@ struct Spread {
 LevelRole role_of_cut(const tdl::Description& description, std::size_t output,
                       std::int8_t variable);
 
+// What cuts of a tensor, or of an update of it, make of its levels.
+std::vector<LevelRole> roles_without_sums(const Cuts& cuts);
+
 // A tensor that is kept with these cuts.
 Spread spread_of(const tdl::Region& whole, const Cuts& cuts, const Workers& workers);
 
@@ -50,6 +53,7 @@ std::vector<Block> blocks_for(const Spread& spread, const Workers& workers, Work
 
 tdl::Region intersect(const tdl::Region& a, const tdl::Region& b);
 bool is_empty(const tdl::Region& region);
+bool contains(const tdl::Region& outer, const tdl::Region& inner);
 tdl::Position volume(const tdl::Region& region);
 tdl::Position common_volume(const tdl::Region& a, const tdl::Region& b);
 

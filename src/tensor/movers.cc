@@ -100,6 +100,7 @@ Movers::Movers(const Graph& graph, const Workers& workers, const std::vector<std
 void Movers::begin(OpId op) {
   op_ = op;
   movers_ = 0;
+  updated_ = false;
   slices_.clear();
 }
 
@@ -125,9 +126,11 @@ void Movers::add_op(OpSpec spec, Worker worker) {
 
 // An op that moves data for the present one.
 OpSpec Movers::mover(std::string_view type, Worker worker) {
+  Phase phase = graph_.phase(op_);
+  if (phase == Phase::kUpdate && !updated_) phase = Phase::kBackward;
   return {.name = fmt::format("{}@{}/{}{}", graph_.op_name(op_), worker, type, movers_++),
           .type = std::string(type),
-          .phase = graph_.phase(op_) == Phase::kUpdate ? Phase::kBackward : graph_.phase(op_),
+          .phase = phase,
           .flops = 0,
           .bytes_moved = 0,
           .module = std::string(graph_.module(op_))};
@@ -145,18 +148,43 @@ std::string Movers::wait_for(OpId producer, Worker to) const {
   return before > producer ? piece_name(graph_, before, to) : std::string();
 }
 
+// A tensor that lies elsewhere as it is to be sent: where that was measured, it counts as many
+// bytes as take the measured time on the link.
+TensorId Movers::sent(TensorId tensor, const Region& region, TensorId like, Worker to) {
+  const Worker from = home_[tensor];
+  if (from == to || stretch_ == 1) return tensor;
+  const Network::Link& link = network_->link(from, to);
+  const Bytes size = bytes_of(region, like);
+  const double time =
+      stretch_ * (link.ns_per_transfer + link.ns_per_byte * static_cast<double>(size));
+  OpSpec spec = mover("PartSlice", from);
+  spec.view = true;
+  spec.inputs = {tensor};
+  spec.outputs = {
+      builder_.add_tensor({.shape = shape_of(region),
+                           .dtype = graph_.dtype(like),
+                           .sent_bytes = static_cast<Bytes>(std::max(
+                               0.0, (time - link.ns_per_transfer) / link.ns_per_byte + 0.5))})};
+  spec.attributes = {{"begin", begin_within(region, region)}, {"size", shape_of(region)}};
+  const TensorId output = spec.outputs[0];
+  add_op(std::move(spec), from);
+  return output;
+}
+
 // A block where it lies; whoever reads it elsewhere has it sent.
 TensorId Movers::slice(const Value& value, TensorId like, const Block& block, Worker to) {
   const Region& piece = value.spread.regions[block.from];
   const bool remote = block.from != to;
   if (remote) moved_ += bytes_of(block.region, like);
   const std::string wait = remote ? wait_for(value.producer, to) : std::string();
-  if (piece == block.region && wait.empty()) return value.pieces[block.from];
+  if (piece == block.region && wait.empty()) {
+    return sent(value.pieces[block.from], block.region, like, to);
+  }
   // Those who wait for different pieces have slices of their own.
   const auto key = std::tuple(value.pieces[block.from], begin_of(block.region),
                               shape_of(block.region), remote, wait);
   const auto [at, added] = slices_.try_emplace(key);
-  if (!added) return at->second;
+  if (!added) return sent(at->second, block.region, like, to);
   OpSpec spec = mover("PartSlice", block.from);
   spec.view = true;
   spec.inputs = {value.pieces[block.from]};
@@ -166,7 +194,7 @@ TensorId Movers::slice(const Value& value, TensorId like, const Block& block, Wo
   if (!wait.empty()) spec.after = {wait};
   const TensorId output = at->second;
   add_op(std::move(spec), block.from);
-  return output;
+  return sent(output, block.region, like, to);
 }
 
 TensorId Movers::join(std::vector<TensorId> parts, const std::vector<Region>& blocks,
@@ -193,8 +221,10 @@ TensorId Movers::sum(std::vector<TensorId> inputs, const Region& region, TensorI
   OpSpec spec = mover(reduction_type(reducer), worker);
   spec.inputs = std::move(inputs);
   spec.outputs = {add_tensor(region, like)};
-  spec.flops = saturating_multiply(parts - 1, volume(region));
-  spec.bytes_moved = (parts + 1) * bytes_of(region, like);
+  if (stretch_ == 1) {  // else that was measured, too
+    spec.flops = saturating_multiply(parts - 1, volume(region));
+    spec.bytes_moved = (parts + 1) * bytes_of(region, like);
+  }
   const TensorId output = spec.outputs[0];
   add_op(std::move(spec), worker);
   return output;
@@ -216,9 +246,16 @@ TensorId Movers::assemble(const Value& value, TensorId like, Worker worker, cons
 }
 
 TensorId Movers::tensor_at(const Value& value, TensorId like, const Held& held, Worker to) {
-  if (!held.tensor) return slice(value, like, {held.at, held.region}, to);
-  if (held.at != to) moved_ += bytes_of(held.region, like);
-  return *held.tensor;
+  stretch_ = held.stretch;
+  TensorId result = 0;
+  if (held.tensor) {
+    if (held.at != to) moved_ += bytes_of(held.region, like);
+    result = sent(*held.tensor, held.region, like, to);
+  } else {
+    result = slice(value, like, {held.at, held.region}, to);
+  }
+  stretch_ = 1;
+  return result;
 }
 
 // A copy on the worker, which others can be sent.
@@ -240,7 +277,8 @@ void Movers::exchange(const Value& value, TensorId like, const Stage& stage, boo
     for (Worker to = 0; to < workers_.count(); ++to) {
       const std::vector<Worker> group = workers_.group_of(to, stage.levels);
       const auto take = [&](const std::vector<Held>& from) {
-        for (const Held& each : from) {
+        for (Held each : from) {
+          each.stretch = stage.stretch;
           received[to].push_back(kept_here ? each : relay(value, like, each, to));
         }
       };
@@ -264,8 +302,9 @@ std::optional<std::vector<TensorId>> Movers::gather(const Value& value, TensorId
   if (network_ == nullptr) return std::nullopt;
   const LevelSet levels = network_->levels_to_gather(needed, value.spread);
   if (levels == 0) return std::nullopt;
-  const std::vector<Stage>& stages = network_->stages(levels, bytes_of(needed[0], like));
-  if (stages.size() == 1 && !stages[0].ring) return std::nullopt;
+  const std::vector<Stage>& stages =
+      network_->stages(levels, bytes_of(needed[0], like), Exchange::kGather);
+  if (stages.size() == 1 && !stages[0].ring && !stages[0].measured) return std::nullopt;
   LevelSet same = 0;
   for (std::size_t level = 0; level < workers_.levels(); ++level) {
     if (has_level(levels, level) && value.spread.roles[level] == LevelRole::kSame) {
@@ -318,8 +357,9 @@ TensorId Movers::sum_directly(const Reduction& reduction, const std::vector<Work
     }
   } else {
     for (const Worker from : group) {
-      inputs.push_back(contribution(reduction, from, region));
-      count_sent(inputs.back(), region, reduction.like, worker);
+      const TensorId own = contribution(reduction, from, region);
+      count_sent(own, region, reduction.like, worker);
+      inputs.push_back(sent(own, region, reduction.like, worker));
     }
   }
   return sum(std::move(inputs), region, reduction.like, reduction.reducer, worker);
@@ -344,13 +384,14 @@ Value Movers::reduce(TensorId like, tdl::Reducer reducer, const Value& made, Spr
   const LevelSet partial = made.spread.partial_levels();
   std::vector<Stage> stages{{partial, false}};
   if (network_ != nullptr && !network_->is_flat()) {
-    stages = network_->stages(partial, bytes_of(made.spread.regions[0], like));
+    stages = network_->stages(partial, bytes_of(made.spread.regions[0], like), Exchange::kReduce);
     std::reverse(stages.begin(), stages.end());
   }
   Reduction reduction{like, reducer, made, true, Sums(workers_.count())};
   LevelSet later = partial;
   for (const Stage& stage : stages) {
     later &= ~stage.levels;
+    stretch_ = stage.stretch;
     Sums next(workers_.count());
     for (Worker worker = 0; worker < workers_.count(); ++worker) {
       const std::vector<Worker> group = workers_.group_of(worker, stage.levels);
@@ -366,11 +407,48 @@ Value Movers::reduce(TensorId like, tdl::Reducer reducer, const Value& made, Spr
     reduction.sums = std::move(next);
     reduction.first = false;
   }
+  stretch_ = 1;
   Value result;
   result.producer = op_;
   for (const auto& sums : reduction.sums) result.pieces.push_back(sums.front().second);
   result.spread = std::move(spread);
   return result;
+}
+
+void Movers::share_changes(const Value& weight, TensorId like, const Spread& changed) {
+  updated_ = true;
+  Value value{.spread = changed, .pieces = {}, .producer = op_};
+  for (Worker worker = 0; worker < workers_.count(); ++worker) {
+    const Region& region = changed.regions[worker];
+    OpSpec spec = mover("PartSlice", worker);
+    spec.view = true;
+    spec.inputs = {weight.pieces[worker]};
+    spec.outputs = {add_tensor(region, like)};
+    spec.attributes = {{"begin", begin_within(region, weight.spread.regions[worker])},
+                       {"size", shape_of(region)}};
+    spec.after = {piece_name(graph_, op_, worker)};
+    value.pieces.push_back(spec.outputs[0]);
+    add_op(std::move(spec), worker);
+  }
+  const auto together = gather(value, like, weight.spread.regions);
+  for (Worker worker = 0; worker < workers_.count(); ++worker) {
+    const Region& own = weight.spread.regions[worker];
+    OpSpec spec = mover("PartStore", worker);
+    spec.inputs = {weight.pieces[worker]};
+    if (together) {
+      spec.inputs.push_back((*together)[worker]);
+      spec.attributes.set("begin_1", begin_within(own, own));
+      spec.bytes_moved = 2 * bytes_of(own, like);
+    } else {
+      for (const Block& block : blocks_for(changed, workers_, worker, own)) {
+        if (block.from == worker) continue;
+        spec.attributes.set(fmt::format("begin_{}", spec.inputs.size()),
+                            begin_within(block.region, own));
+        spec.inputs.push_back(slice(value, like, block, worker));
+      }
+    }
+    if (spec.inputs.size() > 1) add_op(std::move(spec), worker);
+  }
 }
 
 void Movers::count_sent(TensorId tensor, const Region& region, TensorId like, Worker to) {

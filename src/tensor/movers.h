@@ -50,6 +50,9 @@ class Movers {
                                               const std::vector<tdl::Region>& needed);
   // Reduces partial results so that they lie as `spread` says.
   Value reduce(TensorId like, tdl::Reducer reducer, const Value& made, Spread spread);
+  // The present op changed these regions of a weight's pieces: everybody's piece gets what others
+  // changed of it.
+  void share_changes(const Value& weight, TensorId like, const Spread& changed);
 
   Bytes moved() const { return moved_; }
   std::vector<Worker> take_workers() && { return std::move(worker_of_); }
@@ -61,11 +64,13 @@ class Movers {
     tdl::Region region;
     Worker at = 0;
     std::optional<TensorId> tensor;
+    double stretch = 1;  // of sending it (Stage::stretch)
   };
   using Holdings = std::vector<std::vector<Held>>;  // by worker
 
   OpSpec mover(std::string_view type, Worker worker);
   TensorId slice(const Value& value, TensorId like, const Block& block, Worker to);
+  TensorId sent(TensorId tensor, const tdl::Region& region, TensorId like, Worker to);
   TensorId join(std::vector<TensorId> parts, const std::vector<tdl::Region>& blocks,
                 const tdl::Region& region, TensorId like, Worker worker);
   TensorId sum(std::vector<TensorId> inputs, const tdl::Region& region, TensorId like,
@@ -104,6 +109,8 @@ class Movers {
   std::vector<Worker> home_;  // by tensor
   Bytes moved_ = 0;
   OpId op_ = 0;                          // the present one
+  bool updated_ = false;                 // what moves is what it changed
+  double stretch_ = 1;                   // of what is sent now; not 1: it was measured as a whole
   std::size_t movers_ = 0;               // of it
   std::vector<OpId> computed_;           // ops that are no sources, so far
   std::map<SliceKey, TensorId> slices_;  // for the present op

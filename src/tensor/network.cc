@@ -9,8 +9,11 @@
 namespace emplace {
 
 Network::Network(const Workers& workers, const Cluster& cluster,
-                 const std::vector<DeviceId>& devices)
-    : workers_(workers), loads_(cluster.num_channels(), 0) {
+                 const std::vector<DeviceId>& devices, const CollectiveTimes* measured)
+    : workers_(workers),
+      loads_(cluster.num_channels(), 0),
+      flat_(measured == nullptr),
+      measured_(measured) {
   std::set<ChannelId> used;
   for (Worker from = 0; from < workers.count(); ++from) {
     launch_ = std::max(launch_, cluster.kind_of(devices[from]).launch_us * 1000);
@@ -51,9 +54,9 @@ void Network::find_tiers() {
   }
 }
 
-double Network::time_of(const Stage& stage, double each) {
+double Network::time_on_links(const Stage& stage, double each) {
   std::fill(loads_.begin(), loads_.end(), 0);
-  const auto rounds = workers_.group_size(stage.levels) - 1;
+  const int rounds = workers_.group_size(stage.levels) - 1;
   for (Worker to = 0; to < workers_.count(); ++to) {
     const std::vector<Worker> group = workers_.group_of(to, stage.levels);
     const auto add = [&](Worker from, double times) {
@@ -70,12 +73,38 @@ double Network::time_of(const Stage& stage, double each) {
       if (from != to) add(from, 1);
     }
   }
+  return *std::max_element(loads_.begin(), loads_.end());
+}
+
+double Network::time_of(const Stage& stage, double each) {
   // Whoever gets something puts it together, or adds it up.
-  return *std::max_element(loads_.begin(), loads_.end()) + launch_ * (stage.ring ? rounds : 1);
+  const int launches = stage.ring ? workers_.group_size(stage.levels) - 1 : 1;
+  return time_on_links(stage, each) + launch_ * launches;
+}
+
+// Groups that the fastest links join are taken to be machines.
+std::optional<Network::Plan> Network::measured_single(LevelSet levels, double each,
+                                                      Exchange exchange) {
+  if (measured_ == nullptr) return std::nullopt;
+  LevelSet between = 0;
+  for (std::size_t level = 0; level < workers_.levels(); ++level) {
+    if (has_level(levels, level) && tiers_[level] < tiers_.back()) between |= level_set(level);
+  }
+  const int devices = workers_.group_size(levels);
+  const auto op =
+      exchange == Exchange::kGather ? Collective::kAllGather : Collective::kReduceScatter;
+  Stage stage{levels, false,
+              measured_->nanoseconds(op, devices, workers_.group_size(between), each * devices)};
+  if (!stage.measured) return std::nullopt;
+  if (const double linked = time_on_links(stage, each); linked > 0) {
+    stage.stretch = *stage.measured / linked;
+  }
+  return Plan{*stage.measured, {stage}};
 }
 
 // All levels at once, one after the other, or along a ring.
-Network::Plan Network::best_single(LevelSet levels, double each) {
+Network::Plan Network::best_single(LevelSet levels, double each, Exchange exchange) {
+  if (auto measured = measured_single(levels, each, exchange)) return *measured;
   Plan best{time_of({levels, false}, each), {{levels, false}}};
   if (workers_.group_size(levels) < 3) return best;
   const double ring = time_of({levels, true}, each);
@@ -90,11 +119,12 @@ Network::Plan Network::best_single(LevelSet levels, double each) {
   return split.second.size() > 1 && split.first < best.first ? split : best;
 }
 
-const std::vector<Stage>& Network::stages(LevelSet levels, Bytes bytes) {
-  const auto [at, added] = stages_.try_emplace({levels, bytes});
+const std::vector<Stage>& Network::stages(LevelSet levels, Bytes bytes, Exchange exchange) {
+  const auto [at, added] = stages_.try_emplace({levels, bytes, exchange});
   if (!added) return at->second;
   const double each = static_cast<double>(bytes) / workers_.group_size(levels);
-  Plan best = best_single(levels, each);
+  Plan best = best_single(levels, each, exchange);
+  if (best.second[0].measured) return at->second = std::move(best.second);
   Plan tiered{0, {}};
   double before = each;
   for (int tier = 0; tier <= tiers_.back(); ++tier) {
@@ -103,7 +133,7 @@ const std::vector<Stage>& Network::stages(LevelSet levels, Bytes bytes) {
       if (tiers_[level] == tier && has_level(levels, level)) among |= level_set(level);
     }
     if (among == 0) continue;
-    const Plan plan = best_single(among, before);
+    const Plan plan = best_single(among, before, exchange);
     tiered.first += plan.first;
     tiered.second.insert(tiered.second.end(), plan.second.begin(), plan.second.end());
     before *= workers_.group_size(among);

@@ -10,9 +10,9 @@
 // sums. The sum of partial results of different classes counts as if each were reduced. A table
 // has an entry for each way to cut the op and each way to cut the tensor: what every worker needs
 // of the tensor against what it has, or what it makes against what it is to keep, partial results
-// reduced first. Weights are updated in place, so an update whose piece is not the kept one is
-// forbidden. Tables are shared by all ops of one signature with tensors of one element size, as
-// they depend on nothing else.
+// reduced first. Weights are updated in place, so an update whose piece is not kept where it runs
+// is forbidden; what it changed is sent to others that keep it. Tables are shared by all ops of one
+// signature with tensors of one element size, as they depend on nothing else.
 //
 // O(ways of op * ways of tensor * workers) for each different table, which is most of the work.
 // After Tofu (Wang, Huang, Li, EuroSys 2019) and Alpa's tables (Zheng et al., OSDI 2022).
@@ -130,6 +130,9 @@ std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare,
 std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cuts& prefix) {
   const tdl::Description* description = input_.descriptions[input_.op_of_class[op]];
   if (description == nullptr) return {Cuts(traffic_.workers().levels(), kUncut)};
+  const std::uint32_t signature = input_.descriptions.signature(input_.op_of_class[op]);
+  const auto [known, added] = ways_.try_emplace({signature, spare, prefix});
+  if (!added) return known->second;
   std::vector<std::int8_t> divisible;
   for (const tdl::VariableId v : description->divisible()) {
     if (v <= std::numeric_limits<std::int8_t>::max()) {
@@ -139,7 +142,8 @@ std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cut
   std::vector<Cuts> ways =
       ways_to_cut(variables_of(*description), divisible, traffic_.workers(), spare, prefix);
   const auto invalid = [&](const Cuts& cuts) {
-    return std::any_of(pieces(op, cuts).begin(), pieces(op, cuts).end(),
+    const std::vector<tdl::Piece>& all = pieces(op, cuts);
+    return std::any_of(all.begin(), all.end(),
                        [](const tdl::Piece& piece) { return !piece.valid; });
   };
   std::erase_if(ways, invalid);
@@ -148,7 +152,7 @@ std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cut
     cuts.resize(traffic_.workers().levels(), kUncut);
     ways.push_back(std::move(cuts));
   }
-  return ways;
+  return known->second = std::move(ways);
 }
 
 const std::vector<tdl::Piece>& PartitionProblem::pieces(ClassId op, const Cuts& cuts) {
@@ -186,12 +190,26 @@ TensorId PartitionProblem::tensor_of(const Access& access) const {
                       : input_.graph.inputs(first)[access.position];
 }
 
-// Weights are changed in place, so an update works where they and its state are kept.
-bool PartitionProblem::must_be_local(const Access& access) const {
-  if (access.write) return false;
-  if (input_.graph.phase(input_.op_of_class[access.op]) != Phase::kUpdate) return false;
+PartitionProblem::Changed PartitionProblem::changed_by(const Access& access) const {
+  if (access.write) return Changed::kNothing;
+  if (input_.graph.phase(input_.op_of_class[access.op]) != Phase::kUpdate) return Changed::kNothing;
   const OpRole role = input_.graph.role(input_.graph.producer(tensor_of(access)));
-  return role == OpRole::kParameter || role == OpRole::kBuffer;
+  return role == OpRole::kParameter ? Changed::kWeight
+         : role == OpRole::kBuffer  ? Changed::kState
+                                    : Changed::kNothing;
+}
+
+// Weights are changed in place, so an update works where they and its state are kept. Whoever keeps
+// more of a weight than it changes is sent the rest.
+std::int64_t PartitionProblem::cost_to_change(Changed what, const std::vector<tdl::Region>& pieces,
+                                              const Cuts& op_cuts, const Spread& kept,
+                                              Bytes element_bytes) {
+  if (pieces == kept.regions) return 0;
+  if (what == Changed::kState) return kForbidden;
+  for (Worker worker = 0; worker < pieces.size(); ++worker) {
+    if (!contains(kept.regions[worker], pieces[worker])) return kForbidden;
+  }
+  return traffic_.to_read(kept.regions, {pieces, roles_without_sums(op_cuts)}, element_bytes);
 }
 
 std::vector<tdl::Region> PartitionProblem::needed_by(const Access& access, const Cuts& op_cuts) {
@@ -231,7 +249,7 @@ std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
       kept.back().reduced = spread_of(whole, cuts_for_reduction(whole, cuts, workers), workers);
     }
   }
-  const bool local = must_be_local(access);
+  const Changed changed = changed_by(access);
   std::vector<std::int64_t> result;
   result.reserve(op_ways.size() * tensor_ways.size());
   for (const Cuts& cuts : op_ways) {
@@ -245,11 +263,17 @@ std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
     }
     const std::vector<tdl::Region> needed = needed_by(access, cuts);
     for (const Kept& as : kept) {
-      const bool forbidden = local && needed != as.spread.regions;
-      result.push_back(forbidden ? kForbidden : traffic_.to_read(needed, as.spread, bytes));
+      result.push_back(changed == Changed::kNothing
+                           ? traffic_.to_read(needed, as.spread, bytes)
+                           : cost_to_change(changed, needed, cuts, as.spread, bytes));
     }
   }
   return result;
+}
+
+PartitionProblem::AccessKey PartitionProblem::key_of(const Access& access) const {
+  return {input_.descriptions.signature(input_.op_of_class[access.op]), access.write,
+          access.position, changed_by(access), element_bytes(input_.graph, tensor_of(access))};
 }
 
 // Ops of one signature with tensors of one size cost the same; updates differ from others by what
@@ -262,10 +286,8 @@ std::vector<std::int64_t> PartitionProblem::table(const Access& access,
     return std::vector<std::int64_t>(op_ways.size() * tensor_ways.size(), 0);
   }
   const std::uint32_t signature = input_.descriptions.signature(input_.op_of_class[access.op]);
-  if (signature == 0 || must_be_local(access)) return compute(access, op_ways, tensor_ways);
-  const auto [at, added] =
-      tables_.try_emplace(TableKey{signature, access.write, access.position,
-                                   element_bytes(input_.graph, tensor), op_ways, tensor_ways});
+  if (signature == 0) return compute(access, op_ways, tensor_ways);
+  const auto [at, added] = tables_.try_emplace(TableKey{key_of(access), op_ways, tensor_ways});
   if (added) at->second = compute(access, op_ways, tensor_ways);
   return at->second;
 }
@@ -275,10 +297,8 @@ std::int64_t PartitionProblem::access_cost(const Access& access, const Cuts& op_
   const TensorId tensor = tensor_of(access);
   if (!input_.graph.has_shape(tensor)) return 0;
   const std::uint32_t signature = input_.descriptions.signature(input_.op_of_class[access.op]);
-  if (signature == 0 || must_be_local(access)) return compute(access, {op_cuts}, {tensor_cuts})[0];
-  const auto [at, added] =
-      costs_.try_emplace(CostKey{signature, access.write, access.position,
-                                 element_bytes(input_.graph, tensor), op_cuts, tensor_cuts});
+  if (signature == 0) return compute(access, {op_cuts}, {tensor_cuts})[0];
+  const auto [at, added] = costs_.try_emplace(CostKey{key_of(access), op_cuts, tensor_cuts});
   if (added) at->second = compute(access, {op_cuts}, {tensor_cuts})[0];
   return at->second;
 }

@@ -75,7 +75,8 @@ class PartitionProblem {
   std::vector<Cuts> ways_of_tensor(ClassId tensor, bool spare, const Cuts& prefix = {}) const;
 
   // What an access costs one op of the class, for every way of the op (rows) and of the tensor
-  // (columns); kForbidden where weights would be changed elsewhere than they are kept.
+  // (columns); kForbidden where weights or state would be changed elsewhere than they are kept.
+  // Weights that are kept by more workers than change them are sent to those then.
   struct Access {
     ClassId op;
     bool write;
@@ -103,16 +104,22 @@ class PartitionProblem {
   struct Kept {  // a tensor with certain cuts
     Spread spread, reduced;
   };
-  using CostKey = std::tuple<std::uint32_t, bool, std::size_t, Bytes, Cuts, Cuts>;
-  using TableKey =
-      std::tuple<std::uint32_t, bool, std::size_t, Bytes, std::vector<Cuts>, std::vector<Cuts>>;
+  // What an update changes: weights, or state, which stays where it is.
+  enum class Changed : std::uint8_t { kNothing, kWeight, kState };
+  // Of ops of one signature with tensors of one element size.
+  using AccessKey = std::tuple<std::uint32_t, bool, std::size_t, Changed, Bytes>;
+  using CostKey = std::tuple<AccessKey, Cuts, Cuts>;
+  using TableKey = std::tuple<AccessKey, std::vector<Cuts>, std::vector<Cuts>>;
+  AccessKey key_of(const Access& access) const;
 
   TensorId tensor_of(const Access& access) const;
   std::vector<std::int64_t> compute(const Access& access, const std::vector<Cuts>& op_ways,
                                     const std::vector<Cuts>& tensor_ways);
   std::vector<tdl::Region> needed_by(const Access& access, const Cuts& op_cuts);
   Spread made_by(const Access& access, const Cuts& op_cuts);
-  bool must_be_local(const Access& access) const;
+  Changed changed_by(const Access& access) const;
+  std::int64_t cost_to_change(Changed what, const std::vector<tdl::Region>& pieces,
+                              const Cuts& op_cuts, const Spread& kept, Bytes element_bytes);
   // How often the class makes the access with such cuts.
   std::int64_t times(const Access& access, const Cuts& op_cuts) const;
   void for_each_access(ClassId op, const std::function<void(const Access&)>& function) const;
@@ -123,6 +130,7 @@ class PartitionProblem {
   const Budget* limit_;
   std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by signature
   std::map<ClassId, std::vector<tdl::Piece>> undescribed_;
+  std::map<std::tuple<std::uint32_t, bool, Cuts>, std::vector<Cuts>> ways_;  // by signature
   std::map<CostKey, std::int64_t> costs_;
   std::map<TableKey, std::vector<std::int64_t>> tables_;
 };

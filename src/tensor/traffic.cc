@@ -8,9 +8,9 @@ namespace emplace {
 Traffic::Traffic(const Workers& workers) : workers_(workers) {}
 
 Traffic::Traffic(const Workers& workers, const Cluster& cluster,
-                 const std::vector<DeviceId>& devices)
+                 const std::vector<DeviceId>& devices, const CollectiveTimes* measured)
     : workers_(workers),
-      network_(std::in_place, workers, cluster, devices),
+      network_(std::in_place, workers, cluster, devices, measured),
       loads_(cluster.num_channels(), 0) {}
 
 void Traffic::send(Worker from, Worker to, double bytes, double transfers, bool in_turn) {
@@ -32,6 +32,11 @@ std::int64_t Traffic::settle() {
   }
   bytes_ = 0;
   return std::llround(cost);
+}
+
+std::int64_t Traffic::settle(const Stage& stage) {
+  const std::int64_t sent = settle();
+  return stage.measured ? std::llround(*stage.measured) : sent;
 }
 
 const Traffic::Sources& Traffic::sources_of(const Spread& spread) {
@@ -68,8 +73,9 @@ void Traffic::fetch(const tdl::Region& needed, const Spread& kept, int partial, 
 std::int64_t Traffic::to_read(const std::vector<tdl::Region>& needed, const Spread& kept,
                               Bytes element_bytes) {
   if (const LevelSet levels = network_ ? network_->levels_to_gather(needed, kept) : 0) {
-    const auto& stages = network_->stages(levels, volume(needed[0]) * element_bytes);
-    if (stages.size() > 1 || stages[0].ring) {
+    const auto& stages =
+        network_->stages(levels, volume(needed[0]) * element_bytes, Exchange::kGather);
+    if (stages.size() > 1 || stages[0].ring || stages[0].measured) {
       return to_gather(needed, kept, levels, stages, element_bytes);
     }
   }
@@ -108,7 +114,7 @@ std::int64_t Traffic::to_gather(const std::vector<tdl::Region>& needed, const Sp
       }
     }
     held = std::move(next);
-    cost += settle();
+    cost += settle(stage);
   }
   return cost;
 }
@@ -153,7 +159,7 @@ std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
         }
       }
     }
-    cost += settle();
+    cost += settle(*stage);
   }
   return cost;
 }
@@ -166,7 +172,8 @@ std::int64_t Traffic::to_keep(const Spread& made, const Spread& reduced, const S
   const bool staged = network_ && !network_->is_flat();
   const std::int64_t reducing = to_reduce(
       made, reduced,
-      staged ? network_->stages(partial, volume(made.regions[0]) * element_bytes) : at_once,
+      staged ? network_->stages(partial, volume(made.regions[0]) * element_bytes, Exchange::kReduce)
+             : at_once,
       element_bytes);
   return reducing + to_read(kept.regions, reduced, element_bytes);
 }

@@ -20,7 +20,8 @@ class Traffic {
   explicit Traffic(const Workers& workers);
   // Counts nanoseconds on the links between the workers' devices. Throws an Error when two of them
   // have no link.
-  Traffic(const Workers& workers, const Cluster& cluster, const std::vector<DeviceId>& devices);
+  Traffic(const Workers& workers, const Cluster& cluster, const std::vector<DeviceId>& devices,
+          const CollectiveTimes* measured = nullptr);
 
   const Workers& workers() const { return workers_; }
 
@@ -42,8 +43,9 @@ class Traffic {
              Bytes element_bytes);
   // `in_turn`: not at once with what else is sent, also where any number could be.
   void send(Worker from, Worker to, double bytes, double transfers = 1, bool in_turn = false);
-  // What all that was sent costs.
+  // What all that was sent costs, or that took in the stage if it was measured.
   std::int64_t settle();
+  std::int64_t settle(const Stage& stage);
 
   std::int64_t to_gather(const std::vector<tdl::Region>& needed, const Spread& kept,
                          LevelSet levels, const std::vector<Stage>& stages, Bytes element_bytes);

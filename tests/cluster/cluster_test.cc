@@ -22,7 +22,7 @@ ClusterSpec three_devices() {
   return spec;
 }
 
-std::string error_of(const ClusterSpec& spec) {
+std::string cluster_error(const ClusterSpec& spec) {
   try {
     const Cluster cluster(spec);
   } catch (const Error& error) {
@@ -64,10 +64,10 @@ TEST(Cluster, ends_of_rules_are_patterns_and_lists) {
 TEST(Cluster, every_name_in_a_list_has_to_be_known) {
   ClusterSpec spec = three_devices();
   spec.links[0].from = "a,bb";
-  EXPECT_THAT(error_of(spec), HasSubstr("link a,bb -> *: 'bb' is neither a device"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("link a,bb -> *: 'bb' is neither a device"));
   spec = three_devices();
   spec.devices[0].name = "a,b";
-  EXPECT_THAT(error_of(spec), HasSubstr("device 'a,b': a comma"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("device 'a,b': a comma"));
 }
 
 TEST(Cluster, pair_channels_are_one_per_ordered_pair) {
@@ -115,10 +115,10 @@ TEST(Cluster, unlimited_channels_are_each_ordered_pairs_own) {
   }
   EXPECT_EQ(cluster.channel_name(cluster.link(0, 1)->channel), "a->b (unlimited)");
   spec.links[1].hold = 1;
-  EXPECT_THAT(error_of(spec), HasSubstr("link a -> *: hold_us: expected none"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("link a -> *: hold_us: expected none"));
   spec.links[1].hold = 0;
   spec.links[1].multicast = true;
-  EXPECT_THAT(error_of(spec), HasSubstr("link a -> *: multicast: expected false"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("link a -> *: multicast: expected false"));
 }
 
 TEST(Cluster, pairs_without_a_rule_have_no_link) {
@@ -172,21 +172,21 @@ TEST(Cluster, transfers_last_latency_and_whole_nanoseconds_rounded_up) {
 TEST(Cluster, errors_name_the_device_or_the_rule) {
   ClusterSpec spec = three_devices();
   spec.devices[1].name = "a";
-  EXPECT_THAT(error_of(spec), HasSubstr("'a'"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("'a'"));
   spec = three_devices();
   spec.devices[1].kind = "p1000";
-  EXPECT_THAT(error_of(spec), HasSubstr("device 'b': kind: 'p1000'"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("device 'b': kind: 'p1000'"));
   spec = three_devices();
   spec.links.push_back({.from = "a", .to = "d", .bandwidth = 1});
-  EXPECT_THAT(error_of(spec), HasSubstr("link a -> d"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("link a -> d"));
   spec = three_devices();
   spec.links[0].bandwidth = 0;
-  EXPECT_THAT(error_of(spec), HasSubstr("bandwidth"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("bandwidth"));
   spec = three_devices();
   spec.devices[2].slowdown = {0, 0};
-  EXPECT_THAT(error_of(spec), HasSubstr("device 'c': slowdown"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("device 'c': slowdown"));
   spec.devices.clear();
-  EXPECT_THAT(error_of(spec), HasSubstr("devices"));
+  EXPECT_THAT(cluster_error(spec), HasSubstr("devices"));
 }
 
 TEST(DeviceKinds, are_complete_and_have_a_source) {

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kGB = 1'000'000'000;
 
-std::string error_of(const std::string& name) {
+std::string preset_error(const std::string& name) {
   try {
     preset_cluster(name);
   } catch (const Error& error) {
@@ -234,15 +234,15 @@ TEST(Presets, machines_may_differ_and_have_machines_in_them) {
 }
 
 TEST(Presets, machines_that_are_wrong_are_refused) {
-  EXPECT_THAT(error_of("2x(4xa100-nvlink)"),
+  EXPECT_THAT(preset_error("2x(4xa100-nvlink)"),
               AllOf(HasSubstr("bandwidth is missing"), HasSubstr("2x(4xa100-nvlink)@25GB/s")));
-  EXPECT_THAT(error_of("2x(4xa100-nvlink)@25"), HasSubstr("bandwidth '25'"));
-  EXPECT_THAT(error_of("2x(4xa100-nvlink)25GB/s"), HasSubstr("'25GB/s' is left over"));
-  EXPECT_THAT(error_of("2x(4xa100-nvlink@25GB/s"), HasSubstr("')' is missing"));
-  EXPECT_THAT(error_of("2x(4xa10000)@25GB/s"), HasSubstr("'a10000'"));
-  EXPECT_THAT(error_of("2x(4xa100)+4xa100@25GB/s"), HasSubstr("expected a '('"));
-  EXPECT_THAT(error_of("0x(4xa100)@25GB/s"), HasSubstr("from 1 to 1024"));
-  EXPECT_THAT(error_of("1000x(4xa100)@25GB/s"), HasSubstr("more than 1024"));
+  EXPECT_THAT(preset_error("2x(4xa100-nvlink)@25"), HasSubstr("bandwidth '25'"));
+  EXPECT_THAT(preset_error("2x(4xa100-nvlink)25GB/s"), HasSubstr("'25GB/s' is left over"));
+  EXPECT_THAT(preset_error("2x(4xa100-nvlink@25GB/s"), HasSubstr("')' is missing"));
+  EXPECT_THAT(preset_error("2x(4xa10000)@25GB/s"), HasSubstr("'a10000'"));
+  EXPECT_THAT(preset_error("2x(4xa100)+4xa100@25GB/s"), HasSubstr("expected a '('"));
+  EXPECT_THAT(preset_error("0x(4xa100)@25GB/s"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(preset_error("1000x(4xa100)@25GB/s"), HasSubstr("more than 1024"));
   EXPECT_EQ(Cluster(preset_cluster("1x(4xa100)")).num_devices(), 4U) << "no network is needed";
 }
 
@@ -280,22 +280,22 @@ TEST(Presets, names_of_files_do_not_look_like_presets) {
 }
 
 TEST(Presets, errors_say_which_part_is_not_known) {
-  EXPECT_THAT(error_of("4xp10"), AllOf(HasSubstr("'p10'"), HasSubstr("did you mean 'p100'")));
-  EXPECT_THAT(error_of("2xa100+2xt5"), HasSubstr("unknown device kind 't5'"));
-  EXPECT_THAT(error_of("4xa100-nvlnk"), AllOf(HasSubstr("'nvlnk'"), HasSubstr("'nvlink'")));
-  EXPECT_THAT(error_of("4xt4-nvlink"), AllOf(HasSubstr("'nvlink'"), HasSubstr("t4")));
-  EXPECT_THAT(error_of("4xa100-tf1"), AllOf(HasSubstr("'tf1'"), HasSubstr("pcie or nvlink")));
-  EXPECT_THAT(error_of("4xk80-placeta"), HasSubstr("did you mean 'placeto'"));
-  EXPECT_THAT(error_of("0xp100"), HasSubstr("number of devices"));
-  EXPECT_THAT(error_of("99999999999999999999xp100"), HasSubstr("number of devices"));
-  EXPECT_THAT(error_of("1000xp100+1000xt4"), HasSubstr("more than 1024"));
-  EXPECT_THAT(error_of("4xp100@lots"), HasSubstr("memory 'lots'"));
-  EXPECT_THAT(error_of("4xp100@"), HasSubstr("memory ''"));
-  EXPECT_THAT(error_of("4xp100++cpu"), HasSubstr("'+'"));
-  EXPECT_THAT(error_of("4p100"), HasSubstr("expected an 'x'"));
-  EXPECT_THAT(error_of("cpu"), HasSubstr("as in 4xp100"));
-  EXPECT_THAT(error_of("9xh100-nvlink"), HasSubstr("at most 8"));
-  EXPECT_THAT(error_of("2xa100-nvlink+2xa100"), HasSubstr("nvlink and by pcie"));
+  EXPECT_THAT(preset_error("4xp10"), AllOf(HasSubstr("'p10'"), HasSubstr("did you mean 'p100'")));
+  EXPECT_THAT(preset_error("2xa100+2xt5"), HasSubstr("unknown device kind 't5'"));
+  EXPECT_THAT(preset_error("4xa100-nvlnk"), AllOf(HasSubstr("'nvlnk'"), HasSubstr("'nvlink'")));
+  EXPECT_THAT(preset_error("4xt4-nvlink"), AllOf(HasSubstr("'nvlink'"), HasSubstr("t4")));
+  EXPECT_THAT(preset_error("4xa100-tf1"), AllOf(HasSubstr("'tf1'"), HasSubstr("pcie or nvlink")));
+  EXPECT_THAT(preset_error("4xk80-placeta"), HasSubstr("did you mean 'placeto'"));
+  EXPECT_THAT(preset_error("0xp100"), HasSubstr("number of devices"));
+  EXPECT_THAT(preset_error("99999999999999999999xp100"), HasSubstr("number of devices"));
+  EXPECT_THAT(preset_error("1000xp100+1000xt4"), HasSubstr("more than 1024"));
+  EXPECT_THAT(preset_error("4xp100@lots"), HasSubstr("memory 'lots'"));
+  EXPECT_THAT(preset_error("4xp100@"), HasSubstr("memory ''"));
+  EXPECT_THAT(preset_error("4xp100++cpu"), HasSubstr("'+'"));
+  EXPECT_THAT(preset_error("4p100"), HasSubstr("expected an 'x'"));
+  EXPECT_THAT(preset_error("cpu"), HasSubstr("as in 4xp100"));
+  EXPECT_THAT(preset_error("9xh100-nvlink"), HasSubstr("at most 8"));
+  EXPECT_THAT(preset_error("2xa100-nvlink+2xa100"), HasSubstr("nvlink and by pcie"));
 }
 
 // docs/clusters.md shows the figures to people; a row that says something else would mislead them.

@@ -337,8 +337,8 @@ INSTANTIATE_TEST_SUITE_P(AllMethods, PartitionConformance, testing::ValuesIn(met
 TEST(PartitionRegistry, has_the_methods_of_the_documentation) {
   EXPECT_EQ(method_keys(),
             (std::vector<std::string>{"all-row", "data-parallel", "equal-chop", "fsdp",
-                                      "model-parallel", "one-weird-trick", "spartan", "optcnn",
-                                      "search", "recursive-by-time", "tofu"}));
+                                      "model-parallel", "one-weird-trick", "spartan", "zero",
+                                      "optcnn", "search", "recursive-by-time", "tofu"}));
 }
 
 TEST(PartitionRegistry, refuses_a_method_that_does_not_exist) {

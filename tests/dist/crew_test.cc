@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <new>
 #include <numeric>
 #include <thread>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 
 #include "dist/local_transport.h"
 #include "dist/member.h"
@@ -181,6 +183,42 @@ TEST(Crew, MessagesOfAnotherVersionAreRefused) {
   EXPECT_THAT(crew.take_notes(), ElementsAre(HasSubstr("speaks version 9")));
 }
 
+// Frames of every kind around any bytes: their sender is lost, or they change nothing.
+TEST(Crew, ARankThatSendsAnythingAtAllSpoilsNothing) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    LocalRanks ranks(3);
+    const std::unique_ptr<Transport> noisy = ranks.take(1);
+    Member honest(ranks.take(2), kImpatient, [] {});
+    std::thread serving(
+        [&] { honest.serve(kInput, [](Reader& task, Line&) { return doubled(task); }); });
+    Crew crew(ranks.take(0), kImpatient);
+    std::atomic<bool> over = false;
+    std::thread talking([&] {
+      Rng rng(seed);
+      for (int i = 0; i < 200 && !over; ++i) {
+        // Not "failed", which is an answer: the rank could not read its input.
+        const auto kind = static_cast<std::uint16_t>(rng.below(14));
+        if (kind == static_cast<std::uint16_t>(Kind::kFailed)) continue;
+        std::string body;
+        for (auto left = rng.below(40); left > 0; --left) {
+          body += static_cast<char>(rng.below(4) == 0 ? rng.below(256) : rng.below(3));
+        }
+        const std::uint32_t magic = rng.below(50) == 0 ? 1 : 0x4c504d45;
+        noisy->send(0,
+                    Writer().number(magic).number<std::uint16_t>(1).number(kind).text(body).take());
+      }
+    });
+    Doubling doubling(20);
+    crew.run(doubling.job);
+    over = true;
+    talking.join();
+    EXPECT_TRUE(doubling.complete()) << seed;
+    EXPECT_TRUE(doubling.failures.empty()) << seed;
+    crew.dismiss();
+    serving.join();
+  }
+}
+
 TEST(Crew, ASilentRankIsLostAndLearnsOfItWhenItWakes) {
   LocalRanks ranks(2);
   Others others(ranks, 2, [](Reader& task, Line&) { return doubled(task); });
@@ -203,6 +241,88 @@ TEST(Crew, ARankWithAnotherInputIsAnError) {
   crew.expect(kInput);
   Doubling doubling(1'000);
   EXPECT_THAT(error_text([&] { crew.run(doubling.job); }), HasSubstr("reads another input"));
+}
+
+TEST(Crew, WhatIsDoneInVainIsToldSo) {
+  LocalRanks ranks(2);
+  Member other(ranks.take(1), kImpatient, [] {});
+  std::thread failing([&] { other.fail("model.onnx: no such file"); });
+  Crew crew(ranks.take(0), kImpatient);
+  std::atomic<bool> in_vain{false};
+  crew.when_failed([&] { in_vain = true; });
+  Doubling doubling(3);
+  doubling.job.here = [&](std::size_t) {
+    for (int i = 0; i < 1'000 && !in_vain; ++i) std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_TRUE(in_vain);
+    return Writer().number<std::int64_t>(0).take();
+  };
+  EXPECT_THAT(error_text([&] { crew.run(doubling.job); }),
+              HasSubstr("rank 1: model.onnx: no such file"));
+  EXPECT_THAT(error_text([&] { crew.check(); }), HasSubstr("model.onnx"));
+  crew.dismiss();
+  failing.join();
+}
+
+TEST(Crew, TasksMayComeUpOneAfterTheOther) {
+  LocalRanks ranks(3);
+  std::atomic<int> elsewhere{0};
+  Others others(ranks, 3, [&](Reader& task, Line&) {
+    ++elsewhere;
+    std::this_thread::sleep_for(milliseconds(1));
+    return doubled(task);
+  });
+  Crew crew(ranks.take(0), kImpatient);
+  constexpr std::size_t kTasks = 60;
+  constexpr std::size_t kAhead = 4;  // a task comes up when the one so many before it is done
+  std::mutex mutex;
+  std::vector<bool> done(kTasks, false);
+  std::size_t next = 0;
+  Doubling doubling(kTasks);
+  doubling.job.tasks = 0;
+  doubling.job.more = [&] {
+    const std::lock_guard lock(mutex);
+    if (next == kTasks || (next >= kAhead && !done[next - kAhead])) return false;
+    ++next;
+    return true;
+  };
+  const auto accept = doubling.job.accept;
+  doubling.job.accept = [&](std::size_t task, Reader& result) {
+    accept(task, result);
+    const std::lock_guard lock(mutex);
+    done[task] = true;
+  };
+  crew.run(doubling.job);
+  EXPECT_TRUE(doubling.complete());
+  EXPECT_GT(elsewhere, 10);
+  EXPECT_TRUE(crew.dismiss());
+}
+
+TEST(Crew, NotesGoBetweenAnyTwo) {
+  LocalRanks ranks(3);
+  Crew crew(ranks.take(0), kImpatient);
+  Member one(ranks.take(1), kImpatient, [] {});
+  Member two(ranks.take(2), kImpatient, [] {});
+  std::atomic<int> heard{0};
+  const auto passes_on = [&](Notes& notes, int from, int to) {
+    notes.on_notes([&notes, &heard, from, to](int sender, Reader& body) {
+      EXPECT_EQ(sender, from);
+      const auto value = body.number<int>();
+      body.end();
+      if (to != notes.rank()) notes.note(to, Writer().number(value + 1).take());
+      heard += value;
+    });
+  };
+  passes_on(two, 1, 0);
+  passes_on(one, 0, 2);
+  passes_on(crew, 2, 0);
+  crew.note(1, Writer().number(1).take());
+  for (int i = 0; i < 400 && heard < 6; ++i) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_EQ(heard, 1 + 2 + 3);
+  std::thread first([&] { one.wait(); });
+  std::thread second([&] { two.wait(); });
+  EXPECT_TRUE(crew.dismiss());
+  first.join();
+  second.join();
 }
 
 TEST(Crew, InputsAreComparedAlsoWhereRanksAreReadyFirst) {

@@ -150,6 +150,9 @@ TEST_F(CommandLine, refuses_bad_usage) {
   expect_refused("place chain.json", {"the cluster is missing"});
   expect_refused("place nothing.json -c pair.yaml", {"nothing.json"});
   expect_refused("list hefft", {"did you mean 'heft'"});
+  expect_refused("place chain.json -c pair.yaml --objective thruput",
+                 {"--objective: unknown value 'thruput'", "did you mean 'throughput'",
+                  "expected one of: latency, throughput"});
   EXPECT_EQ(run("plaice").exit_code, 2);
   EXPECT_EQ(run("").exit_code, 2);
 }
@@ -276,6 +279,9 @@ TEST_F(CommandLine, refuses_bad_placements_naming_the_op) {
       {R"({"assignment": {"w": "d0", "a": "d0", "b": 3}})", {"'b'", "expected a string"}},
       {R"({"format": "x", "assignment": {}})", {"format"}},
       {R"({"assignment": {"w": "d0",)", {"malformed JSON"}},
+      {R"({"graph": "fork", "assignment": {"w": "d0"}})",
+       {"op 'a': is not placed", "for graph 'fork', not 'chain'"}},
+      {"# Read me", {"is no placement file: expected JSON"}},
   };
   for (const auto& [text, messages] : cases) {
     folder_.write("bad.json", text);

@@ -1,5 +1,7 @@
 // Commands on several ranks, as a person runs them. What becomes of ranks that are killed is in
 // bench/dist_faults.py, which ctest runs briefly.
+#include <chrono>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,6 +134,71 @@ TEST_F(RanksCommand, bad_input_is_one_message) {
   expect_refused("place - -c 4xp100 --ranks 2", {"every rank reads the input"});
   expect_refused(std::string(kQuestion) + " --time 1s --islands 3", {"--islands 3"});
   expect_refused("place zoo:alexnet -c 4xp100 --ranks 2 --lost-after 1ms", {"--lost-after 1ms"});
+}
+
+#ifdef EMPLACE_LEARN
+
+TEST_F(RanksCommand, learned_placers_answer_as_one_process_does_under_evaluations) {
+  for (const std::string placer :
+       {"'colocrl(width=8)'", "'colocrl(width=8,samples=5,controllers=3)'"}) {
+    const std::string limit = std::string(kQuestion) + " --evaluations 120 -p " + placer;
+    for (const std::string ranks : {"1", "2", "3"}) {
+      const CommandResult result = run(limit + " --ranks " + ranks + " -o " + ranks + ".json");
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_THAT(result.err, IsEmpty());
+      EXPECT_EQ(folder_.read(ranks + ".json"), folder_.read("1.json")) << ranks << placer;
+    }
+  }
+}
+
+TEST_F(RanksCommand, controllers_learn_on_all_ranks_under_time) {
+  const nlohmann::json answer =
+      json_of(std::string(kQuestion) +
+              " --time 6s --ranks 3 -p 'hdp(width=8,samples=4,controllers=3)' --curves curves");
+  EXPECT_EQ(answer["ranks"]["lost"], 0);
+  EXPECT_GT(answer["evaluations"], 20);
+  EXPECT_THAT(folder_.read("curves/curves.csv"), HasSubstr("round"));
+}
+
+TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
+  const std::string question = std::string(kQuestion) + " --evaluations 20 -p ";
+  expect_refused(question + "'hdp(learner=ppo,controllers=2)'", {"expected learner=reinforce"});
+  expect_refused(question + "'colocrl(controllers=2)' --checkpoint state",
+                 {"controllers keep no checkpoint"});
+  expect_refused(std::string(kQuestion) + " --environment measured -p colocrl --ranks 2",
+                 {"--environment measured", "leave --ranks out"});
+}
+
+#endif
+
+constexpr const char* kMpirun = "mpirun --allow-run-as-root --oversubscribe --bind-to none ";
+
+TEST_F(RanksCommand, a_rank_that_cannot_read_is_noticed_at_once) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string first = std::string(kQuestion) + " --time 60s";
+  std::string second = first;
+  second.replace(second.find("zoo:alexnet:batch=64"), 20, "missing.json");
+  const CommandResult result = folder_.shell(std::string(kMpirun) + "-n 1 " EMPLACE_BINARY " " +
+                                             first + " : -n 1 " EMPLACE_BINARY " " + second);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, HasSubstr("emplace: rank 1: missing.json"));
+  EXPECT_LT(seconds.count(), 40);
+}
+
+TEST_F(RanksCommand, a_misspelt_word_is_said_once) {
+  for (const std::string words :
+       {"place zoo:alexnet -c 4xp100 --treads 2", "plase zoo:alexnet -c 4xp100",
+        "compare zoo:alexnet -c 4xp100 --lost-after 1ms"}) {
+    const CommandResult result =
+        folder_.shell(std::string(kMpirun) + "-n 3 " EMPLACE_BINARY " " + words);
+    EXPECT_EQ(result.exit_code, 2) << words;
+    EXPECT_THAT(result.out, IsEmpty()) << words;
+    const std::size_t said = result.err.find("emplace: ");
+    ASSERT_NE(said, std::string::npos) << words;
+    EXPECT_EQ(result.err.find("emplace: ", said + 1), std::string::npos) << result.err;
+  }
 }
 
 TEST_F(RanksCommand, nothing_that_fits_is_said_once) {

@@ -108,7 +108,8 @@ TEST_P(CapturedModel, computes_the_same_in_parts) {
     spec.links.push_back({.bandwidth = 10'000'000'000, .latency = 5000});
     const auto problem = compile(graph, std::make_shared<const Cluster>(std::move(spec)));
     const WorkerDevices on = workers_on(*problem);
-    for (const char* method : {"data-parallel", "tofu", "all-row", "fsdp", "fsdp(hold=true)"}) {
+    for (const char* method : {"data-parallel", "tofu", "all-row", "fsdp", "fsdp(hold=true)",
+                               "zero", "zero(gradients=true)"}) {
       SCOPED_TRACE(fmt::format("{} on {}", method, count));
       PartitionContext context(input, problem, on);
       const Plan plan =

@@ -160,5 +160,78 @@ TEST(Faults, a_link_that_carries_any_number_at_once_is_refused) {
   }
 }
 
+std::shared_ptr<const Graph> chain_of(int ops, Nanoseconds length) {
+  GraphBuilder builder("chain");
+  TensorId last = builder.add({.name = "x", .type = "input"}, {some_floats(64)})[0];
+  for (int i = 0; i < ops; ++i) {
+    OpSpec spec{.name = fmt::format("op{}", i), .type = "Timed", .inputs = {last}};
+    spec.attributes.set("length", length);
+    last = builder.add(spec, {some_floats(64)})[0];
+  }
+  return std::make_shared<const Graph>(std::move(builder).build());
+}
+
+constexpr Nanoseconds kDeadline = 200'000'000;
+
+TEST(Faults, an_op_that_hangs_is_left_alone_and_the_devices_go_on) {
+  // Outlives the test's machine, as the op does.
+  const auto released = std::make_shared<std::atomic<bool>>(false);
+  const auto graph = chain_of(4, 0);
+  const Placement placement{0, 0, 1, 0, 1};
+  std::weak_ptr<StepProgram> hanging;
+  {
+    Machine machine(shared_core_cluster(2), {});
+    const auto hangs = [&](const Graph& of, OpId op, const OpTarget& target) {
+      const CompiledOp plain = compile_waiting_op(of, op, target);
+      if (op != 3) return plain;
+      CompiledOp slow = plain;
+      slow.run = [released, plain](OpStep& step) {
+        while (!*released) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        plain.run(step);
+      };
+      return slow;
+    };
+    auto program = std::make_shared<StepProgram>(machine, graph, placement, ProgramOptions{},
+                                                 sources_of_ones(), hangs);
+    program->set_deadline(kDeadline);
+    hanging = program;
+    const StepRecord record = program->step();
+    ASSERT_TRUE(record.failure);
+    EXPECT_EQ(record.failure->kind, Failure::Kind::kHung);
+    EXPECT_THAT(record.failure->text, HasSubstr("op 'op2' (Timed) on device 'cpu0': still runs"));
+    EXPECT_TRUE(program->step().failure) << "it cannot go on";
+    program.reset();
+    EXPECT_FALSE(hanging.expired());
+    StepProgram next(machine, graph, placement, {}, sources_of_ones(), compile_waiting_op);
+    for (int i = 0; i < 3; ++i) {
+      const StepRecord fine = next.step();
+      EXPECT_FALSE(fine.failure) << fine.failure->text;
+    }
+  }
+  EXPECT_FALSE(hanging.expired());
+  *released = true;
+  for (int i = 0; i < 10'000 && !hanging.expired(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(hanging.expired()) << "its thread has ended";
+}
+
+TEST(Faults, a_step_that_is_too_slow_ends_between_two_ops) {
+  Machine machine(shared_core_cluster(1), {});
+  const auto graph = chain_of(100, 20'000'000);
+  StepProgram program(machine, graph, Placement(graph->num_ops(), 0), {}, sources_of_ones(),
+                      compile_waiting_op);
+  program.set_deadline(kDeadline);
+  const Nanoseconds start = now();
+  const StepRecord record = program.step();
+  ASSERT_TRUE(record.failure);
+  EXPECT_EQ(record.failure->kind, Failure::Kind::kHung);
+  EXPECT_GE(now() - start, kDeadline);
+  StepProgram next(machine, chain_of(3, 0), Placement(4, 0), {}, sources_of_ones(),
+                   compile_waiting_op);
+  next.set_deadline(1'000 * kDeadline);
+  EXPECT_FALSE(next.step().failure);
+}
+
 }  // namespace
 }  // namespace emplace::exec

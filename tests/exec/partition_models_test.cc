@@ -46,7 +46,7 @@ Plan find_plan(const std::string& method, const PartitionInput& input,
   PartitionContext context(input, problem, on);
   Budget budget;
   budget.evaluations = 10;
-  return all_partition_methods().make({method})->find(context, budget, Rng(1));
+  return all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(1));
 }
 
 class PartitionedModel : public ::testing::TestWithParam<const char*> {};
@@ -89,6 +89,34 @@ TEST(PartitionedModel, begins_training_with_parts_of_what_the_whole_begins_with)
   for (OpId op = 0; op < parts.num_ops(); ++op) {
     if (!parts.is_source(op)) continue;
     EXPECT_TRUE(at::equal(sources(parts, op, 0), expected(parts, op, 0))) << parts.op_name(op);
+  }
+}
+
+// Weights whole, state in parts, gradients either way: Adam's weights and moments are what they are
+// undivided, on every worker.
+TEST(PartitionedModel, changes_weights_everywhere_though_updates_are_in_parts) {
+  const Model model = read_model(std::string(kModels[3]) + ",optimizer=adam");
+  const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+  const auto sources = exec::seeded_sources({.low = -0.5, .high = 0.5});
+  const auto values = exec::interpret(*graph, sources, kWithUpdates);
+  const PartitionInput input(*graph);
+  for (const int count : {2, 3, 8}) {
+    const auto problem = compile(graph, cluster_of(count));
+    const WorkerDevices on = workers_on(*problem);
+    for (const char* method : {"zero", "zero(gradients=true)"}) {
+      SCOPED_TRACE(fmt::format("{} on {}", method, count));
+      const Plan plan = find_plan(method, input, problem, on);
+      int in_parts = 0;
+      for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
+        const OpRole role = graph->role(graph->producer(tensor));
+        const bool cut = std::any_of(plan.tensors[tensor].begin(), plan.tensors[tensor].end(),
+                                     [](std::int8_t dimension) { return dimension != kUncut; });
+        if (role == OpRole::kParameter) EXPECT_FALSE(cut);
+        if (role == OpRole::kBuffer && cut) ++in_parts;
+      }
+      EXPECT_GT(in_parts, 20);
+      if (!expect_same(*graph, input.descriptions, plan, sources, values, kWithUpdates)) return;
+    }
   }
 }
 
@@ -151,7 +179,8 @@ TEST(PartitionedModel, computes_the_same_on_several_machines) {
       const auto problem = compile(graph, machines_of(sizes));
       const WorkerDevices on = workers_on(*problem);
       Network network(on.workers, problem->cluster(), on.devices);
-      for (const char* method : {"data-parallel", "tofu", "all-row", "recursive-by-time"}) {
+      for (const char* method : {"data-parallel", "tofu", "all-row", "recursive-by-time", "zero",
+                                 "zero(gradients=true)"}) {
         SCOPED_TRACE(fmt::format("{} by {} on {}", name, method, fmt::join(sizes, "+")));
         const Plan plan = find_plan(method, input, problem, on);
         if (!expect_same(*graph, input.descriptions, plan, sources, values, kWithUpdates,

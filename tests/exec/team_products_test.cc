@@ -2,11 +2,17 @@
 #include "exec/team_products.h"
 
 #include <array>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+
+#include "exec/ranges.h"
 
 namespace emplace::exec {
 namespace {
@@ -34,6 +40,20 @@ class TeamProducts : public ::testing::Test {
  private:
   int threads_before_;
 };
+
+TEST_F(TeamProducts, parts_are_shared_by_the_team) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::vector<int> times(12, 0);
+  for_parts(12, [&](std::int64_t part) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    ++times[static_cast<std::size_t>(part)];
+  });
+  EXPECT_EQ(threads.size(), 3U);
+  EXPECT_EQ(times, std::vector<int>(12, 1));
+}
 
 TEST_F(TeamProducts, of_matrices_by_rows_and_by_columns) {
   for (const auto& [rows, width, columns] : {std::array<std::int64_t, 3>{200, 50, 30},

@@ -36,7 +36,7 @@ bool together(const Graph& graph, const std::string& a, const std::string& b) {
 }
 
 // Two blocks of two modules each.
-std::shared_ptr<const Graph> blocks() {
+std::shared_ptr<const Graph> two_blocks() {
   ModuleOps ops;
   TensorId x = ops.add({.name = "x", .type = "input"});
   for (const std::string block : {"block.0", "block.1"}) {
@@ -51,29 +51,29 @@ std::shared_ptr<const Graph> blocks() {
 }
 
 TEST(KeepWhole, joins_the_ops_of_a_module) {
-  const auto whole = keep_whole(blocks(), Granularity::kModule);
+  const auto whole = keep_whole(two_blocks(), Granularity::kModule);
   EXPECT_TRUE(together(*whole, "block.0.a.mul", "block.0.a.relu"));
   EXPECT_TRUE(together(*whole, "block.0.a.mul", "block.0.a.weight"));
   EXPECT_FALSE(together(*whole, "block.0.a.mul", "block.0.b.mul"));
   EXPECT_EQ(find_colocation(*whole).num_groups(), 4U) << "the input is with what reads it";
-  EXPECT_EQ(find_colocation(*blocks()).num_groups(), 13U) << "as it was";
+  EXPECT_EQ(find_colocation(*two_blocks()).num_groups(), 13U) << "as it was";
 }
 
 TEST(KeepWhole, joins_the_modules_of_a_layer) {
-  const auto whole = keep_whole(blocks(), Granularity::kLayer);
+  const auto whole = keep_whole(two_blocks(), Granularity::kLayer);
   EXPECT_TRUE(together(*whole, "block.0.a.mul", "block.0.b.relu"));
   EXPECT_FALSE(together(*whole, "block.0.b.mul", "block.1.a.mul"));
   EXPECT_EQ(find_colocation(*whole).num_groups(), 2U);
 }
 
 TEST(KeepWhole, op_by_op_is_the_graph_itself) {
-  const auto graph = blocks();
+  const auto graph = two_blocks();
   EXPECT_EQ(keep_whole(graph, Granularity::kOp), graph);
 }
 
 TEST(KeepWhole, keeps_the_backward_pass_and_the_update_with_the_forward_pass) {
   const auto step =
-      std::make_shared<const Graph>(training_step(*blocks(), {.optimizer = Optimizer::kAdam}));
+      std::make_shared<const Graph>(training_step(*two_blocks(), {.optimizer = Optimizer::kAdam}));
   const auto whole = keep_whole(step, Granularity::kModule);
   EXPECT_EQ(find_colocation(*whole).num_groups(), 4U);
   for (OpId op = 0; op < whole->num_ops(); ++op) {
@@ -105,7 +105,7 @@ TEST(KeepWhole, joins_modules_that_the_graph_keeps_together) {
 }
 
 TEST(KeepWhole, changes_nothing_else) {
-  const auto graph = blocks();
+  const auto graph = two_blocks();
   const auto whole = keep_whole(graph, Granularity::kModule);
   ASSERT_EQ(whole->num_ops(), graph->num_ops());
   EXPECT_EQ(whole->name(), graph->name());

@@ -44,7 +44,7 @@ std::int64_t count_type(const Graph& graph, std::string_view type) {
 }
 
 // x [2, 3] -> Gemm with w1 [4, 3], b1 -> Relu -> Gemm with w2 [5, 4] -> cross entropy.
-Graph two_layers() {
+Graph two_layer_net() {
   Net net("two-layers");
   const Value x = net.input("x", {2, 3});
   const Value labels = net.input("labels", {2}, DType::kInt64);
@@ -57,7 +57,7 @@ Graph two_layers() {
 }
 
 TEST(Training, two_layers_have_exactly_these_gradients) {
-  EXPECT_EQ(backward_text(training_step(two_layers())),
+  EXPECT_EQ(backward_text(training_step(two_layer_net())),
             (Lines{
                 "SoftmaxCrossEntropyLoss/grad/seed = OnesLike(SoftmaxCrossEntropyLoss) []",
                 "SoftmaxCrossEntropyLoss/grad = SoftmaxCrossEntropyLossGrad("
@@ -74,7 +74,7 @@ TEST(Training, two_layers_have_exactly_these_gradients) {
 }
 
 TEST(Training, gradients_carry_attributes_costs_phase_and_module) {
-  const Graph graph = training_step(two_layers());
+  const Graph graph = training_step(two_layer_net());
   const OpId weights = find(graph, "Gemm/grad/1");
   EXPECT_EQ(graph.attributes(weights), (Attributes{{"transA", std::int64_t{1}}}));
   EXPECT_TRUE(graph.attributes(find(graph, "Gemm_1/grad/0")).empty());
@@ -95,7 +95,7 @@ TEST(Training, gradients_carry_attributes_costs_phase_and_module) {
 }
 
 TEST(Training, forward_pass_stays_as_it_was) {
-  const Graph forward = two_layers();
+  const Graph forward = two_layer_net();
   const Graph graph = training_step(forward);
   for (OpId op = 0; op < forward.num_ops(); ++op) {
     EXPECT_EQ(op_text(graph, op), op_text(forward, op));
@@ -216,9 +216,10 @@ TEST(Training, optimizers_have_their_state_with_the_parameter) {
     return bytes;
   };
   const Bytes weights = 4 * (12 + 4 + 20);
-  EXPECT_EQ(state_bytes(training_step(two_layers())), 0);
-  EXPECT_EQ(state_bytes(training_step(two_layers(), {.optimizer = Optimizer::kMomentum})), weights);
-  const Graph adam = training_step(two_layers(), {.optimizer = Optimizer::kAdam});
+  EXPECT_EQ(state_bytes(training_step(two_layer_net())), 0);
+  EXPECT_EQ(state_bytes(training_step(two_layer_net(), {.optimizer = Optimizer::kMomentum})),
+            weights);
+  const Graph adam = training_step(two_layer_net(), {.optimizer = Optimizer::kAdam});
   EXPECT_EQ(state_bytes(adam), 2 * weights);
   EXPECT_EQ(op_text(adam, find(adam, "w1/update")),
             "w1/update = AdamUpdate(w1, Gemm/grad/1, w1/moment1, w1/moment2)");
@@ -387,7 +388,7 @@ TEST(Training, operators_without_a_rule_are_all_named) {
 }
 
 TEST(Training, graphs_that_cannot_be_trained_are_refused) {
-  EXPECT_EQ(error_of(training_step(two_layers())),
+  EXPECT_EQ(error_of(training_step(two_layer_net())),
             "op 'SoftmaxCrossEntropyLoss/grad/seed' is of phase backward: the graph is a training "
             "step already; expected a forward pass alone");
   Net no_parameters("empty");

@@ -82,6 +82,19 @@ TEST(UpdateOrder, what_comes_later_reads_the_updated_parameter) {
   EXPECT_THAT(after_of(std::move(builder).build(), "update"), IsEmpty());
 }
 
+// A part of the weight that an update changes through a view: whoever reads the weight comes first.
+TEST(UpdateOrder, updates_through_views_come_after_readers) {
+  GraphBuilder builder("part");
+  const TensorId w = builder.add({.name = "w", .type = "parameter"}, {one_float()})[0];
+  const TensorId dw = builder.add({.name = "dw", .type = "input"}, {one_float()})[0];
+  builder.add(op_of("reader", Phase::kForward, {w}), {one_float()});
+  OpSpec part = op_of("part", Phase::kBackward, {w});
+  part.view = true;
+  const TensorId slice = builder.add(part, {one_float()})[0];
+  builder.add_op(op_of("update", Phase::kUpdate, {slice, dw}));
+  EXPECT_THAT(after_of(std::move(builder).build(), "update"), ElementsAre("reader"));
+}
+
 // Whatever the model: there is a path from every reader to the update.
 bool reaches(const Graph& graph, OpId from, OpId to) {
   std::vector<std::uint8_t> reached(graph.num_ops(), 0);

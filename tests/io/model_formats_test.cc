@@ -15,7 +15,6 @@ TEST(ModelFormats, are_told_apart_by_content) {
   EXPECT_EQ(format(R"({"nodes": [], "maxSizePerFPGA": 3})"), "dnn-partitioning");
   EXPECT_EQ(format("node1 -- Input0 -- forward_compute_time=0.0\n"), "PipeDream");
   EXPECT_EQ(format("\n\tnode1 -- node2\n"), "PipeDream");
-  EXPECT_EQ(format("node1\nnode2 -- node3\n"), "ONNX");
   EXPECT_EQ(format("\x08\x08"), "ONNX");
   // The mark of a workload, but in no JSON object.
   EXPECT_EQ(format("node1 -- \"maxSizePerFPGA\""), "PipeDream");
@@ -28,6 +27,18 @@ TEST(ModelFormats, blank_content_is_an_empty_file) {
       ADD_FAILURE() << "expected an Error";
     } catch (const Error& error) {
       EXPECT_STREQ(error.what(), "the file is empty");
+    }
+  }
+}
+
+TEST(ModelFormats, text_of_another_kind_is_no_broken_onnx_model) {
+  for (const std::string_view text :
+       {"# Read me\n", "node1\nnode2 -- node3\n", "<!doctype html>"}) {
+    try {
+      recognise_model(text);
+      ADD_FAILURE() << "expected an Error";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("expected a model: ONNX, graph JSON"));
     }
   }
 }

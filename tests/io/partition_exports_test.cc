@@ -89,6 +89,21 @@ TEST(PartitionExports, weights_are_cut_by_dimension_of_the_mesh) {
   EXPECT_EQ(specs["specs"]["x"], Json::parse(R"([["level1"], null])"));
 }
 
+TEST(PartitionExports, parts_that_jax_refuses_are_named) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const Graph graph = model.read();
+  std::string uneven = kPartition;
+  uneven.replace(uneven.find("\"shape\": [16, 4]"), 16, "\"shape\": [17, 4]");
+  std::vector<std::string> notes;
+  const auto keep = [&](const std::string& note) { notes.push_back(note); };
+  write_partition_specs(graph, read_partition_json(kPartition), keep);
+  EXPECT_EQ(notes.size(), 1U);
+  write_partition_specs(graph, read_partition_json(uneven), keep);
+  EXPECT_EQ(notes.back(),
+            "JAX takes no parts of unequal size, as those of 'layers.0.up.weight' (17 in 2)");
+}
+
 TEST(PartitionExports, linear_layers_are_cut_by_columns_or_rows) {
   OnnxModelMaker model;
   add_linear_layers(model);

@@ -1,7 +1,10 @@
 #include "learn/methods/episodes.h"
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -310,6 +313,32 @@ TEST(Episodes, threads_change_nothing) {
     }
     EXPECT_EQ(results[0], results[1]);
   }
+}
+
+// How many evaluations there were whenever something better was heard of, where each takes another
+// time.
+std::vector<std::int64_t> course_of_episodes(const std::shared_ptr<const Problem>& problem,
+                                             int threads) {
+  PlaceContext context(problem);
+  const Simulator simulator(problem);
+  std::atomic<int> next{0};
+  context.evaluator().measure_with([&](const Placement& placement, const ReadyOrder& order) {
+    std::this_thread::sleep_for(std::chrono::microseconds((next++ * 7919 / threads) % 500));
+    return simulator.evaluate(placement, order, *simulator.make_workspace());
+  });
+  std::vector<std::int64_t> counts;
+  const auto listening = context.incumbent().listen(
+      [&](const Incumbent&) { counts.push_back(context.evaluations()); });
+  Rng rng(5);
+  after_rounds(*episodes_on(*problem), context, rng, 4, threads);
+  return counts;
+}
+
+TEST(Episodes, evaluations_are_counted_the_same_while_others_are_under_way) {
+  const auto problem = episode_fork_and_join();
+  const std::vector<std::int64_t> one = course_of_episodes(problem, 1);
+  EXPECT_GE(one.size(), 2U);
+  for (int again = 0; again < 3; ++again) EXPECT_EQ(course_of_episodes(problem, 4), one);
 }
 
 // The mean runtime at the end of an episode, over the last rounds.

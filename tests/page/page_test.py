@@ -273,6 +273,142 @@ class Page(unittest.TestCase):
         self.assertTrue(pdf.startswith(b"%PDF"))
         self.assertGreater(len(pdf), 20_000)
 
+    # ---- streams
+
+    def stream(self):
+        """A chain of three layers on three devices, as a pipeline."""
+        if not hasattr(Page, "streamed"):
+            tensors = [{"bytes": 1_000_000} for _ in range(6)]
+            ops = [{"name": f"layer.{i}.mm", "type": "mm", "inputs": [i - 1] if i else [], "outputs": [i],
+                    "module": f"layer.{i}", "time_us": {"gpu": 1000}} for i in range(3)]
+            ops += [{"name": f"layer.{2 - i}.grad", "type": "mm", "inputs": [2 + i, 2 - i], "outputs": [3 + i],
+                     "module": f"layer.{2 - i}", "phase": "backward", "time_us": {"gpu": 1500}} for i in range(3)]
+            chain = {"format": "emplace.graph/1", "name": "chain", "tensors": tensors, "ops": ops}
+            (self.folder / "chain.json").write_text(json.dumps(chain))
+            (self.folder / "three.yaml").write_text(PAIR.replace("count: 2", "count: 3").replace("name: pair", "name: three"))
+            # The first layer on the last device, so that stages are in another order than devices.
+            device = {f"layer.{i}.{op}": f"d{2 - i}" for i in range(3) for op in ("mm", "grad")}
+            (self.folder / "chain.placement").write_text(json.dumps({"assignment": device}))
+            Page.streamed = self.emplace("simulate chain.json chain.placement -c three.yaml --objective throughput "
+                                         "--report stream.html --json")
+        self.open("stream.html")
+        return Page.streamed, data_of((self.folder / "stream.html").read_text())["results"][0]
+
+    def stream_slice(self, result, op, step):
+        """The middle of an op of a step, in the timeline: x and y of the canvas."""
+        canvas = self.find("#timeline canvas")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
+        index = result["ops"]["name"].index(op)
+        start, length = result["steps"][step]["start"][index], result["steps"][step]["length"][index]
+        until = result["stream"]["entered"][-1]
+        lanes = result["answer"]["stream"]["in_flight"]
+        lane = max(3, min(13, 96 // lanes))
+        stage = result["stream"]["stages"].index(result["ops"]["device"][index])
+        x = LABELS + (start + length / 2) / until * (canvas.size["width"] - LABELS)
+        return canvas, x, 26 + 16 + lanes * (lane + 1) + 8 + 31 * stage + 13
+
+    def point(self, canvas, x, y, click=False):
+        actions = ActionChains(self.browser)
+        width, height = canvas.size["width"], canvas.size["height"]
+        actions.move_to_element_with_offset(canvas, round(x - width / 2), round(y - height / 2))
+        if click:
+            actions.click()
+        actions.perform()
+
+    def test_a_stream_says_what_the_json_says(self):
+        answer, result = self.stream()
+        stream = answer["stream"]
+        self.assertGreater(stream["in_flight"], 1)
+        self.assertEqual(self.text("#figure-time"), time_text(answer["period_ns"]))
+        self.assertEqual(self.text("#figure-in-flight"), str(stream["in_flight"]))
+        self.assertEqual(self.text("#figure-latency"), time_text(stream["latency_ns"]))
+        self.assertEqual(self.text("#stream-in-flight"), str(stream["in_flight"]))
+        self.assertEqual(self.text("#stream-latency"), time_text(stream["latency_ns"]))
+        self.assertEqual(self.text("#stream-period"), time_text(answer["period_ns"]))
+        self.assertIn(time_text(result["stream"]["finished"][0]), self.text("#stream"))
+        self.assertIn(f"up to {stream['updates_behind']} update", self.text("#limits"))
+
+    def test_a_stream_has_stages_in_the_order_of_its_pipeline_and_what_happens_until_the_end(self):
+        answer, result = self.stream()
+        stream, steps = result["stream"], result["steps"]
+        names = [device["name"] for device in result["cluster"]["devices"]]
+        self.assertEqual([names[device] for device in stream["stages"]], ["d2", "d1", "d0"])
+        in_flight = answer["stream"]["in_flight"]
+        self.assertEqual(len(steps), 2 * in_flight + 4)
+        self.assertEqual(stream["entered"][:in_flight], [0] * in_flight)
+        # Each enters when the one so many before it has finished; the last of them is the end.
+        self.assertEqual(stream["entered"][in_flight:], stream["finished"][:len(steps) + 1 - in_flight])
+        ends = [max(start + length for start, length in zip(step["start"], step["length"])) for step in steps]
+        self.assertEqual(stream["finished"], ends)
+        # By then it goes at its period.
+        self.assertEqual(ends[in_flight + 3] - ends[in_flight + 2], answer["period_ns"])
+        # Its memory is that of the answer, by then.
+        self.assertEqual([device["peak"] for device in result["memory"]["devices"]],
+                         [device["peak_bytes"] for device in answer["devices"]])
+        charts = self.browser.find_elements(By.CSS_SELECTOR, "#memory canvas")
+        labels = [chart.get_attribute("aria-label") for chart in charts]
+        for label, device in zip(labels, stream["stages"], strict=True):
+            self.assertIn(names[device], label)
+            self.assertIn(bytes_text(answer["devices"][device]["peak_bytes"]), label)
+
+    def test_hovering_a_stream_says_which_step(self):
+        _, result = self.stream()
+        for step in (0, 1, 2):
+            self.point(*self.stream_slice(result, "layer.1.mm", step))
+            tip = self.wait(lambda: self.texts(".tooltip"))[0]
+            self.assertIn("layer.1.mm", tip)
+            self.assertIn(f"step {step + 1}", tip)
+            self.assertIn("last input", tip)
+        # A step in flight, on the line of the first.
+        canvas, _, _ = self.stream_slice(result, "layer.1.mm", 0)
+        self.point(canvas, LABELS + 30, 26 + 16 + 4)
+        tip = self.wait(lambda: [tip for tip in self.texts(".tooltip") if tip.startswith("Step 1")])[0]
+        self.assertIn(time_text(result["stream"]["finished"][0]), tip)
+
+    def test_an_op_of_a_stream_is_marked_in_every_step(self):
+        _, result = self.stream()
+        picture = "return arguments[0].getContext('2d').getImageData(arguments[1], arguments[2], 1, 1).data.join()"
+        canvas, _, _ = self.stream_slice(result, "layer.1.mm", 0)
+        index = result["ops"]["name"].index("layer.1.mm")
+        until = result["stream"]["entered"][-1]
+        shown = [i for i, step in enumerate(result["steps"]) if step["start"][index] + step["length"][index] <= until]
+        self.assertGreater(len(shown), 4)
+
+        def edges():
+            """The lines above the op, where it is marked."""
+            found = []
+            for step in shown:
+                _, x, y = self.stream_slice(result, "layer.1.mm", step)
+                found.append(self.browser.execute_script(picture, canvas, round(x), round(y) - 14))
+            return found
+
+        before = edges()
+        self.point(*self.stream_slice(result, "layer.1.mm", 1), click=True)
+        self.wait(lambda: self.texts(".inspector.open h3") == ["layer.1.mm"])
+        ActionChains(self.browser).move_to_element(self.find("h1")).perform()
+        time.sleep(0.3)
+        after = edges()
+        for step, old, new in zip(shown, before, after):
+            self.assertNotEqual(old, new, f"step {step + 1}")
+        words = self.text(".inspector")
+        self.assertIn("in step 2 starts at " + time_text(result["steps"][1]["start"][index]), words)
+        for step in shown:
+            self.assertIn(f"{step + 1} at {time_text(result['steps'][step]['start'][index])}", words)
+        # To another occurrence, and to a step alone.
+        buttons = self.browser.find_elements(By.CSS_SELECTOR, ".inspector .occurrences button")
+        buttons[3].click()
+        self.wait(lambda: "in step 4 starts at" in self.text(".inspector"))
+        canvas.send_keys("0")
+        time.sleep(0.2)
+        self.point(canvas, LABELS + 30, 26 + 16 + 4, click=True)
+        self.wait(lambda: self.texts(".inspector.open h3") == ["Step 1"])
+
+    def test_a_stream_on_one_device_is_one_step_after_the_other(self):
+        self.emplace("place fork.json -c pair.yaml -p single --objective throughput --report alone.html")
+        self.open("alone.html")
+        self.assertIn("One step after the other", self.text("#stream"))
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "#figure-in-flight"), [])
+
     # ---- other commands
 
     def test_several_results_side_by_side(self):

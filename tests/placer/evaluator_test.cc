@@ -37,14 +37,14 @@ TEST(Evaluator, has_peaks_and_starts_from_the_simulator_all_the_same) {
   std::vector<Bytes> simulated;
   evaluator.evaluate(apart, {}, simulated);
   std::vector<Nanoseconds> simulated_starts;
-  evaluator.evaluate_with_starts(apart, simulated_starts);
+  evaluator.evaluate_uncounted(apart, simulated_starts);
   evaluator.measure_with(
       [](const Placement&, const ReadyOrder&) { return Evaluation{.step = 7, .overflow = 0}; });
   std::vector<Bytes> peaks;
   EXPECT_EQ(evaluator.evaluate(apart, {}, peaks).step, 7);
   EXPECT_EQ(peaks, simulated);
   std::vector<Nanoseconds> starts;
-  EXPECT_EQ(evaluator.evaluate_with_starts(apart, starts).step, 7);
+  EXPECT_EQ(evaluator.evaluate_uncounted(apart, starts).step, 7);
   EXPECT_EQ(starts, simulated_starts);
 }
 

@@ -203,6 +203,25 @@ TEST_P(Search, gives_the_same_answer_on_one_thread_and_on_three) {
   }
 }
 
+// Above 512 groups the tournament is another.
+TEST(Auto, gives_the_same_answer_to_a_large_graph_on_one_thread_and_on_three) {
+  int searched = 0;
+  for (std::uint64_t i = 0; i < 40 && searched < 2; ++i) {
+    Rng rng = Rng(16).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 3000});
+    if (problem->num_groups() <= 512) continue;
+    PlaceContext one(problem);
+    PlaceContext three(problem);
+    const PlaceResult a = place("auto", one, evaluations(3000, 1), i);
+    const PlaceResult b = place("auto", three, evaluations(3000, 3), i);
+    EXPECT_EQ(a.placement, b.placement) << i;
+    EXPECT_EQ(a.schedule.priorities, b.schedule.priorities) << i;
+    EXPECT_EQ(one.evaluations(), three.evaluations()) << i;
+    if (one.evaluations() > 2000) ++searched;
+  }
+  EXPECT_EQ(searched, 2);
+}
+
 TEST_P(Search, leaves_pinned_ops_where_they_must_be) {
   for (const char* name : {"pinned_ends_on_two_far_apart", "pinned_ends_on_three_unequal"}) {
     const auto& problem = tiny_case(name).problem;

@@ -243,13 +243,32 @@ def test_wrong_arguments(fork):
         emplace.place(fork, starts=[[0]])
     with pytest.raises(emplace.Error, match="expected a spec"):
         emplace.place(fork, [3])
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="expected what emplace.compile gives, not 'fork'"):
         emplace.place("fork")
+
+
+@pytest.mark.parametrize("name, value, expected", [
+    ("seconds", "5s", "seconds: expected a number or None, not '5s'"),
+    ("seconds", -1, "seconds: expected a number of seconds, 0 or more, not -1"),
+    ("seconds", float("nan"), "seconds: expected a number of seconds, 0 or more, not nan"),
+    ("evaluations", -5, "evaluations: expected 0 or more, not -5"),
+    ("evaluations", 1.5, "evaluations: expected a whole number or None, not 1.5"),
+    ("threads", 0, "threads: expected 1 or more, not 0"),
+    ("seed", -1, "seed: expected a whole number that is not negative, not -1"),
+    ("seed", "x" * 1000, r"seed: expected a whole number that is not negative, not 'x{60,90}\.\.\.$"),
+    ("scheduler", None, "scheduler: expected a string, not None"),
+])
+def test_arguments_of_the_wrong_kind_are_named(fork, name, value, expected):
+    with pytest.raises(emplace.Error, match=expected):
+        emplace.place(fork, "heft", **{name: value})
 
 
 def test_objectives_and_rates(fork):
     answer = emplace.place(fork, objective="period", evaluations=2000, samples=110)
     assert answer.time == 110_000 and answer.samples_per_second == 1e6
+    # As the program calls them.
+    assert emplace.place(fork, objective="throughput", evaluations=2000).time == answer.time
+    assert emplace.place(fork, objective="latency", evaluations=2000).time == 111_000
     assert emplace.assess(fork, [0, 0, 1, 0], objective="serial period").time == 111_000
 
 

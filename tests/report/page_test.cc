@@ -13,11 +13,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using testing::TemporaryFolder;
 
 std::string result_named(const std::string& title) {
-  return Json{{"title", title}, {"answer", {{"step_ns", 1}, {"fits", true}}}}.dump();
+  return OrderedJson{{"title", title}, {"answer", {{"step_ns", 1}, {"fits", true}}}}.dump();
 }
 
 TEST(ReportPage, holds_what_it_was_given_whatever_its_names) {
@@ -36,13 +36,13 @@ TEST(ReportPage, holds_what_it_was_given_whatever_its_names) {
 TEST(ReportPage, of_what_json_printed_has_what_that_says) {
   const TemporaryFolder folder;
   const auto only = [&](const std::string& text) {
-    return Json::parse(results_in(folder.write("a.json", text)).at(0));
+    return OrderedJson::parse(results_in(folder.write("a.json", text)).at(0));
   };
-  const Json answer = only(
+  const OrderedJson answer = only(
       R"({"format": "emplace.answer/1", "graph": "g", "cluster": "c", "step_ns": 5, "fits": true})");
   EXPECT_EQ(answer["title"], "g on c");
   EXPECT_EQ(answer["answer"]["step_ns"], 5);
-  const Json comparison = only(
+  const OrderedJson comparison = only(
       R"({"format": "emplace.comparison/1", "graph": "g", "cluster": "c", "placers": [],
           "runs": [{"placer": "a", "step_ns": 3, "fits": true}, {"placer": "b", "step_ns": 4}]})");
   EXPECT_EQ(comparison["answer"]["placer"], "a");

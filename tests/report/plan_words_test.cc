@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/graph_builder.h"
+#include "graph/training.h"
 
 namespace emplace {
 namespace {
@@ -60,6 +61,30 @@ TEST(PlanWords, have_the_names_that_people_know) {
             "50 %.");
   EXPECT_EQ(layers.words({2}, {kUncut}, {kUncut}, {kUncut}),
             "Among 2 devices: everything whole, in copies.");
+}
+
+// Weights everywhere, their updates divided.
+TEST(PlanWords, tell_where_gradients_and_state_lie) {
+  const Graph graph = training_step(Layers::build(), {.optimizer = Optimizer::kAdam});
+  const Descriptions descriptions(graph);
+  const auto words = [&](bool gradients) {
+    Plan plan{.method = "test", .workers = Workers({2}), .tensors = {}, .ops = {}};
+    plan.tensors.assign(graph.num_tensors(), {kUncut});
+    plan.ops.assign(graph.num_ops(), {kUncut});
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.is_source(op)) continue;
+      plan.ops[op] = {0};
+      if (graph.phase(op) != Phase::kUpdate || !gradients) continue;
+      plan.tensors[graph.inputs(op)[1]] = {0};
+    }
+    return plan_in_words(graph, descriptions, plan);
+  };
+  EXPECT_EQ(words(false),
+            "Among 2 devices: ZeRO stage 1 (examples divided, weights everywhere, the optimizer's "
+            "state in parts).");
+  EXPECT_EQ(words(true),
+            "Among 2 devices: ZeRO stage 2 (examples divided, weights everywhere, gradients and "
+            "the optimizer's state in parts).");
 }
 
 TEST(PlanWords, tell_levels_apart) {

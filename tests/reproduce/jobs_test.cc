@@ -114,6 +114,17 @@ TEST(Jobs, lose_no_more_than_the_line_that_was_being_written) {
   EXPECT_EQ(RunStore(path).find(second)->step, 9);
 }
 
+TEST(Jobs, are_kept_with_the_code_that_they_ran_with) {
+  const std::string path = results_file();
+  const RunKey first{"model", "random", 1, 10};
+  const RunKey second{"model", "random", 2, 10};
+  RunStore(path, "0a1b2c3").add(first, run_of(7));
+  RunStore(path, "3c2b1a0").add(second, run_of(8));
+  const RunStore store(path, "today");
+  EXPECT_EQ(store.find(first)->code, "0a1b2c3");
+  EXPECT_EQ(store.find(second)->code, "3c2b1a0");
+}
+
 TEST(Jobs, refuse_a_file_of_something_else) {
   const std::string path = results_file();
   write_file(path, "a,b\n1,2\n");

@@ -46,17 +46,18 @@ TEST(Verdicts, of_a_claim_are_the_worst_of_its_statements) {
 class EvidenceOf {
  public:
   void add(const std::string& model, const std::string& placer, int seed, double step,
-           bool fits = true) {
+           bool fits = true, const std::string& code = "") {
     LearningRun run{.step = static_cast<Nanoseconds>(step * kSingle),
                     .fits = fits,
                     .evaluations = 600,
                     .agent_seconds = 60,
                     .measured_seconds = 600,
+                    .code = code,
                     .history = {}};
     // Half of the way down after 100 placements, there after 200.
     run.history = {{100, 10, 100, static_cast<Nanoseconds>((step + 1) / 2 * kSingle), fits},
                    {200, 20, 200, run.step, fits}};
-    store_.add(run_key(workload(model), placer, seed, {}), run);
+    store_.keep(run_key(workload(model), placer, seed, {}), run);
   }
   Evidence with(int seeds) const {
     return {{{kModel, {nullptr, kSingle}}, {kOther, {nullptr, kSingle}}}, store_, seeds, {}};
@@ -85,15 +86,33 @@ TEST(Evidence, compares_seeds_in_pairs_and_averages_over_models) {
   EXPECT_NEAR(evidence.ratio(both)->mean, 1, 1e-6);
 }
 
-TEST(Evidence, has_a_statement_when_every_seed_of_both_has_run) {
+TEST(Evidence, is_of_the_seeds_that_both_have) {
   EvidenceOf runs;
-  runs.add(kModel, "random", 1, 0.5);
+  for (int seed = 1; seed <= 5; ++seed) runs.add(kModel, "random", seed, seed <= 3 ? 0.5 : 0.1);
   runs.add(kModel, "anneal", 1, 0.5);
-  runs.add(kModel, "random", 2, 0.5);
-  EXPECT_TRUE(runs.with(1).has(at_most(1)));
-  EXPECT_FALSE(runs.with(2).has(at_most(1)));
   runs.add(kModel, "anneal", 2, 0.5);
-  EXPECT_TRUE(runs.with(2).has(at_most(1)));
+  runs.add(kModel, "anneal", 4, 0.5);  // after a gap
+  EXPECT_EQ(runs.with(5).seeds(kModel, "random"), 5);
+  EXPECT_EQ(runs.with(5).seeds(at_most(1)), 2);
+  EXPECT_FALSE(runs.with(5).has(at_most(1)));
+  EXPECT_TRUE(runs.with(2).has(at_most(1)));  // as many as were asked for
+  runs.add(kModel, "anneal", 3, 0.5);
+  const Evidence evidence = runs.with(5);
+  EXPECT_EQ(evidence.seeds(at_most(1)), 4);
+  EXPECT_TRUE(evidence.has(at_most(1)));
+  EXPECT_NEAR(evidence.ratio(at_most(1))->mean, std::pow(0.2, 0.25), 1e-6);
+}
+
+TEST(Evidence, says_which_code_it_is_of) {
+  EvidenceOf runs;
+  for (int seed = 1; seed <= 3; ++seed) {
+    runs.add(kModel, "random", seed, 0.5, true, "older");
+    runs.add(kModel, "anneal", seed, 0.5, true, "newer");
+  }
+  runs.add(kModel, "anneal", 4, 0.5, true, "unpaired");
+  const Evidence evidence = runs.with(5);
+  EXPECT_EQ(evidence.codes(kModel, "random"), std::set<std::string>{"older"});
+  EXPECT_EQ(evidence.codes(at_most(1)), (std::set<std::string>{"newer", "older"}));
 }
 
 TEST(Evidence, says_nothing_where_a_run_found_nothing_that_fits) {

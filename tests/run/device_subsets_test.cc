@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::shared_ptr<const Graph> two_ops(Bytes persistent = 0) {
+std::shared_ptr<const Graph> two_op_graph(Bytes persistent = 0) {
   TimedGraph graph;
   graph.add({.name = "a", .type = "compute", .persistent_bytes = persistent}, 10);
   graph.add({.name = "b", .type = "compute", .persistent_bytes = persistent}, 10);
@@ -27,7 +27,7 @@ std::shared_ptr<const Graph> two_ops(Bytes persistent = 0) {
 
 std::vector<DeviceSet> subsets(const ClusterSpec& spec, DeviceId count,
                                std::vector<DeviceRule> rules = {}) {
-  const auto problem = compile(two_ops(), std::make_shared<const Cluster>(spec),
+  const auto problem = compile(two_op_graph(), std::make_shared<const Cluster>(spec),
                                CompileOptions{.rules = std::move(rules)});
   return device_subsets(*problem, count).sets;
 }
@@ -95,9 +95,9 @@ TEST(DeviceSubsets, sets_that_are_too_small_are_left_out_unless_all_are) {
   ClusterSpec spec = gpu_cluster(3, 100);
   spec.devices[2].memory = 1000;
   spec.devices[2].slowdown = Decimal{2, 0};
-  const auto problem = compile_timed(two_ops(200), spec);
+  const auto problem = compile_timed(two_op_graph(200), spec);
   EXPECT_THAT(device_subsets(*problem, 1).sets, ElementsAre(DeviceSet{2}));
-  const auto hopeless = compile_timed(two_ops(20'000), spec);
+  const auto hopeless = compile_timed(two_op_graph(20'000), spec);
   EXPECT_EQ(device_subsets(*hopeless, 1).sets.size(), 2);
 }
 
@@ -108,7 +108,7 @@ TEST(DeviceSubsets, of_many_the_fastest_the_largest_and_the_best_linked_are_kept
     spec.devices[i].memory = 1000 + (i == 11 ? 1000 : 0);
   }
   spec.links.push_back({.from = "gpu9", .to = "gpu10", .bandwidth = 1'000'000'000'000});
-  const auto problem = compile_timed(two_ops(), spec);
+  const auto problem = compile_timed(two_op_graph(), spec);
   const DeviceSubsets few = device_subsets(*problem, 2, 5);
   EXPECT_FALSE(few.complete);
   ASSERT_LE(few.sets.size(), 5);
@@ -123,7 +123,7 @@ TEST(DeviceSubsets, of_many_the_fastest_the_largest_and_the_best_linked_are_kept
 TEST(DeviceSubsets, grown_sets_keep_what_they_have) {
   ClusterSpec spec = gpu_cluster(4);
   spec.devices[0].slowdown = Decimal{3, 0};
-  const auto problem = compile_timed(two_ops(), spec);
+  const auto problem = compile_timed(two_op_graph(), spec);
   EXPECT_EQ(grown_to(*problem, {0}, 3), (DeviceSet{0, 1, 2}));
   EXPECT_EQ(grown_to(*problem, {3}, 2), (DeviceSet{1, 3}));
 }
@@ -137,7 +137,8 @@ TEST(SubsetProblem, placements_go_there_and_back) {
 TEST(SubsetProblem, rules_for_absent_devices_are_left_out) {
   const CompileOptions options{.rules = {DeviceRule::parse(DeviceRule::Kind::kForbid, "a=gpu0"),
                                          DeviceRule::parse(DeviceRule::Kind::kPin, "b=gpu0,gpu2")}};
-  const auto whole = compile(two_ops(), std::make_shared<const Cluster>(gpu_cluster(3)), options);
+  const auto whole =
+      compile(two_op_graph(), std::make_shared<const Cluster>(gpu_cluster(3)), options);
   const auto problem = compile_on(whole, {1, 2});
   EXPECT_EQ(problem->allowed_devices(0).size(), 2);
   EXPECT_THAT(problem->allowed_devices(1), ElementsAre(1));

@@ -114,9 +114,10 @@ class ExchangeTest : public ::testing::Test {
 TEST_F(ExchangeTest, WhatOneFindsTheOtherHears) {
   PlaceContext a(problem_);
   PlaceContext b(problem_);
-  Exchange to_b(b, Exchange::To::kFirst, [](const std::string&) {});
+  NewsExchange to_b(b, NewsExchange::To::kFirst, [](const std::string&) {});
   std::vector<std::string> told;
-  Exchange from_a(a, Exchange::To::kOthers, [&](std::string news) { told.push_back(news); });
+  NewsExchange from_a(a, NewsExchange::To::kOthers,
+                      [&](std::string news) { told.push_back(news); });
   Rng rng(1);
   const Placement placement = random_placement(*problem_, rng);
   a.incumbent().offer({placement, {}, a.evaluator().evaluate(placement), "test"});
@@ -130,7 +131,7 @@ TEST_F(ExchangeTest, WhatOneFindsTheOtherHears) {
 
 TEST_F(ExchangeTest, WhatMakesNoSenseIsRefused) {
   PlaceContext a(problem_);
-  Exchange exchange(a, Exchange::To::kOthers, [](const std::string&) {});
+  NewsExchange exchange(a, NewsExchange::To::kOthers, [](const std::string&) {});
   Rng rng(1);
   const Placement placement = random_placement(*problem_, rng);
   const auto hear = [&](const Solution& solution, const LowerBound& bound) {

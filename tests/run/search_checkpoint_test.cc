@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "placer/evaluator.h"
+
 #include "run/portfolio.h"
 #include "support/command.h"
 #include "support/error_text.h"
@@ -62,6 +64,37 @@ TEST_F(SearchCheckpointTest, EveryTruncationIsRefused) {
     folder_.write("state", whole.substr(0, size));
     EXPECT_THAT(error_text([&] { search(true); }), HasSubstr(folder_.path("state"))) << size;
   }
+}
+
+// Whatever else is wrong with it, there is an answer that holds or an Error that names the file.
+TEST_F(SearchCheckpointTest, NoDamageDoesMoreThanEndTheSearch) {
+  search(false);
+  const std::string whole = folder_.read("state");
+  Rng rng(5);
+  int refused = 0;
+  constexpr int kTrials = 120;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::string damaged = whole;
+    const auto at = static_cast<std::size_t>(rng.below(whole.size()));
+    // One byte, or eight as a length, a time or a count.
+    if (trial % 2 == 0) {
+      damaged[at] = static_cast<char>(rng.below(256));
+    } else {
+      damaged.replace(at, 8, std::string(8, trial % 4 == 1 ? '\xff' : '\x7f'));
+    }
+    folder_.write("state", damaged);
+    const std::string problem = error_text([&] {
+      const RunResult result = search(true);
+      Evaluator evaluator(problem_);
+      EXPECT_EQ(evaluator.evaluate(result.result.placement, result.result.schedule),
+                result.evaluation)
+          << trial;
+    });
+    if (problem.empty()) continue;
+    ++refused;
+    EXPECT_THAT(problem, HasSubstr(folder_.path("state"))) << trial;
+  }
+  EXPECT_GT(refused, kTrials / 10);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 
 #include "selection/selection_problem.h"
+#include "support/testing_names.h"
 
 namespace emplace::testing {
 

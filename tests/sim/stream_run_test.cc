@@ -96,6 +96,24 @@ TEST(StreamRun, of_a_pipeline_needs_a_step_for_every_part_and_one_on_its_way) {
   EXPECT_GE(chosen.latency, 411'000);
 }
 
+// While at most three are in flight, the fourth enters when the first finishes.
+TEST(StreamRun, records_when_steps_enter) {
+  const Problem& problem = *tiny_case("chain_on_two_equal").problem;
+  const ReadyOrder fifo;
+  const StreamRun stream = StreamSimulator(problem, {0, 0, 0, 1, 1}, fifo).run(3, 5);
+  ASSERT_EQ(stream.steps.size(), 5U);
+  ASSERT_EQ(stream.entered.size(), 6U);
+  const auto finish = [&](std::size_t step) {
+    Nanoseconds last = 0;
+    for (const OpSpan& span : stream.steps[step].ops) last = std::max(last, span.finish);
+    return last;
+  };
+  EXPECT_EQ(stream.entered, (std::vector<Nanoseconds>{0, 0, 0, finish(0), finish(1), finish(2)}));
+  EXPECT_EQ(finish(0), 411'000);
+  EXPECT_EQ(finish(2) - finish(1), 200'000);
+  EXPECT_TRUE(StreamSimulator(problem, {0, 0, 0, 1, 1}, fifo).run(3).entered.empty());
+}
+
 // On one device nothing is gained, whatever it has room for.
 TEST(StreamRun, on_one_device_is_one_step_after_the_other) {
   const Problem& problem = *tiny_case("view_chain_on_one_device").problem;

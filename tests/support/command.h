@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "support/testing_names.h"
+
 namespace emplace::testing {
 
 struct CommandResult {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/testing_names.h"
+
 namespace emplace::testing {
 
 struct ReadEvent {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "support/testing_names.h"
+
 namespace emplace::testing {
 
 // Wide enough for any sum of costs.

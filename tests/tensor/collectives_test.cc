@@ -1,14 +1,18 @@
 // What goes over each channel when many reduce and gather: as little as hierarchical collectives
 // send, in machines of every shape.
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "base/rng.h"
 
 #include "graph/graph_builder.h"
 
 #include "tensor/evaluate.h"
 #include "tensor/network.h"
+#include "tensor/partition_problem.h"
 #include "tensor/topology.h"
 #include "tensor/traffic.h"
 
@@ -142,8 +146,9 @@ TEST(Collectives, the_way_depends_on_the_links) {
   const auto cluster = machines({8}, 1, 20'000);
   const PartialProduct product(cluster, 16, kUncut);
   Network network(product.on->workers, *cluster, product.on->devices);
-  EXPECT_EQ(network.stages(0b111, 64).size(), 3U);              // 3 latencies instead of 7
-  EXPECT_EQ(network.stages(0b111, 10'000'000'000).size(), 3U);  // as much, in fewer transfers
+  EXPECT_EQ(network.stages(0b111, 64, Exchange::kReduce).size(), 3U);  // 3 latencies instead of 7
+  EXPECT_EQ(network.stages(0b111, 10'000'000'000, Exchange::kReduce).size(),
+            3U);  // as much, in fewer transfers
   const auto pairs = [](Nanoseconds latency) {
     ClusterSpec spec{.name = "pairs", .kinds = {}, .devices = {}, .links = {}};
     for (int i = 0; i < 8; ++i) {
@@ -156,8 +161,8 @@ TEST(Collectives, the_way_depends_on_the_links) {
   const auto linked = pairs(1000);
   Network flat(product.on->workers, *linked, product.on->devices);
   EXPECT_TRUE(flat.is_flat());
-  EXPECT_EQ(flat.stages(0b111, 64).size(), 1U);
-  EXPECT_EQ(flat.stages(0b111, 1 << 30).size(), 1U);
+  EXPECT_EQ(flat.stages(0b111, 64, Exchange::kReduce).size(), 1U);
+  EXPECT_EQ(flat.stages(0b111, 1 << 30, Exchange::kReduce).size(), 1U);
 }
 
 // Little is sent at once, since every stage begins with the starting of kernels; much goes in
@@ -168,8 +173,8 @@ TEST(Collectives, the_way_changes_with_the_size) {
   Network network(product.on->workers, *cluster, product.on->devices);
   const LevelSet all = level_set(product.on->workers.levels()) - 1;
   ASSERT_FALSE(network.is_flat());
-  EXPECT_EQ(network.stages(all, 64).size(), 1U);
-  EXPECT_GT(network.stages(all, 100'000'000).size(), 1U);
+  EXPECT_EQ(network.stages(all, 64, Exchange::kReduce).size(), 1U);
+  EXPECT_GT(network.stages(all, 100'000'000, Exchange::kReduce).size(), 1U);
 }
 
 // In the divided graph, too: the bytes on the machines' channels are those of all at once, or those
@@ -206,7 +211,7 @@ TEST(Collectives, a_ring_over_unlimited_links_takes_all_its_steps) {
   const std::vector<DeviceId> devices{0, 1, 2, 3, 4};
   Network network(workers, *cluster, devices);
   const double bytes = 1000 * 1000 * 4;
-  ASSERT_TRUE(network.stages(0b1, static_cast<Bytes>(bytes)).front().ring);
+  ASSERT_TRUE(network.stages(0b1, static_cast<Bytes>(bytes), Exchange::kReduce).front().ring);
   Traffic traffic(workers, *cluster, devices);
   const tdl::Region whole{{0, 1000}, {0, 1000}};
   const Cuts uncut(1, kUncut);
@@ -238,6 +243,137 @@ TEST(Collectives, searches_count_the_stages) {
               0.02 * (between + within));
   EXPECT_NEAR(static_cast<double>(traffic.to_read(kept.regions, reduced, 4)),
               (between + within) / 2, 0.02 * between);
+}
+
+// Pairs in pairs of pairs, all on one bus: what moves takes as long as its bytes do on the links,
+// whatever the order.
+std::shared_ptr<const Cluster> nested_pairs() {
+  ClusterSpec spec{.name = "pairs", .kinds = {}, .devices = {}, .links = {}};
+  for (int i = 0; i < 8; ++i) {
+    spec.devices.push_back(
+        {.name = fmt::format("gpu{}", i), .kind = "v100", .memory = Bytes{1} << 36});
+  }
+  for (int a = 0; a < 8; ++a) {
+    for (int b = 0; b < 8; ++b) {
+      if (a == b) continue;
+      const std::int64_t speed = a / 2 == b / 2 ? 100 : a / 4 == b / 4 ? 10 : 1;
+      spec.links.push_back({.from = fmt::format("gpu{}", a),
+                            .to = fmt::format("gpu{}", b),
+                            .bandwidth = speed * 1'000'000'000,
+                            .channel = "bus"});
+    }
+  }
+  return std::make_shared<const Cluster>(std::move(spec));
+}
+
+// Products whose levels are parts, partial results or copies in every combination, kept in every
+// way: no region is counted twice, and none is left out.
+TEST(Collectives, searches_count_what_the_divided_graph_sends) {
+  const auto cluster = nested_pairs();
+  PartialProduct product(cluster, 1024, kUncut);
+  const PartitionInput input(*product.graph);
+  const Workers& workers = product.on->workers;
+  ASSERT_EQ(workers.levels(), 3U);
+  Traffic traffic(workers, *cluster, product.on->devices);
+  PartitionProblem problem(input, traffic);
+  std::vector<std::string> names;
+  for (const DeviceId device : product.on->devices) names.push_back(cluster->device(device).name);
+  Rng rng(1);
+  int staged = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const auto cuts = [&](std::size_t choices) {
+      Cuts result;
+      for (int level = 0; level < 3; ++level) {
+        result.push_back(static_cast<std::int8_t>(static_cast<int>(rng.below(choices)) - 1));
+      }
+      return result;
+    };
+    Plan plan = product.plan;
+    // Partial results on many levels more often than not.
+    plan.ops[2] = trial % 2 == 0 ? Cuts(3, 2) : cuts(4);
+    if (trial % 4 == 2) plan.ops[2][rng.below(3)] = kUncut;
+    for (Cuts& tensor : plan.tensors) tensor = cuts(3);
+    Network network(workers, *cluster, product.on->devices);
+    const LoweredGraph lowered = lower(*product.graph, input.descriptions, plan, names, &network);
+    double time = 0;
+    for (TensorId t = 0; t < lowered.graph.num_tensors(); ++t) {
+      const Worker from = lowered.worker_of[lowered.graph.producer(t)];
+      std::set<Worker> to;
+      for (const OpId reader : lowered.graph.consumers(t)) to.insert(lowered.worker_of[reader]);
+      to.erase(from);
+      for (const Worker each : to) {
+        time += network.link(from, each).ns_per_byte * static_cast<double>(lowered.graph.bytes(t));
+      }
+    }
+    staged += network.stages(0b111, 4'096'000, Exchange::kReduce).size() > 1 ? 1 : 0;
+    std::vector<Cuts> tensors(input.classes.num_tensors);
+    for (TensorId t = 0; t < plan.tensors.size(); ++t) {
+      tensors[input.classes.of_tensor[t]] = plan.tensors[t];
+    }
+    const auto counted =
+        static_cast<double>(problem.op_cost(input.classes.of_op[2], plan.ops[2], tensors));
+    EXPECT_NEAR(counted, time, 0.002 * time + 4)
+        << "trial " << trial << ", op " << ::testing::PrintToString(plan.ops[2]) << ", kept "
+        << ::testing::PrintToString(plan.tensors);
+  }
+  EXPECT_EQ(staged, 300);
+}
+
+// Equal links, one for every pair; what was measured is neither what they say nor a multiple.
+CollectiveTimes measured_among_four() {
+  CollectiveTimes times;
+  times.add(Collective::kReduceScatter, 4, 1, 1'000'000, 3000);
+  times.add(Collective::kReduceScatter, 4, 1, 5'000'000, 7000);
+  times.add(Collective::kAllGather, 4, 1, 4'000'000, 2000);
+  return times;
+}
+
+TEST(Collectives, measured_ones_take_what_they_took) {
+  ClusterSpec spec{.name = "four", .kinds = {}, .devices = {}, .links = {}};
+  for (int i = 0; i < 4; ++i) {
+    spec.devices.push_back(
+        {.name = fmt::format("gpu{}", i), .kind = "v100", .memory = Bytes{1} << 36});
+  }
+  spec.links.push_back({.bandwidth = 1'000'000'000, .latency = 1000});
+  const auto cluster = std::make_shared<const Cluster>(std::move(spec));
+  const PartialProduct product(cluster, 1000, kUncut);  // 4 MB
+  const Workers& workers = product.on->workers;
+  const auto times = std::make_shared<const CollectiveTimes>(measured_among_four());
+  Traffic traffic(workers, *cluster, product.on->devices, times.get());
+  const tdl::Region whole{{0, 1000}, {0, 1000}};
+  const Cuts uncut(workers.levels(), kUncut);
+  Spread partial = spread_of(whole, uncut, workers);
+  partial.roles.assign(workers.levels(), LevelRole::kPartial);
+  const Spread kept = spread_of(whole, uncut, workers);
+  const Spread reduced = spread_of(whole, cuts_for_reduction(whole, uncut, workers), workers);
+  EXPECT_EQ(traffic.to_keep(partial, reduced, reduced, 4), 6'000'000);
+  EXPECT_EQ(traffic.to_read(kept.regions, reduced, 4), 2'000'000);
+  EXPECT_EQ(traffic.to_keep(partial, reduced, kept, 4), 8'000'000);
+  // Simulated likewise, but for computing and the starting of what adds up and puts together.
+  const PartitionInput input(*product.graph);
+  const auto step = [&](const PlanCosts& costs) {
+    return static_cast<double>(
+        evaluate_plan(input, product.plan, cluster, product.on->devices, costs).value.step);
+  };
+  const double linked = 2 * (1e6 + 1000);  // a quarter from each to each, on a link of its own
+  EXPECT_NEAR(step({.collectives = times}) - step({}), 8e6 - linked, 0.02 * 8e6);
+  const PlanOutcome outcome =
+      evaluate_plan(input, product.plan, cluster, product.on->devices, {.collectives = times});
+  EXPECT_EQ(outcome.moved, 2 * 3 * 1000 * 1000 * 4) << "bytes are what they are";
+}
+
+// For other numbers of devices the links decide.
+TEST(Collectives, what_was_not_measured_goes_by_the_links) {
+  const auto cluster = machines({4, 4}, 1'000'000'000);
+  const PartialProduct product(cluster, 16, kUncut);
+  CollectiveTimes times;
+  times.add(Collective::kReduceScatter, 4, 1, 16'000'000, 500);
+  Network network(product.on->workers, *cluster, product.on->devices, &times);
+  const auto& stages = network.stages(0b111, 16'000'000, Exchange::kReduce);
+  ASSERT_GE(stages.size(), 2U);
+  EXPECT_FALSE(stages.front().measured) << "between the machines";
+  EXPECT_EQ(stages.back().levels, 0b110U);
+  EXPECT_TRUE(stages.back().measured) << "four within each";
 }
 
 // What two machines keep in halves, and all of their devices need: each fetches a part of the other

@@ -2,6 +2,7 @@
 // cutting every tensor along one dimension.
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -78,7 +79,7 @@ struct Setting {
 
   PlanSolution find(const std::string& method, const Budget& budget = {},
                     const std::vector<Plan>& starts = {}) const {
-    PartitionContext context(input, problem, on, CostMode::kAuto, starts);
+    PartitionContext context(input, problem, on, PlanCosts{}, starts);
     return context.evaluate(
         all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(1)));
   }
@@ -307,10 +308,43 @@ TEST(PartitionSearch, weights_in_parts_send_what_zero_does) {
         evaluate_plan(setting.input, found.plan, setting.cluster, setting.on.devices);
     return *std::max_element(outcome.peaks.begin(), outcome.peaks.end());
   };
+  // Updates in parts: gradients are reduced everywhere or in parts, weights sent once changed.
+  const PlanSolution state = setting.find("zero");
+  const PlanSolution gradients = setting.find("zero(gradients=true)");
+  EXPECT_EQ(state.moved, 3 * kLayers * kLayer);
+  EXPECT_EQ(gradients.moved, 2 * kLayers * kLayer);
+  // Each device has all of the weights, and a quarter of the two moments.
+  constexpr Bytes kMoments = 2 * kLayers * kWidth * kWidth * 4;
+  EXPECT_LE(peak(state), peak(everywhere) - kMoments / 2);
+  EXPECT_LE(peak(gradients), peak(state));
   // Weights, two moments and gradients.
   EXPECT_LT(peak(parts), peak(held));
   EXPECT_LT(peak(held), peak(everywhere));
   EXPECT_LT(peak(parts), peak(everywhere) * 6 / 10);
+}
+
+// What is asked for is what is minimised: the step with slow overlap, not the one without.
+TEST(PartitionSearch, the_search_minimises_the_step_with_slow_overlap) {
+  const Setting setting(zoo::build_model("cifar-10-cnn:batch=64"), 4);
+  const PlanCosts slow{.overlap_slowdown = 3};
+  const auto slow_step = [&](const Plan& plan) {
+    return evaluate_plan(setting.input, plan, setting.cluster, setting.on.devices, slow).value.step;
+  };
+  PartitionContext context(setting.input, setting.problem, setting.on, slow);
+  Budget budget;
+  budget.evaluations = 12;
+  const Plan plan = all_partition_methods().make({"search"})->find(context, budget, Rng(1));
+  const Nanoseconds best = context.incumbent().best()->value.step;
+  EXPECT_EQ(best, slow_step(plan));
+  int slower = 0;
+  for (const auto& tried : context.tried()) {
+    EXPECT_EQ(tried.outcome.value.step, slow_step(tried.plan));
+    EXPECT_LE(best, tried.outcome.value.step);
+    const PlanOutcome fast =
+        evaluate_plan(setting.input, tried.plan, setting.cluster, setting.on.devices);
+    if (fast.value.step < tried.outcome.value.step) ++slower;
+  }
+  EXPECT_GT(slower, 0) << "something is sent while devices compute";
 }
 
 TEST(PartitionSearch, plans_stay_within_the_memory) {
@@ -334,8 +368,7 @@ TEST(PartitionSearch, plans_stay_within_the_memory) {
 TEST(PartitionSearch, the_search_begins_from_what_it_is_given) {
   const Setting setting(zoo::build_model("stacked-rnn:layers=2,sequence=3,hidden=64,batch=16"), 4);
   const PlanSolution best = setting.find("search");
-  PartitionContext context(setting.input, setting.problem, setting.on, CostMode::kAuto,
-                           {best.plan});
+  PartitionContext context(setting.input, setting.problem, setting.on, PlanCosts{}, {best.plan});
   ASSERT_EQ(context.starts().size(), 1U);
   EXPECT_EQ(context.starts()[0].value, best.value);
   Budget none;
@@ -494,12 +527,49 @@ TEST(WorkBound, no_plan_is_sooner) {
                            "stacked-rnn:layers=1,sequence=3,hidden=256,batch=64"}) {
     for (const int count : {2, 4}) {
       const Setting setting(zoo::build_model(name), count);
-      const Nanoseconds bound = divided_work_bound(*setting.problem, setting.on);
-      EXPECT_GT(bound, 0) << name;
-      for (const char* method : {"data-parallel", "tofu", "all-row", "recursive-by-time"}) {
+      const Nanoseconds bound = divided_work_bound(setting.input, *setting.problem, setting.on);
+      EXPECT_GT(bound, divided_rate_bound(*setting.problem, setting.on) * 11 / 10) << name;
+      for (const char* method : {"data-parallel", "tofu", "all-row", "recursive-by-time",
+                                 "zero(gradients=true)", "fsdp", "model-parallel", "search"}) {
         EXPECT_LE(bound, setting.find(method).value.step) << name << ", " << method;
       }
     }
+  }
+}
+
+// Against plans of small graphs: all of them, or a thousand.
+TEST(WorkBound, no_plan_of_a_small_graph_is_sooner) {
+  Rng rng(3);
+  for (int trial = 0; trial < 12; ++trial) {
+    const Setting setting(random_graph(rng), trial % 2 == 0 ? 2 : 4, {.elementwise = false});
+    const PartitionInput& input = setting.input;
+    Traffic traffic(setting.on.workers);
+    PartitionProblem problem(input, traffic);
+    std::vector<std::vector<Cuts>> ways;  // of tensors, then of ops
+    double plans = 1;
+    for (ClassId i = 0; i < input.classes.num_tensors; ++i) {
+      ways.push_back(problem.ways_of_tensor(i, true));
+    }
+    for (ClassId i = 0; i < input.classes.num_ops; ++i) ways.push_back(problem.ways_of_op(i, true));
+    for (const auto& each : ways) plans *= static_cast<double>(each.size());
+    const Nanoseconds bound = divided_work_bound(input, *setting.problem, setting.on);
+    Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
+    const int tries = static_cast<int>(std::min(plans, 1000.0));
+    for (int n = 0; n < tries; ++n) {
+      std::vector<Cuts> chosen;
+      auto rest = static_cast<std::size_t>(n);
+      for (const auto& each : ways) {
+        chosen.push_back(each[plans <= 1000 ? rest % each.size() : rng.below(each.size())]);
+        rest /= each.size();
+      }
+      const auto middle = chosen.begin() + input.classes.num_tensors;
+      const Plan plan = expand(input, setting.on.workers, "any", {chosen.begin(), middle},
+                               {middle, chosen.end()});
+      least = std::min(least,
+                       evaluate_plan(input, plan, setting.cluster, setting.on.devices).value.step);
+    }
+    EXPECT_GT(bound, 0);
+    EXPECT_LE(bound, least) << "trial " << trial;
   }
 }
 
@@ -511,7 +581,7 @@ TEST(WorkBound, slower_devices_do_less) {
     ClusterSpec spec = equal_devices(devices)->spec();
     spec.devices.back().slowdown = slowdown;
     const auto problem = compile(graph, std::make_shared<const Cluster>(std::move(spec)));
-    return static_cast<double>(divided_work_bound(*problem, workers_on(*problem)));
+    return static_cast<double>(divided_rate_bound(*problem, workers_on(*problem)));
   };
   const double one = 2 * bound_on(2, Decimal{1, 0});
   EXPECT_NEAR(bound_on(2, Decimal{2, 0}), one / 1.5, 0.01 * one);

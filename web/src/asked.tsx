@@ -94,28 +94,37 @@ function csv(rows: (string | number | boolean | null | undefined)[][]): string {
   return rows.map((row) => row.map(cell).join(",") + "\n").join("");
 }
 
+// Of a stream with a row for each step.
 export function opsCsv(result: Result): string {
-  const { ops, cluster } = result.raw;
-  const rows: (string | number)[][] = [["op", "type", "module", "phase", "device", "start_ns", "length_ns", "output_bytes"]];
-  for (let op = 0; op < result.numOps; ++op) {
-    rows.push([
-      ops!.name[op], ops!.types[ops!.type[op]], result.moduleOf(op), phases[ops!.phase[op]],
-      cluster!.devices[ops!.device[op]].name, result.step.start[op], result.step.length[op], ops!.bytes[op],
-    ]);
-  }
+  const { ops, cluster, steps } = result.raw;
+  const rows: (string | number)[][] = [
+    [...(result.isStream ? ["step"] : []), "op", "type", "module", "phase", "device", "start_ns", "length_ns", "output_bytes"],
+  ];
+  steps!.forEach(({ start, length }, step) => {
+    for (let op = 0; op < result.numOps; ++op) {
+      rows.push([
+        ...(result.isStream ? [step + 1] : []), ops!.name[op], ops!.types[ops!.type[op]], result.moduleOf(op), phases[ops!.phase[op]],
+        cluster!.devices[ops!.device[op]].name, start[op], length[op], ops!.bytes[op],
+      ]);
+    }
+  });
   return csv(rows);
 }
 
 function transfersCsv(result: Result): string {
-  const { ops, cluster } = result.raw;
-  const { transfers } = result;
-  const rows: (string | number)[][] = [["op", "from", "to", "channel", "bytes", "queued_ns", "start_ns", "length_ns"]];
-  transfers.op.forEach((op, i) => {
-    rows.push([
-      ops!.name[op], cluster!.devices[transfers.from[i]].name, cluster!.devices[transfers.to[i]].name,
-      transfers.channel[i] < 0 ? "" : cluster!.channels[transfers.channel[i]], transfers.bytes[i],
-      transfers.queued[i], transfers.start[i], transfers.length[i],
-    ]);
+  const { ops, cluster, steps } = result.raw;
+  const rows: (string | number)[][] = [
+    [...(result.isStream ? ["step"] : []), "op", "from", "to", "channel", "bytes", "queued_ns", "start_ns", "length_ns"],
+  ];
+  steps!.forEach(({ transfers }, step) => {
+    transfers.op.forEach((op, i) => {
+      rows.push([
+        ...(result.isStream ? [step + 1] : []),
+        ops!.name[op], cluster!.devices[transfers.from[i]].name, cluster!.devices[transfers.to[i]].name,
+        transfers.channel[i] < 0 ? "" : cluster!.channels[transfers.channel[i]], transfers.bytes[i],
+        transfers.queued[i], transfers.start[i], transfers.length[i],
+      ]);
+    });
   });
   return csv(rows);
 }

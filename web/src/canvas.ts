@@ -1,6 +1,7 @@
 // A canvas that is as sharp as the screen, as wide as its place, and drawn once a frame at most; and
 // what pointers, wheels and keys do on one.
 import { useEffect, useRef } from "preact/hooks";
+import type { Theme } from "./colours";
 import type { State, Store } from "./store";
 
 export interface Drawing {
@@ -144,13 +145,44 @@ export function cut(context: CanvasRenderingContext2D, text: string, width: numb
 }
 
 // Round times for the marks of an axis.
-export function marks(from: number, to: number, most: number): number[] {
+function marks(from: number, to: number, most: number): number[] {
   const rough = (to - from) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough)!;
   const all: number[] = [];
   for (let at = Math.ceil(from / step) * step; at <= to; at += step) all.push(at);
   return all;
+}
+
+// Lines at round times, and above them the times, where there is room for these.
+export function timeGrid(
+  { context, width, height }: Drawing,
+  colours: Theme,
+  span: { from: number; to: number; left: number },
+  axis: number, // its height; 0: no times
+) {
+  const { from, to, left } = span;
+  context.font = font(11);
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineWidth = 1;
+  for (const mark of marks(from, to, (width - left) / 110)) {
+    const at = Math.round(left + ((mark - from) / (to - from)) * (width - left)) + 0.5;
+    context.strokeStyle = colours.faint;
+    context.beginPath();
+    context.moveTo(at, axis);
+    context.lineTo(at, height);
+    context.stroke();
+    context.fillStyle = colours.muted;
+    if (axis > 0 && at > left + 24 && at < width - 24) context.fillText(axisTime(mark, to - from), at, axis / 2);
+  }
+}
+
+// As precise as the marks are apart.
+function axisTime(time: number, span: number): string {
+  const [unit, name] = span >= 2e9 ? [1e9, "s"] : span >= 2e6 ? [1e6, "ms"] : span >= 2e3 ? [1e3, "µs"] : [1, "ns"];
+  const digits = Math.max(0, Math.ceil(-Math.log10(span / 8 / unit)));
+  return `${(time / unit).toFixed(Math.min(digits, 6))} ${name}`;
 }
 
 export const font = (size: number, weight = 400) =>

@@ -28,37 +28,39 @@ export function opLine(result: Result, op: number): string {
 }
 
 // What ran on the op's device between the times: how many ops, and the longest of them.
-function inTheWay(result: Result, op: number, from: number, to: number): { count: number; longest: number } {
+function inTheWay(result: Result, op: number, step: number, from: number, to: number): { count: number; longest: number; step: number } {
   const row = deviceRow(result, result.raw.ops!.device[op]);
   let count = 0;
   let longest = -1;
   let most = 0;
   for (let i = Math.max(0, before(row, from)); i < row.start.length && row.start[i] < to; ++i) {
     const overlap = Math.min(row.end[i], to) - Math.max(row.start[i], from);
-    if (overlap <= 0 || row.id[i] === op) continue;
+    if (overlap <= 0 || (row.id[i] === op && row.step[i] === step)) continue;
     ++count;
     if (overlap > most) {
       most = overlap;
-      longest = row.id[i];
+      longest = i;
     }
   }
-  return { count, longest };
+  return { count, longest: longest < 0 ? -1 : row.id[longest], step: longest < 0 ? -1 : row.step[longest] };
 }
 
-export function waitLines(result: Result, op: number): string[] {
-  const { causes, ops, cluster } = result.raw;
+export function waitLines(result: Result, op: number, step = 0): string[] {
+  const { ops, cluster, stream } = result.raw;
+  const causes = stream ? stream.causes[step] : result.raw.causes;
   if (!causes) return [];
   const name = (id: number) => ops!.name[id];
   const device = cluster!.devices[ops!.device[op]].name;
-  const start = result.step.start[op];
-  const ready = causes.time[op];
+  const entered = stream?.entered[step] ?? 0;
+  const { start: starts, length: lengths, transfers: sent } = result.raw.steps![step];
+  const start = starts[op];
+  const ready = Math.max(causes.time[op], entered);
   const lines: string[] = [];
   const cause = causes.op[op];
   const transfer = causes.transfer[op];
   if (cause < 0) {
-    lines.push("ready from the beginning");
+    lines.push(entered > 0 ? "ready when its step entered" : "ready from the beginning");
   } else if (transfer >= 0) {
-    const sent = result.transfers;
     const queued = sent.start[transfer] - sent.queued[transfer];
     lines.push(
       `last input: ${format.bytes(sent.bytes[transfer])} of ${name(cause)} from ` +
@@ -69,20 +71,30 @@ export function waitLines(result: Result, op: number): string[] {
     lines.push(`last input: ${name(cause)}, on the same device`);
   }
   if (start > ready) {
-    const { count, longest } = inTheWay(result, op, ready, start);
+    const { count, longest, step: other } = inTheWay(result, op, step, ready, start);
+    const whose = count > 0 && other !== step ? ` of step ${other + 1}` : "";
     lines.push(
       count > 0
         ? `then waited ${format.time(start - ready)} for ${device}, which ran ` +
-            `${format.counted(count, "other op")}` + (count > 1 ? `, ${name(longest)} longest` : `, ${name(longest)}`)
+            `${format.counted(count, "other op")}, ${name(longest)}${whose}` + (count > 1 ? " longest" : "")
         : `then waited ${format.time(start - ready)} for ${device} to be free`,
     );
   }
   const row = deviceRow(result, ops!.device[op]);
   const last = before(row, start);
   const free = last >= 0 ? row.end[last] : 0;
-  if (ready > free && result.step.length[op] > 0) {
+  if (ready > free && lengths[op] > 0) {
     lines.push(`${device} stood idle ${format.time(ready - free)} before it, waiting for this input`);
   }
+  return lines;
+}
+
+export function stepLines(result: Result, step: number): string[] {
+  const { entered, finished } = result.raw.stream!;
+  const lines = [
+    `enters at ${format.time(entered[step])}, ends at ${format.time(finished[step])}: in flight for ${format.time(finished[step] - entered[step])}`,
+  ];
+  if (step > 0) lines.push(`ends ${format.time(finished[step] - finished[step - 1])} after step ${step}`);
   return lines;
 }
 

@@ -1,5 +1,5 @@
 // What is selected, in words, with the way to its neighbours.
-import { opLine, transferLines, waitLines } from "./explain";
+import { opLine, stepLines, transferLines, waitLines } from "./explain";
 import * as format from "./format";
 import type { Result } from "./result";
 import { useStore, type Item, type Store } from "./store";
@@ -48,24 +48,65 @@ function Links({ label, ops, result, store }: { label: string; ops: number[]; re
   );
 }
 
+// The op in other steps of a stream.
+function Occurrences({ result, store, op, shown }: { result: Result; store: Store; op: number; shown: number }) {
+  return (
+    <p class="occurrences">
+      <span class="muted">starts in step </span>
+      {result.raw.steps!.map(
+        ({ start, length }, step) =>
+          start[op] < result.end && (
+            <>
+              {step > 0 && ", "}
+              <button
+                class="text"
+                aria-current={step === shown}
+                onClick={() => {
+                  store.set({ selected: { type: "op", id: op, step } });
+                  store.show(start[op], length[op]);
+                }}
+              >
+                {step + 1}
+              </button>
+              {` at ${format.time(start[op])}`}
+            </>
+          ),
+      )}
+    </p>
+  );
+}
+
 function Details({ result, store, item }: { result: Result; store: Store; item: Item }) {
   const { ops, cluster, readers } = result.raw;
+  if (item.type === "step") {
+    return (
+      <>
+        <h3>Step {item.id + 1}</h3>
+        {stepLines(result, item.id).map((line) => (
+          <p>{line}</p>
+        ))}
+      </>
+    );
+  }
   if (item.type === "op") {
-    const start = result.step.start[item.id];
-    const length = result.step.length[item.id];
+    const step = item.step ?? 0;
+    const start = result.raw.steps![step].start[item.id];
+    const length = result.raw.steps![step].length[item.id];
     const module = result.moduleOf(item.id);
     return (
       <>
         <h3>{ops!.name[item.id]}</h3>
         <p>{opLine(result, item.id)}</p>
         <p>
+          {result.isStream && `in step ${step + 1} `}
           {length > 0 ? `starts at ${format.time(start)}, takes ${format.time(length)}` : `takes no time, at ${format.time(start)}`}; writes{" "}
           {format.bytes(ops!.bytes[item.id])}
           {result.raw.cuts && result.raw.cuts.of_op[item.id] >= 0 && `, cut along ${result.raw.cuts.names[result.raw.cuts.of_op[item.id]]}`}
         </p>
-        {waitLines(result, item.id).map((line) => (
+        {waitLines(result, item.id, step).map((line) => (
           <p class="muted">{line}</p>
         ))}
+        {result.isStream && <Occurrences result={result} store={store} op={item.id} shown={step} />}
         <Links label="reads from" ops={ops!.inputs[item.id]} result={result} store={store} />
         <Links label="read by" ops={result.readersOf(item.id)} result={result} store={store} />
         <p class="buttons">

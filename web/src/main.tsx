@@ -83,12 +83,7 @@ function App({ data }: { data: Data }) {
   const results = useMemo(() => data.results.map((raw) => new Result(raw)), [data]);
   const [shown, setShown] = useState(0);
   const result = results[shown];
-  const store = useMemo(() => {
-    const made = new Store(result.end);
-    // Of a stream, as much as can be told apart.
-    if (result.isStream) made.look(0, 8 * result.time);
-    return made;
-  }, [result]);
+  const store = useMemo(() => new Store(result.end), [result]);
   const [sections, setSections] = useState<string[]>([]);
   usePaper();
   // The answers are there at once, what has to be drawn a moment later.

@@ -1,20 +1,20 @@
 // Memory over time: what each device holds, stacked by what holds it, under the same part of the
 // time as the timeline; and what is largest at the peak.
 import { useState } from "preact/hooks";
-import { cut, font, marks, useCanvas, type Drawing } from "./canvas";
+import { cut, font, timeGrid, useCanvas, type Drawing } from "./canvas";
 import { theme, useColours } from "./colours";
 import * as format from "./format";
 import { Legend, Tooltip, type TooltipText } from "./parts";
 import type { Result } from "./result";
 import { useStore, type Store } from "./store";
-import { axisTime, labelsIn } from "./timeline";
+import { labelsIn } from "./timeline_painter";
 import type { MemoryOfDevice } from "./types";
 
 const kHeight = 78;
 const kAxis = 16; // above the first chart
 
 export function Memory({ result, store }: { result: Result; store: Store }) {
-  const { memory, cluster } = result.raw;
+  const { memory } = result.raw;
   const selected = useStore(store, (state) => state.selected);
   const fullest = memory!.devices.reduce((best, device, i) => (device.peak > memory!.devices[best].peak ? i : best), 0);
   const [chosen, setChosen] = useState(fullest);
@@ -24,8 +24,9 @@ export function Memory({ result, store }: { result: Result; store: Store }) {
   return (
     <section id="memory">
       <h2>Memory over time</h2>
-      {cluster!.devices.map((_, id) => (
-        <Chart result={result} store={store} id={id} highest={highest} onChoose={() => setChosen(id)} />
+      {result.isStream && <StreamMemory result={result} />}
+      {result.deviceOrder.map((id, i) => (
+        <Chart result={result} store={store} id={id} first={i === 0} highest={highest} onChoose={() => setChosen(id)} />
       ))}
       <Legend names={memory!.uses} used={used} colour={(i) => useColours[i]} />
       <Largest result={result} store={store} id={shown} />
@@ -44,14 +45,37 @@ function at(device: MemoryOfDevice, time: number): number {
   return Math.max(0, low - 1);
 }
 
-function Chart(props: { result: Result; store: Store; id: number; highest: number; onChoose: () => void }) {
-  const { result, store, id, highest, onChoose } = props;
+// Peaks are those of the time that is shown; later ones can only be named.
+function StreamMemory({ result }: { result: Result }) {
+  const { memory, answer, cluster } = result.raw;
+  const later = memory!.devices.flatMap((device, id) => {
+    const all = answer.devices?.find((other) => other.name === cluster!.devices[id].name)?.peak_bytes ?? device.peak;
+    return all > device.peak ? [`${cluster!.devices[id].name} (${format.bytes(all)})`] : [];
+  });
+  return (
+    <p class="muted">
+      What lasts is there once, everything else once for each step in flight.
+      {later.length > 0 && ` Later the peak is higher on ${format.joined(later)}.`}
+    </p>
+  );
+}
+
+interface ChartProps {
+  result: Result;
+  store: Store;
+  id: number;
+  first: boolean; // has the times above it
+  highest: number;
+  onChoose: () => void;
+}
+
+function Chart({ result, store, id, first, highest, onChoose }: ChartProps) {
   const device = result.raw.memory!.devices[id];
   const { name, memory: capacity } = result.raw.cluster!.devices[id];
   const [tip, setTip] = useState<TooltipText | null>(null);
-  const height = kHeight + (id === 0 ? kAxis : 0);
+  const height = kHeight + (first ? kAxis : 0);
   const canvas = useCanvas(store, height, (state) => [state], (drawing) =>
-    draw(drawing, store, device, name, capacity, highest, id, result),
+    draw(drawing, store, device, name, capacity, highest, id, first, result),
   );
   const move = (event: PointerEvent) => {
     const bounds = canvas.current!.getBoundingClientRect();
@@ -94,36 +118,38 @@ function Chart(props: { result: Result; store: Store; id: number; highest: numbe
 }
 
 function draw(
-  { context, width, height }: Drawing,
+  drawing: Drawing,
   store: Store,
   device: MemoryOfDevice,
   name: string,
   capacity: number | null,
   highest: number,
   id: number,
+  first: boolean,
   result: Result,
 ) {
+  const { context, width, height } = drawing;
   const colours = theme();
   const { from, to, selected, hovered } = store.state;
   const labels = labelsIn(width);
-  const top = 16 + (id === 0 ? kAxis : 0);
+  const top = 16 + (first ? kAxis : 0);
   const bottom = height - 4;
   const limit = capacity !== null && capacity < 1.6 * highest ? Math.max(capacity, highest) : highest;
   const x = (time: number) => labels + ((time - from) / (to - from)) * (width - labels);
   const y = (bytes: number) => bottom - (bytes / limit) * (bottom - top);
-  grid(context, x, from, to, width, height, id === 0, colours);
+  timeGrid(drawing, colours, { from, to, left: labels }, first ? kAxis : 0);
   context.save();
   context.beginPath();
   context.rect(labels, 0, width - labels, height);
   context.clip();
-  const first = at(device, from);
+  const start = at(device, from);
   const base = new Float64Array(device.time.length);
   device.held.forEach((column, use) => {
     context.fillStyle = useColours[use];
     context.beginPath();
-    let last = first;
+    let last = start;
     const points: [number, number, number][] = [];
-    for (let i = first; i < device.time.length && (i === first || device.time[i] <= to); ++i) {
+    for (let i = start; i < device.time.length && (i === start || device.time[i] <= to); ++i) {
       const right = i + 1 < device.time.length ? device.time[i + 1] : store.end;
       points.push([x(device.time[i]), x(right), i]);
       last = i;
@@ -137,7 +163,7 @@ function draw(
       context.lineTo(left, y(base[i]));
     });
     context.fill();
-    for (let i = first; i <= last; ++i) base[i] += column[i];
+    for (let i = start; i <= last; ++i) base[i] += column[i];
   });
   context.strokeStyle = colours.line;
   context.beginPath();
@@ -157,7 +183,10 @@ function draw(
   for (const [item, colour] of [[selected, colours.text], [hovered, colours.accent]] as const) {
     if (item?.type !== "op" || result.raw.ops!.device[item.id] !== id) continue;
     context.strokeStyle = colour;
-    context.strokeRect(x(result.step.start[item.id]), top - 4, Math.max(1, x(result.step.start[item.id] + result.step.length[item.id]) - x(result.step.start[item.id])), bottom - top + 4);
+    for (const { start: starts, length } of result.raw.steps!) {
+      const [left, right] = [x(starts[item.id]), x(starts[item.id] + length[item.id])];
+      context.strokeRect(left, top - 4, Math.max(1, right - left), bottom - top + 4);
+    }
   }
   context.restore();
   const marked = [selected, hovered].some((item) => item?.type === "device" && item.id === id);
@@ -169,33 +198,6 @@ function draw(
   context.font = font(11);
   context.fillStyle = colours.muted;
   context.fillText(`of ${format.bytes(capacity)}`, 2, (top + bottom) / 2 + 9);
-}
-
-// The same marks as the timeline's, with times above the first chart.
-function grid(
-  context: CanvasRenderingContext2D,
-  x: (time: number) => number,
-  from: number,
-  to: number,
-  width: number,
-  height: number,
-  labelled: boolean,
-  colours: ReturnType<typeof theme>,
-) {
-  context.font = font(11);
-  context.textAlign = "center";
-  context.textBaseline = "top";
-  const labels = labelsIn(width);
-  for (const mark of marks(from, to, (width - labels) / 110)) {
-    const at = Math.round(x(mark)) + 0.5;
-    context.strokeStyle = colours.faint;
-    context.beginPath();
-    context.moveTo(at, labelled ? 14 : 0);
-    context.lineTo(at, height);
-    context.stroke();
-    context.fillStyle = colours.muted;
-    if (labelled && at > labels + 24 && at < width - 24) context.fillText(axisTime(mark, to - from), at, 0);
-  }
 }
 
 function markPeak(
@@ -218,6 +220,9 @@ function markPeak(
   context.fillText(text, x + (x + room > width ? -6 : 6), y - 1);
 }
 
+// Weights and optimizer state.
+const stays = (use: number) => use < 2;
+
 function Largest({ result, store, id }: { result: Result; store: Store; id: number }) {
   const { memory, cluster, ops } = result.raw;
   const device = memory!.devices[id];
@@ -234,6 +239,7 @@ function Largest({ result, store, id }: { result: Result; store: Store; id: numb
               <th>made by</th>
               <th>module</th>
               <th>what it is</th>
+              {result.isStream && <th class="number">of step</th>}
               <th class="number">size</th>
               <th class="number">from</th>
               <th class="number">until</th>
@@ -249,9 +255,10 @@ function Largest({ result, store, id }: { result: Result; store: Store; id: numb
                 </td>
                 <td>{result.moduleOf(holder.op)}</td>
                 <td>{memory!.uses[holder.use]}</td>
+                {result.isStream && <td class="number">{stays(holder.use) ? "all" : (holder.step ?? 0) + 1}</td>}
                 <td class="number">{format.bytes(holder.bytes)}</td>
                 <td class="number">{format.time(holder.begin)}</td>
-                <td class="number">{format.time(holder.end)}</td>
+                <td class="number">{result.isStream && stays(holder.use) ? "the end" : format.time(holder.end)}</td>
               </tr>
             ))}
           </tbody>

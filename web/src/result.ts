@@ -4,12 +4,12 @@ import type { RawResult, Step, Transfers } from "./types";
 
 export interface Row {
   label: string;
-  kind: "device" | "channel";
-  index: number; // of the device or channel
+  kind: "device" | "channel" | "step";
+  index: number; // of the device, channel or line of steps
   measured: boolean;
   start: Float64Array;
   end: Float64Array;
-  id: Int32Array; // ops or transfers
+  id: Int32Array; // ops, transfers or steps
   step: Uint8Array; // of a stream
 }
 
@@ -28,6 +28,7 @@ export class Result {
   readonly rows: Row[] = [];
   readonly end: number;
   readonly numOps: number;
+  readonly deviceOrder: number[]; // as rows have them
   private boxOf_: Int32Array | null = null;
   private lowered: string[] | null = null;
   private readersOf_: number[][] | null = null;
@@ -35,13 +36,19 @@ export class Result {
 
   constructor(readonly raw: RawResult) {
     this.numOps = raw.ops?.name.length ?? 0;
+    const devices = [...(raw.cluster?.devices.keys() ?? [])];
+    const stages = raw.stream?.stages ?? [];
+    this.deviceOrder = [...stages, ...devices.filter((device) => !stages.includes(device))];
     let end = raw.answer.step_ns ?? 0;
     if (raw.ops && raw.steps && raw.cluster) {
-      this.addRows(raw.steps, false);
+      if (raw.stream) this.addStepRows();
+      // Pages of earlier versions do not say when steps enter.
+      this.addRows(raw.stream ? raw.steps : raw.steps.slice(0, 1), false);
       if (raw.measured) this.addRows([raw.measured], true);
       for (const row of this.rows) if (row.end.length > 0) end = Math.max(end, row.end[row.end.length - 1]);
     }
-    this.end = Math.max(end, 1);
+    // What later steps do is not known, so nothing is shown from the moment at which one enters.
+    this.end = Math.max(this.until ?? end, 1);
   }
 
   // Whether there is a placement to show.
@@ -55,20 +62,47 @@ export class Result {
     return this.rows.length > 0;
   }
   get isStream(): boolean {
-    return (this.raw.steps?.length ?? 0) > 1;
+    return this.raw.stream !== undefined;
+  }
+  // Of a stream: until when all that happens is known; null where other steps are there from the
+  // beginning.
+  get until(): number | null {
+    const { stream } = this.raw;
+    return stream && stream.entered[stream.finished.length] > 0 ? stream.entered[stream.finished.length] : null;
+  }
+  // Whether devices are the stages of a pipeline.
+  get hasStages(): boolean {
+    return this.isStream && this.raw.answer.stream!.in_flight! > 1 && this.raw.stream!.stages.length > 1;
+  }
+
+  // Steps from entry to finish, one in flight beside the other.
+  private addStepRows() {
+    const { entered, finished } = this.raw.stream!;
+    const lines: number[][] = [];
+    finished.forEach((_, step) => {
+      let line = lines.find((steps) => finished[steps[steps.length - 1]] <= entered[step]);
+      if (!line) lines.push((line = []));
+      line.push(step);
+    });
+    lines.forEach((steps, index) => {
+      const start = Float64Array.from(steps, (step) => entered[step]);
+      const end = Float64Array.from(steps, (step) => finished[step]);
+      this.rows.push({ label: "", kind: "step", index, measured: false, start, end, id: Int32Array.from(steps), step: Uint8Array.from(steps) });
+    });
   }
 
   private addRows(steps: Step[], measured: boolean) {
     const { ops, cluster } = this.raw;
     const devices: number[][][] = cluster!.devices.map(() => []);
     const channels: number[][][] = cluster!.channels.map(() => []);
+    const until = (measured ? null : this.until) ?? Infinity;
     steps.forEach((step, number) => {
       for (let op = 0; op < step.start.length; ++op) {
-        if (step.length[op] > 0) devices[ops!.device[op]].push([step.start[op], step.length[op], op, number]);
+        if (step.length[op] > 0 && step.start[op] < until) devices[ops!.device[op]].push([step.start[op], step.length[op], op, number]);
       }
       const sent = step.transfers;
       for (let i = 0; i < sent.op.length; ++i) {
-        if (sent.length[i] > 0 && !sent.shared[i] && sent.channel[i] >= 0) {
+        if (sent.length[i] > 0 && !sent.shared[i] && sent.channel[i] >= 0 && sent.start[i] < until) {
           channels[sent.channel[i]].push([sent.start[i], sent.length[i], i, number]);
         }
       }
@@ -81,7 +115,7 @@ export class Result {
       const step = Uint8Array.from(slices, (slice) => slice[3]);
       this.rows.push({ label, kind, index, measured, start, end, id, step });
     };
-    devices.forEach((slices, i) => add("device", cluster!.devices[i].name, i, slices));
+    for (const i of this.deviceOrder) add("device", cluster!.devices[i].name, i, devices[i]);
     channels.forEach((slices, i) => {
       if (slices.length > 0) add("channel", cluster!.channels[i], i, slices);
     });
@@ -99,6 +133,7 @@ export class Result {
   }
 
   opOf(row: Row, slice: number): number {
+    if (row.kind === "step") return -1;
     return row.kind === "device" ? row.id[slice] : this.transfersOf(row, slice).op[row.id[slice]];
   }
 
@@ -143,6 +178,8 @@ export class Result {
         return item.id === op;
       case "transfer":
         return this.transfers.op[item.id] === op || (this.raw.readers?.[item.id] ?? []).includes(op);
+      case "step":
+        return false;
       case "device":
         return this.raw.ops!.device[op] === item.id;
       case "module": {

@@ -3,7 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 export type Item =
-  | { type: "op"; id: number }
+  | { type: "op"; id: number; step?: number } // of a stream, in all steps or in one
+  | { type: "step"; id: number }
   | { type: "transfer"; id: number }
   | { type: "module"; path: string }
   | { type: "device"; id: number };
@@ -82,7 +83,8 @@ export function same(a: Item | null, b: Item | null): boolean {
 }
 
 function key(item: Item): string {
-  return item.type === "module" ? `module ${item.path}` : `${item.type} ${item.id}`;
+  if (item.type === "module") return `module ${item.path}`;
+  return `${item.type} ${item.id}` + (item.type === "op" && item.step !== undefined ? ` ${item.step}` : "");
 }
 
 // Renders the component again when what it picks of the state changes.

@@ -52,6 +52,13 @@ function Gain({ result }: { result: Result }) {
       <Figure id="figure-ratio" value={execution.predicted_ratio.toFixed(2)} label="predicted divided by measured" />,
     );
   }
+  const { in_flight = 0, latency_ns } = answer.stream ?? {};
+  if (in_flight > 1) {
+    figures.push(
+      <Figure id="figure-in-flight" value={format.count(in_flight)} label="steps in flight at a time" />,
+      <Figure id="figure-latency" value={format.time(latency_ns!)} label="from a step’s entry to its end" />,
+    );
+  }
   if (alone && answer.fits && alone.fits) {
     figures.push(
       <Figure id="figure-gain" value={format.times(timeOf(alone) / result.time)} label={`as fast as ${alone.device} alone`} />,
@@ -267,6 +274,9 @@ function Limits({ result }: { result: Result }) {
     <section id="limits">
       <h2>What limits it?</h2>
       <p>{verdict(result)}</p>
+      {(result.raw.text?.stream ?? []).map((sentence) => (
+        <p class="muted">{sentence[0].toUpperCase() + sentence.slice(1)}.</p>
+      ))}
       {!answer.period_ns && (
         <>
           <p class="muted">The chain of ops that ends last spends its {format.time(answer.step_ns)}</p>

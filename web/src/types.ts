@@ -103,6 +103,22 @@ export interface Step {
   transfers: Transfers;
 }
 
+// By op: the last thing that it waited for, and until when.
+export interface Causes {
+  time: number[];
+  op: number[];
+  transfer: number[];
+}
+
+// The first steps of a stream. Before the last entry, which is of a step that is not among them,
+// they are all that happens.
+export interface Stream {
+  entered: number[]; // one more than steps
+  finished: number[];
+  stages: number[]; // devices, in the order of the pipeline
+  causes: Causes[]; // by step
+}
+
 export interface Ops {
   name: string[];
   type: number[];
@@ -127,7 +143,7 @@ export interface MemoryOfDevice {
   held: number[][];
   peak: number;
   peak_time: number;
-  largest: { op: number; use: number; bytes: number; begin: number; end: number }[];
+  largest: { op: number; use: number; bytes: number; begin: number; end: number; step?: number }[];
 }
 
 export interface ModelMap {
@@ -205,13 +221,14 @@ export interface RawResult {
   kind: string;
   command: string;
   answer: Answer;
-  text?: { gap: string };
+  text?: { gap: string; stream?: string[] };
   costs?: { source: string; ops: number; share: number }[];
   cluster?: Cluster;
   ops?: Ops;
   steps?: Step[];
   readers?: number[][];
-  causes?: { time: number[]; op: number[]; transfer: number[] };
+  causes?: Causes;
+  stream?: Stream;
   chain?: {
     kind: number[];
     start: number[];

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include "learn/nn/single_thread.h"
+#include "learn/nn/tensor_messages.h"
 #include "learn/train/state.h"
 
 namespace emplace::learn {
@@ -14,32 +15,6 @@ namespace {
 
 using dist::Reader;
 using dist::Writer;
-
-std::string bytes_of(const std::vector<torch::Tensor>& tensors) {
-  std::string bytes;
-  for (const torch::Tensor& tensor : tensors) {
-    const torch::Tensor plain = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
-    bytes.append(static_cast<const char*>(plain.data_ptr()), plain.nbytes());
-  }
-  return bytes;
-}
-
-// As many and of the same shapes as `like`, wherever these are.
-std::vector<torch::Tensor> take_tensors(Reader& reader, const std::vector<torch::Tensor>& like) {
-  std::size_t expected = 0;
-  for (const torch::Tensor& tensor : like) {
-    expected += static_cast<std::size_t>(tensor.numel()) * sizeof(float);
-  }
-  const std::size_t size = reader.count(1);
-  if (size != expected) fail_input("parameters have {} bytes; expected {}", size, expected);
-  std::vector<torch::Tensor> tensors;
-  for (const torch::Tensor& tensor : like) {
-    torch::Tensor taken = torch::empty(tensor.sizes(), torch::kFloat32);
-    reader.copy_to(taken.data_ptr(), taken.nbytes());
-    tensors.push_back(taken.to(tensor.device()));
-  }
-  return tensors;
-}
 
 // Called from a thread that is not to start others, so without libtorch's operations.
 bool all_finite(const std::vector<torch::Tensor>& tensors) {
@@ -82,7 +57,7 @@ void put_outcome(Writer& writer, const ExerciseOutcome& outcome) {
       .number(outcome.likelihood)
       .number(outcome.mean_seconds)
       .number(outcome.fitting_share);
-  if (outcome.learned) writer.text(bytes_of(outcome.gradient));
+  if (outcome.learned) put_tensors(writer, outcome.gradient);
 }
 
 ExerciseOutcome take_outcome(Reader& reader, const Exercise& exercise,
@@ -193,9 +168,9 @@ std::vector<std::optional<ExerciseOutcome>> SharedExercises::run(
     part_size_ = std::clamp<std::size_t>((exercises.size() + ranks - 1) / ranks, 1,
                                          static_cast<std::size_t>(budget.threads));
     keepers_.clear();
-    first_ = bytes_of(step.first);
+    first_ = tensor_bytes(step.first);
   }
-  now_ = step.epoch == 0 ? std::string() : bytes_of(step.now);
+  now_ = step.epoch == 0 ? std::string() : tensor_bytes(step.now);
   const auto first_of = [&](std::size_t part) { return part * part_size_; };
   const auto size_of = [&](std::size_t part) {
     return std::min(part_size_, exercises.size() - first_of(part));

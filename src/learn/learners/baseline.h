@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "learn/train/state.h"
 
@@ -32,16 +33,17 @@ class MovingBaseline {
     told_ = 0;
   }
 
-  void save(StateWriter& state) const {
-    state.put("baseline", known_ ? std::vector<double>{value_, static_cast<double>(told_)}
-                                 : std::vector<double>{});
+  // All that it knows.
+  std::vector<double> memory() const {
+    return known_ ? std::vector<double>{value_, static_cast<double>(told_)} : std::vector<double>{};
   }
-  void load(const StateReader& state) {
-    const std::vector<double> saved = state.reals("baseline");
+  void recall(const std::vector<double>& saved) {
     known_ = !saved.empty();
     value_ = known_ ? saved[0] : 0;
     told_ = saved.size() > 1 ? static_cast<std::int64_t>(saved[1]) : 0;
   }
+  void save(StateWriter& state) const { state.put("baseline", memory()); }
+  void load(const StateReader& state) { recall(state.reals("baseline")); }
 
  private:
   double decay_;

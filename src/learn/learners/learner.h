@@ -6,6 +6,7 @@
 #include <future>
 #include <vector>
 
+#include "learn/nn/optimizer_settings.h"
 #include "learn/policies/policy.h"
 #include "learn/train/costs.h"
 #include "learn/train/environment.h"
@@ -54,6 +55,24 @@ class Learner {
   virtual void save(StateWriter& state) const = 0;
   // To go on with parameters on `device`.
   virtual void load(const StateReader& state, torch::Device device) = 0;
+};
+
+// One whose gradients and steps can be apart: controllers find gradients, a parameter server takes
+// the steps (learn/controllers/controllers.h).
+class GradientLearner : public Learner {
+ public:
+  struct Found {
+    std::vector<torch::Tensor> gradient = {};  // by parameter; none: nothing to learn from
+    UpdateReport report = {};
+  };
+  // What an update would step along. The baseline hears of the outcomes.
+  virtual Found find_gradient(Policy& policy, const Samples& samples, PendingOutcomes& outcomes,
+                              int threads) = 0;
+  // What the next gradient depends on beside the policy: what the baseline knows, and how many
+  // updates there were.
+  virtual std::vector<double> memory() const = 0;
+  virtual void recall(const std::vector<double>& memory, std::int64_t updates) = 0;
+  virtual const OptimizerSettings& steps() const = 0;
 };
 
 // Part of a batch.

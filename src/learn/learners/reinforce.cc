@@ -9,7 +9,7 @@
 namespace emplace::learn {
 namespace {
 
-class Reinforce final : public Learner {
+class Reinforce final : public GradientLearner {
  public:
   Reinforce(const Problem& problem, const ReinforceSettings& settings)
       : settings_(settings),
@@ -24,12 +24,22 @@ class Reinforce final : public Learner {
 
   UpdateReport update(Policy& policy, const Samples& samples, PendingOutcomes& outcomes,
                       int threads) override {
-    UpdateReport report;
+    Found found = find_gradient(policy, samples, outcomes, threads);
+    if (!found.gradient.empty()) {
+      found.report.gradient_norm = optimizer_.step(policy.parameters(), found.gradient);
+    }
+    return found.report;
+  }
+
+  Found find_gradient(Policy& policy, const Samples& samples, PendingOutcomes& outcomes,
+                      int threads) override {
+    Found found;
+    UpdateReport& report = found.report;
     std::once_flag weighed;
     torch::Tensor weights;  // by sample: how much worse than the baseline, over the batch
     std::int64_t counted = 0;
     const double share = 1.0 / static_cast<double>(samples.size());
-    const Gradient gradient =
+    Gradient gradient =
         gradient_of(policy, samples, threads, [&](const Scores& scores, const Shard& shard) {
           std::call_once(weighed, [&] { weights = weigh(outcomes.get(), report, counted); });
           const torch::Tensor own = weights.slice(0, shard.first, shard.first + shard.count)
@@ -40,12 +50,23 @@ class Reinforce final : public Learner {
         });
     report.entropy = gradient.entropy;
     if (counted > 0) {
-      report.gradient_norm = optimizer_.step(policy.parameters(), gradient.by_parameter);
+      found.gradient = std::move(gradient.by_parameter);
       baseline_.update(report.mean_cost);
     }
     ++updates_;
-    return report;
+    return found;
   }
+
+  std::vector<double> memory() const override { return baseline_.memory(); }
+  void recall(const std::vector<double>& memory, std::int64_t updates) override {
+    if (memory.empty()) {
+      baseline_.restart();
+    } else {
+      baseline_.recall(memory);
+    }
+    updates_ = updates;
+  }
+  const OptimizerSettings& steps() const override { return settings_.optimizer; }
 
   void restart() override {
     optimizer_.restart();

@@ -33,6 +33,20 @@ double norm_of(const std::vector<torch::Tensor>& gradients) {
   return norms.empty() ? 0 : torch::stack(norms).norm().item<double>();
 }
 
+// Scales the parameters' gradients.
+void clip_all(const OptimizerSettings& settings, const std::vector<torch::Tensor>& parameters,
+              const std::vector<torch::Tensor>& others, const std::vector<torch::Tensor>& part) {
+  const bool apart = settings.part.clip_norm > 0;
+  if (settings.clip_norm > 0) {
+    torch::nn::utils::clip_grad_norm_(apart ? others : parameters, settings.clip_norm);
+  }
+  if (apart) torch::nn::utils::clip_grad_norm_(part, settings.part.clip_norm);
+}
+
+bool is_in_part(const OptimizerSettings& settings, const std::string& name) {
+  return !settings.part.prefix.empty() && name.starts_with(settings.part.prefix);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerSettings& settings) : settings_(settings) {}
@@ -50,19 +64,11 @@ double Optimizer::rate_share() const {
   return share;
 }
 
-void Optimizer::clip() const {
-  const bool apart = settings_.part.clip_norm > 0;
-  if (settings_.clip_norm > 0) {
-    torch::nn::utils::clip_grad_norm_(apart ? others_ : parameters_, settings_.clip_norm);
-  }
-  if (apart) torch::nn::utils::clip_grad_norm_(part_, settings_.part.clip_norm);
-}
-
 double Optimizer::step(const Parameters& parameters, const std::vector<torch::Tensor>& gradients,
                        double rate_factor) {
   std::vector<bool> in_part;
   for (const auto& [name, tensor] : parameters.named()) {
-    in_part.push_back(!settings_.part.prefix.empty() && name.starts_with(settings_.part.prefix));
+    in_part.push_back(is_in_part(settings_, name));
   }
   return step(parameters.tensors(), in_part, gradients, rate_factor);
 }
@@ -79,7 +85,7 @@ double Optimizer::step(const std::vector<torch::Tensor>& parameters,
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = gradients[i];
   const double norm = norm_of(gradients);
   if (std::isfinite(norm)) {  // a step along another would destroy the policy
-    clip();
+    clip_all(settings_, parameters_, others_, part_);
     const double factor = rate_factor * rate_share();
     const double own = settings_.part.learning_rate;
     auto& groups = steps_of_->param_groups();
@@ -89,6 +95,25 @@ double Optimizer::step(const std::vector<torch::Tensor>& parameters,
     ++steps_;
   }
   for (torch::Tensor& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
+  return norm;
+}
+
+double Optimizer::clip(const OptimizerSettings& settings, const Parameters& parameters,
+                       std::vector<torch::Tensor>& gradients) {
+  const double norm = norm_of(gradients);
+  if (!std::isfinite(norm)) return norm;
+  // As libtorch has it: gradients belong to parameters.
+  std::vector<torch::Tensor> all;
+  std::vector<torch::Tensor> others;
+  std::vector<torch::Tensor> part;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    torch::Tensor carrier = torch::empty_like(gradients[i]).requires_grad_(true);
+    carrier.mutable_grad() = gradients[i];
+    all.push_back(carrier);
+    (is_in_part(settings, parameters.named()[i].first) ? part : others).push_back(carrier);
+  }
+  clip_all(settings, all, others, part);
+  for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] = all[i].grad();
   return norm;
 }
 

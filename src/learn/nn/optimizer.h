@@ -34,6 +34,10 @@ class Optimizer {
   double step(const std::vector<torch::Tensor>& parameters,
               const std::vector<torch::Tensor>& gradients, double rate_factor = 1);
 
+  // Of a step, the clipping alone, which needs the gradients of all parameters: the norm before.
+  static double clip(const OptimizerSettings& settings, const Parameters& parameters,
+                     std::vector<torch::Tensor>& gradients);
+
   // As it was before the first step, perhaps with other parameters.
   void restart();
 
@@ -51,8 +55,6 @@ class Optimizer {
               const std::vector<torch::Tensor>& gradients, double rate_factor);
   void begin(const std::vector<torch::Tensor>& parameters, const std::vector<bool>& in_part);
   void restore();
-  // Scales the parameters' gradients.
-  void clip() const;
   // Of the learning rate at first.
   double rate_share() const;
 

@@ -39,26 +39,29 @@ class Environment {
   std::int64_t affordable(std::int64_t wanted) const;
   bool spent() const { return budget_.spent(context_.evaluations()); }
 
-  // Begins at once. The outcomes are in the order of the placements; the incumbent hears of them
-  // when they are asked for.
+  // Begins at once, and counts them all. The outcomes are in the order of the placements; the
+  // incumbent hears of them when they are asked for.
   std::future<std::vector<SampleOutcome>> evaluate(std::vector<Placement> placements);
   // The same, with the time at which each op starts in a step.
   std::future<std::vector<OutcomeWithStarts>> evaluate_with_starts(
       std::vector<Placement> placements);
 
-  // Time that evaluations took, on one thread each, since the last call.
+  // Of samples that were evaluated elsewhere: counts them, and offers the one that is given, of
+  // this index.
+  void hear(const std::vector<SampleOutcome>& outcomes, std::size_t index, Placement placement);
+
+  // Time that evaluations took since the last call, on one thread each; where others help, until
+  // all were done.
   double take_evaluation_seconds();
   // What it would have taken to measure the placements whose outcomes were asked for, as
   // TrainingPoint has it.
   Nanoseconds simulated_time() const { return simulated_time_; }
 
  private:
-  template <class Result, class Evaluate, class OutcomeOf>
-  std::future<std::vector<Result>> begin(std::vector<Placement> placements,
-                                         const Evaluate& evaluate, const OutcomeOf& outcome_of);
-  // `value_of` asks the evaluator.
-  template <class ValueOf>
-  SampleOutcome evaluate_one(const Placement& placement, const ValueOf& value_of);
+  std::vector<ValuedSample> value(const std::vector<Placement>& placements, bool with_starts);
+  // `result_of` makes a result of a valued sample.
+  template <class ResultOf>
+  auto begin(std::vector<Placement> placements, bool with_starts, const ResultOf& result_of);
   void offer(Placement& placement, const SampleOutcome& outcome);
 
   PlaceContext& context_;

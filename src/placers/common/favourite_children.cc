@@ -25,6 +25,8 @@
 
 #include "placers/common/task_graph.h"
 
+#include "lp/solver_memory.h"
+
 namespace emplace {
 namespace {
 
@@ -125,25 +127,29 @@ std::pair<std::vector<double>, bool> LinearProgram::solve(const FavouriteOptions
   std::fill(high.begin() + first_edge, high.end() - 1, 1.0);
   objective.back() = 1;
   const std::vector<double> upper(lower_.size(), COIN_DBL_MAX);
-  const CoinPackedMatrix matrix(false, rows_.data(), columns_.data(), coefficients_.data(),
-                                static_cast<CoinBigIndex>(coefficients_.size()));
+  std::pair<std::vector<double>, bool> result;
+  call_solver([&] {
+    const CoinPackedMatrix matrix(false, rows_.data(), columns_.data(), coefficients_.data(),
+                                  static_cast<CoinBigIndex>(coefficients_.size()));
 
-  ClpSimplex solver;
-  solver.setLogLevel(0);
-  solver.loadProblem(matrix, low.data(), high.data(), objective.data(), lower_.data(),
-                     upper.data());
-  EMPLACE_CHECK(solver.numberRows() == num_rows && solver.numberColumns() == num_columns);
-  solver.setMaximumIterations(static_cast<int>(options.iterations));
-  solver.setMaximumSeconds(options.seconds);
-  ClpPresolve presolve;
-  presolve.setDoDoubleton(false);  // quadratic where a task has very many children
-  const std::unique_ptr<ClpSimplex> reduced(presolve.presolvedModel(solver, 1e-8));
-  EMPLACE_CHECK(reduced != nullptr);  // the program always has a solution: x = 1, late starts
-  reduced->dual();
-  const bool optimal = reduced->status() == 0;
-  presolve.postsolve(true);
-  const double* values = solver.primalColumnSolution() + num_tasks_;
-  return {std::vector<double>(values, values + edges_.size()), optimal};
+    ClpSimplex solver;
+    solver.setLogLevel(0);
+    solver.loadProblem(matrix, low.data(), high.data(), objective.data(), lower_.data(),
+                       upper.data());
+    EMPLACE_CHECK(solver.numberRows() == num_rows && solver.numberColumns() == num_columns);
+    solver.setMaximumIterations(static_cast<int>(options.iterations));
+    solver.setMaximumWallSeconds(options.seconds);  // the other is processor time
+    ClpPresolve presolve;
+    presolve.setDoDoubleton(false);  // quadratic where a task has very many children
+    const std::unique_ptr<ClpSimplex> reduced(presolve.presolvedModel(solver, 1e-8));
+    EMPLACE_CHECK(reduced != nullptr);  // the program always has a solution: x = 1, late starts
+    reduced->dual();
+    const bool optimal = reduced->status() == 0;
+    presolve.postsolve(true);
+    const double* values = solver.primalColumnSolution() + num_tasks_;
+    result = {std::vector<double>(values, values + edges_.size()), optimal};
+  });
+  return result;
 }
 
 // By vertex: its favourite child, or kNone. Both ends of an edge take part in one favourite at

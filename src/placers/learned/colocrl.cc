@@ -11,6 +11,7 @@ class ColocRl final : public Placer {
       learner.mask_failures_after = 5000;
       learner.baseline_begins_at_signal = false;
     }
+    std::int64_t controllers = 1;
   };
   static OptionSchema<Options> schema() {
     using Learner = learn::ReinforceSettings;
@@ -19,6 +20,8 @@ class ColocRl final : public Placer {
     // an update; 280 groups are the most that it has; nothing limits what its rules join.
     return with_sequence_options(
                OptionSchema<Options>{}
+                   .integer("controllers", &Options::controllers, 1, kMostControllers,
+                            kControllersHelp)
                    .integer("mask_after", nested(&Options::learner, &Learner::mask_failures_after),
                             0, 1'000'000'000,
                             "Updates after which placements that do not fit are left out.")
@@ -42,8 +45,9 @@ class ColocRl final : public Placer {
   explicit ColocRl(const Options& options) : options_(options) {}
 
   PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
-    return place_by_learning("colocrl", context, budget, rng, options_,
-                             sequence_system(options_, options_.learner));
+    learn::SamplingSystem system = sequence_system(options_, options_.learner);
+    system.controllers = options_.controllers;
+    return place_by_learning("colocrl", context, budget, rng, options_, system);
   }
 
  private:

@@ -1,9 +1,10 @@
-// Annealing at several scales. A tournament chooses where to begin: all starts are annealed at the
-// coarsest scales, hot and with a few dozen clusters, the better half goes on to the finer ones,
-// and so on; the winners make a pool. Then the islands anneal for as long as the budget allows,
-// slowly, from few clusters to single groups, and one that falls behind goes on from the best. What
-// is left goes to members of the pool, which are improved at random scales, or combined in pairs:
-// what both parents put together stays together, so that the search is about what they disagree on.
+// Annealing at several scales. A tournament chooses where to begin: many starts, some of them
+// several times, are annealed as a few dozen clusters, a third of them again for longer, and so on;
+// the winners make a pool. (Small graphs: fewer starts, at ever finer scales.) Then the islands
+// anneal for as long as the budget allows, slowly, from few clusters to single groups, and one that
+// falls behind goes on from the best. What is left goes to members of the pool, which are improved
+// at random scales, or combined in pairs: what both parents put together stays together, so that
+// the search is about what they disagree on.
 //
 // A heuristic: values are exact (sim/incremental.h), the answer is the best that was met, and
 // nothing is proven. Under an evaluation budget the islands are two and meet at fixed points, so
@@ -44,6 +45,10 @@ constexpr int kLeastLevelsPerLeg = 2;
 // than this.
 constexpr double kLeastTriesPerLevel = 300;
 constexpr double kMostTriesPerLevel = 1'200;
+// Large graphs: tries of an entry at least, entries at most; and how many are left after a leg.
+constexpr double kLeastTriesPerEntry = 250;
+constexpr double kMostEntries = 16;
+constexpr double kLeftAfterLeg = 0.34;
 constexpr double kMostTriesPerTask = 5'000;
 constexpr double kTaskShare = 0.06;
 constexpr double kCombineShare = 0.3;
@@ -184,30 +189,62 @@ class LatencySearch {
     const auto better = [](const Solution& a, const Solution& b) { return a.value < b.value; };
     const double end = is_small() ? kTournamentEndOfSmall : kTournamentEnd;
     const double share = std::max(kTournamentEndOfSmall, end - share_done()) / kLegs;
-    std::vector<Solution> entries = starts_;
-    const double levels = tries_within(share) / kLeastTriesPerLevel;
-    levels_per_leg_ =
-        static_cast<int>(std::clamp<double>(levels, kLeastLevelsPerLeg, kMostLevelsPerLeg));
-    const double rounds_of_entries = std::clamp(levels / levels_per_leg_, 1.0, 1e6);
-    entries.resize(
-        std::min(entries.size(), static_cast<std::size_t>(rounds_of_entries) * walks_.size()));
+    std::vector<Solution> entries = is_small() ? entries_of_small(share) : entries_of_large(share);
+    const double kept = is_small() ? 0.5 : kLeftAfterLeg;
     for (int leg = 0; leg < kLegs && !finished(); ++leg) {
       const std::size_t rounds = (entries.size() + walks_.size() - 1) / walks_.size();
-      const double level_share = share / static_cast<double>(rounds) / levels_per_leg_;
+      const double task_share = share / static_cast<double>(rounds);
       for (std::size_t first = 0; first < entries.size() && !finished(); first += walks_.size()) {
         const std::size_t count = std::min(walks_.size(), entries.size() - first);
         std::vector<Task> tasks(count);
         for (std::size_t i = 0; i < count; ++i) {
           tasks[i] = {entries[first + i], parts_of(entries[first + i]),
-                      leg_levels(leg, level_share)};
+                      is_small() ? leg_levels(leg, task_share / levels_per_leg_)
+                                 : std::vector<Level>{scale(kFewestOfScales, task_share, 0)}};
         }
         run_tasks(tasks);
         for (std::size_t i = 0; i < count; ++i) entries[first + i] = tasks[i].solution;
       }
       std::stable_sort(entries.begin(), entries.end(), better);
-      entries.resize(std::min(entries.size(), std::max(walks_.size(), (entries.size() + 1) / 2)));
+      const auto left = std::ceil(kept * static_cast<double>(entries.size()));
+      entries.resize(
+          std::min(entries.size(), std::max(walks_.size(), static_cast<std::size_t>(left))));
     }
     for (const Solution& entry : entries) add_to_pool(entry);
+  }
+
+  // As many starts as there are tries for, in each of several levels.
+  std::vector<Solution> entries_of_small(double leg_share) {
+    const double levels = tries_within(leg_share) / kLeastTriesPerLevel;
+    levels_per_leg_ =
+        static_cast<int>(std::clamp<double>(levels, kLeastLevelsPerLeg, kMostLevelsPerLeg));
+    const double rounds = std::clamp(levels / levels_per_leg_, 1.0, 1e6);
+    std::vector<Solution> entries = starts_;
+    entries.resize(std::min(entries.size(), static_cast<std::size_t>(rounds) * walks_.size()));
+    return entries;
+  }
+
+  // More of them, at the coarsest scale alone. Where there is time for more than there are, they
+  // take part several times.
+  std::vector<Solution> entries_of_large(double leg_share) const {
+    const auto walks = static_cast<double>(walks_.size());
+    const double rounds = std::clamp(tries_within(leg_share) / kLeastTriesPerEntry, 1.0,
+                                     std::max(1.0, kMostEntries / walks));
+    const std::size_t count = static_cast<std::size_t>(rounds) * walks_.size();
+    std::vector<Solution> entries;
+    for (std::size_t i = 0; i < count; ++i) entries.push_back(starts_[i % starts_.size()]);
+    return entries;
+  }
+
+  // A slow annealing at one scale.
+  Level scale(double clusters, double share, int orders) const {
+    const double hot = kScaleTemperature / std::sqrt(std::max(1.0, clusters));
+    return {.clusters = clusters,
+            .start_temperature = hot,
+            .end_temperature = hot / kScaleCooling,
+            .most_tries = kMostTriesPerGroup * static_cast<double>(graph_.size()),
+            .share = share,
+            .orders = orders};
   }
 
   bool is_small() const { return graph_.size() <= kSmall; }
@@ -243,13 +280,7 @@ class LatencySearch {
       for (Task& task : tasks) {
         if (is_behind(task.solution, most_behind)) task.solution = pool_.front();
         task.parts = parts_of(task.solution);
-        const double hot = kScaleTemperature / std::sqrt(std::max(1.0, clusters));
-        task.levels = {{.clusters = clusters,
-                        .start_temperature = hot,
-                        .end_temperature = hot / kScaleCooling,
-                        .most_tries = kMostTriesPerGroup * static_cast<double>(graph_.size()),
-                        .share = level_share,
-                        .orders = kOrdersOfScale}};
+        task.levels = {scale(clusters, level_share, kOrdersOfScale)};
       }
       run_tasks(tasks);
       for (const Task& task : tasks) add_to_pool(task.solution);

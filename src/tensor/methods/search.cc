@@ -7,6 +7,7 @@
 #include "tensor/method.h"
 #include "tensor/methods/all.h"
 #include "tensor/methods/common/budgets.h"
+#include "tensor/methods/common/divided_updates.h"
 #include "tensor/methods/common/joint_search.h"
 
 namespace emplace {
@@ -22,6 +23,7 @@ constexpr double kLeastSeconds = 0.5;
 struct SearchOptions {
   std::int64_t ways = JointSearchSettings{}.ways;
   std::int64_t rounds = JointSearchSettings{}.rounds;
+  std::int64_t computing = 1;
   double start_share = 0.1;
   double main_share = 0.8;
   std::int64_t memory_tries = 4;
@@ -40,6 +42,7 @@ class SearchRun {
     search_jointly();
     for (const char* key : kLast) try_method(key);
     hold_weights();
+    divide_updates();
     context_.set_limit(limit);
     Plan plan = context_.incumbent().best()->plan;
     plan.method = "search";
@@ -97,23 +100,26 @@ class SearchRun {
   // does not fit beside it, it is lowered.
   void search_jointly() {
     if (spent()) return;
-    bool fits = try_joint(std::nullopt, options_.main_share);
+    bool fits = try_joint(std::nullopt, options_.computing, options_.main_share);
+    if (options_.computing > 1 && !spent()) fits |= try_joint(std::nullopt, 1, 0.5);
     auto limit = static_cast<double>(smallest_memory());
     for (std::int64_t i = 0; i < options_.memory_tries && !fits && !spent(); ++i) {
-      fits = try_joint(static_cast<Bytes>(limit), 0.5);
+      fits = try_joint(static_cast<Bytes>(limit), options_.computing, 0.5);
       limit *= options_.memory_shrink;
     }
   }
 
   // With this share of what is left of the time; returns whether the plan fits.
-  bool try_joint(std::optional<Bytes> memory_limit, double share) {
+  bool try_joint(std::optional<Bytes> memory_limit, std::int64_t computing, double share) {
     std::optional<double> seconds = seconds_left(budget_);
     if (seconds) {
       const double most = std::max(0.0, *seconds - context_.evaluation_seconds());
       seconds = std::min(most, std::max(kLeastSeconds, *seconds * share));
     }
-    const JointSearchSettings settings{
-        .ways = options_.ways, .rounds = options_.rounds, .memory_limit = memory_limit};
+    const JointSearchSettings settings{.ways = options_.ways,
+                                       .rounds = options_.rounds,
+                                       .computing = computing,
+                                       .memory_limit = memory_limit};
     try {
       Plan plan =
           joint_search(context_, "search", settings, starts_, budget_part(budget_, seconds), rng_);
@@ -149,6 +155,27 @@ class SearchRun {
     }
   }
 
+  // Updates of what several workers keep, each a part, if that is more than a little.
+  void divide_updates() {
+    constexpr double kLittle = 0.1;
+    Plan best = context_.incumbent().best()->plan;
+    best.method = "search";
+    const Graph& graph = context_.input().graph;
+    double all = 0;
+    double repeated = 0;
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.role(op) != OpRole::kParameter) continue;
+      for (const TensorId tensor : graph.outputs(op)) {
+        const Cuts& cuts = best.tensors[tensor];
+        const auto bytes = static_cast<double>(graph.bytes(tensor));
+        all += bytes;
+        if (std::find(cuts.begin(), cuts.end(), kUncut) != cuts.end()) repeated += bytes;
+      }
+    }
+    if (repeated <= kLittle * all || spent()) return;
+    context_.try_plan(with_divided_updates(context_.input(), best, GradientStorage::kInParts));
+  }
+
   Bytes smallest_memory() const {
     Bytes least = context_.cluster().device(context_.devices()[0]).memory;
     for (const DeviceId device : context_.devices()) {
@@ -173,6 +200,9 @@ class Search final : public PartitionMethod {
                  "Ways to cut a tensor or an op that are all weighed; of more, those near the best "
                  "known.")
         .integer("rounds", &Options::rounds, 1, 1000, "Times to look around the best known.")
+        .integer("computing", &Options::computing, 1, 100,
+                 "How many times computing counts as much as moving, which it partly hides; where "
+                 "that is more than once, a search with equal weights follows.")
         .real("start_share", &Options::start_share, 0, 1,
               "Of the time, for each of the methods to begin from.")
         .real("main_share", &Options::main_share, 0, 1,

@@ -10,6 +10,7 @@ struct HdpOptions : LearnedOptions {
   learn::GrouperPlacerSettings network = {.width = 64, .share_grouping = 20, .noisy_rounds = 0};
   std::int64_t groupings = 1;
   bool with_ppo = false;
+  std::int64_t controllers = 1;
   std::int64_t mask_after = 1000;
   learn::PpoSettings learner = {
       .optimizer = {.learning_rate = 3e-3,
@@ -62,6 +63,8 @@ inline OptionSchema<HdpOptions> hdp_schema() {
                        "T: logits are C tanh(l / T).")
                  .choice("learner", &Options::with_ppo, {{"reinforce", false}, {"ppo", true}},
                          "The paper's, or PPO with clipping.")
+                 .integer("controllers", &Options::controllers, 1, kMostControllers,
+                          kControllersHelp)
                  .integer("epochs", nested(&Options::learner, &Learner::epochs), 1, 1000,
                           "PPO's gradient steps in an update.")
                  .real("lr", nested(&Options::learner, &Learner::optimizer, &Steps::learning_rate),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <variant>
 
 #include "base/error.h"
 
@@ -36,6 +37,24 @@ std::optional<Placement> warm_start(const std::string& source, PlaceContext& con
   return found.front().placement;
 }
 
+// What controllers cannot do yet.
+void check_controllers(const std::string& key, PlaceContext& context, const learn::System& system) {
+  const auto* sampling = std::get_if<learn::SamplingSystem>(&system);
+  if (sampling == nullptr || sampling->controllers == 1) return;
+  if (!std::holds_alternative<learn::ReinforceSettings>(sampling->learner)) {
+    fail_option("{}: several controllers learn by REINFORCE: expected learner=reinforce", key);
+  }
+  if (context.learning().save || !context.learning().resume.empty()) {
+    fail_option("{}: several controllers keep no checkpoint: expected controllers=1 with one", key);
+  }
+  if (context.evaluator().measures()) {
+    fail_option(
+        "{}: several controllers cannot measure at the same time: expected controllers=1 "
+        "where steps are measured",
+        key);
+  }
+}
+
 }  // namespace
 
 learn::System with_policy(const std::string& kind, const GeneralOptions& options,
@@ -56,6 +75,11 @@ PlaceResult place_by_learning(const std::string& key, PlaceContext& context, con
   const learn::Backend& backend = learn::backend(key);
   backend.require_device(context.learning().device);
   const Budget budget = given.or_default();
+  if (context.learning().task != nullptr) {
+    backend.help(system, context, budget, {.key = key}, rng);
+    return {};
+  }
+  check_controllers(key, context, system);
   begin_search(context);
   for (const Solution& start : context.starts()) context.incumbent().offer(start);
   const bool resumes = !context.learning().resume.empty();

@@ -57,6 +57,12 @@ OptionSchema<Options> with_general_options(OptionSchema<Options> schema) {
 learn::System with_policy(const std::string& kind, const GeneralOptions& options,
                           learn::System system);
 
+// Of those whose papers have several controllers.
+constexpr std::int64_t kMostControllers = 1024;
+inline constexpr const char* kControllersHelp =
+    "Copies of the policy that sample and learn side by side, on the ranks or threads there are; a "
+    "parameter server applies their gradients.";
+
 PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& budget,
                               Rng rng, const LearnedOptions& options, const learn::System& system);
 

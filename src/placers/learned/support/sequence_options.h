@@ -63,7 +63,8 @@ OptionSchema<Options> with_sequence_options(OptionSchema<Options> schema) {
 
 // The policy over ColocRL's groups with this learner.
 template <class Options>
-learn::System sequence_system(const Options& options, const learn::LearnerSettings& learner) {
+learn::SamplingSystem sequence_system(const Options& options,
+                                      const learn::LearnerSettings& learner) {
   // Below it the network has all but decided: what is left of the budget is better spent on a new
   // one.
   constexpr double kFrozenEntropy = 0.01;

@@ -52,7 +52,8 @@ class JointSearch {
         settings_(settings),
         budget_(budget),
         rng_(rng),
-        traffic_(context.workers(), context.cluster(), context.devices()),
+        traffic_(context.workers(), context.cluster(), context.devices(),
+                 context.costs().collectives.get()),
         problem_(input_, traffic_, Reductions::kOnce, context.limit()) {
     const Classes& classes = input_.classes;
     for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
@@ -181,7 +182,9 @@ class JointSearch {
   Chosen solve(const Ways& ways, const Chosen& best) {
     SelectionProblem selection = problem_.build(
         ways,
-        [&](ClassId op, const Cuts& cuts) { return piece_time(context_, problem_, op, cuts); },
+        [&](ClassId op, const Cuts& cuts) {
+          return settings_.computing * piece_time(context_, problem_, op, cuts);
+        },
         settings_.memory_limit ? PartitionProblem::ClassCost([&](ClassId tensor, const Cuts& cuts) {
           return memory(tensor, cuts);
         })

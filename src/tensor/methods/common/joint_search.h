@@ -26,6 +26,9 @@ struct JointSearchSettings {
   std::int64_t rounds = 8;
   // Whether forward ops may be divided by variables that they sum over.
   bool reductions = true;
+  // How many times computing counts as much as moving: more than once, since moving is partly
+  // hidden behind it.
+  std::int64_t computing = 1;
   // Of what a worker keeps (weights, their gradients and state, what the backward pass reads): the
   // plan stays within it where that is possible.
   std::optional<Bytes> memory_limit = std::nullopt;

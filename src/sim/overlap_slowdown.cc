@@ -1,4 +1,4 @@
-#include "run/overlap_slowdown.h"
+#include "sim/overlap_slowdown.h"
 
 #include <algorithm>
 #include <cmath>

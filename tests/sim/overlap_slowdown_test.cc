@@ -1,4 +1,4 @@
-#include "run/overlap_slowdown.h"
+#include "sim/overlap_slowdown.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace emplace {
 namespace {
 
-constexpr Nanoseconds kUs = 1000;
+constexpr Nanoseconds kOneMicrosecond = 1000;
 
 // a (100 us) sends 50,000 bytes (50 us) to gpu1, which computes b for 200 us meanwhile; c reads
 // what was sent.
@@ -25,11 +25,11 @@ std::shared_ptr<const Problem> sending() {
 TEST(OverlapSlowdown, ops_are_slow_only_while_something_is_carried) {
   const auto problem = sending();
   const Placement placement{0, 1, 1};
-  EXPECT_EQ(with_slow_overlap(problem, placement, {}, 1).step, 210 * kUs);
+  EXPECT_EQ(with_slow_overlap(problem, placement, {}, 1).step, 210 * kOneMicrosecond);
   const Timeline slow = with_slow_overlap(problem, placement, {}, 2);
-  EXPECT_EQ(slow.ops[0].finish, 100 * kUs) << "nothing was sent before it ended";
-  EXPECT_EQ(slow.ops[1].finish, 225 * kUs) << "50 us at half speed";
-  EXPECT_EQ(slow.step, 235 * kUs);
+  EXPECT_EQ(slow.ops[0].finish, 100 * kOneMicrosecond) << "nothing was sent before it ended";
+  EXPECT_EQ(slow.ops[1].finish, 225 * kOneMicrosecond) << "50 us at half speed";
+  EXPECT_EQ(slow.step, 235 * kOneMicrosecond);
 }
 
 TEST(OverlapSlowdown, nothing_changes_where_nothing_is_sent) {

@@ -1,6 +1,6 @@
 // Overlap is not free: a device computes more slowly while it sends or receives. The simulator
 // lets both go on at full speed (docs/simulator.md); this says what a placement's step becomes if
-// they do not. Searches do not see it.
+// they do not. Placers do not see it; partition methods do, where it is asked for.
 #pragma once
 
 #include <memory>

@@ -1,0 +1,425 @@
+// Rank 0's side is a job without an end (dist/crew.h): a task comes up when its controller is free
+// and the parameters that it is to begin from are known. What comes back is kept until its turn,
+// which under time is at once. `mutex_` guards all of that: results come on the crew's thread.
+#include "learn/controllers/controllers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+
+#include "dist/local_transport.h"
+#include "learn/controllers/round.h"
+#include "learn/methods/method.h"
+#include "learn/nn/deadline.h"
+#include "learn/nn/optimizer.h"
+#include "learn/nn/single_thread.h"
+#include "learn/nn/tensor_messages.h"
+#include "learn/policies/policy.h"
+
+namespace emplace::learn {
+namespace {
+
+// Of this process's runs; other ranks have another memory of them.
+std::uint64_t next_run() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+std::string bytes_of(const RoundResult& result) {
+  dist::Writer writer;
+  put(writer, result);
+  return writer.take();
+}
+
+// What a rank keeps from one round to the next.
+struct Desk {
+  Desk(const SamplingSystem& system, PlaceContext& context, const std::string& key, Rng weights)
+      : seat(system, context, key, weights) {}
+
+  // Where the task says that parameters are with their owners.
+  std::string run(const RoundTask& task, const Budget& budget, dist::Notes& notes) {
+    if (!task.owners.empty() && (shards == nullptr || run_number != task.run)) {
+      shards.reset();
+      shards = std::make_unique<ParameterShards>(notes, task.run, seat.parameters(), seat.steps());
+      run_number = task.run;
+    }
+    // Rank 0 knows better than the task does.
+    if (!task.owners.empty() && notes.rank() != 0) shards->set_owners(task.owners);
+    RoundResult result = seat.run(task, budget, task.owners.empty() ? nullptr : shards.get());
+    result.rank = notes.rank();
+    return bytes_of(result);
+  }
+
+  void hear_owners(dist::Reader& news) {
+    std::vector<std::int32_t> owners = news.numbers<std::int32_t>();
+    news.end();
+    if (shards != nullptr) shards->set_owners(std::move(owners));
+  }
+
+  ControllerSeat seat;
+  std::unique_ptr<ParameterShards> shards;
+  std::uint64_t run_number = 0;
+};
+
+std::string do_round(Desk& desk, dist::Reader& description, dist::Line& line, dist::Notes& notes,
+                     Budget budget) {
+  const RoundTask task = take_round_task(description);
+  budget.cancelled = &line.stopped();
+  line.listen([&](dist::Reader& news) { desk.hear_owners(news); }, [] {});
+  return desk.run(task, budget, notes);
+}
+
+// Ranks that are threads of this process.
+class LocalCrew {
+ public:
+  LocalCrew(int size, const std::function<std::unique_ptr<Desk>()>& make_desk,
+            const Budget& budget) {
+    // Nobody is lost here; and what is waited for is quick.
+    constexpr double kForEver = 1e9;
+    const dist::PostOptions options{.lost_after = kForEver,
+                                    .nap = std::chrono::microseconds(100),
+                                    .longest_nap = std::chrono::microseconds(1'000)};
+    dist::LocalRanks ranks(size);
+    crew_ = std::make_unique<dist::Crew>(ranks.take(0), options);
+    for (int rank = 1; rank < size; ++rank) {
+      members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), options, [] {}));
+      threads_.emplace_back([member = members_.back().get(), desk = make_desk(), budget] {
+        const SingleThread single_thread;
+        member->serve(0, [&](dist::Reader& description, dist::Line& line) {
+          return do_round(*desk, description, line, *member, budget);
+        });
+        desk->shards.reset();
+      });
+    }
+  }
+  ~LocalCrew() {
+    crew_->dismiss();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  LocalCrew(const LocalCrew&) = delete;
+  LocalCrew& operator=(const LocalCrew&) = delete;
+
+  dist::Crew& crew() { return *crew_; }
+
+ private:
+  std::unique_ptr<dist::Crew> crew_;
+  std::vector<std::unique_ptr<dist::Member>> members_;
+  std::vector<std::thread> threads_;
+};
+
+class Training {
+ public:
+  Training(const SamplingSystem& system, SamplingParts parts, Environment& environment, Rng rng,
+           const LearningRun& run)
+      : system_(system),
+        policy_(*parts.policy),
+        batch_(parts.learner->batch()),
+        environment_(environment),
+        key_(run.key),
+        learning_(environment.context().learning()),
+        optimizer_(gradient_learner(parts).steps()),
+        parts_(std::move(parts)),
+        in_order_(environment.budget().evaluations.has_value()),
+        controllers_(static_cast<std::size_t>(system.controllers)),
+        run_number_(next_run()),
+        allowance_(environment.affordable(std::numeric_limits<std::int64_t>::max())) {
+    for (std::size_t i = 0; i < controllers_.size(); ++i) {
+      controllers_[i].rng = (i == 0 ? rng : rng.split(i)).state();
+    }
+  }
+
+  // `address` goes before what the others are told; the budget is for rounds that are done here.
+  void run(dist::Crew& crew, const std::string& address, Desk& desk, const Budget& own) {
+    crew_ = &crew;
+    const struct End {
+      Desk& desk;
+      ~End() { desk.shards.reset(); }
+    } end{desk};
+    if (!in_order_ && crew.size() > 1) {
+      desk.shards = std::make_unique<ParameterShards>(crew, run_number_, policy_.parameters(),
+                                                      optimizer_settings());
+      desk.run_number = run_number_;
+      shards_ = desk.shards.get();
+      shards_->begin(policy_.parameters(), epoch_.number);
+    }
+    publish();
+    dist::Job job;
+    job.more = [&] { return begin_next(); };
+    job.describe = [&](std::size_t number) {
+      dist::Writer writer;
+      put(writer, task_of(number));
+      return address + writer.take();
+    };
+    job.here = [&](std::size_t number) { return desk.run(task_of(number), own, crew); };
+    job.accept = [&](std::size_t number, dist::Reader& reader) { accept(number, reader); };
+    job.failed = [&](std::size_t, const Error& error) {
+      const std::lock_guard lock(mutex_);
+      failure_ = error;
+    };
+    job.on_lost = [&](int rank) {
+      if (shards_ == nullptr || !shards_->take_back(rank)) return;
+      crew.tell(dist::Writer().numbers(shards_->owners()).take());
+    };
+    job.cancelled = environment_.budget().cancelled;
+    crew.run(job);
+    if (failure_) throw *failure_;
+  }
+
+ private:
+  struct Controller {
+    Rng::State rng = {};
+    std::vector<double> memory = {};
+    std::uint64_t memory_of = 0;  // the epoch
+    bool busy = false;
+  };
+
+  struct Epoch {
+    std::uint64_t number = 0;  // how often the policy has begun anew
+    std::size_t began = 0;     // the first round of it
+  };
+
+  const OptimizerSettings& optimizer_settings() const { return gradient_learner(parts_).steps(); }
+
+  std::size_t controller_of(std::size_t number) const {
+    return in_order_ ? number % controllers_.size() : controller_by_round_.at(number);
+  }
+
+  // What rounds begin from, from now on.
+  void publish() {
+    if (shards_ != nullptr) return;
+    dist::Writer writer;
+    put_tensors(writer, policy_.parameters().tensors());
+    published_[in_order_ ? applied_ : 0] = std::make_shared<const std::string>(writer.take());
+  }
+
+  // Whether there is a round to do now, which is then the next one's.
+  bool begin_next() {
+    const std::lock_guard lock(mutex_);
+    const std::size_t wide = controllers_.size();
+    if (failure_ || allowance_ <= 0 || environment_.budget().spent(0) ||
+        environment_.context().incumbent().optimal()) {
+      return false;
+    }
+    std::size_t controller = next_ % wide;
+    if (in_order_) {
+      // Its controller's last gradient has been applied.
+      if (next_ >= wide && applied_ < next_ - wide + 1) return false;
+    } else {
+      const auto idle = std::find_if(controllers_.begin(), controllers_.end(),
+                                     [](const Controller& each) { return !each.busy; });
+      if (idle == controllers_.end()) return false;
+      controller = static_cast<std::size_t>(idle - controllers_.begin());
+      controller_by_round_[next_] = controller;
+    }
+    RoundTask task{.run = run_number_, .number = next_};
+    Epoch epoch = epoch_;
+    task.samples = std::min(allowance_, batch_);
+    task.learns = task.samples == batch_;
+    allowance_ -= task.samples;
+    task.rng = controllers_[controller].rng;
+    controllers_[controller].busy = true;
+    if (shards_ == nullptr) {
+      const std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
+      task.parameters = published_.at(from);
+      if (in_order_) epoch = epochs_.at(from);
+      if (in_order_) forget_before(from);
+    }
+    task.epoch = epoch.number;
+    // A policy that begins anew has a baseline that knows nothing.
+    if (controllers_[controller].memory_of == epoch.number) {
+      task.memory = controllers_[controller].memory;
+    }
+    task.updates = next_ - std::min(next_, epoch.began);
+    tasks_.emplace(next_, std::move(task));
+    ++next_;
+    return true;
+  }
+
+  void forget_before(std::size_t version) {
+    published_.erase(published_.begin(), published_.lower_bound(version));
+    epochs_.erase(epochs_.begin(), epochs_.lower_bound(version));
+  }
+
+  // When it is told: time and owners are those of now.
+  RoundTask task_of(std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    RoundTask task = tasks_.at(number);
+    const Budget& budget = environment_.budget();
+    if (budget.seconds) task.seconds = std::max(0.0, *budget.seconds - budget.elapsed_seconds());
+    if (shards_ != nullptr) task.owners = shards_->owners();
+    return task;
+  }
+
+  void accept(std::size_t number, dist::Reader& reader) {
+    const SingleThread single_thread;
+    RoundResult result =
+        take_round_result(reader, policy_.parameters().tensors(), environment_.problem());
+    check(result);
+    const std::lock_guard lock(mutex_);
+    if (shards_ != nullptr && result.rank > 0 && result.rank < crew_->size()) {
+      shards_->hand_over(result.rank);
+    }
+    results_.emplace(number, std::move(result));
+    if (!in_order_) {
+      apply(number);
+      return;
+    }
+    while (results_.contains(applied_)) apply(applied_);
+  }
+
+  // The answer must be one, whoever found it.
+  void check(const RoundResult& result) {
+    if (result.best == result.outcomes.size() || result.rank == 0) return;
+    const SampleOutcome& best = result.outcomes[result.best];
+    const Evaluation value{best.step, best.overflow};
+    const std::optional<Evaluation> known = environment_.context().incumbent().value();
+    if (known && !(value < *known)) return;
+    Evaluator& evaluator = environment_.context().evaluator();
+    const Evaluation own = evaluator.evaluate_uncounted(result.placement);
+    if (own != value) {
+      fail_input("it values a placement at {} ns, which takes {} ns here", best.step, own.step);
+    }
+  }
+
+  void apply(std::size_t number) {
+    RoundResult result = std::move(results_.at(number));
+    const RoundTask task = std::move(tasks_.at(number));
+    Controller& controller = controllers_[controller_of(number)];
+    results_.erase(number);
+    tasks_.erase(number);
+    controller_by_round_.erase(number);
+    controller.rng = result.rng;
+    const bool is_of_now = result.epoch == epoch_.number;
+    controller.memory = std::move(result.memory);
+    controller.memory_of = result.epoch;
+    controller.busy = false;
+    environment_.hear(result.outcomes, result.best, std::move(result.placement));
+    const bool learned = task.learns && result.in_time;
+    if (learned && is_of_now) {
+      if (!result.gradient.empty()) {
+        result.report.gradient_norm = optimizer_.step(policy_.parameters(), result.gradient);
+      }
+      restart_if_decided(result, controller);
+    }
+    ++applied_;
+    if (learned) ++rounds_;
+    report(result, learned);
+    epochs_[applied_] = epoch_;
+    publish();
+  }
+
+  void restart_if_decided(const RoundResult& result, Controller& controller) {
+    if (result.report.entropy >= system_.rounds.restart_entropy) return;
+    Rng rng(controller.rng);
+    if (!policy_.restart(rng)) return;
+    controller.rng = rng.state();
+    ++epoch_.number;
+    epoch_.began = applied_ + 1;
+    optimizer_.restart();
+    if (shards_ != nullptr) shards_->begin(policy_.parameters(), epoch_.number);
+  }
+
+  void report(const RoundResult& result, bool learned) {
+    if (!learning_.on_round) return;
+    TrainingPoint point;
+    point.learned = learned;
+    point.round = learned ? rounds_ : rounds_ + 1;
+    point.evaluations = environment_.context().evaluations();
+    point.seconds = environment_.budget().elapsed_seconds();
+    point.simulated_seconds = static_cast<double>(environment_.simulated_time()) * 1e-9;
+    const auto best = environment_.context().incumbent().value();
+    if (best && best->fits()) point.best = best->step;
+    point.mean_cost = result.report.mean_cost;
+    point.baseline = result.report.baseline;
+    point.entropy = result.report.entropy;
+    point.gradient_norm = result.report.gradient_norm;
+    point.policy_seconds = result.policy_seconds;
+    point.learner_seconds = result.learner_seconds;
+    point.waiting_seconds = result.waiting_seconds;
+    point.evaluation_seconds = result.evaluation_seconds;
+    describe(result.outcomes, point);
+    learning_.on_round(point);
+  }
+
+  const SamplingSystem& system_;
+  Policy& policy_;
+  std::int64_t batch_;
+  Environment& environment_;
+  std::string key_;
+  const Learning& learning_;
+  Optimizer optimizer_;
+  SamplingParts parts_;
+  bool in_order_;
+  dist::Crew* crew_ = nullptr;
+  ParameterShards* shards_ = nullptr;  // where parameters are divided; else they are the policy's
+
+  std::mutex mutex_;
+  std::vector<Controller> controllers_;
+  std::uint64_t run_number_;
+  std::int64_t allowance_;   // evaluations that may still begin
+  std::size_t next_ = 0;     // round to begin
+  std::size_t applied_ = 0;  // rounds that are over, in order
+  std::int64_t rounds_ = 0;  // in which something was learned
+  Epoch epoch_;
+  std::map<std::size_t, std::size_t> controller_by_round_;
+  std::map<std::size_t, RoundTask> tasks_;      // that are not over
+  std::map<std::size_t, RoundResult> results_;  // whose turn has not come
+  // Parameters after so many gradients, and their epochs: those that rounds may still begin from.
+  std::map<std::size_t, std::shared_ptr<const std::string>> published_;
+  std::map<std::size_t, Epoch> epochs_{{0, {}}};
+  std::optional<Error> failure_;
+};
+
+}  // namespace
+
+void train_with_controllers(const SamplingSystem& system, Environment& environment,
+                            const Rng& weights, Rng rng, const LearningRun& run) {
+  PlaceContext& context = environment.context();
+  const Budget& budget = environment.budget();
+  SamplingParts parts;
+  {
+    Deadline deadline(budget);
+    try {
+      Rng own = weights;
+      parts = make_parts(system, context.problem(), context.learning().device, own);
+      gradient_learner(parts);
+      // What comes before the first round is the same with any number of controllers.
+      const MethodPtr method = sample_and_learn(parts.policy, parts.learner, system.rounds);
+      method->prepare(environment, rng);
+      if (run.begin_from) method->imitate(*run.begin_from, environment, rng);
+    } catch (const std::exception&) {
+      if (!deadline.passed()) throw;
+      return;
+    }
+  }
+  if (environment.spent()) return;
+  const auto make_desk = [&] { return std::make_unique<Desk>(system, context, run.key, weights); };
+  Training training(system, std::move(parts), environment, rng, run);
+  const std::unique_ptr<Desk> desk = make_desk();
+  if (const LearningCrew* others = context.learning().crew) {
+    return training.run(*others->crew, others->address, *desk, budget);
+  }
+  const int size = static_cast<int>(
+      std::clamp<std::int64_t>(system.controllers, 1, std::max(1, budget.threads)));
+  Budget share = budget;
+  share.threads = std::max(1, budget.threads / size);
+  LocalCrew local(size, make_desk, share);
+  training.run(local.crew(), "", *desk, share);
+}
+
+void help_controllers(const SamplingSystem& system, PlaceContext& context, const Budget& budget,
+                      const LearningRun& run, const Rng& weights, LearningTask& task) {
+  if (*task.kept == nullptr) {
+    *task.kept = std::make_shared<Desk>(system, context, run.key, weights);
+  }
+  Desk& desk = *std::static_pointer_cast<Desk>(*task.kept);
+  task.result = do_round(desk, *task.description, *task.line, *task.notes, budget);
+}
+
+}  // namespace emplace::learn

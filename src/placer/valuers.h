@@ -1,0 +1,30 @@
+// Sampled placements and what came of them, and others who value them for this process: ranks.
+#pragma once
+
+#include <vector>
+
+#include "sim/placement.h"
+
+#include "placer/evaluator.h"
+
+namespace emplace {
+
+struct ValuedSample {
+  Evaluation value = {};
+  bool valid = true;                     // needs no link that does not exist
+  std::vector<Nanoseconds> starts = {};  // by op, where they were asked for; 0 if it is not valid
+};
+
+// Counted by whoever asks. `all_linked`: every placement is valid.
+ValuedSample value_sample(Evaluator& evaluator, const Placement& placement, bool with_starts,
+                          bool all_linked);
+
+class Valuers {
+ public:
+  virtual ~Valuers() = default;
+  // In the order of the placements, as `value_sample` does it. From any thread.
+  virtual std::vector<ValuedSample> value(const std::vector<Placement>& placements,
+                                          bool with_starts, int threads) = 0;
+};
+
+}  // namespace emplace

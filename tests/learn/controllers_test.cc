@@ -1,0 +1,288 @@
+// Controllers and their parameter server: what they learn under a budget of evaluations depends on
+// the seed and their number alone, and one controller is the ordinary run.
+#include "learn/controllers/controllers.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dist/local_transport.h"
+#include "learn/controllers/shards.h"
+#include "learn/make_method.h"
+#include "learn/nn/single_thread.h"
+#include "learn/train/trainer.h"
+#include "support/error_text.h"
+#include "support/random_problem.h"
+
+namespace emplace::learn {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+std::shared_ptr<const Problem> some_problem() {
+  Rng rng(5);
+  for (;;) {
+    auto problem = random_problem(rng, {.max_ops = 60, .max_devices = 4, .roomy = true});
+    if (problem->num_groups() > 20 && problem->num_devices() > 2) return problem;
+  }
+}
+
+SamplingSystem small_system(std::int64_t controllers, double restart_entropy = 0) {
+  return {.policy = SequencePolicySettings{.width = 8},
+          .learner = ReinforceSettings{.batch = 5,
+                                       .optimizer = {.learning_rate = 0.02, .clip_norm = 1},
+                                       .cost = {.shortage = Shortage::kPenalty}},
+          .rounds = {.restart_entropy = restart_entropy},
+          .controllers = controllers};
+}
+
+struct Learned {
+  Placement placement;
+  Evaluation value;
+  std::int64_t evaluations = 0;
+  std::vector<TrainingPoint> points;
+};
+
+Budget evaluations(std::int64_t number, int threads = 1) {
+  Budget budget;
+  budget.evaluations = number;
+  budget.threads = threads;
+  return budget;
+}
+
+Learned learn(const SamplingSystem& system, const Budget& budget, bool ordinary) {
+  const SingleThread single_thread;
+  PlaceContext context(some_problem());
+  Learned learned;
+  context.learning().on_round = [&](const TrainingPoint& point) {
+    learned.points.push_back(point);
+  };
+  Environment environment(context, budget, "test");
+  const Rng weights(7);
+  const LearningRun run{.key = "test"};
+  if (ordinary) {
+    Rng own = weights;
+    train(*make_method(system, context.problem(), "cpu", own), environment, Rng(8), run);
+  } else {
+    train_with_controllers(system, environment, weights, Rng(8), run);
+  }
+  const auto best = context.incumbent().best();
+  learned.placement = best->placement;
+  learned.value = best->value;
+  learned.evaluations = context.evaluations();
+  return learned;
+}
+
+void expect_same(const Learned& a, const Learned& b) {
+  EXPECT_EQ(a.placement, b.placement);
+  EXPECT_EQ(a.value, b.value);
+  EXPECT_EQ(a.evaluations, b.evaluations);
+  ASSERT_EQ(a.points.size(), b.points.size());
+  for (std::size_t i = 0; i < a.points.size(); ++i) {
+    EXPECT_EQ(a.points[i].round, b.points[i].round) << i;
+    EXPECT_EQ(a.points[i].evaluations, b.points[i].evaluations) << i;
+    EXPECT_EQ(a.points[i].mean_cost, b.points[i].mean_cost) << i;
+    EXPECT_EQ(a.points[i].baseline, b.points[i].baseline) << i;
+    EXPECT_EQ(a.points[i].entropy, b.points[i].entropy) << i;
+    EXPECT_EQ(a.points[i].gradient_norm, b.points[i].gradient_norm) << i;
+    EXPECT_EQ(a.points[i].simulated_seconds, b.points[i].simulated_seconds) << i;
+    EXPECT_EQ(a.points[i].best, b.points[i].best) << i;
+  }
+}
+
+TEST(Controllers, OneIsTheOrdinaryRun) {
+  // The last round is not a whole one. With restarts, the policy begins anew after some rounds.
+  for (const double restart_entropy : {0.0, 0.9}) {
+    const SamplingSystem system = small_system(1, restart_entropy);
+    const Learned ordinary = learn(system, evaluations(123), true);
+    expect_same(learn(system, evaluations(123), false), ordinary);
+    EXPECT_EQ(ordinary.points.size(), 25U);
+  }
+}
+
+TEST(Controllers, DependOnTheSeedAndTheirNumberAlone) {
+  for (const double restart_entropy : {0.0, 0.9}) {
+    const SamplingSystem system = small_system(3, restart_entropy);
+    const Learned one = learn(system, evaluations(123, 1), false);
+    EXPECT_EQ(one.evaluations, 123);
+    for (const int threads : {2, 4}) {
+      expect_same(learn(system, evaluations(123, threads), false), one);
+    }
+  }
+}
+
+TEST(Controllers, GradientsAreStale) {
+  // A table's entropy depends on its parameters alone.
+  SamplingSystem system = small_system(4);
+  system.policy = TableSettings{};
+  const Learned learned = learn(system, evaluations(40), false);
+  ASSERT_EQ(learned.points.size(), 8U);
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(learned.points[i].entropy, learned.points[0].entropy) << i;
+  }
+  for (std::size_t i = 4; i < 8; ++i) {
+    EXPECT_NE(learned.points[i].entropy, learned.points[i - 1].entropy) << i;
+  }
+}
+
+TEST(Controllers, UnderTimeGradientsComeAsTheyMay) {
+  for (const int threads : {1, 3}) {
+    Budget budget;
+    budget.seconds = 2;
+    budget.threads = threads;
+    const Learned learned = learn(small_system(3), budget, false);
+    EXPECT_GT(learned.points.size(), 5U);
+    EXPECT_EQ(learned.points.back().evaluations, learned.evaluations);
+    EXPECT_LE(learned.value.step, learned.points.front().best);
+  }
+}
+
+TEST(Controllers, NeedALearnerWhoseGradientsAreApart) {
+  SamplingSystem system = small_system(2);
+  system.learner = PpoSettings{};
+  EXPECT_THAT(error_text([&] { learn(system, evaluations(20), false); }),
+              HasSubstr("learner=reinforce"));
+}
+
+// Three ranks with a server.
+class Shards : public ::testing::Test {
+ protected:
+  Shards() : one_(ranks_.take(1), kOptions, [] {}), two_(ranks_.take(2), kOptions, [] {}) {
+    Rng rng(3);
+    for (Parameters* parameters : {&policy_, &fetched_, &alone_}) {
+      Rng own(9);
+      parameters->uniform("a", {4, 3}, 1, own);
+      parameters->uniform("part.b", {5}, 1, own);
+      parameters->uniform("c", {2, 2}, 1, own);
+      parameters->uniform("d", {1}, 1, own);
+    }
+    threads_.emplace_back([this] { one_.wait(); });
+    threads_.emplace_back([this] { two_.wait(); });
+  }
+  ~Shards() override {
+    crew_.dismiss();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  static std::vector<torch::Tensor> gradients(const Parameters& parameters, double scale) {
+    std::vector<torch::Tensor> all;
+    for (const torch::Tensor& tensor : parameters.tensors()) {
+      all.push_back(torch::full_like(tensor, scale).detach());
+    }
+    return all;
+  }
+
+  void expect_equal(const Parameters& a, const Parameters& b) {
+    for (std::size_t i = 0; i < a.tensors().size(); ++i) {
+      EXPECT_TRUE(torch::equal(a.tensors()[i], b.tensors()[i])) << a.named()[i].first;
+    }
+  }
+
+  // Until the table says so.
+  static void wait_for_owners(const ParameterShards& shards,
+                              const std::vector<std::int32_t>& owners) {
+    for (int i = 0; i < 500 && shards.owners() != owners; ++i) {
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    EXPECT_EQ(shards.owners(), owners);
+  }
+
+  static constexpr dist::PostOptions kOptions{.pulse_seconds = 0.02, .lost_after = 30};
+  static constexpr std::uint64_t kRun = 4;
+  const OptimizerSettings steps_{
+      .learning_rate = 0.1, .clip_norm = 1, .part = {.prefix = "part.", .learning_rate = 0.3}};
+  const SingleThread single_thread_;
+  dist::LocalRanks ranks_{3};
+  dist::Crew crew_{ranks_.take(0), kOptions};
+  dist::Member one_;
+  dist::Member two_;
+  std::vector<std::thread> threads_;
+  Parameters policy_, fetched_, alone_;
+};
+
+TEST_F(Shards, StepAsOneOptimizerDoes) {
+  ParameterShards first(crew_, kRun, policy_, steps_);
+  ParameterShards second(one_, kRun, policy_, steps_);
+  ParameterShards third(two_, kRun, policy_, steps_);
+  first.begin(policy_, 1);
+  first.hand_over(1);
+  first.hand_over(2);
+  wait_for_owners(first, {0, 1, 2});
+  second.set_owners(first.owners());
+  third.set_owners(first.owners());
+  Optimizer optimizer(steps_);
+  for (int round = 1; round <= 4; ++round) {
+    for (ParameterShards* shards : {&first, &second, &third}) {
+      const auto epochs = shards->fetch(fetched_, [] {});
+      expect_equal(fetched_, alone_);
+      std::vector<torch::Tensor> found = gradients(fetched_, round);
+      Optimizer::clip(steps_, fetched_, found);
+      shards->push(epochs, found);
+      // From the same rank, so after what was pushed.
+      shards->fetch(fetched_, [] {});
+      optimizer.step(alone_, gradients(alone_, round));
+      expect_equal(fetched_, alone_);
+    }
+  }
+  EXPECT_EQ(first.steps_taken() + second.steps_taken() + third.steps_taken(), 3 * 12);
+  // Gradients of an earlier epoch are of no use.
+  const auto epochs = second.fetch(fetched_, [] {});
+  first.begin(policy_, 2);
+  second.push(epochs, gradients(fetched_, 1));
+  for (int i = 0; i < 500; ++i) {
+    if (second.fetch(fetched_, [] {}) == std::vector<std::uint64_t>{2, 2, 2}) break;
+  }
+  second.push(epochs, gradients(fetched_, 1));
+  second.fetch(fetched_, [] {});
+  expect_equal(fetched_, policy_);
+}
+
+TEST_F(Shards, GoOnWithoutALostOwner) {
+  ParameterShards first(crew_, kRun, policy_, steps_);
+  ParameterShards second(one_, kRun, policy_, steps_);
+  ParameterShards third(two_, kRun, policy_, steps_);
+  first.begin(policy_, 1);
+  first.hand_over(1);
+  wait_for_owners(first, {0, 1, 0});
+  ranks_.silence(1);
+  std::atomic<bool> fetched{false};
+  std::thread fetching([&] {
+    third.set_owners({0, 1, 0});
+    third.fetch(fetched_, [] {});
+    fetched = true;
+  });
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_FALSE(fetched);
+  EXPECT_TRUE(first.take_back(1));
+  EXPECT_FALSE(first.take_back(2));
+  third.set_owners(first.owners());
+  fetching.join();
+  expect_equal(fetched_, policy_);
+  first.hand_over(1);  // it is lost
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(first.owners(), (std::vector<std::int32_t>{0, 0, 0}));
+  ranks_.silence(1, false);
+}
+
+TEST_F(Shards, WhatALostOwnerToldOfIsKept) {
+  ParameterShards first(crew_, kRun, policy_, steps_);
+  ParameterShards second(one_, kRun, policy_, steps_);
+  first.begin(policy_, 1);
+  first.hand_over(1);
+  wait_for_owners(first, {0, 1, 0});
+  const auto epochs = first.fetch(fetched_, [] {});
+  first.push(epochs, gradients(fetched_, 0.01));
+  first.fetch(fetched_, [] {});
+  std::this_thread::sleep_for(milliseconds(2'500));  // until it has told
+  ranks_.silence(1);
+  EXPECT_TRUE(first.take_back(1));
+  first.fetch(alone_, [] {});
+  expect_equal(alone_, fetched_);
+  ranks_.silence(1, false);
+}
+
+}  // namespace
+}  // namespace emplace::learn

@@ -1,0 +1,206 @@
+// Placers that learn over several ranks, which are threads here.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dist/local_transport.h"
+#include "run/portfolio.h"
+#include "run/rank_messages.h"
+#include "run/rank_valuers.h"
+#include "support/random_problem.h"
+
+namespace emplace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr dist::PostOptions kHasty{.pulse_seconds = 0.02, .lost_after = 2};
+
+std::shared_ptr<const Problem> problem_to_learn() {
+  Rng rng(11);
+  for (;;) {
+    auto problem = random_problem(rng, {.max_ops = 80, .max_devices = 4, .roomy = true});
+    if (problem->num_groups() > 40 && problem->num_devices() > 2) return problem;
+  }
+}
+
+PortfolioRequest learning_request(const std::string& placer, const Budget& budget,
+                                  dist::Crew* crew) {
+  return {.runs = make_runs(placer, "own"),
+          .budget = budget,
+          .time_for = TimeFor::kAllRuns,
+          .crew = crew};
+}
+
+// Ranks 1, 2, ... that read the same problem.
+class HelpingRanks {
+ public:
+  HelpingRanks(dist::LocalRanks& ranks, int size, const SubsetProblems& problems,
+               const std::string& placer, const Budget& budget) {
+    for (int rank = 1; rank < size; ++rank) {
+      members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), kHasty, [] {}));
+      threads_.emplace_back([member = members_.back().get(), &problems, placer, budget] {
+        Portfolio(problems, learning_request(placer, budget, nullptr)).serve(*member);
+      });
+    }
+  }
+  ~HelpingRanks() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::vector<std::unique_ptr<dist::Member>> members_;
+  std::vector<std::thread> threads_;
+};
+
+class LearnedRanks : public ::testing::Test {
+ protected:
+  std::vector<Placement> samples(int count) const {
+    Rng rng(3);
+    std::vector<Placement> placements;
+    for (int i = 0; i < count; ++i) placements.push_back(random_placement(*problem_, rng));
+    return placements;
+  }
+
+  void expect_valued(const std::vector<ValuedSample>& found,
+                     const std::vector<Placement>& placements, bool with_starts) const {
+    Evaluator evaluator(problem_);
+    ASSERT_EQ(found.size(), placements.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const ValuedSample own = value_sample(evaluator, placements[i], with_starts, false);
+      EXPECT_EQ(found[i].valid, own.valid);
+      EXPECT_EQ(found[i].value, own.value);
+      EXPECT_EQ(found[i].starts, own.starts);
+    }
+  }
+
+  const std::shared_ptr<const Problem> problem_ = problem_to_learn();
+  const SubsetProblems problems_{problem_, StepTime{}};
+};
+
+TEST_F(LearnedRanks, SamplesAreValuedAsHere) {
+  dist::LocalRanks ranks(3);
+  HelpingRanks others(ranks, 3, problems_, "hill_climb", {});
+  dist::Crew crew(ranks.take(0), kHasty);
+  PlaceContext context(problem_);
+  RankValuers valuers(crew, 0, 0, context, /*least_seconds=*/0);
+  for (const bool with_starts : {false, true}) {
+    const std::vector<Placement> placements = samples(60);
+    expect_valued(valuers.value(placements, with_starts, 1), placements, with_starts);
+  }
+  ranks.silence(2);
+  const std::vector<Placement> placements = samples(200);
+  expect_valued(valuers.value(placements, false, 1), placements, false);
+  EXPECT_EQ(context.evaluations(), 0);  // whoever asks counts
+  crew.dismiss();
+  ranks.silence(2, false);
+}
+
+TEST_F(LearnedRanks, WhoeverValuesWronglyIsLost) {
+  dist::LocalRanks ranks(2);
+  std::atomic<bool> asked{false};
+  dist::Member liar(ranks.take(1), kHasty, [] {});
+  std::thread lying([&] {
+    liar.serve(7, [&](dist::Reader& task, dist::Line&) {
+      asked = true;
+      EXPECT_EQ(task.number<std::uint8_t>(), static_cast<std::uint8_t>(RankTask::kSamples));
+      task.number<std::uint64_t>();
+      task.number<std::uint64_t>();
+      task.flag();
+      const auto count = task.number<std::uint64_t>();
+      dist::Writer writer;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        writer.flag(true);
+        put(writer, Evaluation{1, 0});
+        writer.numbers(std::vector<Nanoseconds>{});
+      }
+      return writer.take();
+    });
+  });
+  dist::Crew crew(ranks.take(0), kHasty);
+  PlaceContext context(problem_);
+  RankValuers valuers(crew, 0, 0, context, 0);
+  for (int i = 0; i < 200 && !asked; ++i) {
+    const std::vector<Placement> placements = samples(200);
+    expect_valued(valuers.value(placements, false, 1), placements, false);
+  }
+  EXPECT_TRUE(asked);
+  EXPECT_THAT(crew.take_notes(), ElementsAre(HasSubstr("another time here")));
+  crew.dismiss();
+  lying.join();
+}
+
+#ifdef EMPLACE_LEARN
+
+class LearnedRuns : public LearnedRanks {
+ protected:
+  RunResult run_on(int size, const std::string& placer, const Budget& budget, int silenced = 0,
+                   int after = 300) {
+    if (size == 1)
+      return Portfolio(problems_, learning_request(placer, budget, nullptr)).run().best();
+    dist::LocalRanks ranks(size);
+    HelpingRanks others(ranks, size, problems_, placer, budget);
+    dist::Crew crew(ranks.take(0), kHasty);
+    std::thread killer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(after));
+      for (int rank = 1; rank <= silenced; ++rank) ranks.silence(rank);
+    });
+    RunResult best = Portfolio(problems_, learning_request(placer, budget, &crew)).run().best();
+    killer.join();
+    lost_ = crew.lost();
+    crew.dismiss();
+    return best;
+  }
+
+  static void expect_same(const RunResult& a, const RunResult& b) {
+    EXPECT_EQ(a.result.placement, b.result.placement);
+    EXPECT_EQ(a.evaluation, b.evaluation);
+    EXPECT_EQ(a.evaluations, b.evaluations);
+  }
+
+  int lost_ = 0;
+};
+
+Budget limited_to(std::int64_t number) {
+  Budget budget;
+  budget.evaluations = number;
+  return budget;
+}
+
+constexpr const char* kControllers = "colocrl(controllers=3,width=8,samples=5)";
+
+TEST_F(LearnedRuns, AnswerAsOneProcessUnderEvaluations) {
+  for (const std::string placer : {"colocrl(width=8)", "placeto(units=8)", "post", kControllers,
+                                   "hdp(controllers=2,width=8,samples=4)"}) {
+    const RunResult alone = run_on(1, placer, limited_to(240));
+    for (const int size : {2, 3}) expect_same(run_on(size, placer, limited_to(240)), alone);
+  }
+}
+
+TEST_F(LearnedRuns, AnswerTheSameWhenRanksAreLost) {
+  for (const std::string placer : {"colocrl(width=8)", kControllers}) {
+    const RunResult alone = run_on(1, placer, limited_to(900));
+    expect_same(run_on(3, placer, limited_to(900), 2, 150), alone);
+  }
+}
+
+TEST_F(LearnedRuns, ControllersGoOnWithoutLostRanksUnderTime) {
+  Budget budget;
+  budget.seconds = 5;
+  const RunResult undisturbed = run_on(3, kControllers, budget);
+  EXPECT_EQ(lost_, 0);
+  EXPECT_GT(undisturbed.evaluations, 100);
+  const RunResult disturbed = run_on(3, kControllers, budget.restarted(), 1, 1'500);
+  EXPECT_EQ(lost_, 1);
+  EXPECT_GT(disturbed.evaluations, 100);
+  EXPECT_TRUE(disturbed.evaluation.fits());
+}
+
+#endif
+
+}  // namespace
+}  // namespace emplace
