@@ -102,8 +102,8 @@ TEST_F(RanksCommand, a_training_is_resumed_by_any_number_of_ranks) {
   const std::int64_t evaluations = whole["evaluations"];
   for (const std::string ranks : {"1", "4"}) {
     const std::string files = " --checkpoint state" + ranks + " -o part" + ranks;
-    const nlohmann::json part = json_of(training + files + " --ranks 2 --evaluations " +
-                                        std::to_string(evaluations - 1));
+    const nlohmann::json part =
+        json_of(training + files + " --ranks 2 --evaluations " + std::to_string(evaluations - 1));
     EXPECT_EQ(part["finished"], false);
     const nlohmann::json rest = json_of(training + files + " --resume --ranks " + ranks);
     EXPECT_EQ(rest["finished"], true);

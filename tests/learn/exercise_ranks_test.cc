@@ -33,8 +33,7 @@ TrainingTask chain_task(int ops, int devices) {
   }
   TrainingTask task;
   task.name = "chain" + std::to_string(ops);
-  task.context =
-      std::make_shared<PlaceContext>(compile_timed(graph.build(), gpu_cluster(devices)));
+  task.context = std::make_shared<PlaceContext>(compile_timed(graph.build(), gpu_cluster(devices)));
   task.reference_seconds = 1e-3;
   task.example.emplace(task.context->problem().num_ops(), 0);
   for (OpId op = 0; op < task.context->problem().num_ops() / 2; ++op) (*task.example)[op] = 1;
@@ -65,11 +64,9 @@ class TrainingRanks {
     std::vector<std::unique_ptr<dist::Member>> members;
     std::vector<std::thread> threads;
     for (int rank = 1; rank < size_; ++rank) {
-      members.push_back(
-          std::make_unique<dist::Member>(ranks_.take(rank), kImpatientRanks, [] {}));
+      members.push_back(std::make_unique<dist::Member>(ranks_.take(rank), kImpatientRanks, [] {}));
       threads.emplace_back([&, rank, member = members.back().get()] {
-        const auto helper =
-            help_with_exercises(several_tasks(), settings_, Rng(1), budget.threads);
+        const auto helper = help_with_exercises(several_tasks(), settings_, Rng(1), budget.threads);
         member->serve(0, [&](dist::Reader& task, dist::Line& line) {
           const auto kind = task.number<std::uint8_t>();
           EXPECT_EQ(kind, static_cast<std::uint8_t>(TrainingRankTask::kExercises));
@@ -148,8 +145,8 @@ TEST_P(TrainingOnRanks, the_tasks_of_a_lost_rank_are_done_by_others) {
   for (int last = 1; last <= 12; last += 2) {
     TrainingRanks training(3, settings);
     std::atomic<int> done{0};
-    const TrainedPolicy result = training.train(
-        [&](int rank, dist::Reader& task, dist::Line& line, TrainingHelper& helper) {
+    const TrainedPolicy result =
+        training.train([&](int rank, dist::Reader& task, dist::Line& line, TrainingHelper& helper) {
           if (rank == 2 && ++done == last) training.silence(2);
           return helper.work(task, line);
         });
@@ -180,8 +177,8 @@ TEST(TrainingRanksThatAreWrong, are_lost_and_change_nothing) {
        }}};
   for (const auto& [message, change] : changes) {
     TrainingRanks training(2, settings);
-    const TrainedPolicy result = training.train(
-        [&](int, dist::Reader& task, dist::Line& line, TrainingHelper& helper) {
+    const TrainedPolicy result =
+        training.train([&](int, dist::Reader& task, dist::Line& line, TrainingHelper& helper) {
           std::string bytes = helper.work(task, line);
           change(bytes);
           return bytes;
@@ -200,8 +197,8 @@ TEST(TrainingRanksThatHelp, are_told_parameters_once_an_epoch) {
   std::size_t large = 0;
   std::size_t small = 0;
   TrainingRanks training(2, settings);
-  const TrainedPolicy result = training.train(
-      [&](int, dist::Reader& task, dist::Line& line, TrainingHelper& helper) {
+  const TrainedPolicy result =
+      training.train([&](int, dist::Reader& task, dist::Line& line, TrainingHelper& helper) {
         (task.rest().size() > 20'000 ? large : small) += 1;
         return helper.work(task, line);
       });
