@@ -138,7 +138,11 @@ const std::vector<Stage>& Network::stages(LevelSet levels, Bytes bytes, Exchange
     tiered.second.insert(tiered.second.end(), plan.second.begin(), plan.second.end());
     before *= workers_.group_size(among);
   }
-  at->second = tiered.first < best.first ? std::move(tiered.second) : std::move(best.second);
+  // What was measured is believed, even where links alone promise more.
+  const bool measured = std::any_of(tiered.second.begin(), tiered.second.end(),
+                                    [](const Stage& stage) { return stage.measured.has_value(); });
+  const bool by_tiers = measured || tiered.first < best.first;
+  at->second = by_tiers ? std::move(tiered.second) : std::move(best.second);
   return at->second;
 }
 

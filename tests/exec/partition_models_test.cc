@@ -111,7 +111,9 @@ TEST(PartitionedModel, changes_weights_everywhere_though_updates_are_in_parts) {
         const OpRole role = graph->role(graph->producer(tensor));
         const bool cut = std::any_of(plan.tensors[tensor].begin(), plan.tensors[tensor].end(),
                                      [](std::int8_t dimension) { return dimension != kUncut; });
-        if (role == OpRole::kParameter) EXPECT_FALSE(cut);
+        if (role == OpRole::kParameter) {
+          EXPECT_FALSE(cut);
+        }
         if (role == OpRole::kBuffer && cut) ++in_parts;
       }
       EXPECT_GT(in_parts, 20);

@@ -26,7 +26,8 @@ struct Drawn {
 
 Drawn draw(Rng& rng, bool dilated) {
   for (;;) {
-    Drawn drawn{.x = {2, 3}, .y = {2, 3}};
+    Drawn drawn;
+    drawn.x = drawn.y = {2, 3};
     bool some = true;
     for (int i = 0; i < 2; ++i) {
       const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(rng.below(n)); };

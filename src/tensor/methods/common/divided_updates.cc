@@ -43,6 +43,18 @@ Cuts dimensions_cut(const tdl::Access& access, const Cuts& variables) {
   return result;
 }
 
+// Whether everybody's part is of what it keeps. Cut by the same dimension on an outer level, as a
+// bias has but one, it is not.
+bool lies_within(const tdl::Region& whole, const Cuts& cuts, const Cuts& kept,
+                 const Workers& workers) {
+  const Spread inner = spread_of(whole, cuts, workers);
+  const Spread outer = spread_of(whole, kept, workers);
+  for (Worker worker = 0; worker < workers.count(); ++worker) {
+    if (!contains(outer.regions[worker], inner.regions[worker])) return false;
+  }
+  return true;
+}
+
 void divide_update(const PartitionInput& input, OpId op, GradientStorage gradients, Plan& plan) {
   const Graph& graph = input.graph;
   const tdl::Description& description = *input.descriptions[op];
@@ -59,6 +71,7 @@ void divide_update(const PartitionInput& input, OpId op, GradientStorage gradien
   const Cuts cuts = cuts_for_reduction(input.whole(*weight), kept, plan.workers);
   const auto variables = variables_cut(*changed, cuts, description.variables.size());
   if (cuts == kept || !variables) return;
+  if (!lies_within(input.whole(*weight), cuts, kept, plan.workers)) return;
   plan.ops[op] = *variables;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const tdl::Access* access = read_of(description, i);
