@@ -109,7 +109,8 @@ Objective objective_from(const std::string& name) {
   if (name == "period" || name == "throughput") return StreamPeriod{};
   if (name == "serial period") return StreamPeriod{Overlap::kNone};
   throw Error(ErrorKind::kOption,
-              "objective '" + name + "': expected step, period or serial period");
+              "objective '" + name +
+                  "': expected step (or latency), period (or throughput) or serial period");
 }
 
 }  // namespace emplace::python

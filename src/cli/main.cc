@@ -20,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/messages.h"
 #include "cli/ranks.h"
+#include "exec/runtime.h"
 #include "report/text_style.h"
 
 namespace {
@@ -156,7 +157,11 @@ int run(int argc, char** argv) {
     // Whoever has read enough, as `head` has, needs no telling.
     return errno == EPIPE ? cli::kExitBadInput : report("standard output could not be written");
   }
-  return session.output_failed ? cli::kExitBadInput : session.exit_code;
+  const int code = session.output_failed ? cli::kExitBadInput : session.exit_code;
+#ifdef EMPLACE_LEARN
+  if (exec::threads_left_alone() > 0) std::_Exit(code);
+#endif
+  return code;
 }
 
 int guarded_run(int argc, char** argv) {

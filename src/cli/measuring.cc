@@ -1,5 +1,7 @@
 #include "cli/measuring.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "base/error.h"
@@ -40,8 +42,8 @@ void MeasuringArguments::add_to(Command command) {
 void add_deadline(Command command, std::string& deadline, const std::string& otherwise) {
   command
       .text("--deadline", deadline,
-            fmt::format("Give an executed placement up whose step takes longer; an op that hangs "
-                        "is left alone. Default: {}",
+            fmt::format("Give up on a placement whose executed step takes longer than this; an op "
+                        "that hangs is abandoned. Not on GPUs or several ranks. Default: {}",
                         otherwise))
       .type("DURATION");
 }
@@ -52,7 +54,9 @@ Nanoseconds deadline_of(const std::string& text) {
   if (!seconds || *seconds <= 0) {
     fail_option("--deadline {}: expected a duration such as 30s", text);
   }
-  return static_cast<Nanoseconds>(*seconds * 1e9);
+  constexpr double kShortest = 1e-9;
+  constexpr double kLongest = 1e9;
+  return static_cast<Nanoseconds>(std::clamp(*seconds, kShortest, kLongest) * 1e9);
 }
 
 void add_numbers(Command command, std::string& numbers) {
@@ -75,12 +79,12 @@ Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& 
       most_devices_(problems.most_devices()),
       scheduler_(common_scheduler(runs)),
       problem_(whole_, &problems.whole()->problem()) {
+  deadline_of(arguments_.deadline);  // before a search begins
   if (arguments_.measure == 0 && !arguments_.measures_costs()) return;
   if (!(problems.objective() == Objective(StepTime{}))) {
     fail_option("--objective throughput: streams can only be simulated");
   }
   if (arguments_.measures_costs()) require_learned(runs);
-  deadline_of(arguments_.deadline);  // before a search begins
   laboratory_ = std::make_unique<Laboratory>(
       std::shared_ptr<const Cluster>(problem_, &problem_->cluster()),
       exec::RuntimeOptions{.cancelled = &session.cancelled,

@@ -127,8 +127,9 @@ void partition_model(const Arguments& arguments, Session& session) {
   outputs.print("{}", to_text(answer));
   if (header.slow_overlap) {
     outputs.print(
-        "\nAll steps count that computing is {} times as slow while a device sends or receives; at "
-        "full speed this plan's takes {}.\n",
+        "\nAll step times include computing {} times as slowly while a device sends or receives; "
+        "at "
+        "full speed this plan takes {}.\n",
         options.overlap_slowdown, format_time(*header.slow_overlap->at_full_speed));
   }
   for (const std::string& path : outputs.files()) {
@@ -170,7 +171,7 @@ void add_partition(Command& root, Session& session) {
   add_overlap_slowdown(
       command, arguments->options.overlap_slowdown,
       "Search for the plan that is best if a device computes this many times as slowly while it "
-      "sends or receives; all steps count that");
+      "sends or receives; all step times include this");
   add_report_option(command, arguments->report, "all that is known about the partition");
   command
       .text("--time", arguments->budget.time,

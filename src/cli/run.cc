@@ -95,6 +95,9 @@ void run(RunArguments arguments, Session& session, RankPeers* others) {
   settings.fixed_order = arguments.order == "simulated";
   settings.numbers = numbers_of(arguments.numbers);
   settings.deadline = deadline_of(arguments.deadline);
+  if (others != nullptr && settings.deadline > 0) {
+    fail_option("--deadline: steps of several ranks have none; leave it out");
+  }
   if (arguments.launch == "each") settings.gpu_launch = exec::GpuLaunch::kEach;
 
   session.can_be_cancelled = true;

@@ -286,7 +286,8 @@ double WorkReader::moved_bytes(OpId op, OpClass op_class) const {
     if (op_class == OpClass::kLoss) bytes = std::min(bytes, indices);
     moved += bytes;
     // An update writes its parameter in place.
-    const bool parameter = graph_.role(graph_.producer(tensor)) == OpRole::kParameter;
+    const bool parameter =
+        graph_.role(graph_.producer(behind_views(graph_, tensor))) == OpRole::kParameter;
     if (op_class == OpClass::kUpdate && parameter) moved += graph_.bytes(tensor);
   }
   return static_cast<double>(moved);

@@ -251,7 +251,8 @@ void Crew::on_message(int from, Kind kind, Reader& body) {
       const std::lock_guard lock(mutex_);
       hand(from).gone = true;
       changed_.notify_all();
-      return;
+      if (leaving_ || !hand(from).task) return;
+      fail_input("it has left in the middle of a task");  // which is another's then
     }
     default:
       fail_input("it sent a message of kind {}, which is rank 0's", static_cast<int>(kind));

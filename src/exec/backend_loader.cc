@@ -18,4 +18,9 @@ const Backend& backend(const std::string& needed_by) {
   return *loaded;
 }
 
+std::atomic<int>& threads_left_alone() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
 }  // namespace emplace::exec

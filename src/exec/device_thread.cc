@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "exec/memory_accounts.h"
+#include "exec/runtime.h"
 #include "exec/torch.h"
 
 namespace emplace::exec {
@@ -62,6 +63,7 @@ void DeviceThread::loop(Desk& desk, std::size_t device, const std::vector<int>& 
     try {
       job();
     } catch (const Abandoned&) {
+      --threads_left_alone();
       return;
     }
     job = nullptr;
@@ -96,6 +98,7 @@ bool DeviceThread::wait_for(Nanoseconds time) {
 void DeviceThread::replace() {
   const sched_param priority{};
   pthread_setschedparam(thread_.native_handle(), SCHED_IDLE, &priority);
+  ++threads_left_alone();
   thread_.detach();
   start();
 }

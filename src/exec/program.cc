@@ -327,7 +327,7 @@ void StepProgram::execute(OpId op, const Clock& clock) {
 
 // Where nobody else will look at an input, the result takes its place: gradients that are summed up
 // over many time steps are read and written once less.
-bool StepProgram::overwrite_input(OpId op, Tensors& inputs, Tensors& outputs) const {
+bool StepProgram::overwrite_input(OpId op, Tensors& inputs, Tensors& outputs) {
   const PlannedOp& planned = plan_.ops[op];
   if (planned.keeps_for > 0 || planned.keeper != kNoOp) return false;
   constexpr std::size_t kHolders = 2;  // values_ and inputs
@@ -337,7 +337,12 @@ bool StepProgram::overwrite_input(OpId op, Tensors& inputs, Tensors& outputs) co
     const bool last = uses_[copy].load(std::memory_order_acquire) == 1 && !fixed(copy);
     if (!last || input.use_count() != kHolders || input.storage().use_count() != 1) continue;
     if (!input.is_contiguous()) continue;
-    overwrites_[op](inputs, i);
+    const auto kernel = [&] { overwrites_[op](inputs, i); };
+    if (on_gpu(planned.device) || graph_->is_view(op)) {
+      kernel();
+    } else {
+      attended(op, kernel);
+    }
     outputs[0] = inputs[i];
     return true;
   }

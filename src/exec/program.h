@@ -98,7 +98,7 @@ class StepProgram final : public Program,
   void make_ready(OpId op);
   void complete(OpId op);
   void release(CopyId copy);
-  bool overwrite_input(OpId op, Tensors& inputs, Tensors& outputs) const;
+  bool overwrite_input(OpId op, Tensors& inputs, Tensors& outputs);
   void limit_gpus();
   void carry_over(TransferId transfer);
   // `sent`: what is done is to send the op's result.

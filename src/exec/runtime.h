@@ -146,6 +146,10 @@ class Backend {
   virtual std::vector<LocalGpu> gpus() const = 0;  // that libtorch can use
 };
 
+// How many threads still run an op that was given up on. A process that ends meanwhile must not
+// destroy what they use.
+std::atomic<int>& threads_left_alone();
+
 // Loads the library with the first call. Throws an Error that says who needs it, "emplace run",
 // when that fails.
 const Backend& backend(const std::string& needed_by);

@@ -85,7 +85,7 @@ CollectiveTimes read_collectives(const std::string& text, const std::string& pat
     with_context(fmt::format("{}, line {}", path, number), [&] {
       if (columns == 0) {
         if (line != kHeader && line != kLongHeader) {
-          fail_input("expected the header {} (and ,machines where that differs)", kHeader);
+          fail_input("expected the header {} or {}", kHeader, kLongHeader);
         }
         columns = line == kHeader ? 4 : 5;
         return;

@@ -109,7 +109,7 @@ const ModelFormat& recognise_model(std::string_view content) {
   });
   if (found->name == "ONNX" && is_text(content)) {
     fail_input(
-        "is text of no kind that is known; expected a model: ONNX, graph JSON, a dnn-partitioning "
+        "is not a model in a known format; expected ONNX, graph JSON, a dnn-partitioning "
         "workload or a PipeDream profile");
   }
   return *found;

@@ -186,7 +186,7 @@ std::string words_of(const LevelStyle& style) {
              (held >= kSome ? fmt::format("; {:.0f} % of them once a step and kept)", 100 * held)
                             : std::string(")"));
     }
-    if (style.divided_updates >= kMost * style.weights) {
+    if (style.divided_updates > 0 && style.divided_updates >= kMost * style.weights) {
       const bool gradients = style.divided_gradients >= kMost * style.divided_updates;
       return fmt::format(
           "ZeRO stage {} (examples divided, weights everywhere, {}the optimizer's state in parts)",

@@ -415,7 +415,8 @@ class Portfolio::Runner {
                            .take();
         context.learning().crew = &crew;
       } else {
-        valuers.emplace(*request_.crew, index, problem_index, context);
+        valuers.emplace(*request_.crew, index, problem_index, context,
+                        request_.least_shared_seconds);
         context.value_with(&*valuers);
       }
     }

@@ -37,6 +37,8 @@ struct PortfolioRequest {
   dist::Crew* crew = nullptr;
   // Into how many a search is divided under an evaluation budget; 0: as many as ranks.
   std::size_t islands = 0;
+  // Samples of a placer that learns are valued here, not by ranks, where that takes less.
+  double least_shared_seconds = 0.005;
 };
 
 // How far a run had come when.

@@ -45,7 +45,7 @@ PlacementFile read_saved_placement(const std::string& text, const Problem& probl
   if (json) return read_placement_json(text, problem);
   if (is_text(text)) {
     fail_input(
-        "is no placement file: expected JSON, as emplace place writes it, or an ONNX model "
+        "is not a placement file: expected JSON, as emplace place writes it, or an ONNX model "
         "with device annotations");
   }
   PlacementFile file;

@@ -20,7 +20,7 @@ class RankValuers final : public Valuers {
   // Tasks name the run and the problem by these numbers. `least_seconds`: what is valued sooner
   // than that is not worth the messages.
   RankValuers(dist::Crew& crew, std::size_t run_index, std::size_t problem_index,
-              PlaceContext& context, double least_seconds = 0.005);
+              PlaceContext& context, double least_seconds);
 
   std::vector<ValuedSample> value(const std::vector<Placement>& placements, bool with_starts,
                                   int threads) override;

@@ -257,7 +257,9 @@ class Lowering {
       }
       movers_.add_op(std::move(spec), worker);
     }
-    if (graph_.phase(op_) == Phase::kUpdate && descriptions_[op_] != nullptr) {
+    const bool changes =
+        graph_.phase(op_) == Phase::kUpdate && graph_.type(op_) != "AccumulateGrad";
+    if (changes && descriptions_[op_] != nullptr) {
       for (std::size_t i = 0; i < inputs.size(); ++i) share_changes(inputs[i], i, pieces);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -96,6 +96,8 @@ std::optional<Network::Plan> Network::measured_single(LevelSet levels, double ea
   Stage stage{levels, false,
               measured_->nanoseconds(op, devices, workers_.group_size(between), each * devices)};
   if (!stage.measured) return std::nullopt;
+  // Transfers that are simulated take their latencies.
+  *stage.measured = std::max(*stage.measured, time_on_links(stage, 0));
   if (const double linked = time_on_links(stage, each); linked > 0) {
     stage.stretch = *stage.measured / linked;
   }

@@ -126,12 +126,16 @@ RateBound bound_by_rates(const Problem& problem, const WorkerDevices& on) {
 class PieceTimes {
  public:
   PieceTimes(const PartitionInput& input, const Problem& problem, const WorkerDevices& on)
-      : input_(input), on_(on), builder_("pieces") {
+      : input_(input),
+        on_(on),
+        cluster_(problem.cluster()),
+        reader_(input.graph),
+        builder_("pieces") {
     for (OpId op = 0; op < input.graph.num_ops(); ++op) {
       if (is_certain(op)) ways_of_op_.emplace(op, add(op));
     }
     if (num_pieces_ == 0) return;
-    const std::shared_ptr<const Cluster> cluster(std::shared_ptr<void>(), &problem.cluster());
+    const std::shared_ptr<const Cluster> cluster(std::shared_ptr<void>(), &cluster_);
     pieces_ = compile(std::make_shared<const Graph>(std::move(builder_).build()), cluster,
                       CompileOptions{.cost = problem.compile_options().cost});
   }
@@ -156,14 +160,41 @@ class PieceTimes {
   static constexpr std::size_t kMostWays = 2000;
   static constexpr std::size_t kMostPieces = 200'000;
   using Ways = std::vector<std::vector<OpId>>;  // the piece of every worker
-  // Ops of one signature differ in what the graph says of their work alone.
-  using Key = std::tuple<std::uint32_t, std::optional<std::int64_t>, std::optional<Bytes>>;
+  // Ops of one signature differ in what the graph says of their work, and in types.
+  using Key = std::tuple<std::uint32_t, std::optional<std::int64_t>, std::optional<Bytes>, Phase,
+                         std::vector<DType>>;
+
+  Key key_of(OpId op) const {
+    const Graph& graph = input_.graph;
+    std::vector<DType> types;
+    for (const TensorId tensor : graph.inputs(op)) types.push_back(graph.dtype(tensor));
+    for (const TensorId tensor : graph.outputs(op)) types.push_back(graph.dtype(tensor));
+    return {input_.descriptions.signature(op), graph.flops(op), graph.bytes_moved(op),
+            graph.phase(op), std::move(types)};
+  }
+
+  // Of what class a product is, and how well it is aligned, depends on how its operands reach it
+  // (cost/op_work.cc), which its pieces do not show.
+  bool depends_on_operands(OpId op) {
+    const Graph& graph = input_.graph;
+    const OpClass op_class = reader_.work(op).op_class;
+    if (std::find(kProducts.begin(), kProducts.end(), op_class) == kProducts.end()) return false;
+    const auto inputs = graph.inputs(op);
+    return std::any_of(inputs.begin(), inputs.end(), [&](TensorId tensor) {
+      const OpId producer = graph.producer(tensor);
+      const OpRole role = graph.role(producer);
+      const bool weight =
+          role == OpRole::kParameter || role == OpRole::kConstant || role == OpRole::kBuffer;
+      return graph.is_view(producer) || (weight && graph.phase(op) == Phase::kBackward);
+    });
+  }
 
   // Whether its pieces are those that its cuts make, and last what the cost model says.
-  bool is_certain(OpId op) const {
+  bool is_certain(OpId op) {
     const Graph& graph = input_.graph;
     if (graph.is_source(op) || graph.is_view(op)) return false;
     if (input_.descriptions[op] == nullptr || !graph.measured_times(op).empty()) return false;
+    if (depends_on_operands(op)) return false;
     // Partial results that nothing else reads are added where they are (tensor/lower.cc).
     const auto inputs = graph.inputs(op);
     const bool adds = graph.type(op) == "Add" || graph.type(op) == "Sum";
@@ -173,9 +204,7 @@ class PieceTimes {
   }
 
   const Ways* add(OpId op) {
-    const Graph& graph = input_.graph;
-    const auto [at, added] = known_.try_emplace(
-        Key{input_.descriptions.signature(op), graph.flops(op), graph.bytes_moved(op)});
+    const auto [at, added] = known_.try_emplace(key_of(op));
     if (!added) return &at->second;
     const tdl::Description& description = *input_.descriptions[op];
     std::vector<std::int8_t> divisible;
@@ -227,6 +256,7 @@ class PieceTimes {
     }
     spec.name = fmt::format("piece {}", num_pieces_++);
     spec.devices.clear();
+    for (const DeviceId id : on_.devices) spec.devices.push_back(cluster_.device(id).name);
     spec.colocate.clear();
     builder_.add_op(spec);
     return at->second = next_op_++;
@@ -243,6 +273,8 @@ class PieceTimes {
 
   const PartitionInput& input_;
   const WorkerDevices& on_;
+  const Cluster& cluster_;
+  WorkReader reader_;
   GraphBuilder builder_;
   OpId next_op_ = 0;
   std::size_t num_pieces_ = 0;

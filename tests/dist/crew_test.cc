@@ -400,26 +400,29 @@ TEST(Crew, TasksStayWithTheirKeepersAsLongAsTheseAreThere) {
   crew.dismiss();
 }
 
+// At once: also where nobody is ever lost for being silent.
 TEST(Crew, ARankThatRunsOutOfMemoryIsLostAndNothingElse) {
-  LocalRanks ranks(3);
-  std::atomic<bool> thrown{false};
-  Others others(ranks, 3, [&](Reader& task, Line&) {
-    if (!thrown.exchange(true)) throw std::bad_alloc();
-    return doubled(task);
-  });
-  Crew crew(ranks.take(0), kImpatient);
-  Doubling doubling(40);
-  doubling.job.here = [&](std::size_t task) {
-    for (int i = 0; i < 200 && !thrown; ++i) std::this_thread::sleep_for(milliseconds(5));
-    return Writer().number(2 * static_cast<std::int64_t>(task)).take();
-  };
-  crew.run(doubling.job);
-  EXPECT_TRUE(thrown);
-  EXPECT_TRUE(doubling.complete());
-  EXPECT_THAT(doubling.failures, IsEmpty());
-  EXPECT_EQ(crew.lost(), 1);
-  EXPECT_NE(others.abandoned(), 0);
-  crew.dismiss();
+  for (const double lost_after : {kImpatient.lost_after, 1e9}) {
+    LocalRanks ranks(3);
+    std::atomic<bool> thrown{false};
+    Others others(ranks, 3, [&](Reader& task, Line&) {
+      if (!thrown.exchange(true)) throw std::bad_alloc();
+      return doubled(task);
+    });
+    Crew crew(ranks.take(0), {.pulse_seconds = 0.02, .lost_after = lost_after});
+    Doubling doubling(40);
+    doubling.job.here = [&](std::size_t task) {
+      for (int i = 0; i < 200 && !thrown; ++i) std::this_thread::sleep_for(milliseconds(5));
+      return Writer().number(2 * static_cast<std::int64_t>(task)).take();
+    };
+    crew.run(doubling.job);
+    EXPECT_TRUE(thrown);
+    EXPECT_TRUE(doubling.complete());
+    EXPECT_THAT(doubling.failures, IsEmpty());
+    EXPECT_EQ(crew.lost(), 1);
+    EXPECT_NE(others.abandoned(), 0);
+    crew.dismiss();
+  }
 }
 
 TEST(Crew, ASearchOnEachRankEndsWithTheFirst) {

@@ -281,7 +281,7 @@ TEST_F(CommandLine, refuses_bad_placements_naming_the_op) {
       {R"({"assignment": {"w": "d0",)", {"malformed JSON"}},
       {R"({"graph": "fork", "assignment": {"w": "d0"}})",
        {"op 'a': is not placed", "for graph 'fork', not 'chain'"}},
-      {"# Read me", {"is no placement file: expected JSON"}},
+      {"# Read me", {"is not a placement file: expected JSON"}},
   };
   for (const auto& [text, messages] : cases) {
     folder_.write("bad.json", text);

@@ -95,12 +95,15 @@ void expect_same(const Learned& a, const Learned& b) {
 
 TEST(Controllers, OneIsTheOrdinaryRun) {
   // The last round is not a whole one. With restarts, the policy begins anew after some rounds.
+  std::vector<double> last_entropies;
   for (const double restart_entropy : {0.0, 0.9}) {
     const SamplingSystem system = small_system(1, restart_entropy);
     const Learned ordinary = learn(system, evaluations(123), true);
     expect_same(learn(system, evaluations(123), false), ordinary);
-    EXPECT_EQ(ordinary.points.size(), 25U);
+    ASSERT_EQ(ordinary.points.size(), 25U);
+    last_entropies.push_back(ordinary.points.back().entropy);
   }
+  EXPECT_NE(last_entropies[0], last_entropies[1]) << "it never began anew";
 }
 
 TEST(Controllers, DependOnTheSeedAndTheirNumberAlone) {

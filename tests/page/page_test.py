@@ -386,10 +386,7 @@ class Page(unittest.TestCase):
         self.point(*self.stream_slice(result, "layer.1.mm", 1), click=True)
         self.wait(lambda: self.texts(".inspector.open h3") == ["layer.1.mm"])
         ActionChains(self.browser).move_to_element(self.find("h1")).perform()
-        time.sleep(0.3)
-        after = edges()
-        for step, old, new in zip(shown, before, after):
-            self.assertNotEqual(old, new, f"step {step + 1}")
+        self.wait(lambda: all(old != new for old, new in zip(before, edges())))
         words = self.text(".inspector")
         self.assertIn("in step 2 starts at " + time_text(result["steps"][1]["start"][index]), words)
         for step in shown:

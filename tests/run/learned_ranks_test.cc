@@ -33,7 +33,8 @@ PortfolioRequest learning_request(const std::string& placer, const Budget& budge
   return {.runs = make_runs(placer, "own"),
           .budget = budget,
           .time_for = TimeFor::kAllRuns,
-          .crew = crew};
+          .crew = crew,
+          .least_shared_seconds = 0};
 }
 
 // Ranks 1, 2, ... that read the same problem.
@@ -185,6 +186,7 @@ TEST_F(LearnedRuns, AnswerTheSameWhenRanksAreLost) {
   for (const std::string placer : {"colocrl(width=8)", kControllers}) {
     const RunResult alone = run_on(1, placer, limited_to(900));
     expect_same(run_on(3, placer, limited_to(900), 2, 150), alone);
+    EXPECT_EQ(lost_, 2) << placer;
   }
 }
 

@@ -537,6 +537,16 @@ TEST(WorkBound, no_plan_is_sooner) {
   }
 }
 
+// Products that compute all the time, whose class depends on what reaches them.
+TEST(WorkBound, no_plan_of_wide_layers_is_sooner) {
+  const Setting setting(
+      zoo::build_model("stacked-rnn:layers=2,hidden=4096,sequence=2,batch=4096,input=4096"), 4);
+  const Nanoseconds bound = divided_work_bound(setting.input, *setting.problem, setting.on);
+  for (const char* method : {"data-parallel", "tofu", "model-parallel", "zero"}) {
+    EXPECT_LE(bound, setting.find(method).value.step) << method;
+  }
+}
+
 // Against plans of small graphs: all of them, or a thousand.
 TEST(WorkBound, no_plan_of_a_small_graph_is_sooner) {
   Rng rng(3);

@@ -83,7 +83,8 @@ export function waitLines(result: Result, op: number, step = 0): string[] {
   const row = deviceRow(result, ops!.device[op]);
   const last = before(row, start);
   const free = last >= 0 ? row.end[last] : 0;
-  if (ready > free && lengths[op] > 0) {
+  // Steps that are not shown may run there meanwhile.
+  if ((!result.isStream || result.until) && ready > free && lengths[op] > 0) {
     lines.push(`${device} stood idle ${format.time(ready - free)} before it, waiting for this input`);
   }
   return lines;

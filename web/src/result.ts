@@ -43,7 +43,8 @@ export class Result {
     if (raw.ops && raw.steps && raw.cluster) {
       if (raw.stream) this.addStepRows();
       // Pages of earlier versions do not say when steps enter.
-      this.addRows(raw.stream ? raw.steps : raw.steps.slice(0, 1), false);
+      if (!raw.stream) raw.steps.length = 1;
+      this.addRows(raw.steps, false);
       if (raw.measured) this.addRows([raw.measured], true);
       for (const row of this.rows) if (row.end.length > 0) end = Math.max(end, row.end[row.end.length - 1]);
     }

@@ -15,15 +15,15 @@ export function StreamWords({ result }: { result: Result }) {
         </>
       ) : (
         <>
-          <b id="stream-in-flight">{in_flight}</b> steps (or micro-batches) are in flight at a time, each for{" "}
+          <b id="stream-in-flight">{in_flight}</b> steps (or micro-batches) in flight, each for{" "}
           <b id="stream-latency">{format.time(latency_ns!)}</b> at most; one ends every{" "}
           <b id="stream-period">{format.time(result.time)}</b> on average.
         </>
       )}{" "}
       <span class="muted">
         {result.until === null
-          ? `Here are the first ${shown}, without the others in flight.`
-          : `Shown until step ${shown + 1} enters: the first ends at ${format.time(stream!.finished[0])}, ${last - 1} more after it.`}
+          ? `The first ${shown}, without the others.`
+          : `Until step ${shown + 1} enters; the first ends at ${format.time(stream!.finished[0])}, then ${last - 1} more.`}
       </span>
     </p>
   );

@@ -157,7 +157,8 @@ export class Painter {
     const last = lines[lines.length - 1];
     context.font = font(10.5);
     context.fillStyle = colours.muted;
-    const label = `${lines.length > 1 ? format.count(lines.length) + " steps" : "1 step"} in flight`;
+    const all = this.result.raw.answer.stream!.in_flight!;
+    const label = `${lines.length < all ? lines.length + " of " : ""}${format.counted(all, "step")} in flight`;
     context.fillText(cut(context, label, this.left - 12), 2, (lines[0].y + last.y + last.height) / 2);
   }
 

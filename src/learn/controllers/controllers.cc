@@ -42,15 +42,19 @@ struct Desk {
   Desk(const SamplingSystem& system, PlaceContext& context, const std::string& key, Rng weights)
       : seat(system, context, key, weights) {}
 
-  // Where the task says that parameters are with their owners.
-  std::string run(const RoundTask& task, const Budget& budget, dist::Notes& notes) {
-    if (!task.owners.empty() && (shards == nullptr || run_number != task.run)) {
+  // Where the task says that parameters are with their owners. Before anybody listens to news.
+  void begin(const RoundTask& task, dist::Notes& notes) {
+    if (task.owners.empty()) return;
+    if (shards == nullptr || run_number != task.run) {
       shards.reset();
       shards = std::make_unique<ParameterShards>(notes, task.run, seat.parameters(), seat.steps());
       run_number = task.run;
     }
     // Rank 0 knows better than the task does.
-    if (!task.owners.empty() && notes.rank() != 0) shards->set_owners(task.owners);
+    if (notes.rank() != 0) shards->set_owners(task.owners);
+  }
+
+  std::string run(const RoundTask& task, const Budget& budget, dist::Notes& notes) {
     RoundResult result = seat.run(task, budget, task.owners.empty() ? nullptr : shards.get());
     result.rank = notes.rank();
     return bytes_of(result);
@@ -71,6 +75,7 @@ std::string do_round(Desk& desk, dist::Reader& description, dist::Line& line, di
                      Budget budget) {
   const RoundTask task = take_round_task(description);
   budget.cancelled = &line.stopped();
+  desk.begin(task, notes);
   line.listen([&](dist::Reader& news) { desk.hear_owners(news); }, [] {});
   return desk.run(task, budget, notes);
 }
@@ -86,28 +91,41 @@ class LocalCrew {
                                     .nap = std::chrono::microseconds(100),
                                     .longest_nap = std::chrono::microseconds(1'000)};
     dist::LocalRanks ranks(size);
+    std::vector<std::unique_ptr<Desk>> desks;
+    for (int rank = 1; rank < size; ++rank) desks.push_back(make_desk());
     crew_ = std::make_unique<dist::Crew>(ranks.take(0), options);
-    for (int rank = 1; rank < size; ++rank) {
-      members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), options, [] {}));
-      threads_.emplace_back([member = members_.back().get(), desk = make_desk(), budget] {
-        const SingleThread single_thread;
-        member->serve(0, [&](dist::Reader& description, dist::Line& line) {
-          return do_round(*desk, description, line, *member, budget);
-        });
-        desk->shards.reset();
-      });
+    try {
+      for (int rank = 1; rank < size; ++rank) {
+        members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), options, [] {}));
+        threads_.emplace_back([member = members_.back().get(),
+                               desk = std::move(desks[static_cast<std::size_t>(rank - 1)]),
+                               budget] { serve(*member, *desk, budget); });
+      }
+    } catch (...) {
+      end();
+      throw;
     }
   }
-  ~LocalCrew() {
-    crew_->dismiss();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~LocalCrew() { end(); }
   LocalCrew(const LocalCrew&) = delete;
   LocalCrew& operator=(const LocalCrew&) = delete;
 
   dist::Crew& crew() { return *crew_; }
 
  private:
+  static void serve(dist::Member& member, Desk& desk, const Budget& budget) {
+    const SingleThread single_thread;
+    member.serve(0, [&](dist::Reader& description, dist::Line& line) {
+      return do_round(desk, description, line, member, budget);
+    });
+    desk.shards.reset();
+  }
+
+  void end() {
+    crew_->dismiss();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   std::unique_ptr<dist::Crew> crew_;
   std::vector<std::unique_ptr<dist::Member>> members_;
   std::vector<std::thread> threads_;
@@ -129,6 +147,7 @@ class Training {
         controllers_(static_cast<std::size_t>(system.controllers)),
         run_number_(next_run()),
         allowance_(environment.affordable(std::numeric_limits<std::int64_t>::max())) {
+    if (environment.context().incumbent().optimal()) optimal_after_ = 0;
     for (std::size_t i = 0; i < controllers_.size(); ++i) {
       controllers_[i].rng = (i == 0 ? rng : rng.split(i)).state();
     }
@@ -156,7 +175,11 @@ class Training {
       put(writer, task_of(number));
       return address + writer.take();
     };
-    job.here = [&](std::size_t number) { return desk.run(task_of(number), own, crew); };
+    job.here = [&](std::size_t number) {
+      const RoundTask task = task_of(number);
+      desk.begin(task, crew);
+      return desk.run(task, own, crew);
+    };
     job.accept = [&](std::size_t number, dist::Reader& reader) { accept(number, reader); };
     job.failed = [&](std::size_t, const Error& error) {
       const std::lock_guard lock(mutex_);
@@ -202,19 +225,21 @@ class Training {
   bool begin_next() {
     const std::lock_guard lock(mutex_);
     const std::size_t wide = controllers_.size();
-    if (failure_ || allowance_ <= 0 || environment_.budget().spent(0) ||
-        environment_.context().incumbent().optimal()) {
-      return false;
-    }
+    // The gradients that the round begins after.
+    const std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
+    const bool optimal = in_order_ ? optimal_after_ && *optimal_after_ <= from
+                                   : environment_.context().incumbent().optimal();
+    if (failure_ || allowance_ <= 0 || environment_.budget().spent(0) || optimal) return false;
     std::size_t controller = next_ % wide;
     if (in_order_) {
       // Its controller's last gradient has been applied.
       if (next_ >= wide && applied_ < next_ - wide + 1) return false;
     } else {
-      const auto idle = std::find_if(controllers_.begin(), controllers_.end(),
-                                     [](const Controller& each) { return !each.busy; });
-      if (idle == controllers_.end()) return false;
-      controller = static_cast<std::size_t>(idle - controllers_.begin());
+      std::size_t busy = 0;
+      for (; busy < wide && controllers_[controller].busy; ++busy) {
+        controller = (controller + 1) % wide;
+      }
+      if (busy == wide) return false;
       controller_by_round_[next_] = controller;
     }
     RoundTask task{.run = run_number_, .number = next_};
@@ -225,7 +250,6 @@ class Training {
     task.rng = controllers_[controller].rng;
     controllers_[controller].busy = true;
     if (shards_ == nullptr) {
-      const std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
       task.parameters = published_.at(from);
       if (in_order_) epoch = epochs_.at(from);
       if (in_order_) forget_before(from);
@@ -308,6 +332,7 @@ class Training {
       restart_if_decided(result, controller);
     }
     ++applied_;
+    if (!optimal_after_ && environment_.context().incumbent().optimal()) optimal_after_ = applied_;
     if (learned) ++rounds_;
     report(result, learned);
     epochs_[applied_] = epoch_;
@@ -373,6 +398,7 @@ class Training {
   // Parameters after so many gradients, and their epochs: those that rounds may still begin from.
   std::map<std::size_t, std::shared_ptr<const std::string>> published_;
   std::map<std::size_t, Epoch> epochs_{{0, {}}};
+  std::optional<std::size_t> optimal_after_;  // so many gradients the answer was proven
   std::optional<Error> failure_;
 };
 

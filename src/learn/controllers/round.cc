@@ -179,6 +179,8 @@ void ControllerSeat::learn(const RoundTask& task, const Budget& budget, Paramete
     policy.parameters().assign(take_tensors(reader, policy.parameters().tensors()));
   } else if (shards != nullptr) {
     epochs = shards->fetch(policy.parameters(), [] { check_time(); });
+    // Of a shard that has not begun anew yet.
+    if (!epochs.empty()) result.epoch = *std::min_element(epochs.begin(), epochs.end());
   }
   policy.begin_round(static_cast<std::int64_t>(task.number));
   learner_->recall(task.memory, static_cast<std::int64_t>(task.updates));

@@ -97,10 +97,16 @@ void ParameterShards::work() {
         queue_.pop_front();
       }
     }
-    if (task) task();
-    if (!is_first() && Clock::now() - backed_up > kBetweenBackups) {
-      backed_up = Clock::now();
-      back_up();
+    try {
+      if (task) task();
+      if (!is_first() && Clock::now() - backed_up > kBetweenBackups) {
+        backed_up = Clock::now();
+        back_up();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      changed_.notify_all();
     }
   }
 }
@@ -165,8 +171,13 @@ void ParameterShards::hear(int from, dist::Reader& body) {
     case Word::kOver:
       return enqueue([this] { own_.clear(); });
     case Word::kBackup: {
+      std::string bytes(body.rest());
+      const StateReader state(bytes, "a shard", kWhat);  // whoever sends nonsense is lost
+      const auto epoch = static_cast<std::uint64_t>(state.integer("epoch"));
       const std::lock_guard lock(mutex_);
-      if (is_first() && owners_[shard] == from) backups_[shard] = std::string(body.rest());
+      if (is_first() && owners_[shard] == from && epoch >= epoch_) {
+        backups_[shard] = std::move(bytes);
+      }
       return;
     }
   }
@@ -249,10 +260,11 @@ void ParameterShards::begin(const Parameters& values, std::uint64_t epoch) {
     made->epoch = epoch;
     made->parameters.assign(part_of(shard, all));
     // After it was handed over, if it is about to be.
-    enqueue([this, shard, state = state_of(*made)] {
+    enqueue([this, shard, epoch, state = state_of(*made)] {
       int owner = 0;
       {
         const std::lock_guard lock(mutex_);
+        epoch_ = epoch;
         backups_[shard] = state;
         owner = owners_[shard];
       }
@@ -312,10 +324,10 @@ void ParameterShards::set_owners(std::vector<std::int32_t> owners) {
   changed_.notify_all();
 }
 
-void ParameterShards::ask(std::size_t shard, std::uint64_t ticket) {
+void ParameterShards::ask(std::size_t shard, std::uint64_t ticket, int of) {
   dist::Writer writer = word(Word::kFetch, shard);
   writer.number(ticket).number<std::int32_t>(notes_.rank());
-  say(owners()[shard], writer);
+  say(of, writer);
 }
 
 std::vector<std::uint64_t> ParameterShards::fetch(Parameters& into,
@@ -328,9 +340,9 @@ std::vector<std::uint64_t> ParameterShards::fetch(Parameters& into,
     fetching_.epochs.assign(shards, std::nullopt);
     fetching_.values.assign(shards, {});
   }
-  for (std::size_t shard = 0; shard < shards; ++shard) ask(shard, ticket);
-  Clock::time_point asked = Clock::now();
   std::vector<std::int32_t> asked_of = owners();
+  for (std::size_t shard = 0; shard < shards; ++shard) ask(shard, ticket, asked_of[shard]);
+  Clock::time_point asked = Clock::now();
   std::unique_lock lock(mutex_);
   const auto is_missing = [](const auto& epoch) { return !epoch.has_value(); };
   while (std::any_of(fetching_.epochs.begin(), fetching_.epochs.end(), is_missing)) {
@@ -343,9 +355,11 @@ std::vector<std::uint64_t> ParameterShards::fetch(Parameters& into,
     }
     asked_of = owners_;
     if (late) asked = Clock::now();
+    if (failure_) std::rethrow_exception(failure_);
     lock.unlock();
     wait();
-    for (const std::size_t shard : missing) ask(shard, ticket);
+    // Whoever does not answer may be gone, without this rank having heard of it: rank 0 knows.
+    for (const std::size_t shard : missing) ask(shard, ticket, late ? 0 : asked_of[shard]);
     lock.lock();
   }
   std::vector<torch::Tensor> all(like_.size());

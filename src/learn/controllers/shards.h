@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -84,7 +85,7 @@ class ParameterShards {
   void back_up();
   void deliver(std::size_t shard, std::uint64_t ticket, std::uint64_t epoch, dist::Reader& values);
 
-  void ask(std::size_t shard, std::uint64_t ticket);
+  void ask(std::size_t shard, std::uint64_t ticket, int of);
   std::string state_of(const Shard& shard) const;
   std::unique_ptr<Shard> make_shard(std::size_t shard) const;
   std::vector<torch::Tensor> part_of(std::size_t shard,
@@ -105,10 +106,12 @@ class ParameterShards {
   std::condition_variable changed_;
   std::vector<std::int32_t> owners_;
   std::vector<std::string> backups_;  // by shard, on rank 0
+  std::uint64_t epoch_ = 0;           // that these are of, likewise
   std::set<int> lost_;
   Fetching fetching_;
   std::deque<std::function<void()>> queue_;
   std::int64_t steps_taken_ = 0;
+  std::exception_ptr failure_;  // of the thread
   bool closing_ = false;
   std::thread thread_;
 };

@@ -43,16 +43,17 @@ Cuts dimensions_cut(const tdl::Access& access, const Cuts& variables) {
   return result;
 }
 
-// Whether everybody's part is of what it keeps. Cut by the same dimension on an outer level, as a
-// bias has but one, it is not.
-bool lies_within(const tdl::Region& whole, const Cuts& cuts, const Cuts& kept,
-                 const Workers& workers) {
-  const Spread inner = spread_of(whole, cuts, workers);
-  const Spread outer = spread_of(whole, kept, workers);
-  for (Worker worker = 0; worker < workers.count(); ++worker) {
-    if (!contains(outer.regions[worker], inner.regions[worker])) return false;
+// `kept`, divided further where that makes parts of what is kept: where nothing inside cuts the
+// same dimension, which would make other parts.
+Cuts divided_further(const tdl::Region& whole, const Cuts& kept, const Workers& workers) {
+  Cuts cuts = cuts_for_reduction(whole, kept, workers);
+  for (std::size_t level = 0; level < cuts.size(); ++level) {
+    const auto inside = kept.begin() + static_cast<std::ptrdiff_t>(level) + 1;
+    if (kept[level] == kUncut && std::find(inside, kept.end(), cuts[level]) != kept.end()) {
+      cuts[level] = kUncut;
+    }
   }
-  return true;
+  return cuts;
 }
 
 void divide_update(const PartitionInput& input, OpId op, GradientStorage gradients, Plan& plan) {
@@ -68,10 +69,9 @@ void divide_update(const PartitionInput& input, OpId op, GradientStorage gradien
       read_of(description, static_cast<std::size_t>(weight - inputs.begin()));
   if (changed == nullptr) return;
   const Cuts& kept = plan.tensors[*weight];
-  const Cuts cuts = cuts_for_reduction(input.whole(*weight), kept, plan.workers);
+  const Cuts cuts = divided_further(input.whole(*weight), kept, plan.workers);
   const auto variables = variables_cut(*changed, cuts, description.variables.size());
   if (cuts == kept || !variables) return;
-  if (!lies_within(input.whole(*weight), cuts, kept, plan.workers)) return;
   plan.ops[op] = *variables;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const tdl::Access* access = read_of(description, i);
@@ -87,6 +87,7 @@ void divide_update(const PartitionInput& input, OpId op, GradientStorage gradien
 Plan with_divided_updates(const PartitionInput& input, Plan plan, GradientStorage gradients) {
   for (OpId op = 0; op < input.graph.num_ops(); ++op) {
     if (input.graph.phase(op) != Phase::kUpdate || input.graph.is_source(op)) continue;
+    if (input.graph.type(op) == "AccumulateGrad") continue;  // changes no weight
     if (input.descriptions[op] != nullptr) divide_update(input, op, gradients, plan);
   }
   return plan;
