@@ -1,8 +1,6 @@
 #include "exec/loops.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 // Compiled for newer processors as well. Sanitizers do not bear how the code is chosen.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -41,149 +39,6 @@ inline void adam_loop(const Adam& rule, std::int64_t number, Real* weight, const
     mean[i] += (g - mean[i]) * new_mean;
     square[i] += (g * g - square[i]) * new_square;
     weight[i] -= rate * mean[i] / (std::sqrt(square[i]) * scale + epsilon);
-  }
-}
-
-// The positions of a window that lie within the input.
-struct Inside {
-  std::int64_t first, last;  // taps
-  std::int64_t start;        // of tap 0
-};
-
-inline Inside inside(const Windows& at, std::int64_t window) {
-  const std::int64_t start = window * at.stride - at.before;
-  const std::int64_t first = start >= 0 ? 0 : (-start + at.dilation - 1) / at.dilation;
-  const std::int64_t room = at.in - 1 - start;
-  const std::int64_t last = room < 0 ? 0 : std::min(at.kernel, room / at.dilation + 1);
-  return {first, last, start};
-}
-
-// For each tap, the windows that have an element there: windows [begin, end), the first at `place`.
-struct Tapped {
-  std::int64_t begin, end, place;
-};
-
-inline Tapped tapped(const Windows& at, std::int64_t tap) {
-  const std::int64_t offset = tap * at.dilation - at.before;
-  const std::int64_t begin = offset >= 0 ? 0 : (-offset + at.stride - 1) / at.stride;
-  const std::int64_t room = at.in - 1 - offset;
-  const std::int64_t end = room < 0 ? begin : std::min(at.out, room / at.stride + 1);
-  return {begin, std::max(begin, end), begin * at.stride + offset};
-}
-
-template <class Real>
-inline Real larger(Real known, Real value) {
-  return value > known || value != value ? value : known;
-}
-
-template <class Real>
-inline void take_larger(const Real* values, std::int64_t count, Real* known) {
-  for (std::int64_t i = 0; i < count; ++i) known[i] = larger(known[i], values[i]);
-}
-
-template <class Real>
-inline void take_larger(const Real* values, std::int64_t stride, std::int64_t count, Real* known) {
-  if (stride == 1) return take_larger(values, count, known);
-  for (std::int64_t i = 0; i < count; ++i) known[i] = larger(known[i], values[i * stride]);
-}
-
-// First over the rows of a window, then over its columns.
-template <class Real>
-inline void max_pool_loop(const PlaneWindows& at, const Real* x, Real* buffer, Real* y) {
-  constexpr Real kLeast = -std::numeric_limits<Real>::infinity();
-  for (std::int64_t i = 0; i < at.rows.out; ++i, y += at.columns.out) {
-    const Inside rows = inside(at.rows, i);
-    std::fill(buffer, buffer + at.columns.in, kLeast);
-    for (std::int64_t tap = rows.first; tap < rows.last; ++tap) {
-      take_larger(x + (rows.start + tap * at.rows.dilation) * at.columns.in, at.columns.in, buffer);
-    }
-    std::fill(y, y + at.columns.out, kLeast);
-    for (std::int64_t tap = 0; tap < at.columns.kernel; ++tap) {
-      const Tapped columns = tapped(at.columns, tap);
-      take_larger(buffer + columns.place, at.columns.stride, columns.end - columns.begin,
-                  y + columns.begin);
-    }
-  }
-}
-
-// A tap of all windows of a row at a time, without branches; `left` is what is still to be given.
-template <class Real>
-inline void max_pool_gradient_loop(const PlaneWindows& at, const Real* x, const Real* y,
-                                   const Real* dy, Real* left, Real* dx) {
-  const std::int64_t stride = at.columns.stride;
-  for (std::int64_t i = 0; i < at.rows.out; ++i, y += at.columns.out, dy += at.columns.out) {
-    const Inside rows = inside(at.rows, i);
-    std::copy(dy, dy + at.columns.out, left);
-    for (std::int64_t r = rows.first; r < rows.last; ++r) {
-      const std::int64_t row = (rows.start + r * at.rows.dilation) * at.columns.in;
-      for (std::int64_t tap = 0; tap < at.columns.kernel; ++tap) {
-        const Tapped columns = tapped(at.columns, tap);
-        const Real* values = x + row + columns.place;
-        Real* into = dx + row + columns.place;
-        const Real* largest = y + columns.begin;
-        Real* rest = left + columns.begin;
-        const std::int64_t count = columns.end - columns.begin;
-        for (std::int64_t j = 0; j < count; ++j) {
-          const Real value = values[j * stride];
-          const bool found = value == largest[j] || value != value;
-          into[j * stride] += found ? rest[j] : Real{0};
-          rest[j] = found ? Real{0} : rest[j];
-        }
-      }
-    }
-  }
-}
-
-template <class Real>
-inline void add_to(const Real* values, std::int64_t count, Real* sums) {
-  for (std::int64_t i = 0; i < count; ++i) sums[i] += values[i];
-}
-
-template <class Real>
-inline void average_pool_loop(const PlaneWindows& at, const Real* x, const Real* row_counts,
-                              const Real* column_counts, Real* buffer, Real* y) {
-  for (std::int64_t i = 0; i < at.rows.out; ++i, y += at.columns.out) {
-    const Inside rows = inside(at.rows, i);
-    std::fill(buffer, buffer + at.columns.in, Real{0});
-    for (std::int64_t tap = rows.first; tap < rows.last; ++tap) {
-      add_to(x + (rows.start + tap) * at.columns.in, at.columns.in, buffer);
-    }
-    std::fill(y, y + at.columns.out, Real{0});
-    for (std::int64_t tap = 0; tap < at.columns.kernel; ++tap) {
-      const Tapped columns = tapped(at.columns, tap);
-      const std::int64_t count = columns.end - columns.begin;
-      if (at.columns.stride == 1) {
-        add_to(buffer + columns.place, count, y + columns.begin);
-        continue;
-      }
-      for (std::int64_t j = 0; j < count; ++j) {
-        y[columns.begin + j] += buffer[columns.place + j * at.columns.stride];
-      }
-    }
-    for (std::int64_t j = 0; j < at.columns.out; ++j) y[j] /= row_counts[i] * column_counts[j];
-  }
-}
-
-template <class Real>
-inline void average_pool_gradient_loop(const PlaneWindows& at, const Real* dy,
-                                       const Real* row_counts, const Real* column_counts,
-                                       Real* buffer, Real* dx) {
-  for (std::int64_t i = 0; i < at.rows.out; ++i, dy += at.columns.out) {
-    std::fill(buffer, buffer + at.columns.in, Real{0});
-    for (std::int64_t tap = 0; tap < at.columns.kernel; ++tap) {
-      const Tapped columns = tapped(at.columns, tap);
-      const Real* shared = dy + columns.begin;
-      const Real* counts = column_counts + columns.begin;
-      Real* into = buffer + columns.place;
-      const std::int64_t count = columns.end - columns.begin;
-      for (std::int64_t j = 0; j < count; ++j) {
-        into[j * at.columns.stride] += shared[j] / (row_counts[i] * counts[j]);
-      }
-    }
-    const Inside rows = inside(at.rows, i);
-    for (std::int64_t tap = rows.first; tap < rows.last; ++tap) {
-      add_to(buffer, at.columns.in, dx + (rows.start + tap) * at.columns.in);
-    }
   }
 }
 
@@ -230,46 +85,6 @@ EMPLACE_CLONES void adam(const Adam& rule, std::int64_t number, float* weight,
 EMPLACE_CLONES void adam(const Adam& rule, std::int64_t number, double* weight,
                          const double* gradient, double* mean, double* square, std::int64_t count) {
   adam_loop(rule, number, weight, gradient, mean, square, count);
-}
-
-EMPLACE_CLONES void max_pool(const PlaneWindows& at, const float* x, float* buffer, float* y) {
-  max_pool_loop(at, x, buffer, y);
-}
-
-EMPLACE_CLONES void max_pool_gradient(const PlaneWindows& at, const float* x, const float* y,
-                                      const float* dy, float* left, float* dx) {
-  max_pool_gradient_loop(at, x, y, dy, left, dx);
-}
-
-EMPLACE_CLONES void average_pool(const PlaneWindows& at, const float* x, const float* row_counts,
-                                 const float* column_counts, float* buffer, float* y) {
-  average_pool_loop(at, x, row_counts, column_counts, buffer, y);
-}
-
-EMPLACE_CLONES void average_pool_gradient(const PlaneWindows& at, const float* dy,
-                                          const float* row_counts, const float* column_counts,
-                                          float* buffer, float* dx) {
-  average_pool_gradient_loop(at, dy, row_counts, column_counts, buffer, dx);
-}
-
-EMPLACE_CLONES void max_pool(const PlaneWindows& at, const double* x, double* buffer, double* y) {
-  max_pool_loop(at, x, buffer, y);
-}
-
-EMPLACE_CLONES void max_pool_gradient(const PlaneWindows& at, const double* x, const double* y,
-                                      const double* dy, double* left, double* dx) {
-  max_pool_gradient_loop(at, x, y, dy, left, dx);
-}
-
-EMPLACE_CLONES void average_pool(const PlaneWindows& at, const double* x, const double* row_counts,
-                                 const double* column_counts, double* buffer, double* y) {
-  average_pool_loop(at, x, row_counts, column_counts, buffer, y);
-}
-
-EMPLACE_CLONES void average_pool_gradient(const PlaneWindows& at, const double* dy,
-                                          const double* row_counts, const double* column_counts,
-                                          double* buffer, double* dx) {
-  average_pool_gradient_loop(at, dy, row_counts, column_counts, buffer, dx);
 }
 
 }  // namespace emplace::exec::loops

@@ -47,40 +47,4 @@ void adam(const Adam& rule, std::int64_t number, float* weight, const float* gra
 void adam(const Adam& rule, std::int64_t number, double* weight, const double* gradient,
           double* mean, double* square, std::int64_t count);
 
-// ---- native_pools.cc: windows over a plane, the rows of which lie one after the other
-
-// Along one axis; windows may begin before the input and reach beyond it.
-struct Windows {
-  std::int64_t in = 1;
-  std::int64_t out = 1;
-  std::int64_t kernel = 1;
-  std::int64_t stride = 1;
-  std::int64_t dilation = 1;
-  std::int64_t before = 0;  // where the first begins, counted backwards from the input
-};
-
-struct PlaneWindows {
-  Windows rows, columns;
-};
-
-// `buffer` is for a row of the input. What is not a number is the largest.
-void max_pool(const PlaneWindows& at, const float* x, float* buffer, float* y);
-void max_pool(const PlaneWindows& at, const double* x, double* buffer, double* y);
-// Each dy is added to the first of the largest elements of its window, dx is zero before. `left` is
-// for a row of dy.
-void max_pool_gradient(const PlaneWindows& at, const float* x, const float* y, const float* dy,
-                       float* left, float* dx);
-void max_pool_gradient(const PlaneWindows& at, const double* x, const double* y, const double* dy,
-                       double* left, double* dx);
-// Sums, each divided by the product of its row's and its column's count. Dilations are one.
-void average_pool(const PlaneWindows& at, const float* x, const float* row_counts,
-                  const float* column_counts, float* buffer, float* y);
-void average_pool(const PlaneWindows& at, const double* x, const double* row_counts,
-                  const double* column_counts, double* buffer, double* y);
-// dx is zero before.
-void average_pool_gradient(const PlaneWindows& at, const float* dy, const float* row_counts,
-                           const float* column_counts, float* buffer, float* dx);
-void average_pool_gradient(const PlaneWindows& at, const double* dy, const double* row_counts,
-                           const double* column_counts, double* buffer, double* dx);
-
 }  // namespace emplace::exec::loops

@@ -1,16 +1,9 @@
-// Pools over windows, and their gradients. On CPUs, planes are this library's own (loops.h), which
-// takes rows at a time; the gradient of a max pool looks for the largest elements again, as places
-// would take twice the memory of the result until then. Everything else is libtorch's, and there a
-// max pool keeps where its largest elements are.
-#include <algorithm>
+// Pools over windows, and their gradients. A max pool keeps where its largest elements are.
 #include <limits>
-#include <type_traits>
 
 #include "base/error.h"
 
-#include "exec/loops.h"
 #include "exec/native.h"
-#include "exec/ranges.h"
 #include "exec/window.h"
 
 namespace emplace::exec {
@@ -48,75 +41,6 @@ Pool pool_of(const Site& site, const Shape& x, const Shape& y) {
   return pool;
 }
 
-using loops::PlaneWindows;
-using loops::Windows;
-
-// By the windows alone, which reach over any padding.
-std::optional<PlaneWindows> planes_of(const Pool& pool, const Shape& x, const Shape& y) {
-  const Window& window = pool.frame.window;
-  if (window.dims() > 2) return std::nullopt;
-  const auto along = [&](std::size_t i) {
-    return Windows{.in = x[i + 2],
-                   .out = y[i + 2],
-                   .kernel = window.kernel[i],
-                   .stride = window.strides[i],
-                   .dilation = window.dilations[i],
-                   .before = window.begin[i]};
-  };
-  if (window.dims() == 1) return PlaneWindows{.rows = {}, .columns = along(0)};
-  return PlaneWindows{.rows = along(0), .columns = along(1)};
-}
-
-bool in_planes(const std::optional<PlaneWindows>& planes, const Tensor& x) {
-  const auto type = x.scalar_type();
-  return planes && x.is_cpu() && (type == torch::kFloat || type == torch::kDouble);
-}
-
-// body(from, into, buffer) for every plane of `from`, with a buffer for a row of `columns`.
-template <class Body>
-void for_planes(const Tensor& from, const Tensor& into, std::int64_t columns, const Body& body) {
-  const std::int64_t planes = into.size(0) * into.size(1);
-  if (planes == 0) return;
-  const std::int64_t from_plane = from.numel() / planes;
-  const std::int64_t into_plane = into.numel() / planes;
-  const auto with = [&](auto kind) {
-    using Real = decltype(kind);
-    const Real* read = from.data_ptr<Real>();
-    Real* written = into.data_ptr<Real>();
-    for_parts(planes, [&](std::int64_t i) {
-      std::vector<Real> buffer(static_cast<std::size_t>(columns));
-      body(i, read + i * from_plane, written + i * into_plane, buffer.data());
-    });
-  };
-  from.scalar_type() == torch::kFloat ? with(float{}) : with(double{});
-}
-
-Tensor largest_in_planes(const PlaneWindows& at, const Tensor& x, const Shape& shape) {
-  const Tensor whole = x.contiguous();
-  const Tensor y = torch::empty(shape, x.options());
-  for_planes(whole, y, at.columns.in,
-             [&](std::int64_t, const auto* from, auto* into, auto* buffer) {
-               loops::max_pool(at, from, buffer, into);
-             });
-  return y;
-}
-
-Tensor spread_over_planes(const PlaneWindows& at, const Tensor& x, const Tensor& y,
-                          const Tensor& dy) {
-  const Tensor whole = x.contiguous();
-  const Tensor largest = y.contiguous();
-  const Tensor shares = dy.contiguous();
-  const Tensor dx = torch::zeros(x.sizes(), x.options());
-  const std::int64_t each = at.rows.out * at.columns.out;
-  for_planes(whole, dx, at.columns.out,
-             [&](std::int64_t plane, const auto* from, auto* into, auto* left) {
-               using Real = std::remove_reference_t<decltype(*into)>;
-               loops::max_pool_gradient(at, from, largest.data_ptr<Real>() + plane * each,
-                                        shares.data_ptr<Real>() + plane * each, left, into);
-             });
-  return dx;
-}
-
 // Maxima, and where in their images they are.
 std::tuple<Tensor, Tensor> largest(const Pool& pool, const Tensor& x) {
   const Tensor padded = pool.lift(pool.frame.pad(x, -std::numeric_limits<double>::infinity()));
@@ -148,12 +72,7 @@ Run compile_max_pool(const Site& site) {
   const Pool pool = pool_of(site, site.in(0), site.out());
   const Integers begin =
       pool.frame.pads_first ? pool.frame.window.begin : Integers(pool.frame.padding.size(), 0);
-  return [pool, begin, x = site.in(0), shape = site.out(), padded = pool.frame.padded(site.in(0)),
-          planes = planes_of(pool, site.in(0), site.out())](OpStep& step) {
-    if (step.outputs.size() == 1 && in_planes(planes, step.inputs[0])) {
-      step.outputs[0] = largest_in_planes(*planes, step.inputs[0], shape);
-      return;
-    }
+  return [pool, begin, x = site.in(0), padded = pool.frame.padded(site.in(0))](OpStep& step) {
     const auto [y, indices] = largest(pool, step.inputs[0]);
     step.outputs[0] = pool.lower(y);
     if (step.outputs.size() > 1) {
@@ -177,15 +96,7 @@ Run compile_by_places(const Site& site) {
 Run compile_max_pool_grad(const Site& site) {
   if (!site.is_floating(1)) return compile_by_places(site);
   const Pool pool = pool_of(site, site.out(), site.in(0));
-  return [pool, padded = pool.frame.padded(site.out()), shape = site.in(0),
-          planes = planes_of(pool, site.out(), site.in(0))](OpStep& step) {
-    if (in_planes(planes, step.inputs[1])) {
-      const Tensor& x = step.inputs[1];
-      const Tensor y =
-          step.inputs.size() > 2 ? step.inputs[2] : largest_in_planes(*planes, x, shape);
-      step.outputs[0] = spread_over_planes(*planes, x, y, step.inputs[0]);
-      return;
-    }
+  return [pool, padded = pool.frame.padded(site.out())](OpStep& step) {
     const bool kept = step.kept != nullptr && !step.kept->empty();
     const Tensor indices = kept ? step.kept->front() : std::get<1>(largest(pool, step.inputs[1]));
     const Tensor dy = pool.lift(step.inputs[0].contiguous());
@@ -205,9 +116,7 @@ Run compile_max_pool_grad(const Site& site) {
 struct AveragePool {
   Pool pool;
   bool counts_padding = false;
-  std::optional<PlaneWindows> planes = {};
-  Tensor row_counts = {}, column_counts = {};  // of planes: what sums are divided by
-  Tensor shares = {};                          // one over the counts; not defined: libtorch divides
+  Tensor shares = {};  // one over the counts; not defined: libtorch divides
 
   c10::optional<std::int64_t> divisor() const {
     return shares.defined() ? c10::optional<std::int64_t>(1) : c10::nullopt;
@@ -239,32 +148,6 @@ Tensor shares_of(const Pool& pool, const Shape& x, bool counts_padding) {
   return window_sum(pool, pad_spatial(counted, begin, end, 0)).reciprocal();
 }
 
-// How many elements each window counts along an axis of planes.
-Tensor counts_along(const Windows& at, std::int64_t declared_end, bool counts_padding) {
-  Tensor counts = torch::empty({at.out}, torch::kDouble);
-  const std::int64_t first = counts_padding ? -at.before : 0;
-  const std::int64_t last = at.in + (counts_padding ? declared_end : 0);
-  for (std::int64_t i = 0; i < at.out; ++i) {
-    const std::int64_t start = i * at.stride - at.before;
-    const std::int64_t count = std::min(start + at.kernel, last) - std::max(start, first);
-    counts.data_ptr<double>()[i] = static_cast<double>(std::max<std::int64_t>(count, 0));
-  }
-  return counts;
-}
-
-void count_in_planes(const Site& site, const Shape& x, const Shape& y, AveragePool& average) {
-  average.planes = planes_of(average.pool, x, y);
-  if (!average.planes) return;
-  const Window& window = average.pool.frame.window;
-  const auto along = [&](const Windows& at, std::int64_t declared_end) {
-    return counts_along(at, declared_end, average.counts_padding)
-        .to(site.call.floating.device(torch::kCPU));
-  };
-  const bool one = window.dims() == 1;
-  average.row_counts = along(average.planes->rows, one ? 0 : window.declared_end[0]);
-  average.column_counts = along(average.planes->columns, window.declared_end[one ? 0 : 1]);
-}
-
 std::optional<AveragePool> average_of(const Site& site, const Shape& x, const Shape& y) {
   AveragePool result{.pool = pool_of(site, x, y),
                      .counts_padding = site.call.integer("count_include_pad", 0) != 0};
@@ -272,7 +155,6 @@ std::optional<AveragePool> average_of(const Site& site, const Shape& x, const Sh
   for (const std::int64_t dilation : frame.window.dilations) {
     if (dilation != 1) return std::nullopt;
   }
-  count_in_planes(site, x, y, result);
   const bool even = frame.window.begin == frame.window.declared_end;
   if (!frame.pads_first && (even || !result.counts_padding)) return result;
   frame.pads_first = true;
@@ -282,37 +164,10 @@ std::optional<AveragePool> average_of(const Site& site, const Shape& x, const Sh
   return result;
 }
 
-// Means of x, or what dy spreads over the windows.
-Tensor average_planes(const AveragePool& average, const Tensor& from, const Shape& shape,
-                      bool gradient) {
-  const PlaneWindows& at = *average.planes;
-  const Tensor row_counts = average.row_counts.to(from.scalar_type());
-  const Tensor column_counts = average.column_counts.to(from.scalar_type());
-  const Tensor whole = from.contiguous();
-  const Tensor into =
-      gradient ? torch::zeros(shape, from.options()) : torch::empty(shape, from.options());
-  for_planes(whole, into, at.columns.in,
-             [&](std::int64_t, const auto* read, auto* written, auto* buffer) {
-               using Real = std::remove_reference_t<decltype(*written)>;
-               const Real* rows = row_counts.data_ptr<Real>();
-               const Real* columns = column_counts.data_ptr<Real>();
-               if (gradient) {
-                 loops::average_pool_gradient(at, read, rows, columns, buffer, written);
-               } else {
-                 loops::average_pool(at, read, rows, columns, buffer, written);
-               }
-             });
-  return into;
-}
-
 Run compile_average_pool(const Site& site) {
   const auto found = average_of(site, site.in(0), site.out());
   if (!found) return {};
-  return [average = *found, shape = site.out()](OpStep& step) {
-    if (in_planes(average.planes, step.inputs[0])) {
-      step.outputs[0] = average_planes(average, step.inputs[0], shape, false);
-      return;
-    }
+  return [average = *found](OpStep& step) {
     const Pool& pool = average.pool;
     const Tensor x = pool.lift(pool.frame.pad(step.inputs[0], 0));
     const Tensor y =
@@ -330,12 +185,7 @@ Run compile_average_pool(const Site& site) {
 Run compile_average_pool_grad(const Site& site) {
   const auto found = average_of(site, site.out(), site.in(0));
   if (!found) return {};
-  return [average = *found, shape = site.out(),
-          padded = found->pool.frame.padded(site.out())](OpStep& step) {
-    if (in_planes(average.planes, step.inputs[0])) {
-      step.outputs[0] = average_planes(average, step.inputs[0], shape, true);
-      return;
-    }
+  return [average = *found, padded = found->pool.frame.padded(site.out())](OpStep& step) {
     const Pool& pool = average.pool;
     Tensor dy = step.inputs[0].contiguous();
     if (average.shares.defined()) dy = dy * average.shares;
