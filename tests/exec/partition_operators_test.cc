@@ -62,6 +62,15 @@ class Divider {
     Plan plan{.method = "random", .workers = workers_, .tensors = {}, .ops = {}};
     for (const auto& options : tensor_ways_) plan.tensors.push_back(any_of(options, rng));
     for (const auto& options : op_ways_) plan.ops.push_back(any_of(options, rng));
+    // Whoever changes a weight must keep what it changes, which any cut of the update is part of.
+    const Graph& graph = input_.graph;
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.phase(op) != Phase::kUpdate) continue;
+      for (const TensorId tensor : graph.inputs(op)) {
+        const bool weight = graph.role(graph.producer(tensor)) == OpRole::kParameter;
+        if (weight) plan.tensors[tensor] = Cuts(workers_.levels(), kUncut);
+      }
+    }
     return plan;
   }
 
