@@ -537,7 +537,6 @@ TEST(WorkBound, no_plan_is_sooner) {
   }
 }
 
-// Products that compute all the time, whose class depends on what reaches them.
 TEST(WorkBound, no_plan_of_wide_layers_is_sooner) {
   const Setting setting(
       zoo::build_model("stacked-rnn:layers=2,hidden=4096,sequence=2,batch=4096,input=4096"), 4);
