@@ -194,6 +194,24 @@ TEST(Blocks, are_parts_of_the_units_and_lean_elsewhere) {
   EXPECT_GT(sizes.size(), 3U);
 }
 
+TEST(Blocks, are_drawn_around_a_unit) {
+  const auto problem = unrolled(kUnlimited);
+  const UnitGraph units = group_by_colocation(*problem);
+  const Blocks blocks(units);
+  Rng rng(3);
+  std::set<std::size_t> sizes;
+  for (int i = 0; i < 500; ++i) {
+    const auto unit = static_cast<UnitId>(rng.below(units.size()));
+    const std::vector<UnitId> block = blocks.draw_around(unit, rng);
+    const std::set<UnitId> once(block.begin(), block.end());
+    EXPECT_TRUE(once.contains(unit));
+    EXPECT_EQ(once.size(), block.size());
+    EXPECT_LE(block.size(), units.size() / 2);
+    sizes.insert(block.size());
+  }
+  EXPECT_GT(sizes.size(), 2);
+}
+
 // What is closed stays, and is certain; what is open is scored as it was drawn, leaning included.
 TEST(GeneralPolicies, draw_parts_of_a_placement_anew) {
   const auto problem = unrolled(kUnlimited);

@@ -60,6 +60,22 @@ std::vector<UnitId> Blocks::draw(std::size_t size, Rng& rng) const {
   return {line.begin() + first, line.begin() + first + static_cast<std::ptrdiff_t>(length)};
 }
 
+std::vector<UnitId> Blocks::draw_around(UnitId unit, Rng& rng) const {
+  if (!ways_.empty() && rng.chance(0.5)) {
+    for (const std::vector<UnitId>& part : ways_[rng.below(ways_.size())]) {
+      if (std::find(part.begin(), part.end(), unit) != part.end()) return part;
+    }
+  }
+  const std::vector<UnitId>& line = lines_[rng.below(lines_.size())];
+  const std::size_t length = size_at_random(rng);
+  const auto at =
+      static_cast<std::size_t>(std::find(line.begin(), line.end(), unit) - line.begin());
+  const std::size_t before = std::min(at, rng.below(length));
+  const std::size_t first = std::min(at - before, line.size() - length);
+  const auto begin = line.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(length)};
+}
+
 std::vector<float> leaning_elsewhere(const std::vector<UnitId>& block,
                                      const std::vector<DeviceId>& placement,
                                      const std::vector<DeviceId>& used, std::size_t devices,
@@ -70,11 +86,14 @@ std::vector<float> leaning_elsewhere(const std::vector<UnitId>& block,
       static_cast<DeviceId>(std::max_element(here.begin(), here.end()) - here.begin());
   std::vector<DeviceId> others = used;
   std::erase(others, most);
+  if (others.empty()) return std::vector<float>(devices, 0);
+  return leaning_to(others[rng.below(others.size())], devices, rng);
+}
+
+std::vector<float> leaning_to(DeviceId device, std::size_t devices, Rng& rng) {
   std::vector<float> result(devices, 0);
-  if (others.empty()) return result;
-  const DeviceId to = others[rng.below(others.size())];
   const double reach = kLeastReach + (kMostReach - kLeastReach) * rng.uniform();
-  result[to] = static_cast<float>(-DeviceScores::kFirstWeight * reach);
+  result[device] = static_cast<float>(-DeviceScores::kFirstWeight * reach);
   return result;
 }
 

@@ -22,6 +22,8 @@ class Blocks {
   // So many units that follow each other along one of the lines through the graph
   // (learn/units/coordinates.h).
   std::vector<UnitId> draw(std::size_t size, Rng& rng) const;
+  // Such a block that the unit is in.
+  std::vector<UnitId> draw_around(UnitId unit, Rng& rng) const;
   // From one to a quarter of the units; half of that is as likely as twice that.
   std::size_t size_at_random(Rng& rng) const;
 
@@ -38,5 +40,7 @@ std::vector<float> leaning_elsewhere(const std::vector<UnitId>& block,
                                      const std::vector<DeviceId>& placement,
                                      const std::vector<DeviceId>& used, std::size_t devices,
                                      Rng& rng);
+// The same to this device.
+std::vector<float> leaning_to(DeviceId device, std::size_t devices, Rng& rng);
 
 }  // namespace emplace::learn

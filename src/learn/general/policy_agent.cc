@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "sim/hot_spots.h"
+
 #include "learn/general/blocks.h"
 #include "learn/general/leanings.h"
 #include "learn/learners/ppo_batch.h"
@@ -15,6 +17,8 @@ namespace {
 
 // Samples of a round of refining that begin at the same placement.
 constexpr std::int64_t kSitting = 4;
+// Of these samples, that decide about what the step waits for.
+constexpr double kHotShare = 0.8;
 
 class PolicyAgent final : public GeneralAgent {
  public:
@@ -45,24 +49,30 @@ class PolicyAgent final : public GeneralAgent {
   }
 
   // Each sample has a part of the placement of its own to decide about, and leans to a device.
-  // Better placements are gone on from at once, a few times in a round.
+  // Most parts are where the step loses time. Better placements are gone on from at once, a few
+  // times in a round.
   bool refine(Solution& from, Environment& environment, Rng& rng, TrainingPoint& point) override {
     if (!blocks_) blocks_.emplace(views().units());
     threads_ = environment.budget().threads;
-    const std::int64_t count = environment.affordable(settings_.batch);
     Solution best = from;
     std::vector<Samples> parts;
     std::vector<SampleOutcome> outcomes;
     std::vector<torch::Tensor> advantages;
-    for (std::int64_t first = 0; first < count; first += kSitting) {
-      parts.push_back(redraw(best.placement, std::min(kSitting, count - first), rng));
+    bool looked = false;
+    std::int64_t left = settings_.batch;
+    while (left > 0) {
+      if (!std::exchange(looked, true)) look_at(best, environment);
+      const std::int64_t count = environment.affordable(std::min(kSitting, left));
+      if (count == 0) break;
+      parts.push_back(redraw(best.placement, count, rng));
       const std::vector<SampleOutcome> own = evaluate(parts.back(), environment);
       outcomes.insert(outcomes.end(), own.begin(), own.end());
-      if (count == settings_.batch) advantages.push_back(advantages_among(own, point));
-      hear(parts.back(), own, best);
+      advantages.push_back(advantages_among(own, point));
+      if (hear(parts.back(), own, best)) looked = false;
+      left -= count;
     }
     describe(outcomes, point);
-    if (count < settings_.batch) return false;
+    if (left > 0) return false;
     from = std::move(best);
     samples_ = joined(parts);
     keep(torch::cat(advantages));
@@ -108,29 +118,78 @@ class PolicyAgent final : public GeneralAgent {
   }
 
  private:
+  // What the step of a placement waits for, for what is drawn next.
+  void look_at(const Solution& solution, Environment& environment) {
+    spots_.clear();
+    ends_.clear();
+    if (environment.affordable(1) == 0) return;
+    Evaluator& evaluator = environment.context().evaluator();
+    evaluator.objective().match(
+        [&](const StepTime&) {
+          evaluator.count(1);
+          const Timeline timeline =
+              evaluator.simulator()->run(solution.placement, solution.schedule);
+          spots_ = find_hot_spots(evaluator.problem(), solution.placement, timeline);
+        },
+        [](const StreamPeriod&) {});
+    double all = 0;
+    for (const HotSpot& spot : spots_) ends_.push_back(all += static_cast<double>(spot.length));
+  }
+
   Samples redraw(const Placement& from, std::int64_t count, Rng& rng) {
     const UnitGraph& units = views().units();
     const std::vector<DeviceId> devices = units.contract(from);
     const torch::Tensor open = torch::zeros({count, units.size()}, torch::kBool);
     const torch::Tensor leaning = torch::zeros({count, units.num_devices()}, torch::kFloat32);
     for (std::int64_t i = 0; i < count; ++i) {
+      const Question question = draw_question(devices, rng);
       bool* own = open[i].data_ptr<bool>();
-      const std::vector<UnitId> block = blocks_->draw(rng);
-      for (const UnitId unit : block) own[unit] = true;
-      const std::vector<float> to =
-          leaning_elsewhere(block, devices, used_, units.num_devices(), rng);
-      std::copy(to.begin(), to.end(), leaning[i].data_ptr<float>());
+      for (const UnitId unit : question.block) own[unit] = true;
+      std::copy(question.leaning.begin(), question.leaning.end(), leaning[i].data_ptr<float>());
     }
     return policy_->redraw(from, open, leaning, rng);
   }
-  void hear(const Samples& samples, const std::vector<SampleOutcome>& outcomes,
+
+  // A part of a placement [unit] to decide about anew, and by device how much to lean to it.
+  struct Question {
+    std::vector<UnitId> block;
+    std::vector<float> leaning;
+  };
+  Question draw_question(const std::vector<DeviceId>& devices, Rng& rng) const {
+    const UnitGraph& units = views().units();
+    if (spots_.empty() || !rng.chance(kHotShare)) {
+      std::vector<UnitId> block = blocks_->draw(rng);
+      std::vector<float> leaning =
+          leaning_elsewhere(block, devices, used_, units.num_devices(), rng);
+      return {std::move(block), std::move(leaning)};
+    }
+    // The longer, the likelier.
+    const auto at = std::upper_bound(ends_.begin(), ends_.end(), rng.uniform() * ends_.back());
+    const HotSpot& spot =
+        spots_[std::min(static_cast<std::size_t>(at - ends_.begin()), spots_.size() - 1)];
+    UnitId unit = units.unit_of_op(spot.op);
+    UnitId other = units.unit_of_op(spot.other);
+    if (rng.chance(0.5)) std::swap(unit, other);
+    std::vector<UnitId> block = blocks_->draw_around(unit, rng);
+    std::vector<float> leaning =
+        spot.kind == HotSpot::Kind::kTransfer
+            ? leaning_to(devices[other], units.num_devices(), rng)
+            : leaning_elsewhere(block, devices, used_, units.num_devices(), rng);
+    return {std::move(block), std::move(leaning)};
+  }
+
+  // Whether one of them is better than the best, which it then is.
+  bool hear(const Samples& samples, const std::vector<SampleOutcome>& outcomes,
             Solution& best) const {
+    bool better = false;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const Evaluation value{outcomes[i].step, outcomes[i].overflow};
       if (!outcomes[i].valid || !(value < best.value)) continue;
       best.placement = policy_->placement(samples, static_cast<std::int64_t>(i));
       best.value = value;
+      better = true;
     }
+    return better;
   }
   static Samples joined(const std::vector<Samples>& parts) {
     const auto join = [&](const auto& member) {
@@ -177,6 +236,8 @@ class PolicyAgent final : public GeneralAgent {
   Costs costs_;
   std::vector<DeviceId> used_;
   std::optional<Blocks> blocks_;  // once it has refined
+  std::vector<HotSpot> spots_;
+  std::vector<double> ends_;  // of these, laid end to end
   int threads_ = 1;
   Samples samples_;
   std::optional<PpoBatch> batch_;

@@ -7,13 +7,13 @@
 
 #include "base/rng.h"
 
+#include "sim/hot_spots.h"
 #include "sim/incremental.h"
 
 #include "placer/evaluator.h"
 
 #include "placers/common/coarse_graph.h"
 #include "placers/local/clusters.h"
-#include "placers/local/hot_spots.h"
 
 namespace emplace {
 

@@ -1,4 +1,4 @@
-#include "placers/local/hot_spots.h"
+#include "sim/hot_spots.h"
 
 #include <algorithm>
 #include <set>
