@@ -55,6 +55,12 @@ def looks_at_values(error):
     return any(words in str(error) for words in _LOOKS_AT_VALUES)
 
 
+def _lists_tensors(data):
+    """Whether it is a list, of lists perhaps, with a tensor in it, whose contents would be read."""
+    return isinstance(data, (list, tuple)) and any(
+        isinstance(item, torch.Tensor) or _lists_tensors(item) for item in data)
+
+
 @contextlib.contextmanager
 def contents_hidden():
     """Ways to a tensor's contents that tracers do not see, and whose results would be constants of
@@ -70,11 +76,33 @@ def contents_hidden():
             raise RuntimeError(f"{name}: takes a {_LOOKS_AT_VALUES[0]}")
         return look
 
+    def watched(owner, name, at, looks):
+        function = getattr(owner, name)
+
+        def call(*args, **kwargs):
+            if threading.get_ident() == here and any(map(looks, [*args[at:], *kwargs.values()])):
+                raise RuntimeError(f"{name}: takes a {_LOOKS_AT_VALUES[0]}")
+            return function(*args, **kwargs)
+        return owner, name, call
+
+    functions = [watched(torch, "tensor", 0, _lists_tensors),
+                 watched(torch, "as_tensor", 0, _lists_tensors),
+                 watched(torch.Tensor, "new_tensor", 1, _lists_tensors),
+                 watched(torch, "tensor_split", 1, torch.is_tensor),
+                 watched(torch.Tensor, "tensor_split", 1, torch.is_tensor)]
+    functions_before = [(owner, name, vars(owner).get(name)) for owner, name, _ in functions]
     for name in before:
         setattr(torch.Tensor, name, hidden(name))
+    for owner, name, call in functions:
+        setattr(owner, name, call)
     try:
         yield
     finally:
+        for owner, name, function in functions_before:
+            if function is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, function)
         for name, method in before.items():
             if name in own:
                 setattr(torch.Tensor, name, method)

@@ -70,6 +70,19 @@ def _leaves(value):
     return [value]
 
 
+@contextlib.contextmanager
+def casts_shared(shared):
+    """make_fx turns off autocast's cache, without which a weight that is used twice is cast twice
+    and its gradient summed in another precision."""
+    before = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(shared)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(before)
+        torch.clear_autocast_cache()
+
+
 class Tracer:
     """One capture of one model."""
 
@@ -157,10 +170,12 @@ class Tracer:
                 traced = self._attempt_otherwise(error)
             trace = Trace(traced, self.parameters, self.buffers, self.inputs.names, {},
                           self.trained, self.output_structure, self.loss is not None)
+            # Before tensors of which only the sizes are used are gone.
+            trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
+            refuse_unknown_shapes(trace)
             simplify(trace.module)
             trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
             fix_layouts(trace.module, self.layouts, trace.shapes)
-            refuse_unknown_shapes(trace)
             refuse_second_draws(trace)
         return trace
 
@@ -169,8 +184,10 @@ class Tracer:
         self.origins = origins = Origins(self.model)
         with origins.recorded():
             def step(parameters, buffers, tensors):  # 1.13 counts the `self` of a method
-                return self.step(parameters, buffers, tensors)
+                with casts_shared(shared):
+                    return self.step(parameters, buffers, tensors)
 
+            shared = torch.is_autocast_cache_enabled()
             with unchanged(self.parameters):
                 with contents_hidden():
                     written = make_fx(step)(*self.values(self.loss is not None))

@@ -246,7 +246,8 @@ def test_control_flow_by_values_is_refused_with_its_line():
 
 @pytest.mark.parametrize("function", [
     lambda x: x[x > 0].sum(), lambda x: x.nonzero().sum() + x.sum(),
-    lambda x: torch.masked_select(x, x > 0).sum(), lambda x: torch.unique(x, dim=0).sum()])
+    lambda x: torch.masked_select(x, x > 0).sum(), lambda x: torch.unique(x, dim=0).sum(),
+    lambda x: x * (x > 0).nonzero().size(0), lambda x: x * len(x[x > 0])])
 def test_shapes_by_values_are_refused(function):
     class Net(nn.Module):
         def __init__(self):
@@ -260,6 +261,27 @@ def test_shapes_by_values_are_refused(function):
         emplace.torch.capture(Net(), torch.randn(3, 4))
 
 
+def test_casts_of_a_weight_that_is_used_twice_are_shared():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = nn.Linear(8, 8)
+
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return self.one(torch.relu(self.one(x)))
+
+    net, x = Net(), torch.randn(5, 8)
+    captured = emplace.torch.capture(net, x, loss=lambda output: output.float().sum())
+    net(x).float().sum().backward()
+    expected = [parameter.grad.clone() for parameter in net.parameters()]
+    net.zero_grad()
+    placed = emplace.torch.place(captured, devices=["cpu"])
+    placed(x)
+    for parameter, gradient in zip(net.parameters(), expected):
+        assert torch.equal(parameter.grad, gradient)
+
+
 def test_repeats_of_a_known_size_are_captured():
     class Net(nn.Module):
         def forward(self, x, repeats):
@@ -271,7 +293,10 @@ def test_repeats_of_a_known_size_are_captured():
 
 @pytest.mark.parametrize("look", [
     lambda x: x.tolist()[0][0], lambda x: float(x.numpy()[0, 0]),
-    lambda x: float(np.asarray(x)[0, 0]), lambda x: x[0, 0].item()])
+    lambda x: float(np.asarray(x)[0, 0]), lambda x: x[0, 0].item(),
+    lambda x: torch.tensor([x[0, 0], 1]), lambda x: torch.as_tensor([[x[0, 0]]]),
+    lambda x: x.new_tensor(data=[x[0, 0]]), lambda x: torch.tensor_split(x, x[0].long())[0],
+    lambda x: x.tensor_split(x[0].long())[0]])
 def test_contents_as_constants_are_refused_with_their_line(look):
     class Net(nn.Module):
         def forward(self, x):
