@@ -175,7 +175,8 @@ class ProblemCompiler {
 
   // Devices of one kind and slowdown take equally long, unless a source tells one apart.
   void find_durations() {
-    std::map<std::string, std::uint32_t> columns;
+    std::map<std::string, std::uint32_t> numbers;
+    std::vector<DeviceSet> columns;
     for (DeviceId id = 0; id < cluster_.num_devices(); ++id) {
       const Device& device = cluster_.device(id);
       const bool apart = std::any_of(sources_.begin(), sources_.end(), [&](const auto& source) {
@@ -184,20 +185,25 @@ class ProblemCompiler {
       const std::string key = fmt::format("{}|{}|{}", device.kind, device.slowdown.to_string(),
                                           apart ? device.name : "");
       const auto [entry, added] =
-          columns.try_emplace(key, static_cast<std::uint32_t>(columns.size()));
+          numbers.try_emplace(key, static_cast<std::uint32_t>(columns.size()));
       problem_->column_of_.push_back(entry->second);
-      if (added) add_column(id);
+      if (added) columns.emplace_back();
+      columns[entry->second].push_back(id);
     }
+    for (const DeviceSet& devices : columns) add_column(devices);
   }
 
-  void add_column(DeviceId id) {
+  // Only a device that the op may use needs a time.
+  void add_column(const DeviceSet& devices) {
     std::vector<OpId> unknown;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       Nanoseconds duration = 0;
       if (!graph_.is_source(op) && !graph_.is_view(op)) {
-        // Only a device that the op may use needs a time.
-        const bool allowed = problem_->allowed(problem_->group_of(op), id);
-        if (const auto found = find_duration(op, id, allowed)) {
+        const auto usable = std::find_if(devices.begin(), devices.end(), [&](DeviceId id) {
+          return problem_->allowed(problem_->group_of(op), id);
+        });
+        const bool allowed = usable != devices.end();
+        if (const auto found = find_duration(op, allowed ? *usable : devices[0], allowed)) {
           duration = *found;
         } else if (allowed) {
           unknown.push_back(op);
@@ -205,10 +211,10 @@ class ProblemCompiler {
       }
       problem_->durations_.push_back(duration);
     }
-    if (!unknown.empty()) report_unknown(unknown, cluster_.device(id));
+    if (!unknown.empty()) report_unknown(unknown, cluster_.device(devices[0]));
     if (fusion_) {
       const std::span<Nanoseconds> all(problem_->durations_);
-      fusion_->apply(cluster_.kind_of(id), all.last(graph_.num_ops()));
+      fusion_->apply(cluster_.kind_of(devices[0]), all.last(graph_.num_ops()));
     }
   }
 

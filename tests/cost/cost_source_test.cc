@@ -149,5 +149,19 @@ TEST(CostSource, devices_that_are_not_allowed_need_no_times) {
   EXPECT_EQ(problem->duration(kMatMul, 1), 0);
 }
 
+// Devices of one kind share their times, whichever of them an op may use.
+TEST(CostSource, an_op_that_may_use_the_second_device_of_a_kind_alone_has_its_time) {
+  ClusterSpec spec = two_gpus()->spec();
+  spec.devices[1].slowdown = Decimal{1, 0};
+  const auto cluster = std::make_shared<const Cluster>(spec);
+  CompileOptions pinned;
+  pinned.rules = {DeviceRule::parse(DeviceRule::Kind::kPin, "*=gpu1")};
+  const auto free = compile(two_ops(), cluster);
+  const auto problem = compile(two_ops(), cluster, pinned);
+  for (OpId op = 0; op < problem->num_ops(); ++op) {
+    EXPECT_EQ(problem->duration(op, 1), free->duration(op, 1)) << free->graph().op_name(op);
+  }
+}
+
 }  // namespace
 }  // namespace emplace
