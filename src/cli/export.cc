@@ -77,7 +77,9 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
     const auto saved = with_context(arguments.saved.path, [&] {
       return std::make_shared<const SavedPartition>(read_partition_json(content));
     });
-    return finish({.graph = *load_model(request).graph, .partition = saved});
+    const auto graph = load_model(request).graph;
+    with_context(arguments.saved.path, [&] { check_partition(*saved, *graph); });
+    return finish({.graph = *graph, .partition = saved});
   }
   const auto problem = load_problem(request);
   return finish(

@@ -1,5 +1,6 @@
 #include "io/exporters.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "io/op_tables.h"
 #include "io/pipeline_exports.h"
 #include "io/sharding_json.h"
+#include "io/tp_plan.h"
 #include "io/trace_json.h"
 
 namespace emplace {
@@ -97,13 +99,15 @@ void fill_onnx_parts(const ExportInput& input, const std::string& folder) {
   }
 }
 
-// The stages of a pipeline: devices in the order in which the forward pass goes through them. Empty
-// where it comes back to one.
+// The stages of a pipeline: devices in the order in which the forward pass goes through them, -1
+// for those that it does not use. Empty where it comes back to one.
 std::vector<int> stages_by_device(const Graph& graph, const Placement& placement,
                                   std::size_t devices) {
-  std::vector<std::set<std::uint32_t>> before(devices);
+  std::set<DeviceId> waiting;
+  std::vector<std::set<DeviceId>> before(devices);
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     if (graph.phase(op) != Phase::kForward || graph.is_source(op)) continue;
+    waiting.insert(placement[op]);
     for (const TensorId tensor : graph.inputs(op)) {
       const OpId from = graph.producer(tensor);
       if (!graph.is_source(from) && placement[from] != placement[op]) {
@@ -112,12 +116,13 @@ std::vector<int> stages_by_device(const Graph& graph, const Placement& placement
     }
   }
   std::vector<int> stages(devices, -1);
-  for (int stage = 0; stage < static_cast<int>(devices); ++stage) {
-    std::size_t next = 0;
-    while (next < devices && (stages[next] >= 0 || !before[next].empty())) ++next;
-    if (next == devices) return {};
-    stages[next] = stage;
-    for (auto& waiting : before) waiting.erase(static_cast<std::uint32_t>(next));
+  for (int stage = 0; !waiting.empty(); ++stage) {
+    const auto next = std::find_if(waiting.begin(), waiting.end(),
+                                   [&](DeviceId device) { return before[device].empty(); });
+    if (next == waiting.end()) return {};
+    stages[*next] = stage;
+    for (auto& others : before) others.erase(*next);
+    waiting.erase(next);
   }
   return stages;
 }

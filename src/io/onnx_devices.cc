@@ -237,8 +237,8 @@ std::string write_onnx_devices(const PlacedOnnx& model, const std::string& confi
     for (const std::string& name : node.proto.output()) {
       if (!name.empty()) add_spec(name, {.groups = {{device}}}, fields);
     }
-    if (!stage_of_device.empty()) {
-      fields.AddVarint(3, as_varint(stage_of_device.at(device)));
+    if (!stage_of_device.empty() && stage_of_device.at(device) >= 0) {
+      fields.AddVarint(3, as_varint(stage_of_device[device]));
     }
     annotate_node(node.proto, fields);
   }

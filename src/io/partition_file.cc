@@ -1,5 +1,6 @@
 #include "io/partition_file.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "io/json_fields.h"
@@ -162,6 +163,33 @@ bool is_partition_json(const std::string& text) {
 SavedPartition read_partition_json(const std::string& text) {
   JsonText json(text);
   return reading_json([&] { return PartitionReader().read(json.document()); });
+}
+
+void check_partition(const SavedPartition& partition, const Graph& graph) {
+  const bool other = !partition.graph.empty() && partition.graph != graph.name();
+  const std::string made_for =
+      other ? fmt::format("; it was made for '{}', not '{}'", partition.graph, graph.name()) : "";
+  bool known = false;
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (!graph.is_source(op) || graph.role(op) == OpRole::kConstant) continue;
+    const std::string name(graph.op_name(op));
+    const SavedPartition::Tensor* tensor = partition.find_tensor(name);
+    if (tensor == nullptr) {
+      if (graph.role(op) == OpRole::kParameter && !graph.consumers(graph.outputs(op)[0]).empty()) {
+        fail_input("the partition says nothing of parameter '{}'{}", name, made_for);
+      }
+      continue;
+    }
+    known = true;
+    const auto shape = graph.shape(graph.outputs(op)[0]);
+    if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(), tensor->shape.end())) {
+      fail_input("tensor '{}': is [{}] in the partition, and [{}] in the model{}", name,
+                 fmt::join(tensor->shape, ", "), fmt::join(shape, ", "), made_for);
+    }
+  }
+  if (!known) {
+    fail_input("the partition names no weight and no input of the model{}", made_for);
+  }
 }
 
 }  // namespace emplace

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/graph.h"
+
 namespace emplace {
 
 struct SavedPartition {
@@ -40,5 +42,9 @@ bool is_partition_json(const std::string& text);
 
 // Throws an Error that names the tensor or op and what was expected.
 SavedPartition read_partition_json(const std::string& text);
+
+// Throws an Error where the partition is another model's: a weight or input has another shape, or
+// is not in it.
+void check_partition(const SavedPartition& partition, const Graph& graph);
 
 }  // namespace emplace

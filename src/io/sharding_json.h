@@ -18,9 +18,4 @@ std::string write_dtensor_plan(const Graph& graph, const SavedPartition& partiti
 std::string write_partition_specs(const Graph& graph, const SavedPartition& partition,
                                   const ExportNote& note);
 
-// Hugging Face's tp_plan: "colwise" and "rowwise" by patterns of modules. Throws an Error when no
-// linear layer is cut, or the levels of the partition cut one in two ways.
-std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
-                          const ExportNote& note);
-
 }  // namespace emplace

@@ -9,6 +9,7 @@
 #include "io/onnx_models.h"
 #include "io/partition_file.h"
 #include "io/sharding_json.h"
+#include "io/tp_plan.h"
 #include "support/error_text.h"
 
 namespace emplace {
@@ -75,6 +76,25 @@ TEST(PartitionFile, says_what_is_wrong) {
   EXPECT_THAT(complaint(", \"gpu3\"", ""), HasSubstr("devices: expected 4"));
 }
 
+TEST(PartitionFile, of_another_model_is_refused) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const Graph graph = model.read();
+  const auto complaint = [&](const std::string& from, const std::string& to) {
+    std::string text = kPartition;
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+      text.replace(at, from.size(), to);
+    }
+    return error_text([&] { check_partition(read_partition_json(text), graph); });
+  };
+  EXPECT_EQ(complaint("by hand", "by chance"), "");
+  EXPECT_EQ(complaint("\"x\": {\"shape\": [8", "\"x\": {\"shape\": [16"),
+            "tensor 'x': is [16, 4] in the partition, and [8, 4] in the model");
+  EXPECT_EQ(complaint("\"graph\": \"test\"", "\"graph\": \"other\""), "");
+  EXPECT_EQ(complaint("layers.0", "layers.1"),
+            "the partition says nothing of parameter 'layers.0.up.weight'");
+}
+
 TEST(PartitionExports, weights_are_cut_by_dimension_of_the_mesh) {
   OnnxModelMaker model;
   add_linear_layers(model);
@@ -111,6 +131,39 @@ TEST(PartitionExports, linear_layers_are_cut_by_columns_or_rows) {
       Json::parse(write_tp_plan(model.read(), read_partition_json(kPartition), ignore_note));
   // Of PyTorch's weight the outputs are the rows; of the other, as MatMul takes it, the inputs are.
   EXPECT_EQ(plan, Json({{"layers.*.up", "colwise"}, {"layers.*.down", "rowwise"}}));
+}
+
+// up and gate, the products of which meet, feed down; a second up reads down's result, and nothing
+// but a normalisation reads what comes out of it.
+TEST(PartitionExports, layers_whose_readers_need_all_of_it_give_it_whole) {
+  OnnxModelMaker model;
+  model.input("x", {8, 4});
+  SavedPartition partition{.factors = {2}};
+  const auto layer = [&](const std::string& name, const std::string& from, std::int64_t in,
+                         std::int64_t out, int cut) {
+    model.weights(name + ".weight", {in, out});
+    model.node("MatMul", {from, name + ".weight"}, {name}, name);
+    partition.tensors[name + ".weight"] = {.shape = {in, out}, .split = {cut}};
+  };
+  layer("0.up", "x", 4, 16, 1);
+  layer("0.gate", "x", 4, 16, 1);
+  model.node("Mul", {"0.up", "0.gate"}, {"both"}, "both");
+  layer("0.down", "both", 16, 4, 0);
+  layer("1.wide", "0.down", 4, 16, 1);
+  model.weights("1.norm.weight", {16});
+  model.node("Mul", {"1.wide", "1.norm.weight"}, {"normed"}, "normed");
+  layer("1.other", "normed", 16, 4, 0);
+  set_type(*model.graph.add_output(), "1.other", {8, 4});
+  EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, ignore_note)),
+            Json({{"*.up", "colwise"},
+                  {"*.gate", "colwise"},
+                  {"*.down", "rowwise"},
+                  {"*.wide", "colwise_rep"},
+                  {"*.other", "rowwise_rep"}}));
+  // Columns that columns read.
+  partition.tensors["0.down.weight"].split = {1};
+  EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, ignore_note))["*.up"],
+            "colwise_rep");
 }
 
 OnnxDeviceNotes notes_of(const std::string& bytes) {

@@ -1,0 +1,233 @@
+#include "io/tp_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+
+#include "io/json_layout.h"
+
+namespace emplace {
+namespace {
+
+// "model.layers.3.mlp.up_proj" -> "model.layers.*.mlp.up_proj".
+std::string numberless(const std::string& path) {
+  std::string pattern;
+  std::size_t begin = 0;
+  while (begin <= path.size()) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    if (begin > 0) pattern += '.';
+    pattern += number ? "*" : part;
+    begin = end + 1;
+  }
+  return pattern;
+}
+
+// The product that reads a weight, and what a cut of one of the weight's dimensions does to it.
+struct Product {
+  OpId op = 0;
+  bool cuts_output = false;
+};
+
+// Follows the weight through transpositions; nothing where it goes elsewhere.
+std::optional<Product> product_of(const Graph& graph, TensorId tensor, int dimension) {
+  for (const OpId reader : graph.consumers(tensor)) {
+    if (graph.phase(reader) != Phase::kForward) continue;
+    const auto inputs = graph.inputs(reader);
+    if (graph.shape(tensor).size() != 2) return std::nullopt;
+    const std::string_view type = graph.type(reader);
+    if (type == "Transpose" || type == "aten.t" || type == "t") {
+      return product_of(graph, graph.outputs(reader)[0], 1 - dimension);
+    }
+    if (inputs.size() < 2 || inputs[1] != tensor) continue;
+    if (type == "MatMul") return Product{reader, dimension == 1};
+    if (type == "Gemm") {
+      const bool transposed = graph.attributes(reader).integer("transB", 0) != 0;
+      return Product{reader, (dimension == 1) != transposed};
+    }
+  }
+  return std::nullopt;
+}
+
+class TpPlan {
+ public:
+  TpPlan(const Graph& graph, const SavedPartition& partition)
+      : graph_(graph), partition_(partition) {}
+
+  std::string write(const ExportNote& note) {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.role(op) == OpRole::kParameter && graph_.outputs(op).size() == 1) add_weight(op);
+    }
+    if (std::none_of(layers_.begin(), layers_.end(),
+                     [](const Layer& layer) { return layer.style != Style::kReplicate; })) {
+      fail_input(
+          "the partition cuts no linear layer's weight: there is nothing for a tp_plan to say");
+    }
+    follow_activations();
+    keep_whole_what_must_be();
+    if (!others_.empty()) {
+      note(fmt::format("weights that are cut and are not of linear layers are left whole: '{}'{}",
+                       *others_.begin(), others_.size() > 1 ? " and others" : ""));
+    }
+    note("a tp_plan says how weights are cut; how activations are cut follows from it");
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    for (const Layer& layer : layers_) {
+      if (layer.style != Style::kReplicate) json[layer.pattern] = name_of(layer);
+    }
+    return laid_out(json, 1);
+  }
+
+ private:
+  enum class Style { kReplicate, kColumns, kRows };
+
+  // All modules of a pattern.
+  struct Layer {
+    std::string pattern = {};
+    Style style = Style::kReplicate;
+    std::string weight = {};
+    bool whole = false;               // what comes out of columns, or goes into rows
+    std::set<std::size_t> next = {};  // layers of rows that take what columns give
+  };
+
+  // What a tensor of the forward pass is made of.
+  struct Origin {
+    std::set<std::size_t> columns = {};  // layers whose cut outputs it has
+    bool whole = false;                  // or what every device has all of
+    std::optional<OpId> weight = {};     // or this parameter and nothing else
+  };
+
+  static std::string name_of(const Layer& layer) {
+    const std::string name = layer.style == Style::kColumns ? "colwise"
+                             : layer.style == Style::kRows  ? "rowwise"
+                                                            : "replicate";
+    return layer.whole ? name + "_rep" : name;
+  }
+
+  void add_weight(OpId op) {
+    const std::string name(graph_.op_name(op));
+    const SavedPartition::Tensor* tensor = partition_.find_tensor(name);
+    const std::size_t dot = name.rfind('.');
+    if (tensor == nullptr || tensor->shape.size() != 2 || dot == std::string::npos) return;
+    std::optional<Product> product;
+    Style style = Style::kReplicate;
+    for (const auto& dimension : tensor->split) {
+      if (!dimension) continue;
+      product = product_of(graph_, graph_.outputs(op)[0], *dimension);
+      if (!product || !name.ends_with(".weight")) {
+        others_.insert(name);
+        return;
+      }
+      const Style found = product->cuts_output ? Style::kColumns : Style::kRows;
+      if (style != Style::kReplicate && found != style) {
+        fail_input("parameter '{}' is cut in two ways; a tp_plan has one way a module", name);
+      }
+      style = found;
+    }
+    add_layer(numberless(name.substr(0, dot)), style, name, product);
+  }
+
+  void add_layer(const std::string& pattern, Style style, const std::string& weight,
+                 const std::optional<Product>& product) {
+    const auto [at, added] = number_of_.try_emplace(pattern, layers_.size());
+    if (added) layers_.push_back({.pattern = pattern, .style = style, .weight = weight});
+    const Layer& layer = layers_[at->second];
+    if (layer.style != style) {
+      fail_input("'{}' is to be {} and '{}' {}; a tp_plan has one way for all of '{}'",
+                 layer.weight, name_of(layer), weight, name_of({.style = style}), pattern);
+    }
+    if (product) layer_of_.emplace(product->op, at->second);
+  }
+
+  void follow_activations() {
+    std::vector<Origin> origins(graph_.num_tensors());
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.phase(op) != Phase::kForward && !graph_.is_source(op)) continue;
+      const Origin origin = graph_.is_source(op) ? origin_of_source(op) : follow(op, origins);
+      for (const TensorId output : graph_.outputs(op)) origins[output] = origin;
+    }
+  }
+
+  Origin origin_of_source(OpId op) const {
+    if (graph_.role(op) == OpRole::kParameter) return {.weight = op};
+    return {};  // masks and positions are cut as what they meet
+  }
+
+  Origin follow(OpId op, const std::vector<Origin>& origins) {
+    Origin all;
+    std::optional<OpId> weight;
+    bool activation = false;
+    for (const TensorId input : graph_.inputs(op)) {
+      const Origin& origin = origins[input];
+      all.columns.insert(origin.columns.begin(), origin.columns.end());
+      all.whole |= origin.whole;
+      if (origin.weight) weight = origin.weight;
+      activation |= !origin.weight;
+    }
+    if (const auto layer = layer_of_.find(op); layer != layer_of_.end()) {
+      return through_layer(layer->second, origins[graph_.inputs(op)[0]]);
+    }
+    if (!weight) return all;
+    if (!activation) return {.weight = weight};
+    if (is_bias_of(*weight, all)) return all;
+    // Normalisations, embeddings, layers that are not cut: they need all of what they read.
+    for (const std::size_t column : all.columns) layers_[column].whole = true;
+    return {.whole = true};
+  }
+
+  Origin through_layer(std::size_t number, const Origin& read) {
+    Layer& layer = layers_[number];
+    if (layer.style == Style::kColumns) {
+      for (const std::size_t column : read.columns) layers_[column].whole = true;
+      return {.columns = {number}};
+    }
+    layer.whole |= read.columns.empty() || read.whole;
+    for (const std::size_t column : read.columns) layers_[column].next.insert(number);
+    return {.whole = true};
+  }
+
+  bool is_bias_of(OpId weight, const Origin& origin) const {
+    const std::string name(graph_.op_name(weight));
+    const std::string pattern = numberless(name.substr(0, std::min(name.rfind('.'), name.size())));
+    return !origin.whole && origin.columns.size() == 1 &&
+           layers_[*origin.columns.begin()].pattern == pattern;
+  }
+
+  // Rows take cut outputs only where all that they read is cut, and columns give them only where
+  // rows alone read them.
+  void keep_whole_what_must_be() {
+    for (Layer& layer : layers_) {
+      if (layer.style == Style::kColumns) layer.whole |= layer.next.empty();
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Layer& columns : layers_) {
+        for (const std::size_t next : columns.next) {
+          if (columns.whole == layers_[next].whole) continue;
+          columns.whole = layers_[next].whole = changed = true;
+        }
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const SavedPartition& partition_;
+  std::vector<Layer> layers_;
+  std::map<std::string, std::size_t> number_of_;
+  std::unordered_map<OpId, std::size_t> layer_of_;  // by product
+  std::set<std::string> others_;
+};
+
+}  // namespace
+
+std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
+                          const ExportNote& note) {
+  return TpPlan(graph, partition).write(note);
+}
+
+}  // namespace emplace
