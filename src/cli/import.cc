@@ -46,11 +46,10 @@ void run(const Arguments& arguments, Session& session) {
   PlacementFile placed;
   placed.placer = fmt::format("imported {}", importer.name);
   placed.made_with = given.made_with();
+  const std::string content = read_file(arguments.file);
   placed.placement = with_context(arguments.file, [&] {
-    return importer.read({.problem = *problem,
-                          .content = read_file(arguments.file),
-                          .dims = request.dims,
-                          .note = note});
+    return importer.read(
+        {.problem = *problem, .content = content, .dims = request.dims, .note = note});
   });
   const std::string text =
       find_exporter("placement")

@@ -44,6 +44,9 @@ DeviceId json_device(const Cluster& cluster, JsonValue value, const std::string&
   if (value.type() == simdjson::ondemand::json_type::string) {
     return named_device(cluster, std::string_view(value.get_string()), where);
   }
+  if (value.type() != simdjson::ondemand::json_type::number) {
+    fail_input("{}: expected a device's name or a GPU's number", where);
+  }
   return named_device(cluster, fmt::format("{}", json_integer(value, where)), where);
 }
 
@@ -118,7 +121,9 @@ class NamedModules {
   explicit NamedModules(const Problem& problem)
       : problem_(problem), modules_(infer_modules(problem.graph())) {}
 
-  void say(const std::string& path, DeviceId device) { said_[path] = device; }
+  void say(const std::string& path, DeviceId device) {
+    if (!said_.emplace(path, device).second) fail_input("module '{}': is there twice", path);
+  }
 
   // The longest path around the module that something is said of; empty paths are all modules.
   Placement placement(std::vector<std::string>& unused) const {
@@ -188,7 +193,18 @@ Placement import_device_map(const ImportInput& input) {
   return Completion(input.problem, std::move(placement)).complete();
 }
 
-// Lines of "name,device", the name in quotes if need be; a first line that names no op is a title.
+// A field of CSV, which may be in quotes.
+std::string unquoted(const std::string& field) {
+  if (field.size() < 2 || field.front() != '"' || field.back() != '"') return field;
+  std::string plain;
+  for (std::size_t i = 1; i + 1 < field.size(); ++i) {
+    if (field[i] == '"') ++i;
+    plain += field[i];
+  }
+  return plain;
+}
+
+// Lines of "name,device"; a first line that names no op is a title.
 void read_name_lines(const ImportInput& input,
                      const std::function<void(const std::string&, const std::string&)>& say) {
   std::size_t number = 0;
@@ -205,16 +221,8 @@ void read_name_lines(const ImportInput& input,
     if (split == std::string::npos) {
       fail_input("line {}: expected NAME,DEVICE instead of '{}'", number, line);
     }
-    std::string name = line.substr(0, split);
-    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
-      std::string plain;
-      for (std::size_t i = 1; i + 1 < name.size(); ++i) {
-        if (name[i] == '"') ++i;
-        plain += name[i];
-      }
-      name = plain;
-    }
-    const std::string device = line.substr(split + 1);
+    const std::string name = unquoted(line.substr(0, split));
+    const std::string device = unquoted(line.substr(split + 1));
     const bool title = number == 1 && device == "device";
     if (!title) say(name, device);
   }
@@ -227,8 +235,9 @@ Placement import_by_name(const ImportInput& input) {
   std::vector<std::string> unused;
   const auto say = [&](const std::string& name, DeviceId device) {
     const auto op = graph.find_op(name);
-    if (op) placement[*op] = device;
-    if (!op) unused.push_back(name);
+    if (!op) return unused.push_back(name);
+    if (placement[*op] != kNoDevice) fail_input("op '{}': is there twice", name);
+    placement[*op] = device;
   };
   const std::size_t start = input.content.find_first_not_of(" \t\r\n");
   if (start != std::string::npos && input.content[start] == '{') {

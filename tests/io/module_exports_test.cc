@@ -293,7 +293,7 @@ TEST(Importers, ops_that_nothing_is_said_of_follow_what_they_read) {
   const Placement placement =
       find_importer("placement-by-name")
           .read({.problem = *problem,
-                 .content = "op,device\nembed/Gather,gpu0\n\"layers.1.up/MatMul\",cuda:1\n"});
+                 .content = "op,device\nembed/Gather,gpu0\n\"layers.1.up/MatMul\",\"cuda:1\"\n"});
   const auto on = [&](std::string_view name) { return placement[*problem->graph().find_op(name)]; };
   EXPECT_EQ(on("layers.0/Add"), 0);
   EXPECT_EQ(on("layers.1.up.weight"), 1);
@@ -313,6 +313,12 @@ TEST(Importers, say_what_is_wrong) {
   EXPECT_THAT(complaint("device_map", R"({"bert": 0})"), HasSubstr("names no module or op"));
   EXPECT_THAT(complaint("placement-by-name", "embed/Gather"),
               HasSubstr("line 1: expected NAME,DEVICE"));
+  EXPECT_EQ(complaint("placement-by-name", "embed/Gather,gpu0\nembed/Gather,gpu1\n"),
+            "op 'embed/Gather': is there twice");
+  EXPECT_EQ(complaint("device_map", R"({"embed": 0, "embed": 1})"),
+            "module 'embed': is there twice");
+  EXPECT_EQ(complaint("device_map", R"({"embed": {"0": 1}})"),
+            "module 'embed': expected a device's name or a GPU's number");
   EXPECT_THAT(error_text([] { find_importer("devicemap"); }),
               HasSubstr("did you mean 'device_map'?"));
 }
