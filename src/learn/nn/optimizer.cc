@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <type_traits>
 
@@ -21,7 +22,9 @@ namespace {
 template <class States>
 typename States::key_type key_of(const States&, const torch::Tensor& parameter) {
   if constexpr (std::is_same_v<typename States::key_type, std::string>) {
-    return c10::guts::to_string(parameter.unsafeGetTensorImpl());
+    std::ostringstream key;
+    key << parameter.unsafeGetTensorImpl();
+    return key.str();
   } else {
     return parameter.unsafeGetTensorImpl();
   }
