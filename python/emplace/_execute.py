@@ -6,7 +6,7 @@ from typing import Any
 
 from . import _emplace, _progress
 from ._emplace import Answer, ExecutionResult, Problem, ProfileResult
-from ._place import Listener
+from ._place import Listener, place
 
 
 def run(
@@ -26,8 +26,8 @@ def run(
     """Executes a placement on this machine, beside what was predicted for it.
 
     The problem's cluster says where its devices are: `read_cluster("local")`, or "local:2x4" for two
-    groups of four cores. An Answer runs in its own order of ops; where the cluster has one device, the
-    placement may be left out. `steps` are timed, after `warm_up` that do not count. `numbers` are float32,
+    groups of four cores. An Answer runs in its own order of ops; without a placement, everything is on the
+    device on which it is predicted to be fastest. `steps` are timed, after `warm_up` that do not count. `numbers` are float32,
     float64 or own (16 bits where the graph has such). `fixed_order` is exactly the simulated sequence of
     ops, `limit_memory` lets no device have more than the cluster says. Parameters and inputs are random:
     times are real, results are not a trained model's. Ctrl-C ends it with the steps until then. Needs
@@ -40,9 +40,7 @@ def run(
     True
     """
     if placement is None:
-        if len(problem.cluster) != 1:
-            raise _emplace.Error(f"placement: expected one, as the cluster has {len(problem.cluster)} devices")
-        placement = [0] * len(problem.graph)
+        placement = place(problem, "single").placement
     if isinstance(placement, Answer) and priorities is None:
         priorities = placement.priorities
     given = {

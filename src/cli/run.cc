@@ -37,13 +37,16 @@ struct RunArguments {
   RankArguments ranks;
 };
 
-// Of a cluster with one device there is nothing to decide.
-PlacementFile placement_of(const RunArguments& arguments, const Problem& problem) {
-  if (!arguments.saved.path.empty() || problem.num_devices() > 1) {
-    return arguments.saved.load(problem);
-  }
+// Without a file, everything on one device.
+PlacementFile placement_of(const RunArguments& arguments,
+                           const std::shared_ptr<const Problem>& problem) {
+  if (!arguments.saved.path.empty()) return arguments.saved.load(*problem);
   PlacementFile file;
-  file.placement = Placement(problem.num_ops(), 0);
+  file.placement = on_one_device(problem);
+  if (problem->num_devices() > 1 && problem->num_ops() > 0) {
+    note(fmt::format("no placement was given: all on {}, where it is predicted to be fastest",
+                     problem->cluster().device(file.placement[0]).name));
+  }
   return file;
 }
 
@@ -90,7 +93,7 @@ void run(RunArguments arguments, Session& session, RankPeers* others) {
   }
   const Outputs outputs(session, {arguments.trace, arguments.report}, arguments.json, inputs);
   const auto problem = load_noted(request).problem;
-  PlacementFile file = placement_of(arguments, *problem);
+  PlacementFile file = placement_of(arguments, problem);
   MeasureSettings settings = arguments.settings;
   settings.fixed_order = arguments.order == "simulated";
   settings.numbers = numbers_of(arguments.numbers);

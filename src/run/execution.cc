@@ -5,6 +5,10 @@
 
 #include "sim/simulator.h"
 
+#include "placer/run.h"
+
+#include "placers/all.h"
+
 #include "run/contention.h"
 
 namespace emplace {
@@ -59,6 +63,12 @@ Timeline simulate_with_times(const std::shared_ptr<const Problem>& problem,
   const auto timed = compile(std::shared_ptr<const Graph>(problem, &problem->graph()),
                              std::shared_ptr<const Cluster>(problem, &cluster), options);
   return Simulator(timed).run(placement, schedule);
+}
+
+Placement on_one_device(const std::shared_ptr<const Problem>& problem) {
+  PlaceContext context(problem);
+  return run_placer(all_placers(), context, {.placer = MethodSpec::parse("single")}, {})
+      .result.placement;
 }
 
 Execution execute(Laboratory& laboratory, const std::shared_ptr<const Problem>& problem,

@@ -39,6 +39,9 @@ struct Execution {
   double oracle_ratio() const;
 };
 
+// Everything on the device on which it is predicted to be done soonest, of those that it fits.
+Placement on_one_device(const std::shared_ptr<const Problem>& problem);
+
 // Throws an Error that names the device on which nothing can be executed, or the op that has no
 // kernel. The laboratory's cluster is the problem's.
 Execution execute(Laboratory& laboratory, const std::shared_ptr<const Problem>& problem,

@@ -68,6 +68,16 @@ TEST_F(Execution, prints_what_was_measured_and_what_was_predicted) {
   EXPECT_THAT(result.out, Not(HasSubstr("warning")));
 }
 
+TEST_F(Execution, without_a_placement_everything_is_on_one_device) {
+  const CommandResult result = run(std::string("run") + kTiny + "-c two.yaml --json" + kQuick);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no placement was given: all on "));
+  const Json json = Json::parse(result.out);
+  int used = 0;
+  for (const Json& device : json["devices"]) used += device["busy_ms"] > 0.0 ? 1 : 0;
+  EXPECT_EQ(used, 1) << json["devices"];
+}
+
 TEST_F(Execution, has_all_of_it_as_json) {
   const Json json = json_of(std::string("run") + kTiny + "-c two.yaml " + split() + kQuick);
   EXPECT_EQ(json["format"], "emplace.execution/1");
@@ -137,7 +147,6 @@ devices: [{name: cpu, kind: cpu, runs_on: "cores 1000"}]
   expect_refused("run" + tiny + "-c far.yaml", {"device 'cpu", "no core 1000", "expected some of"});
   expect_refused("run " EMPLACE_SOURCE_DIR "/examples/gnmt4-b256.json.gz -c one.yaml",
                  {"op '", "expected"});
-  expect_refused("run" + tiny + "-c two.yaml", {"the placement is missing"});
   expect_refused("run" + tiny + "-c one.yaml --fuse", {"--fuse"});
   expect_refused("run" + tiny + "-c one.yaml --steps 0", {"--steps"});
   expect_refused("run" + tiny + "-c one.yaml --order backwards", {"--order"});

@@ -60,9 +60,9 @@ def test_a_profile_is_a_graph_and_a_cluster_with_measured_times(problem, tmp_pat
     assert (again.durations == measured.durations).all()
 
 
-def test_one_device_needs_no_placement():
-    one = emplace.compile(MODEL, emplace.Cluster.from_yaml(SHARED_CORE.replace("  - {name: b", "#")))
-    assert emplace.run(one, steps=1, warm_up=0).time > 0
+def test_without_a_placement_everything_is_on_one_device(problem):
+    result = emplace.run(problem, steps=1, warm_up=0)
+    assert result.time > 0 and len(set(result.placement)) == 1
 
 
 def test_memory_that_is_short_is_an_answer():
@@ -113,9 +113,7 @@ def test_wrong_arguments(problem, arguments, message):
         emplace.run(problem, [0] * len(problem.graph), **arguments)
 
 
-def test_what_cannot_be_executed(problem):
-    with pytest.raises(emplace.Error, match="the cluster has 2 devices"):
-        emplace.run(problem)
+def test_what_cannot_be_executed():
     with pytest.raises(emplace.Error, match="gpu0"):
         emplace.run(emplace.compile(MODEL, "1xp100"))
     fused = emplace.compile(MODEL, emplace.Cluster.from_yaml(SHARED_CORE), fuse=True)
