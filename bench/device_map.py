@@ -32,8 +32,7 @@ def gpt2(transformers, width, depth, heads):
 
 def t5_base(transformers):
     config = transformers.T5Config(d_model=768, d_kv=64, d_ff=3072, num_layers=12,
-                                   num_decoder_layers=12, num_heads=12, use_cache=False,
-                                   decoder_start_token_id=0)
+                                   num_decoder_layers=12, num_heads=12, use_cache=False)
     return transformers.T5ForConditionalGeneration(config), "translation"
 
 
@@ -94,7 +93,10 @@ class Side:
         self.seconds, self.peak, self.output = [], 0, None
         torch.cuda.synchronize(gpu)
         before = torch.cuda.memory_allocated(gpu)
-        options = {} if main_device is None else {"main_device": main_device}
+        # Hooks also where all is on one device: the inputs are on the CPU.
+        options = {"force_hooks": True}
+        if main_device is not None:
+            options["main_device"] = main_device
         self.model = accelerate.dispatch_model(copy.deepcopy(model), device_map=dict(device_map),
                                                **options)
         self.resident = torch.cuda.memory_allocated(gpu) - before
@@ -135,7 +137,8 @@ def compare(name, batch, length, options, libraries):
     max_memory = {options.gpu: limit, "cpu": 2**40}
     began = time.perf_counter()
     theirs = accelerate.infer_auto_device_map(
-        model, max_memory=max_memory, no_split_module_classes=getattr(model, "_no_split_modules", None))
+        model, max_memory=max_memory,
+        no_split_module_classes=list(getattr(model, "_no_split_modules", None) or ()))
     capture, inputs = captured(emplace, model, input_variants(torch, kind, batch, length))
     devices = [f"cuda:{options.gpu}", "cpu"]
     profile = emplace.torch.profile(capture, devices=devices, steps=5, warm_up=2)

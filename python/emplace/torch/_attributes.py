@@ -14,6 +14,7 @@ _RENAMED = {  # arguments of any operator
 }
 _OF_OPERATOR = {  # where the same argument means something else
     ("_softmax", "dim"): "axis", ("_log_softmax", "dim"): "axis", ("cat", "dim"): "axis",
+    ("_safe_softmax", "dim"): "axis",
     ("stack", "dim"): "axis", ("select", "dim"): "axis", ("slice", "dim"): "axis",
     ("slice", "start"): "starts", ("slice", "end"): "ends", ("slice", "step"): "steps",
     ("split", "dim"): "axis", ("split_with_sizes", "dim"): "axis", ("unbind", "dim"): "axis",

@@ -1,11 +1,13 @@
 """What differs between PyTorch 1.13 and 2.x."""
 import contextlib
+import functools
 import inspect
 import linecache
 
 import torch
 import torch.fx.graph_module
 import torch.utils._pytree as pytree
+from torch.fx.experimental.proxy_tensor import make_fx
 
 if hasattr(torch, "func"):
     from torch.func import functionalize
@@ -38,11 +40,39 @@ def tags_of(target):
     return {str(tag).rsplit(".", 1)[-1] for tag in getattr(target, "tags", ())}
 
 
+@functools.lru_cache(maxsize=None)
+def loaded():
+    """The first trace of PyTorch 2 imports its compiler, which makes tables of torch's functions: they
+    must not be of ones that a capture has replaced for a while."""
+    make_fx(lambda tensor: tensor + 1)(torch.zeros(1))
+
+
+@contextlib.contextmanager
+def without(library):
+    """Operators as if PyTorch did not have it, such as torch.backends.cudnn. Not its flags(), which
+    set the precision of products as well."""
+    before = library.enabled
+    library.enabled = False
+    try:
+        yield
+    finally:
+        library.enabled = before
+
+
 @contextlib.contextmanager
 def portable_kernels():
-    """Operators that every kind of device has: no fused attention of one backend, no oneDNN."""
-    with torch.backends.mkldnn.flags(enabled=False), _plain_attention():
+    """Operators that every kind of device has: no fused attention of one backend, no oneDNN, no
+    cuDNN."""
+    with without(torch.backends.mkldnn), without(torch.backends.cudnn), _plain_attention():
         yield
+
+
+def traceable_kernels(model):
+    """Operators that can be traced. cuDNN's recurrent networks read the memory of their weights as a
+    whole, which no operator does."""
+    if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
+        return without(torch.backends.cudnn)
+    return contextlib.nullcontext()
 
 
 def _plain_attention():

@@ -9,7 +9,6 @@ from ._attributes import attributes_of
 from ._flops import flops_of
 from ._optimizer import settings_of, state_bytes, update_type
 from ._trace import operator_name
-from ._values import Shape
 
 
 def is_view(target):
@@ -25,6 +24,13 @@ def is_view(target):
 
 def owner_of(name):
     return name.rpartition(".")[0]
+
+
+def shapes_in(shape):
+    """Of what an op returns: a tensor, or tensors, numbers, and lists of tensors."""
+    if isinstance(shape, list):
+        return [inner for item in shape for inner in shapes_in(item)]
+    return [] if shape is None else [shape]
 
 
 class Document:
@@ -79,15 +85,15 @@ class Document:
             self._source(node, "input", name, "")
 
     def _call(self, node):
-        shape = self.trace.shapes[node]
         if node.target is operator.getitem:
             producer, index = node.args
-            present = [i for i, item in enumerate(self.trace.shapes[producer]) if item is not None]
-            self._tensors[node] = [self._tensors[producer][present.index(index)]]
+            shapes = self.trace.shapes[producer]
+            first = len(shapes_in(shapes[:index]))
+            count = len(shapes_in(shapes[index]))
+            self._tensors[node] = self._tensors[producer][first:first + count]
             self.op_of[node] = self.op_of[producer]
             return
-        leaves = [shape] if isinstance(shape, Shape) else [item for item in shape or ()
-                                                           if isinstance(item, Shape)]
+        leaves = shapes_in(self.trace.shapes[node])
         reads = []
         torch.fx.node.map_arg((node.args, node.kwargs),
                               lambda read: reads.extend(self._tensors[read]) or read)

@@ -11,11 +11,14 @@ from emplace import Error
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PYTHON = os.path.dirname(contextlib.__file__) + os.sep
 _FUNCTORCH = os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "functorch") + os.sep
 
 
 def is_users(filename):
-    """Whether code of that file is neither PyTorch's nor ours."""
+    """Whether code of that file is neither PyTorch's nor Python's nor ours."""
+    if filename.startswith(_PYTHON) and f"-packages{os.sep}" not in filename:
+        return False
     return not filename.startswith((_TORCH, _HERE, _FUNCTORCH, "<"))
 
 

@@ -65,7 +65,7 @@ def _export(model, inputs, file, opset):
             torch.onnx.export(model, (*args, kwargs) if kwargs else args, file, opset_version=opset,
                               input_names=inputs.names, do_constant_folding=False,
                               training=torch.onnx.TrainingMode.TRAINING, **options)
-    except (RuntimeError, TypeError, ValueError, torch.onnx.errors.OnnxExporterError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         line = line_of_error(error)
         raise Error(f"{line + ': ' if line else ''}could not be exported to ONNX: "
                     f"{first_line(error)}") from error

@@ -9,6 +9,7 @@ from ._capture import Capture, capture
 from ._devices import cluster_of, devices_from
 from ._document import is_view
 from ._errors import Error
+from ._optimizer import group_of
 from ._profile import Profile
 from ._profile import profile as profile_of
 from ._run import Program, values_of
@@ -145,13 +146,16 @@ def move_state(model, state, device, optimizer):
 
 
 def _move_optimizer_state(optimizer, old, new, device):
-    for group in optimizer.param_groups:
-        group["params"] = [new if parameter is old else parameter for parameter in group["params"]]
+    group = group_of(optimizer, old) or {}
+    for each in optimizer.param_groups:
+        each["params"] = [new if parameter is old else parameter for parameter in each["params"]]
     if old in optimizer.state:
         kept = optimizer.state.pop(old)
-        # Counts of steps are numbers, which stay where the optimizer put them.
+        # Counts of steps are numbers, which stay with the host unless the parameter's device counts.
+        numbers = group.get("fused") or group.get("capturable")
         optimizer.state[new] = {
-            key: device.take(value) if isinstance(value, torch.Tensor) and value.dim() > 0 else value
+            key: device.take(value) if isinstance(value, torch.Tensor) and (
+                numbers or value.dim() > 0) else value
             for key, value in kept.items()}
 
 

@@ -20,6 +20,12 @@ def filled(value, fetch):
     return value
 
 
+def on_the_host(value, device):
+    """Whether it is a number that an op of the device left in the host's memory (the seed of a fused
+    attention's dropout), where whoever takes it reads it."""
+    return value.dim() == 0 and value.device.type == "cpu" and not device.has(value)
+
+
 class Program:
     """A trace with a device for each op. `device_of` is by name of op, as in the document."""
 
@@ -116,7 +122,10 @@ class Program:
     def _fetch(self, node, where, env):
         value = env.get((node, where))
         if value is None:
-            value = self.devices[where].take(env[node, self.at[node]])
+            value, home = env[node, self.at[node]], self.devices[self.at[node]]
+            if on_the_host(value, home):
+                return value
+            value = self.devices[where].take(value)
             env[node, where] = value
             self.copies += 1
             self.copied_bytes += value.numel() * value.element_size()

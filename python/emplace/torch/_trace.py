@@ -160,8 +160,9 @@ class Tracer:
         with _LOCK, contextlib.ExitStack() as stack:
             stack.enter_context(_compat.random_state_kept())
             stack.enter_context(_compat.sources_dropped())
-            if self.portable:
-                stack.enter_context(_compat.portable_kernels())
+            stack.enter_context(_compat.portable_kernels() if self.portable
+                                else _compat.traceable_kernels(self.model))
+            _compat.loaded()
             try:
                 traced = self._attempt()
             except Exception as error:
@@ -177,6 +178,7 @@ class Tracer:
             trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
             fix_layouts(trace.module, self.layouts, trace.shapes)
             refuse_second_draws(trace)
+            keep_own_notes(trace)
         return trace
 
     def _attempt(self):
@@ -285,6 +287,12 @@ def refuse_second_draws(trace):
             raise Error((f"module '{module}': " if module else "") + f"'{name}' draws random numbers "
                         "in the backward pass, as activation checkpointing with dropout does; "
                         "expected them to be drawn in the forward pass alone")
+
+
+def keep_own_notes(trace):
+    """PyTorch 2 leaves a fake tensor at every node, each with a mode of its own."""
+    for node in trace.nodes:
+        node.meta = {key: node.meta[key] for key in ("module", "phase", "line") if key in node.meta}
 
 
 def operator_name(target):

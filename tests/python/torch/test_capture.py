@@ -2,8 +2,10 @@
 import gc
 import gzip
 import json
+import os
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import numpy as np
@@ -14,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 import emplace
 import emplace.torch
+from emplace.torch._errors import is_users
 from models import MODELS, Control, cross_entropy, eager, make
 
 
@@ -64,6 +67,31 @@ def test_portable_captures_are_eager_but_for_the_last_bits(name):
     torch.testing.assert_close(replayed, loss, rtol=1e-5, atol=1e-6)
     for key, gradient in gradients.items():
         torch.testing.assert_close(theirs[key], gradient, rtol=1e-3, atol=1e-5)
+
+
+def test_portable_captures_leave_out_libraries_of_one_device_and_turn_them_on_again():
+    libraries = torch.backends.mkldnn, torch.backends.cudnn
+
+    class Net(nn.Module):
+        def forward(self, x):
+            seen.append([library.enabled for library in libraries])
+            return x + 1
+
+    seen, before = [], [library.enabled for library in libraries]
+    emplace.torch.capture(Net(), torch.ones(2), portable=True)
+    assert seen == [[False, False]]
+    assert [library.enabled for library in libraries] == before
+
+
+def test_recurrent_networks_are_captured_without_cudnn():
+    class Net(nn.LSTM):
+        def forward(self, x):
+            seen.append(torch.backends.cudnn.enabled)
+            return super().forward(x)[0]
+
+    seen, before = [], torch.backends.cudnn.enabled
+    emplace.torch.capture(Net(3, 4), torch.randn(2, 1, 3))
+    assert seen == [False] and torch.backends.cudnn.enabled == before
 
 
 def test_capturing_changes_nothing():
@@ -151,6 +179,34 @@ def test_named_inputs_and_structured_outputs():
     ours, theirs = captured.run(**inputs), net(**inputs)
     assert torch.equal(ours["y"], theirs["y"]) and ours["more"][1] is None
     assert torch.equal(ours["more"][0], theirs["more"][0])
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """An operator that returns a tensor and a list of tensors, as cuDNN's recurrent networks do."""
+    library = torch.library.Library("emplace_test", "DEF")
+    library.define("halves(Tensor x) -> (Tensor, Tensor[])")
+    library.impl("halves", lambda x: (x.sum(0), [part.clone() for part in x.chunk(2)]),
+                 "CompositeExplicitAutograd")
+    yield torch.ops.emplace_test.halves
+    del library
+
+
+def test_lists_among_the_results_of_an_op(halves):
+    class Net(nn.Module):
+        def forward(self, x):
+            total, (upper, lower) = halves(x)
+            return total - lower * 2, upper
+
+    x = torch.randn(4, 3)
+    captured = emplace.torch.capture(Net(), x)
+    ops = {op["type"]: op for op in captured.to_dict()["ops"]}
+    assert len(ops["halves"]["outputs"]) == 3
+    assert ops["mul"]["inputs"] == ops["halves"]["outputs"][2:]
+    assert ops["sub"]["inputs"][0] == ops["halves"]["outputs"][0]
+    for run in (captured.run, emplace.torch.place(captured, devices=["cpu"])):
+        for ours, theirs in zip(run(x), Net()(x)):
+            assert torch.equal(ours, theirs)
 
 
 def test_views_and_writes_into_tensors():
@@ -445,6 +501,24 @@ def test_two_threads_capture_at_once():
             thread.join()
     assert found[0] == found[2] and found[1] == found[3]
     assert any(op.get("module") == "blocks.0.up" for op in found[0]["ops"])
+
+
+def test_lines_of_python_itself_are_not_the_users():
+    library = sysconfig.get_paths()["stdlib"]
+    assert not is_users(os.path.join(library, "contextlib.py"))
+    assert is_users(__file__)
+    assert is_users(os.path.join(library, "site-packages", "nets", "net.py"))
+    assert not is_users(torch.nn.modules.linear.__file__)
+
+
+def test_pytorch_learns_of_no_function_that_a_capture_replaced():
+    """What the first trace imports makes tables of PyTorch's functions."""
+    subprocess.run([sys.executable, "-c", """
+import torch, emplace.torch, torch.overrides
+emplace.torch.capture(torch.nn.ReLU(), torch.ones(2))
+known = torch.overrides.get_ignored_functions()
+assert torch.tensor in known and torch.as_tensor in known
+"""], check=True)
 
 
 def test_importing_emplace_does_not_import_torch():

@@ -166,6 +166,39 @@ def test_what_was_kept_by_the_optimizer_moves_along():
         assert optimizer.state[parameter]["momentum_buffer"].place == parameter.place
 
 
+def test_counts_of_steps_move_where_the_device_counts():
+    net, x = nn.Linear(4, 4), torch.randn(2, 4)
+    optimizer = torch.optim.Adam(net.parameters())
+    captured = emplace.torch.capture(net, x, loss=torch.sum, optimizer=optimizer)
+    net(x).sum().backward()
+    optimizer.step()
+    optimizer.param_groups[0]["capturable"] = True
+    emplace.torch.place(captured, devices=fakes(1), cluster="1xp100", placer="single")
+    for parameter in net.parameters():
+        assert optimizer.state[parameter]["step"].place == parameter.place
+
+
+class Counting(FakeDevice):
+    """Leaves numbers with the host, as fused attention does with the seeds of its dropout."""
+
+    def call(self, target, args, kwargs):
+        result = super().call(target, args, kwargs)
+        return bare(result) if result.dim() == 0 else result
+
+
+def test_numbers_that_an_op_leaves_with_the_host_are_read_there():
+    class Net(nn.Module):
+        def forward(self, x):
+            return x.exp() * x.sum()
+
+    devices, x = [Counting("test:0"), Counting("test:1")], torch.randn(3)
+    captured = emplace.torch.capture(Net(), x)
+    placed = emplace.torch.place(captured, devices=devices, cluster="2xp100", placement={
+        "x": "test:0", "exp": "test:1", "sum": "test:0", "mul": "test:1"})
+    assert torch.equal(bare(placed(x)), Net()(x))
+    assert placed.program.copies == 1
+
+
 def refused(match, *args, **kwargs):
     with pytest.raises(emplace.Error, match=match):
         emplace.torch.place(*args, **kwargs)
