@@ -55,6 +55,15 @@ TEST(CapturedOperators, numbers_beside_masks_are_numbers) {
   EXPECT_EQ(graph.dtype(graph.inputs(*product)[1]), DType::kInt64);
 }
 
+// What fused attention becomes where it is taken apart: rows that are all masked give zeros.
+TEST(CapturedOperators, a_safe_softmax_is_divided_as_one) {
+  const Graph graph =
+      translate_captured(captured("_safe_softmax", kMatrix, kMatrix, {{"axis", std::int64_t{-1}}}))
+          .graph;
+  EXPECT_FALSE(find_type(graph, "_safe_softmax"));
+  EXPECT_TRUE(find_type(graph, "Softmax"));
+}
+
 TEST(CapturedOperators, views_as_another_type_stay) {
   const TensorSpec bits{.shape = {4, 8}, .dtype = DType::kInt32};
   EXPECT_TRUE(find_type(translate_captured(captured("view", kMatrix, bits)).graph, "view"));

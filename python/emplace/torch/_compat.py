@@ -67,12 +67,15 @@ def portable_kernels():
         yield
 
 
+@contextlib.contextmanager
 def traceable_kernels(model):
-    """Operators that can be traced. cuDNN's recurrent networks read the memory of their weights as a
-    whole, which no operator does."""
-    if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
-        return without(torch.backends.cudnn)
-    return contextlib.nullcontext()
+    """Operators that can be traced. Recurrent networks of cuDNN read the memory of their weights as a
+    whole, and those of oneDNN hand a tensor to their backward pass that tracing does not see."""
+    with contextlib.ExitStack() as stack:
+        if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
+            stack.enter_context(without(torch.backends.cudnn))
+            stack.enter_context(without(torch.backends.mkldnn))
+        yield
 
 
 def _plain_attention():

@@ -28,6 +28,14 @@ def out_of_place(target):
     return run
 
 
+def fills_a_fresh_tensor(node):
+    """Whether it is what PyTorch 2 makes of random numbers written into a fresh tensor. Its own
+    operator draws them in the order of the indices, not in that of the tensor's memory."""
+    made_by = node.args[0] if node.args else None
+    return (node.target is torch.ops.aten.bernoulli.p and isinstance(made_by, torch.fx.Node)
+            and _name(made_by.target) == "empty_like")
+
+
 def note_layouts(module, values):
     """How tensors lay in memory that were then read by position (as_strided): by what identifies
     such a view, the Shape of what is viewed. Functionalize does not keep layouts."""
@@ -185,6 +193,8 @@ def simplify(module):
             node.target, node.args = torch.ops.aten.reshape.default, node.args[:2]
         elif _writes(node.target):
             node.target = out_of_place(node.target)
+        elif fills_a_fresh_tensor(node):
+            node.target = out_of_place(torch.ops.aten.bernoulli_.float)
         elif positions := _silent_statistics(node):
             _return_statistics(graph, node, positions)
     for node in reversed(list(graph.nodes)):
