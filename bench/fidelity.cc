@@ -220,7 +220,7 @@ void try_model(const std::string& model, const Settings& settings) {
     const Execution run = execute(laboratory, problem, candidate.placement, candidate.schedule,
                                   {.steps = settings.steps, .warm_up = 4});
     if (run.failed()) {
-      table.add({candidate.name, run.measurement.failure->text});
+      fmt::print("{}: {}\n", candidate.name, run.measurement.failure->text);
       continue;
     }
     const TimeSpread step = run.measurement.step();

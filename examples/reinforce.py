@@ -74,6 +74,7 @@ def main():
     arguments = parser.parse_args()
     problem = emplace.compile(arguments.model, arguments.cluster)
     expert = emplace.place(problem, "expert")
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # PyTorch 2 loads its compiler for the first one
     start = time.monotonic()
     learned = emplace.place(problem, reinforce, seconds=arguments.seconds, seed=arguments.seed, progress=True)
     print(f"expert     {expert.time / 1e6:10.2f} ms  {'fits' if expert.fits else 'does not fit'}")
