@@ -291,7 +291,8 @@ bool looks_like_preset(std::string_view name) {
   for (const std::string_view ending : {".yaml", ".yml", ".json", ".gz"}) {
     if (name.ends_with(ending)) return false;
   }
-  return is_letter(name[digits + 1]) && std::all_of(name.begin(), name.end(), [](char c) {
+  const bool word = is_letter(name[digits + 1]) || is_digit(name[digits + 1]);
+  return word && std::all_of(name.begin(), name.end(), [](char c) {
            return is_digit(c) || is_letter(c) || c == '+' || c == '@' || c == '.' || c == '-';
          });
 }

@@ -270,17 +270,20 @@ TEST(Presets, one_device_needs_no_links) {
 
 TEST(Presets, names_of_files_do_not_look_like_presets) {
   for (const char* name : {"", "4", "4x", "p100", "4xp100.yaml", "4xp100.json", "box/4xp100",
-                           "cluster.yaml", "4x100", "./4xp100", "4 x p100"}) {
+                           "cluster.yaml", "./4xp100", "4 x p100"}) {
     EXPECT_FALSE(looks_like_preset(name)) << name;
   }
-  for (const char* name :
-       {"4xp100", "16xnonsense", "1xh200+cpu", "2xa100@39.5GiB", "2x(4xa100-nvlink)@25GB/s"}) {
+  for (const char* name : {"4xp100", "16xnonsense", "2x3090", "1xh200+cpu", "2xa100@39.5GiB",
+                           "2x(4xa100-nvlink)@25GB/s"}) {
     EXPECT_TRUE(looks_like_preset(name)) << name;
   }
 }
 
 TEST(Presets, errors_say_which_part_is_not_known) {
   EXPECT_THAT(preset_error("4xp10"), AllOf(HasSubstr("'p10'"), HasSubstr("did you mean 'p100'")));
+  EXPECT_THAT(preset_error("2x3090"),
+              AllOf(HasSubstr("'3090'"), HasSubstr("did you mean 'rtx3090'")));
+  EXPECT_THAT(preset_error("8xa10g"), HasSubstr("did you mean 'a10'"));
   EXPECT_THAT(preset_error("2xa100+2xt5"), HasSubstr("unknown device kind 't5'"));
   EXPECT_THAT(preset_error("4xa100-nvlnk"), AllOf(HasSubstr("'nvlnk'"), HasSubstr("'nvlink'")));
   EXPECT_THAT(preset_error("4xt4-nvlink"), AllOf(HasSubstr("'nvlink'"), HasSubstr("t4")));
