@@ -102,11 +102,17 @@ class TpPlan {
     std::optional<OpId> weight = {};     // or this parameter and nothing else
   };
 
+  // As transformers calls them from its version 5 on.
   static std::string name_of(const Layer& layer) {
-    const std::string name = layer.style == Style::kColumns ? "colwise"
-                             : layer.style == Style::kRows  ? "rowwise"
-                                                            : "replicate";
-    return layer.whole ? name + "_rep" : name;
+    switch (layer.style) {
+      case Style::kColumns:
+        return layer.whole ? "colwise_gather_output" : "colwise";
+      case Style::kRows:
+        return layer.whole ? "rowwise_split_input" : "rowwise";
+      case Style::kReplicate:
+        break;
+    }
+    return "replicate";
   }
 
   void add_weight(OpId op) {

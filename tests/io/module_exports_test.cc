@@ -107,9 +107,11 @@ TEST(DeviceMap, calls_cpus_by_their_name_and_counts_gpus_alone) {
     if (problem->graph().op_name(op).starts_with("head")) placement[op] = last;
     if (problem->graph().op_name(op).starts_with("layers")) placement[op] = last;
   }
-  const Json map = Json::parse(write_device_map(*problem, placement, [](const std::string&) {}));
+  Notes notes;
+  const Json map = Json::parse(write_device_map(*problem, placement, notes.listener()));
   EXPECT_EQ(map["embed"], "cpu");
   EXPECT_EQ(map["head"], 1);
+  EXPECT_THAT(notes.said, ::testing::ElementsAre(HasSubstr("does not compute on a CPU")));
 }
 
 TEST(DeviceMap, a_module_whose_own_op_reads_from_two_devices_is_not_divided) {

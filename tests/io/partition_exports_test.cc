@@ -158,12 +158,12 @@ TEST(PartitionExports, layers_whose_readers_need_all_of_it_give_it_whole) {
             Json({{"*.up", "colwise"},
                   {"*.gate", "colwise"},
                   {"*.down", "rowwise"},
-                  {"*.wide", "colwise_rep"},
-                  {"*.other", "rowwise_rep"}}));
+                  {"*.wide", "colwise_gather_output"},
+                  {"*.other", "rowwise_split_input"}}));
   // Columns that columns read.
   partition.tensors["0.down.weight"].split = {1};
   EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, ignore_note))["*.up"],
-            "colwise_rep");
+            "colwise_gather_output");
 }
 
 OnnxDeviceNotes notes_of(const std::string& bytes) {
