@@ -75,7 +75,7 @@ function Gain({ result }: { result: Result }) {
   }
   const rates = answer.rates ?? {};
   if (rates.samples_per_second) {
-    figures.push(<Figure id="figure-rate" value={format.rate(rates.samples_per_second)} label="samples a second" />);
+    figures.push(<Figure id="figure-rate" value={format.rate(rates.samples_per_second)} label={`${execution ? "predicted " : ""}samples a second`} />);
   } else if (rates.flops_per_second) {
     figures.push(<Figure id="figure-rate" value={format.perSecond(rates.flops_per_second, "FLOP/s")} label="computed" />);
   }
