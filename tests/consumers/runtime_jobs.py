@@ -233,8 +233,10 @@ def plain_model():
             q, k, v = (project(x).view(batch, length, HEADS, HIDDEN // HEADS).transpose(1, 2)
                        for project in (self.q_proj, self.k_proj, self.v_proj))
             later = torch.ones(length, length, dtype=torch.bool).triu(1)
-            scores = (q @ k.transpose(2, 3)).masked_fill(later, -1e9).softmax(-1)
-            return self.o_proj((scores @ v).transpose(1, 2).reshape(batch, length, HIDDEN))
+            # DTensor cannot multiply tensors of four dimensions that are cut by heads.
+            scores = (q.unsqueeze(3) * k.unsqueeze(2)).sum(-1).masked_fill(later, -1e9).softmax(-1)
+            mixed = (scores.unsqueeze(4) * v.unsqueeze(2)).sum(3)
+            return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, HIDDEN))
 
     class Mlp(nn.Module):
         def __init__(self):

@@ -61,7 +61,7 @@ class Runtimes(ExportTest):
                 process.wait()
         said = [log.read_text(errors="replace") for log in logs]
         if any(codes):
-            texts = "\n".join(f"--- process {i} of {job}: {code}\n{text[-2500:]}" for i, (code, text) in
+            texts = "\n".join(f"--- process {i} of {job}: {code}\n{text[-5000:]}" for i, (code, text) in
                               enumerate(zip(codes, said)))
             self.fail(f"{job} {' '.join(arguments)}\n{texts}")
         return said[0]
@@ -169,10 +169,12 @@ class Runtimes(ExportTest):
 
     def test_transformers_in_a_pipeline(self):
         self.save_llama()
-        how = "-c 2xp100 --granularity layer"
-        self.emplace(f"place model.onnx {how} --placer expert {PINS} -q -o two.json")
-        self.emplace(f"export model.onnx two.json {how} -f torch-pipeline -o pipeline.json")
-        self.assertIn("same", self.work("llama_pipeline", processes=2))
+        for stages in (2, 4):  # positions pass over a stage where there are more than two
+            how = f"-c {stages}xp100 --granularity layer"
+            self.emplace(f"place model.onnx {how} --placer expert {PINS} -q -o stages.json")
+            self.emplace(f"export model.onnx stages.json {how} -f torch-pipeline -o pipeline.json")
+            with self.subTest(stages=stages):
+                self.assertIn("same", self.work("llama_pipeline", processes=stages))
 
     # ---- JAX
 

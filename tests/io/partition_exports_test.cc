@@ -85,7 +85,10 @@ TEST(PartitionFile, of_another_model_is_refused) {
     for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
       text.replace(at, from.size(), to);
     }
-    return error_text([&] { check_partition(read_partition_json(text), graph); });
+    return error_text([&] {
+      SavedPartition partition = read_partition_json(text);
+      fit_partition(partition, graph);
+    });
   };
   EXPECT_EQ(complaint("by hand", "by chance"), "");
   EXPECT_EQ(complaint("\"x\": {\"shape\": [8", "\"x\": {\"shape\": [16"),
@@ -93,6 +96,30 @@ TEST(PartitionFile, of_another_model_is_refused) {
   EXPECT_EQ(complaint("\"graph\": \"test\"", "\"graph\": \"other\""), "");
   EXPECT_EQ(complaint("layers.0", "layers.1"),
             "the partition says nothing of parameter 'layers.0.up.weight'");
+}
+
+// Plans tell the gates of an LSTM apart, which models have in one dimension.
+TEST(PartitionFile, parts_that_lie_side_by_side_are_put_together) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const Graph graph = model.read();
+  const std::string name = "layers.0.up.weight";
+  const auto fitted = [&](std::vector<std::int64_t> shape, SavedPartition::Split split) {
+    SavedPartition partition = read_partition_json(kPartition);
+    partition.tensors[name] = {.shape = std::move(shape), .split = std::move(split)};
+    const std::vector<std::string> whole = fit_partition(partition, graph);
+    return std::pair(partition.tensors[name].split, whole);
+  };
+  const auto shape = graph.shape(graph.outputs(*graph.find_op(name))[0]);
+  const std::int64_t rows = shape[0];
+  const std::int64_t columns = shape[1];
+  using Split = SavedPartition::Split;
+  const std::vector<std::string> none;
+  EXPECT_EQ(fitted({2, rows / 2, columns}, {0, 2}), std::pair(Split{0, 1}, none));
+  EXPECT_EQ(fitted({2, rows / 2, columns}, {1, {}}),
+            std::pair(Split{{}, {}}, std::vector<std::string>{name}));
+  EXPECT_EQ(fitted({rows, 2, columns / 2}, {0, 1}), std::pair(Split{0, 1}, none));
+  EXPECT_THAT(error_text([&] { fitted({3, rows, columns}, {0, {}}); }), HasSubstr("is [3, "));
 }
 
 TEST(PartitionExports, weights_are_cut_by_dimension_of_the_mesh) {
