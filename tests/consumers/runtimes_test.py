@@ -167,15 +167,6 @@ class Runtimes(ExportTest):
         self.assertEqual([stage["rank"] for stage in self.place_plain("turns", f"{pins} {layers}")], [0, 1, 0, 1])
         self.assertIn("same", self.work("pipeline", "schedule.csv", processes=2))
 
-    def test_transformers_in_a_pipeline(self):
-        self.save_llama()
-        for stages in (2, 4):  # positions pass over a stage where there are more than two
-            how = f"-c {stages}xp100 --granularity layer"
-            self.emplace(f"place model.onnx {how} --placer expert {PINS} -q -o stages.json")
-            self.emplace(f"export model.onnx stages.json {how} -f torch-pipeline -o pipeline.json")
-            with self.subTest(stages=stages):
-                self.assertIn("same", self.work("llama_pipeline", processes=stages))
-
     # ---- JAX
 
     def test_jax_computes_with_partition_specs(self):
