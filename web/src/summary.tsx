@@ -279,7 +279,7 @@ function Limits({ result }: { result: Result }) {
       ))}
       {!answer.period_ns && (
         <>
-          <p class="muted">The chain of ops that ends last spends its {format.time(answer.step_ns)}</p>
+          <p class="muted">How the chain of ops that ends last spends its {format.time(answer.step_ns)}:</p>
           <div class="stack" role="img" aria-label={parts.map((p) => `${p.name} ${format.percent(p.time / step)}`).join(", ")}>
             {parts.map(
               (part, i) =>
