@@ -35,24 +35,27 @@ struct Product {
   bool cuts_output = false;
 };
 
-// Follows the weight through transpositions; nothing where it goes elsewhere.
+// Follows the weight through transpositions; nothing where it goes elsewhere too, as a table that
+// is both embedding and head does.
 std::optional<Product> product_of(const Graph& graph, TensorId tensor, int dimension) {
+  if (graph.shape(tensor).size() != 2) return std::nullopt;
+  std::optional<Product> product;
   for (const OpId reader : graph.consumers(tensor)) {
     if (graph.phase(reader) != Phase::kForward) continue;
+    if (product) return std::nullopt;
     const auto inputs = graph.inputs(reader);
-    if (graph.shape(tensor).size() != 2) return std::nullopt;
     const std::string_view type = graph.type(reader);
     if (type == "Transpose" || type == "aten.t" || type == "t") {
-      return product_of(graph, graph.outputs(reader)[0], 1 - dimension);
-    }
-    if (inputs.size() < 2 || inputs[1] != tensor) continue;
-    if (type == "MatMul") return Product{reader, dimension == 1};
-    if (type == "Gemm") {
+      product = product_of(graph, graph.outputs(reader)[0], 1 - dimension);
+    } else if (type == "MatMul" && inputs.size() > 1 && inputs[1] == tensor) {
+      product = Product{reader, dimension == 1};
+    } else if (type == "Gemm" && inputs.size() > 1 && inputs[1] == tensor) {
       const bool transposed = graph.attributes(reader).integer("transB", 0) != 0;
-      return Product{reader, (dimension == 1) != transposed};
+      product = Product{reader, (dimension == 1) != transposed};
     }
+    if (!product) return std::nullopt;
   }
-  return std::nullopt;
+  return product;
 }
 
 class TpPlan {

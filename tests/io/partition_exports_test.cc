@@ -193,6 +193,25 @@ TEST(PartitionExports, layers_whose_readers_need_all_of_it_give_it_whole) {
             "colwise_gather_output");
 }
 
+TEST(PartitionExports, a_table_that_is_embedding_and_head_stays_whole) {
+  OnnxModelMaker model;
+  model.input("x", {8, 4});
+  model.weights("table.weight", {4, 6});
+  model.weights("up.weight", {6, 4});
+  model.node("MatMul", {"x", "table.weight"}, {"wide"}, "wide");
+  model.node("MatMul", {"wide", "up.weight"}, {"narrow"}, "narrow");
+  model.node("MatMul", {"narrow", "table.weight"}, {"y"}, "again");
+  set_type(*model.graph.add_output(), "y", {8, 6});
+  SavedPartition partition{.factors = {2}};
+  partition.tensors["table.weight"] = {.shape = {4, 6}, .split = {1}};
+  partition.tensors["up.weight"] = {.shape = {6, 4}, .split = {1}};
+  std::vector<std::string> said;
+  const auto listen = [&](const std::string& text) { said.push_back(text); };
+  EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, listen)),
+            Json({{"up", "colwise_gather_output"}}));
+  EXPECT_THAT(said, ::testing::Contains(HasSubstr("left whole: 'table.weight'")));
+}
+
 OnnxDeviceNotes notes_of(const std::string& bytes) {
   return read_onnx_devices({.bytes = bytes}).value();
 }
