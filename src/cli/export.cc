@@ -75,10 +75,16 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
   }
   if (partition) {
     const auto saved = with_context(arguments.saved.path, [&] {
-      return std::make_shared<const SavedPartition>(read_partition_json(content));
+      return std::make_shared<SavedPartition>(read_partition_json(content));
     });
     const auto graph = load_model(request).graph;
-    with_context(arguments.saved.path, [&] { check_partition(*saved, *graph); });
+    const auto whole =
+        with_context(arguments.saved.path, [&] { return fit_partition(*saved, *graph); });
+    if (!whole.empty()) {
+      note(fmt::format(
+          "cut less than the plan says, which cuts each of the parts side by side in it: '{}'{}",
+          whole[0], whole.size() > 1 ? " and others" : ""));
+    }
     return finish({.graph = *graph, .partition = saved});
   }
   const auto problem = load_problem(request);

@@ -46,11 +46,18 @@ std::string write_device_map(const Problem& problem, const Placement& placement,
   const ModuleDevices modules = module_devices(problem, placement);
   const Cluster& cluster = problem.cluster();
   MapJson map = MapJson::object();
+  bool gpus = false;
   std::set<DeviceId> cpus;
   for (const ModuleDevices::Entry& entry : modules.entries) {
     const int number = accelerator_number(cluster, entry.device);
     if (number < 0) cpus.insert(entry.device);
+    gpus |= number >= 0;
     map[entry.path] = number < 0 ? MapJson("cpu") : MapJson(number);
+  }
+  if (gpus && !cpus.empty()) {
+    note(
+        "accelerate does not compute on a CPU beside GPUs: it keeps weights there, and brings them "
+        "to a GPU whenever they are used");
   }
   if (cpus.size() > 1) {
     note(fmt::format("a device_map knows one CPU, and {} are used", cpus.size()));

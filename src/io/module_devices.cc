@@ -106,9 +106,15 @@ class ModuleCover {
 
   const std::string& name(DeviceId device) const { return cluster_.device(device).name; }
 
+  // What is named as if it were of no module, as masks and tables of positions that an exporter
+  // computed, comes to the modules that read it as an argument, which runtimes bring to them.
+  bool is_handed_down(OpId weight) const {
+    return graph_.op_name(weight).find_first_of(".:/") == std::string_view::npos;
+  }
+
   void check_shared_weights() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      if (graph_.role(op) != OpRole::kParameter) continue;
+      if (graph_.role(op) != OpRole::kParameter || is_handed_down(op)) continue;
       const std::vector<OpId> readers = readers_of(op);
       const auto other = std::find_if(readers.begin(), readers.end(), [&](OpId reader) {
         return result_.of_op[reader] != result_.of_op[readers.front()];

@@ -142,6 +142,31 @@ class PartitionReader {
   SavedPartition file_;
 };
 
+// The cuts of a tensor in the model's own dimensions, where the partition has two for one of them:
+// parts that lie side by side, as gates do in a matrix of weights. False where a cut of each such
+// part was lost, nothing where the tensor is another.
+std::optional<bool> put_into_shape(const std::vector<std::int64_t>& shape,
+                                   SavedPartition::Tensor& tensor) {
+  if (tensor.shape == shape) return true;
+  if (tensor.shape.size() != shape.size() + 1) return std::nullopt;
+  for (std::size_t at = 0; at < shape.size(); ++at) {
+    std::vector<std::int64_t> joined = tensor.shape;
+    joined[at] *= joined[at + 1];
+    joined.erase(joined.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    if (joined != shape) continue;
+    tensor.shape = shape;
+    bool all = true;
+    for (std::optional<int>& dimension : tensor.split) {
+      if (!dimension || *dimension <= static_cast<int>(at)) continue;
+      all &= *dimension > static_cast<int>(at) + 1;
+      dimension =
+          *dimension > static_cast<int>(at) + 1 ? std::optional(*dimension - 1) : std::nullopt;
+    }
+    return all;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 const SavedPartition::Tensor* SavedPartition::find_tensor(const std::string& name) const {
@@ -165,31 +190,42 @@ SavedPartition read_partition_json(const std::string& text) {
   return reading_json([&] { return PartitionReader().read(json.document()); });
 }
 
-void check_partition(const SavedPartition& partition, const Graph& graph) {
+std::vector<std::string> fit_partition(SavedPartition& partition, const Graph& graph) {
   const bool other = !partition.graph.empty() && partition.graph != graph.name();
   const std::string made_for =
       other ? fmt::format("; it was made for '{}', not '{}'", partition.graph, graph.name()) : "";
+  std::vector<std::string> lost;
   bool known = false;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
-    if (!graph.is_source(op) || graph.role(op) == OpRole::kConstant) continue;
-    const std::string name(graph.op_name(op));
-    const SavedPartition::Tensor* tensor = partition.find_tensor(name);
-    if (tensor == nullptr) {
-      if (graph.role(op) == OpRole::kParameter && !graph.consumers(graph.outputs(op)[0]).empty()) {
-        fail_input("the partition says nothing of parameter '{}'{}", name, made_for);
+    const bool source = graph.is_source(op) && graph.role(op) != OpRole::kConstant;
+    const auto outputs = graph.outputs(op);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::string name = outputs.size() == 1 ? std::string(graph.op_name(op))
+                                                   : fmt::format("{}:{}", graph.op_name(op), i);
+      const auto found = partition.tensors.find(name);
+      if (found == partition.tensors.end()) {
+        if (source && graph.role(op) == OpRole::kParameter &&
+            !graph.consumers(outputs[i]).empty()) {
+          fail_input("the partition says nothing of parameter '{}'{}", name, made_for);
+        }
+        continue;
       }
-      continue;
-    }
-    known = true;
-    const auto shape = graph.shape(graph.outputs(op)[0]);
-    if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(), tensor->shape.end())) {
-      fail_input("tensor '{}': is [{}] in the partition, and [{}] in the model{}", name,
-                 fmt::join(tensor->shape, ", "), fmt::join(shape, ", "), made_for);
+      known |= source;
+      if (!graph.has_shape(outputs[i])) continue;
+      const auto shape = graph.shape(outputs[i]);
+      const std::optional<bool> whole = put_into_shape({shape.begin(), shape.end()}, found->second);
+      if (!whole && source) {
+        fail_input("tensor '{}': is [{}] in the partition, and [{}] in the model{}", name,
+                   fmt::join(found->second.shape, ", "), fmt::join(shape, ", "), made_for);
+      }
+      if (!whole) partition.tensors.erase(found);
+      if (whole && !*whole && source) lost.push_back(name);
     }
   }
   if (!known) {
     fail_input("the partition names no weight and no input of the model{}", made_for);
   }
+  return lost;
 }
 
 }  // namespace emplace

@@ -43,8 +43,10 @@ bool is_partition_json(const std::string& text);
 // Throws an Error that names the tensor or op and what was expected.
 SavedPartition read_partition_json(const std::string& text);
 
-// Throws an Error where the partition is another model's: a weight or input has another shape, or
-// is not in it.
-void check_partition(const SavedPartition& partition, const Graph& graph);
+// Puts what the partition says of tensors into the model's own shapes: plans tell gates and the
+// like apart that lie side by side in one dimension of the model. Returns the weights and inputs
+// that are therefore whole on some level where the plan cuts each of their parts. Throws an Error
+// where the partition is another model's: a weight or input has another shape, or is not in it.
+std::vector<std::string> fit_partition(SavedPartition& partition, const Graph& graph);
 
 }  // namespace emplace

@@ -21,6 +21,10 @@ namespace {
 
 using PipelineJson = nlohmann::ordered_json;
 
+constexpr const char* kPassingInTorch =
+    "PyTorch sends such straight to where they are read, which only schedules of one stage a GPU "
+    "(GPipe, 1F1B) can do";
+
 // Modules that follow each other on one device.
 struct PipelineStage {
   DeviceId device = 0;
@@ -47,10 +51,12 @@ class Pipeline {
 
   const std::vector<PipelineStage>& stages() const { return stages_; }
 
-  // What the target decides itself, or does on the way.
-  void say_more(const ExportNote& note) const {
-    if (skipping_ > 0) {
-      note(fmt::format("{} tensors pass over a stage; the stages between hand them on", skipping_));
+  // What the target decides itself, or does on the way; `passing` is what becomes of tensors that
+  // pass over a stage.
+  void say_more(const ExportNote& note, const char* passing) const {
+    if (!skipping_.empty()) {
+      note(fmt::format("{} tensor{} over a stage: {}", skipping_.size(),
+                       skipping_.size() == 1 ? " passes" : "s pass", passing));
     }
     note_what_moves(problem_.graph(), modules_, note);
   }
@@ -99,7 +105,7 @@ class Pipeline {
       stages_[stage].forward += problem_.duration(op, stages_[stage].device);
       for (const TensorId tensor : graph.inputs(op)) {
         const OpId from = graph.producer(tensor);
-        if (!graph.is_source(from) && stage_of(from) + 1 < stage) ++skipping_;
+        if (!graph.is_source(from) && stage_of(from) + 1 < stage) skipping_.insert(tensor);
       }
     }
   }
@@ -108,7 +114,7 @@ class Pipeline {
   ModuleDevices modules_;
   std::vector<PipelineStage> stages_;
   std::vector<OpId> begins_;  // by stage: its first op
-  std::size_t skipping_ = 0;
+  std::set<TensorId> skipping_;
 };
 
 // What a rank does at once: a stage of a micro-batch, forward or backward.
@@ -129,8 +135,6 @@ class PipelineScheduler {
                     int micro_batches)
       : stages_(stages),
         backward_(std::move(backward)),
-        trains_(
-            std::any_of(backward_.begin(), backward_.end(), [](auto time) { return time > 0; })),
         micro_batches_(micro_batches),
         next_forward_(stages.size(), 0),
         next_backward_(stages.size(), 0) {}
@@ -182,10 +186,9 @@ class PipelineScheduler {
     };
     for (int stage = 0; stage < count(); ++stage) {
       const auto i = static_cast<std::size_t>(stage);
-      const bool room = !trains_ || next_forward_[i] - next_backward_[i] < count() - stage;
+      const bool room = next_forward_[i] - next_backward_[i] < count() - stage;
       if (room) consider({stage, false, next_forward_[i]});
-      if (trains_ && next_backward_[i] < next_forward_[i])
-        consider({stage, true, next_backward_[i]});
+      if (next_backward_[i] < next_forward_[i]) consider({stage, true, next_backward_[i]});
     }
     return best;
   }
@@ -221,7 +224,6 @@ class PipelineScheduler {
   const std::vector<PipelineStage>& stages_;
   std::vector<Nanoseconds> forward_;
   std::vector<Nanoseconds> backward_;
-  bool trains_;
   int micro_batches_;
   std::vector<int> next_forward_;  // by stage: micro-batches
   std::vector<int> next_backward_;
@@ -262,6 +264,13 @@ std::optional<std::int64_t> batch_of(const Graph& graph) {
     }
   }
   return batch;
+}
+
+bool has_backward_pass(const Graph& graph) {
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (graph.phase(op) == Phase::kBackward) return true;
+  }
+  return false;
 }
 
 int usual_micro_batches(int given, std::size_t stages) {
@@ -307,7 +316,7 @@ std::string write_torch_pipeline(const Problem& problem, const Placement& placem
                               {"device", problem.cluster().device(stage.device).name},
                               {"modules", stage.modules}});
   }
-  pipeline.say_more(note);
+  pipeline.say_more(note, kPassingInTorch);
   return laid_out(json, 2);
 }
 
@@ -315,6 +324,9 @@ std::string write_pipeline_schedule(const Problem& problem, const Placement& pla
                                     int micro_batches, const ExportNote& note) {
   const Pipeline pipeline(problem, placement);
   const int ranks = require_ranks(problem, pipeline.stages(), "a schedule");
+  if (!has_backward_pass(problem.graph())) {
+    fail_input("the step has no backward pass; PyTorch takes schedules of training steps alone");
+  }
   const int count = usual_micro_batches(micro_batches, pipeline.stages().size());
   auto rows = PipelineScheduler(pipeline.stages(), pipeline.backward_times(placement), count).run();
   std::size_t columns = 0;
@@ -326,7 +338,7 @@ std::string write_pipeline_schedule(const Problem& problem, const Placement& pla
   }
   note(fmt::format("a schedule of {} micro-batches; stages' ranks are those of torch-pipeline",
                    count));
-  pipeline.say_more(note);
+  pipeline.say_more(note, kPassingInTorch);
   return csv;
 }
 
@@ -357,7 +369,7 @@ std::string write_torchtitan_config(const Problem& problem, const Placement& pla
   }
   text += "]\n";
   note("torchtitan's modules are those of its own models: the names must be theirs");
-  pipeline.say_more(note);
+  pipeline.say_more(note, "a stage of torchtitan gets what the one before returns and no more");
   return text;
 }
 
@@ -394,7 +406,7 @@ std::string write_deepspeed_config(const Problem& problem, const Placement& plac
   note(
       "DeepSpeed counts every layer of the PipelineModule, embeddings and head too, when it "
       "divides them evenly");
-  pipeline.say_more(note);
+  pipeline.say_more(note, "layers of a PipelineModule have to hand them on");
   return laid_out(json, 1);
 }
 

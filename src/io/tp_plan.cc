@@ -35,24 +35,27 @@ struct Product {
   bool cuts_output = false;
 };
 
-// Follows the weight through transpositions; nothing where it goes elsewhere.
+// Follows the weight through transpositions; nothing where it goes elsewhere too, as a table that
+// is both embedding and head does.
 std::optional<Product> product_of(const Graph& graph, TensorId tensor, int dimension) {
+  if (graph.shape(tensor).size() != 2) return std::nullopt;
+  std::optional<Product> product;
   for (const OpId reader : graph.consumers(tensor)) {
     if (graph.phase(reader) != Phase::kForward) continue;
+    if (product) return std::nullopt;
     const auto inputs = graph.inputs(reader);
-    if (graph.shape(tensor).size() != 2) return std::nullopt;
     const std::string_view type = graph.type(reader);
     if (type == "Transpose" || type == "aten.t" || type == "t") {
-      return product_of(graph, graph.outputs(reader)[0], 1 - dimension);
-    }
-    if (inputs.size() < 2 || inputs[1] != tensor) continue;
-    if (type == "MatMul") return Product{reader, dimension == 1};
-    if (type == "Gemm") {
+      product = product_of(graph, graph.outputs(reader)[0], 1 - dimension);
+    } else if (type == "MatMul" && inputs.size() > 1 && inputs[1] == tensor) {
+      product = Product{reader, dimension == 1};
+    } else if (type == "Gemm" && inputs.size() > 1 && inputs[1] == tensor) {
       const bool transposed = graph.attributes(reader).integer("transB", 0) != 0;
-      return Product{reader, (dimension == 1) != transposed};
+      product = Product{reader, (dimension == 1) != transposed};
     }
+    if (!product) return std::nullopt;
   }
-  return std::nullopt;
+  return product;
 }
 
 class TpPlan {
@@ -102,11 +105,17 @@ class TpPlan {
     std::optional<OpId> weight = {};     // or this parameter and nothing else
   };
 
+  // As transformers calls them from its version 5 on.
   static std::string name_of(const Layer& layer) {
-    const std::string name = layer.style == Style::kColumns ? "colwise"
-                             : layer.style == Style::kRows  ? "rowwise"
-                                                            : "replicate";
-    return layer.whole ? name + "_rep" : name;
+    switch (layer.style) {
+      case Style::kColumns:
+        return layer.whole ? "colwise_gather_output" : "colwise";
+      case Style::kRows:
+        return layer.whole ? "rowwise_split_input" : "rowwise";
+      case Style::kReplicate:
+        break;
+    }
+    return "replicate";
   }
 
   void add_weight(OpId op) {

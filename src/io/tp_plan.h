@@ -11,8 +11,9 @@
 namespace emplace {
 
 // By patterns of modules: "colwise" where a layer's outputs are cut, "rowwise" where its inputs
-// are; with "_rep" where what comes out, or goes in, is whole on every device. Throws an Error when
-// no linear layer is cut, or the levels of the partition cut one in two ways.
+// are; "colwise_gather_output" and "rowwise_split_input" where what comes out, or goes in, is whole
+// on every device. Throws an Error when no linear layer is cut, or the levels of the partition cut
+// one in two ways.
 std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
                           const ExportNote& note);
 

@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 
+#include "cost/fit.h"
+
 #include "report/assessment_report.h"
 #include "report/execution_report.h"
 #include "report/page_columns.h"
@@ -21,10 +23,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// How far the cost model's times are off those that were measured, by kind of device.
+Json errors_of_estimates(const Problem& problem) {
+  const Cluster& cluster = problem.cluster();
+  std::map<std::string, FitError> errors;
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    const DeviceKind& kind = cluster.kind_of(device);
+    if (kind.peak_flops.empty() || errors.contains(kind.name)) continue;
+    errors[kind.name] = graph_error(problem.graph(), kind.name, kind);
+  }
+  Json list = Json::array();
+  for (const auto& [kind, error] : errors) {
+    if (error.ops == 0) continue;
+    list.push_back({{"kind", kind}, {"ops", error.ops}, {"error", error.op_error}});
+  }
+  return list;
+}
+
 Json origins_of(const Problem& problem) {
   Json origins = Json::array();
   for (const CostOrigin& origin : problem.cost_origins()) {
-    origins.push_back({{"source", origin.source}, {"ops", origin.ops}, {"share", origin.share}});
+    Json json{{"source", origin.source}, {"ops", origin.ops}, {"share", origin.share}};
+    const bool estimated = origin.source == kAnalyticCosts && origin.ops > 0;
+    if (estimated) json["errors"] = errors_of_estimates(problem);
+    origins.push_back(std::move(json));
   }
   return origins;
 }

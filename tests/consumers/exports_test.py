@@ -5,77 +5,21 @@ Usage: exports_test.py EMPLACE. A consumer that is not installed is skipped; its
 
 import collections
 import csv
-import itertools
 import json
 import pathlib
 import re
 import shlex
 import shutil
-import struct
 import subprocess
-import sys
-import tempfile
 import tomllib
-import unittest
 
-EMPLACE = ""
+import runtimes_test
+from consumer import ExportTest, main, needs, program
+
 RUN_PARTS = pathlib.Path(__file__).parent.parent / "endtoend/run_parts.cjs"
-LLAMA = ("llama3-8b:batch=2,sequence=4,layers=4,hidden=16,heads=4,kv_heads=2,intermediate=12,vocabulary=18,"
-         "training=false")
 
 
-def needs(module):
-    try:
-        return __import__(module)
-    except ImportError:
-        raise unittest.SkipTest(f"needs Python's {module}") from None
-
-
-def program(name):
-    if shutil.which(name) is None:
-        raise unittest.SkipTest(f"needs {name}")
-    return name
-
-
-class Exports(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.temporary.name)
-        cls.emplace(f"zoo export {LLAMA} -o model.onnx")
-        layers = "-c 4xp100 --granularity layer"
-        cls.emplace(f"place model.onnx {layers} --placer expert --pin model.rotary=gpu0 -q -o placement.json")
-        cls.emplace("partition model.onnx -c 2xp100 --method all-row -q -o plan.json")
-        cls.placed = f"export model.onnx placement.json {layers} -f "
-        cls.cut = "export model.onnx plan.json -f "
-        cls.device_of = json.loads((cls.folder / "placement.json").read_text())["assignment"]
-        cls.ops = {row["op"]: row for row in csv.DictReader(cls.emplace(cls.placed + "csv").splitlines())}
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
-    @classmethod
-    def emplace(cls, arguments):
-        return cls.shell([EMPLACE, *arguments.split()])
-
-    @classmethod
-    def shell(cls, words):
-        done = subprocess.run(words, cwd=cls.folder, capture_output=True, text=True)
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-        return done.stdout
-
-    def write_weights(self, onnx):
-        """Contents for the weights of the zoo's model, which has none."""
-        sizes = {}
-        for tensor in onnx.load(self.folder / "model.onnx", load_external_data=False).graph.initializer:
-            entry = {item.key: item.value for item in tensor.external_data}
-            end = int(entry["offset"]) + int(entry["length"])
-            sizes[entry["location"]] = max(end, sizes.get(entry["location"], 0))
-        for name, size in sizes.items():
-            floats = itertools.islice(itertools.cycle(i / 997 - 0.4 for i in range(0, 997, 13)), size // 4)
-            (self.folder / name).write_bytes(struct.pack(f"<{size // 4}f", *floats).ljust(size, b"\0"))
-
+class Exports(ExportTest):
     # ---- graphs
 
     def test_csv_has_every_op_where_it_is(self):
@@ -209,6 +153,10 @@ class Exports(unittest.TestCase):
             self.assertEqual({i: axes for i, axes in enumerate(spec) if axes}, cut, name)
 
 
+def load_tests(loader, tests, _pattern):
+    tests.addTests(loader.loadTestsFromModule(runtimes_test))
+    return tests
+
+
 if __name__ == "__main__":
-    EMPLACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    main()

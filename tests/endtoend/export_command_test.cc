@@ -177,7 +177,12 @@ TEST_F(ExportCommand, pipelines_go_out) {
   if (parsed.exit_code == 0) {
     EXPECT_EQ(parsed.out, "4 4\n");
   }
-  run(from + "torch-schedule --micro-batches 6 -o schedule.csv");
+  expect_refused(from + "torch-schedule", std::vector<std::string>{"no backward pass"});
+  const std::string training = " -c 4xp100 --granularity layer --training ";
+  run("place model.onnx" + training +
+      "--placer expert --pin model.rotary=gpu0 -q -o training.json");
+  run("export model.onnx training.json" + training +
+      "-f torch-schedule --micro-batches 6 -o schedule.csv");
   const std::string schedule = folder_.read("schedule.csv");
   EXPECT_EQ(std::count(schedule.begin(), schedule.end(), '\n'), 4);
   EXPECT_THAT(schedule, HasSubstr("3F5"));

@@ -24,6 +24,7 @@
 namespace emplace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -107,9 +108,11 @@ TEST(DeviceMap, calls_cpus_by_their_name_and_counts_gpus_alone) {
     if (problem->graph().op_name(op).starts_with("head")) placement[op] = last;
     if (problem->graph().op_name(op).starts_with("layers")) placement[op] = last;
   }
-  const Json map = Json::parse(write_device_map(*problem, placement, [](const std::string&) {}));
+  Notes notes;
+  const Json map = Json::parse(write_device_map(*problem, placement, notes.listener()));
   EXPECT_EQ(map["embed"], "cpu");
   EXPECT_EQ(map["head"], 1);
+  EXPECT_THAT(notes.said, ::testing::ElementsAre(HasSubstr("does not compute on a CPU")));
 }
 
 TEST(DeviceMap, a_module_whose_own_op_reads_from_two_devices_is_not_divided) {
@@ -153,6 +156,32 @@ TEST(DeviceMap, equal_biases_that_were_made_one_are_not_shared) {
       Json::parse(write_device_map(*problem, placed(*problem, {{"c", 1}}), notes.listener()));
   EXPECT_EQ(map, Json({{"a", 0}, {"b", 0}, {"c", 1}}));
   EXPECT_THAT(notes.said, ::testing::ElementsAre(HasSubstr("made one: 'a.bias'")));
+}
+
+TEST(DeviceMap, tables_of_no_module_are_brought_to_their_readers) {
+  const auto map_of = [](const std::string& table_name) {
+    GraphBuilder builder("shared table");
+    const TensorSpec spec{.shape = {1, 4, 4}, .dtype = DType::kFloat32};
+    const TensorId table = builder.add({.name = table_name, .type = "parameter"}, {spec})[0];
+    TensorId at = builder.add({.name = "x", .type = "input"}, {spec})[0];
+    for (const std::string module : {"layers.0", "layers.1"}) {
+      at = builder.add({.name = module + "/Mul",
+                        .type = "Mul",
+                        .inputs = {at, table},
+                        .flops = 16,
+                        .module = module},
+                       {spec})[0];
+    }
+    const auto problem =
+        compile(std::make_shared<const Graph>(std::move(builder).build()),
+                std::make_shared<const Cluster>(preset_cluster("2xp100")), CostMode::kAnalytic);
+    return Json::parse(
+        write_device_map(*problem, placed(*problem, {{"layers.1", 1}}), [](const auto&) {}));
+  };
+  const Json map = map_of("unsqueeze_16");
+  EXPECT_EQ(map["layers.0"], 0);
+  EXPECT_EQ(map["layers.1"], 1);
+  EXPECT_THAT(error_text([&] { map_of("layers.0.table"); }), HasSubstr("is shared by modules"));
 }
 
 TEST(DeviceMap, taken_back_is_the_placement_that_it_was_made_of) {
@@ -216,13 +245,38 @@ TEST(PipelineSchedule, is_one_forward_one_backward) {
   expect_valid_schedule(write_pipeline_schedule(*problem, interleaved, 6, ignore), 4, 6);
 }
 
-TEST(PipelineSchedule, of_a_forward_pass_has_no_backward) {
+TEST(PipelineSchedule, is_of_training_steps_alone) {
   const auto problem = decoder(4, "2xp100");
   const Placement placement = placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}});
+  EXPECT_THAT(
+      error_text([&] { write_pipeline_schedule(*problem, placement, 2, [](const auto&) {}); }),
+      HasSubstr("no backward pass"));
+}
+
+TEST(TorchPipeline, says_what_becomes_of_tensors_that_pass_over_a_stage) {
+  GraphBuilder builder("skip");
+  const TensorSpec spec{.shape = {4, 4}, .dtype = DType::kFloat32};
+  const auto add = [&](const std::string& module, std::vector<TensorId> inputs) {
+    return builder.add({.name = module + "/Add",
+                        .type = "Add",
+                        .inputs = std::move(inputs),
+                        .flops = 16,
+                        .module = module},
+                       {spec})[0];
+  };
+  const TensorId first = add("layers.0", {add("embed", {})});
+  const TensorId third = add("layers.2", {add("layers.1", {first}), first});
+  add("layers.3", {third, first});
+  const auto problem =
+      compile(std::make_shared<const Graph>(std::move(builder).build()),
+              std::make_shared<const Cluster>(preset_cluster("3xp100")), CostMode::kAnalytic);
+  const Placement placement = placed(*problem, {{"layers.1", 1}, {"layers.2", 2}, {"layers.3", 2}});
   Notes notes;
-  EXPECT_EQ(write_pipeline_schedule(*problem, placement, 2, notes.listener()),
-            "0F0,0F1,\n,1F0,1F1\n");
-  EXPECT_THAT(notes.said, ::testing::Contains(HasSubstr("2 micro-batches")));
+  write_torch_pipeline(*problem, placement, notes.listener());
+  write_torchtitan_config(*problem, placement, notes.listener());
+  EXPECT_THAT(notes.said, ::testing::Contains(AllOf(HasSubstr("1 tensor passes over a stage"),
+                                                    HasSubstr("straight to where"))));
+  EXPECT_THAT(notes.said, ::testing::Contains(HasSubstr("gets what the one before returns")));
 }
 
 TEST(Torchtitan, writes_a_table) {

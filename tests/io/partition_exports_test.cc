@@ -85,7 +85,10 @@ TEST(PartitionFile, of_another_model_is_refused) {
     for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
       text.replace(at, from.size(), to);
     }
-    return error_text([&] { check_partition(read_partition_json(text), graph); });
+    return error_text([&] {
+      SavedPartition partition = read_partition_json(text);
+      fit_partition(partition, graph);
+    });
   };
   EXPECT_EQ(complaint("by hand", "by chance"), "");
   EXPECT_EQ(complaint("\"x\": {\"shape\": [8", "\"x\": {\"shape\": [16"),
@@ -93,6 +96,30 @@ TEST(PartitionFile, of_another_model_is_refused) {
   EXPECT_EQ(complaint("\"graph\": \"test\"", "\"graph\": \"other\""), "");
   EXPECT_EQ(complaint("layers.0", "layers.1"),
             "the partition says nothing of parameter 'layers.0.up.weight'");
+}
+
+// Plans tell the gates of an LSTM apart, which models have in one dimension.
+TEST(PartitionFile, parts_that_lie_side_by_side_are_put_together) {
+  OnnxModelMaker model;
+  add_linear_layers(model);
+  const Graph graph = model.read();
+  const std::string name = "layers.0.up.weight";
+  const auto fitted = [&](std::vector<std::int64_t> shape, SavedPartition::Split split) {
+    SavedPartition partition = read_partition_json(kPartition);
+    partition.tensors[name] = {.shape = std::move(shape), .split = std::move(split)};
+    const std::vector<std::string> whole = fit_partition(partition, graph);
+    return std::pair(partition.tensors[name].split, whole);
+  };
+  const auto shape = graph.shape(graph.outputs(*graph.find_op(name))[0]);
+  const std::int64_t rows = shape[0];
+  const std::int64_t columns = shape[1];
+  using Split = SavedPartition::Split;
+  const std::vector<std::string> none;
+  EXPECT_EQ(fitted({2, rows / 2, columns}, {0, 2}), std::pair(Split{0, 1}, none));
+  EXPECT_EQ(fitted({2, rows / 2, columns}, {1, {}}),
+            std::pair(Split{{}, {}}, std::vector<std::string>{name}));
+  EXPECT_EQ(fitted({rows, 2, columns / 2}, {0, 1}), std::pair(Split{0, 1}, none));
+  EXPECT_THAT(error_text([&] { fitted({3, rows, columns}, {0, {}}); }), HasSubstr("is [3, "));
 }
 
 TEST(PartitionExports, weights_are_cut_by_dimension_of_the_mesh) {
@@ -158,12 +185,31 @@ TEST(PartitionExports, layers_whose_readers_need_all_of_it_give_it_whole) {
             Json({{"*.up", "colwise"},
                   {"*.gate", "colwise"},
                   {"*.down", "rowwise"},
-                  {"*.wide", "colwise_rep"},
-                  {"*.other", "rowwise_rep"}}));
+                  {"*.wide", "colwise_gather_output"},
+                  {"*.other", "rowwise_split_input"}}));
   // Columns that columns read.
   partition.tensors["0.down.weight"].split = {1};
   EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, ignore_note))["*.up"],
-            "colwise_rep");
+            "colwise_gather_output");
+}
+
+TEST(PartitionExports, a_table_that_is_embedding_and_head_stays_whole) {
+  OnnxModelMaker model;
+  model.input("x", {8, 4});
+  model.weights("table.weight", {4, 6});
+  model.weights("up.weight", {6, 4});
+  model.node("MatMul", {"x", "table.weight"}, {"wide"}, "wide");
+  model.node("MatMul", {"wide", "up.weight"}, {"narrow"}, "narrow");
+  model.node("MatMul", {"narrow", "table.weight"}, {"y"}, "again");
+  set_type(*model.graph.add_output(), "y", {8, 6});
+  SavedPartition partition{.factors = {2}};
+  partition.tensors["table.weight"] = {.shape = {4, 6}, .split = {1}};
+  partition.tensors["up.weight"] = {.shape = {6, 4}, .split = {1}};
+  std::vector<std::string> said;
+  const auto listen = [&](const std::string& text) { said.push_back(text); };
+  EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, listen)),
+            Json({{"up", "colwise_gather_output"}}));
+  EXPECT_THAT(said, ::testing::Contains(HasSubstr("left whole: 'table.weight'")));
 }
 
 OnnxDeviceNotes notes_of(const std::string& bytes) {

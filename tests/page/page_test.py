@@ -179,6 +179,26 @@ class Page(unittest.TestCase):
                          ["gain", "fits", "limits", "where", "help", "timeline", "memory", "map"])
         self.assertIn("emplace place fork.json -c pair.yaml", self.text("#asked code"))
 
+    def test_op_times_say_where_they_are_from_and_how_far_estimates_are_off(self):
+        matrix = {"shape": [1000, 1000], "dtype": "float32"}
+        product = {"type": "MatMul", "flops": 2000000000}
+        graph = {"format": "emplace.graph/1", "name": "half measured", "tensors": [matrix] * 3, "ops": [
+            {"name": "x", "type": "input", "inputs": [], "outputs": [0]},
+            {"name": "a", "inputs": [0, 0], "outputs": [1], **product, "time_us": {"gpu": 1000}},
+            {"name": "b", "inputs": [1, 0], "outputs": [2], **product}]}
+        (self.folder / "half.json").write_text(json.dumps(graph))
+        self.emplace("place half.json -c pair.yaml --evaluations 50 --report half.html")
+        half = data_of((self.folder / "half.html").read_text())["results"][0]
+        costs = {cost["source"]: cost for cost in half["costs"]}
+        error, = costs["analytic"]["errors"]
+        estimate = costs["analytic"]["share"] / costs["measured"]["share"]  # of the same op
+        self.assertAlmostEqual(error["error"], estimate - 1, places=6)
+        self.open("half.html")
+        self.assertIn(f"which is on average {100 * error['error']:.0f} % off the measured times of 1 op on gpu",
+                      self.text("#asked"))
+        self.open("place.html")
+        self.assertIn("100 % of the time measured", self.text("#asked"))
+
     def test_names_with_markup_stay_text(self):
         self.open("place.html")
         self.assertIsNone(self.browser.execute_script("return window.broken ?? null"))

@@ -5,7 +5,7 @@ import { CopyButton, download } from "./parts";
 import { phases, type Result } from "./result";
 import type { Store } from "./store";
 import { trainingOf } from "./training";
-import type { Cluster, Data } from "./types";
+import type { Cluster, Cost, Data } from "./types";
 
 export function Asked({ result, store, data }: { result: Result; store: Store; data: Data }) {
   const { answer, command, costs, cluster } = result.raw;
@@ -37,7 +37,7 @@ export function Asked({ result, store, data }: { result: Result; store: Store; d
     ].filter(Boolean).join(", "));
   }
   if (costs) {
-    add("op times", costs.filter((cost) => cost.ops > 0).map((cost) => `${format.percent(cost.share)} of the time ${sourceOf(cost.source)}`).join(", "));
+    add("op times", costs.filter((cost) => cost.ops > 0).map((cost) => `${format.percent(cost.share)} of the time ${sourceOf(cost)}`).join(", "));
   }
   const slug = result.raw.title.replace(/[^A-Za-z0-9.-]+/g, "-");
   return (
@@ -84,7 +84,12 @@ export function Asked({ result, store, data }: { result: Result; store: Store; d
   );
 }
 
-const sourceOf = (name: string) => (name === "analytic" ? "estimated by the cost model" : name === "measured" ? name : `from ${name}`);
+function sourceOf({ source, errors }: Cost): string {
+  if (source === "measured") return source;
+  if (source !== "analytic") return `from ${source}`;
+  const off = (errors ?? []).map(({ kind, ops, error }) => `${format.percent(error)} off the measured times of ${format.counted(ops, "op")} on ${kind}`);
+  return `estimated by the cost model, ${off.length > 0 ? `which is on average ${format.joined(off)}` : "with nothing measured to compare it with"}`;
+}
 
 function csv(rows: (string | number | boolean | null | undefined)[][]): string {
   const cell = (value: string | number | boolean | null | undefined) => {

@@ -59,7 +59,7 @@ export function axes(
   };
   return [
     { ...style, label: x, size: 30, values: (_, values) => values.map((value) => (value === null ? "" : xValues(value))) },
-    { ...style, label: y, size: 74, values: (_, values) => values.map((value) => (value === null ? "" : yValues(value))) },
+    { ...style, label: y, size: 82, values: (_, values) => values.map((value) => (value === null ? "" : yValues(value))) },
   ];
 }
 

@@ -181,19 +181,26 @@ function Scatter({ runs, store }: { runs: Answer[]; store: Store }) {
           ctx.font = `${11 * ratio}px system-ui, sans-serif`;
           ctx.fillStyle = theme().text;
           ctx.textBaseline = "middle";
-          const taken: [number, number][] = [];
+          ctx.textAlign = "left";
+          const { left, width } = plot.bbox;
+          const dots = sorted.map((run, i) => [plot.valToPos(seconds[i], "x", true), plot.valToPos(timeOf(run), "y", true)]);
+          // What is drawn: from x to x, and the middle.
+          const taken = dots.map(([x, y]) => [x - 5 * ratio, x + 5 * ratio, y]);
           // Names where they have room, the fastest first.
           [...sorted.keys()]
             .sort((a, b) => timeOf(sorted[a]) - timeOf(sorted[b]))
             .forEach((i) => {
-              const x = plot.valToPos(seconds[i], "x", true);
-              const y = plot.valToPos(timeOf(sorted[i]), "y", true);
-              if (taken.some(([tx, ty]) => Math.abs(ty - y) < 12 * ratio && Math.abs(tx - x) < 90 * ratio)) return;
-              taken.push([x, y]);
+              const [x, y] = dots[i];
               const name = familyOf(sorted[i].placer!);
-              const right = x + 8 * ratio + ctx.measureText(name).width > plot.bbox.left + plot.bbox.width;
-              ctx.textAlign = right ? "right" : "left";
-              ctx.fillText(name, x + (right ? -8 : 8) * ratio, y);
+              const length = ctx.measureText(name).width;
+              for (const begin of [x + 8 * ratio, x - 8 * ratio - length]) {
+                const end = begin + length;
+                const inside = begin >= left && end <= left + width;
+                if (!inside || taken.some(([from, to, at]) => Math.abs(at - y) < 11 * ratio && from < end && to > begin)) continue;
+                taken.push([begin, end, y]);
+                ctx.fillText(name, begin, y);
+                break;
+              }
             });
           ctx.restore();
         },

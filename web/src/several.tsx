@@ -23,7 +23,7 @@ export function Several({ results, shown, onShow }: { results: Result[]; shown: 
       const { gap, optimal } = result.raw.answer;
       return result.raw.partition || gap === undefined || gap === null ? "" : optimal ? "optimal" : `≤ ${format.atMost(gap)}`;
     })],
-    ["tensors divided", answer((result) => {
+    ["with tensors divided", answer((result) => {
       const parts = result.raw.answer.explanation?.in_parts;
       return !parts ? "" : parts.fits ? format.time(parts.step_ns) : "does not fit";
     })],

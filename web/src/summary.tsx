@@ -75,7 +75,7 @@ function Gain({ result }: { result: Result }) {
   }
   const rates = answer.rates ?? {};
   if (rates.samples_per_second) {
-    figures.push(<Figure id="figure-rate" value={format.rate(rates.samples_per_second)} label="samples a second" />);
+    figures.push(<Figure id="figure-rate" value={format.rate(rates.samples_per_second)} label={`${execution ? "predicted " : ""}samples a second`} />);
   } else if (rates.flops_per_second) {
     figures.push(<Figure id="figure-rate" value={format.perSecond(rates.flops_per_second, "FLOP/s")} label="computed" />);
   }
@@ -279,7 +279,7 @@ function Limits({ result }: { result: Result }) {
       ))}
       {!answer.period_ns && (
         <>
-          <p class="muted">The chain of ops that ends last spends its {format.time(answer.step_ns)}</p>
+          <p class="muted">How the chain of ops that ends last spends its {format.time(answer.step_ns)}:</p>
           <div class="stack" role="img" aria-label={parts.map((p) => `${p.name} ${format.percent(p.time / step)}`).join(", ")}>
             {parts.map(
               (part, i) =>

@@ -19,16 +19,16 @@ export function Training({ result, store }: { result: Result; store: Store }) {
       <section id="gain">
         <h2>What was learned?</h2>
         <div class="figures">
-          {time !== null && <Figure id="figure-relative" value={time.toFixed(3)} label="times the expert’s step, samples of the last step" />}
-          {share !== null && <Figure id="figure-fitting" value={format.percent(share)} label="of these samples fit" />}
+          {time !== null && <Figure id="figure-relative" value={time.toFixed(3)} label="times the expert’s step time, in the last step of training" />}
+          {share !== null && <Figure id="figure-fitting" value={format.percent(share)} label="of its samples fit" />}
           <Figure id="figure-tasks" value={format.count(answer.tasks)} label="graphs on clusters" />
-          <Figure id="figure-steps" value={format.count(answer.steps)} label="steps" />
+          <Figure id="figure-steps" value={format.count(answer.steps)} label="steps of training" />
           <Figure id="figure-evaluations" value={format.count(answer.evaluations)} label="placements evaluated" />
-          <Figure id="figure-seconds" value={format.seconds(answer.seconds)} label="of training" />
+          <Figure id="figure-seconds" value={format.seconds(answer.seconds)} label="in all" />
         </div>
         <p class="muted">
           {answer.finished ? "" : "It was stopped before the last step. "}
-          Samples are placements as the policy draws them, on the graphs that it is trained on; below 1 they are faster than the placer expert’s.
+          Samples are placements as the policy draws them, on the graphs that it is trained on; below 1 they are faster than the expert’s placement.
         </p>
       </section>
       {(result.raw.training?.step?.length ?? 0) > 1 && <Curves result={result} store={store} />}

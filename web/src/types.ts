@@ -216,13 +216,21 @@ export interface TrainingAnswer {
   fitting_share: number | null;
 }
 
+// Where op times come from; how far estimates are off, where there are measured times.
+export interface Cost {
+  source: string;
+  ops: number;
+  share: number;
+  errors?: { kind: string; ops: number; error: number }[];
+}
+
 export interface RawResult {
   title: string;
   kind: string;
   command: string;
   answer: Answer;
   text?: { gap: string; stream?: string[] };
-  costs?: { source: string; ops: number; share: number }[];
+  costs?: Cost[];
   cluster?: Cluster;
   ops?: Ops;
   steps?: Step[];

@@ -1,0 +1,2 @@
+// What build.mjs turns elements into.
+export { Fragment, h } from "preact";
