@@ -18,6 +18,7 @@
 #include "report/page_data.h"
 #include "report/prose.h"
 #include "run/execution.h"
+#include "run/sensitivity.h"
 
 namespace emplace::cli {
 namespace {
@@ -75,8 +76,10 @@ std::string page_of(const Execution& execution, const Schedule& schedule,
   const Assessor assessor(std::make_shared<const Simulator>(execution.problem), {}, {},
                           terms_of(request, *execution.problem));
   const Assessment predicted = assessor.assess(execution.placement, schedule);
+  Explanation explanation = explain(predicted, {}, request.could_recompute());
+  explanation.sensitivities = sensitivities_of_placement(predicted);
   return page_html({page_of_execution({session.command_line, "run", json}, execution, predicted,
-                                      explain(predicted, {}, request.could_recompute()))});
+                                      explanation)});
 }
 
 // `others`: the ranks that execute the rest of the devices; nullptr: none. What is printed and

@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -497,6 +498,23 @@ class Page(unittest.TestCase):
         result = data_of((self.folder / "partition.html").read_text())["results"][0]
         self.assertEqual(self.text("#figure-time"), time_text(result["partition"]["step_ns"]))
         self.assertIn("dimension", self.text("#map .legend"))
+
+    def test_an_executed_step_says_what_would_help(self):
+        if "learned" not in self.emplace("list"):
+            self.skipTest("built without libtorch")
+        core = min(os.sched_getaffinity(0))
+        (self.folder / "cores.yaml").write_text(
+            "format: emplace.cluster/1\nname: cores\ndevices:\n" + "".join(
+                f"  - {{name: cpu{i}, kind: cpu, memory: 1GiB, runs_on: 'cores {core}'}}\n" for i in range(2))
+            + "links: [{from: '*', to: '*', bandwidth: 1GB/s, latency_us: 10, channel: out}]\n")
+        model = "zoo:stacked-rnn:layers=1,hidden=16,sequence=2,batch=4 -c cores.yaml"
+        self.emplace(f"place {model} -p round_robin --use-cpu -o turns.json")
+        self.emplace(f"run {model.replace(' -c', ' turns.json -c')} --steps 2 --warm-up 1 --report run.html")
+        self.open("run.html")
+        self.assertRegex(self.text("#help"), "Each simulated with this placement, against .* as predicted")
+        change = data_of((self.folder / "run.html").read_text())["results"][0]["answer"]["explanation"]["sensitivities"]
+        self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(next(
+            entry["step_ns"] for entry in change["list"] if entry["resource"] == "bandwidth")))
 
     def test_what_cannot_be_shown_is_refused(self):
         (self.folder / "odd.json").write_text('{"format": "emplace.graph/1"}')

@@ -394,6 +394,7 @@ function Help({ result }: { result: Result }) {
   const { sensitivities, in_parts, batches } = answer.explanation ?? {};
   if (!sensitivities && !in_parts && !batches) return null;
   const now = sensitivities ? timeOf(sensitivities) : result.time;
+  const searched = result.raw.kind !== "simulate" && result.raw.kind !== "run";
   const gain = (time: number, fits: boolean) => {
     if (!fits) return <span class="bad">does not fit</span>;
     if (sensitivities ? !sensitivities.fits : !answer.fits) return "fits";
@@ -404,9 +405,9 @@ function Help({ result }: { result: Result }) {
       <h2>What would help?</h2>
       {sensitivities && (
         <p class="muted">
-          Each simulated{result.raw.kind === "simulate" ? " with this placement" : ", after a short search for the best placement there"}, against{" "}
+          Each simulated{searched ? ", after a short search for the best placement there" : " with this placement"}, against{" "}
           {format.time(now)}
-          {now < 0.995 * result.time ? ", which the same search finds as things are: a longer search pays, too." : " now."}
+          {!searched ? " as predicted." : now < 0.995 * result.time ? ", which the same search finds as things are: a longer search pays, too." : " now."}
         </p>
       )}
       <div class="scroll">
