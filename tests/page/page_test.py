@@ -499,6 +499,13 @@ class Page(unittest.TestCase):
         self.assertEqual(self.text("#figure-time"), time_text(result["partition"]["step_ns"]))
         self.assertIn("dimension", self.text("#map .legend"))
 
+    def test_one_more_device_of_a_preset_can_be_asked_for(self):
+        self.emplace("place zoo:alexnet:batch=8 -c 2xp100 -p heft --report more.html")
+        self.open("more.html")
+        commands = [button.get_attribute("title") for button in
+                    self.browser.find_elements(By.CSS_SELECTOR, "#help button")]
+        self.assertIn("emplace place zoo:alexnet:batch=8 -c 3xp100 -p heft --report more.html", commands)
+
     def test_an_executed_step_says_what_would_help(self):
         if "learned" not in self.emplace("list"):
             self.skipTest("built without libtorch")

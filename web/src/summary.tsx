@@ -384,8 +384,11 @@ function Where({ result, store }: { result: Result; store: Store }) {
 }
 
 function whatIf(command: string, change: Sensitivity): string | null {
-  const plain = command.match(/^emplace (place|compare|simulate) /);
-  if (!plain || change.resource === "devices") return null;
+  if (change.resource === "devices") {  // one more of a preset of equal devices
+    const equal = /^(emplace place .*(?:-c|--cluster)[ =])(\d+)(x[a-z]\w*(?: .*)?)$/;
+    return equal.test(command) ? command.replace(equal, (_, before: string, count: string, after: string) => before + (Number(count) + 1) + after) : null;
+  }
+  if (!/^emplace (place|compare|simulate) /.test(command)) return null;
   return `${command} --scale ${change.resource}=${change.factor}`;
 }
 
