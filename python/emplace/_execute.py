@@ -27,7 +27,7 @@ def run(
 
     The problem's cluster says where its devices are: `read_cluster("local")`, or "local:2x4" for two
     groups of four cores. An Answer runs in its own order of ops; without a placement, everything is on the
-    device on which it is predicted to be fastest. `steps` are timed, after `warm_up` that do not count. `numbers` are float32,
+    fastest device, as predicted, that has room for it. `steps` are timed, after `warm_up` that do not count. `numbers` are float32,
     float64 or own (16 bits where the graph has such). `fixed_order` is exactly the simulated sequence of
     ops, `limit_memory` lets no device have more than the cluster says. Parameters and inputs are random:
     times are real, results are not a trained model's. Ctrl-C ends it with the steps until then. Needs

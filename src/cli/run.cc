@@ -1,5 +1,9 @@
 // emplace run: executes a placement on this machine and compares it with its prediction.
-#include <fmt/core.h>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 
@@ -44,11 +48,25 @@ PlacementFile placement_of(const RunArguments& arguments,
   if (!arguments.saved.path.empty()) return arguments.saved.load(*problem);
   PlacementFile file;
   file.placement = on_one_device(problem);
-  if (problem->num_devices() > 1 && problem->num_ops() > 0) {
-    note(fmt::format("no placement was given: all on {}, where it is predicted to be fastest",
-                     problem->cluster().device(file.placement[0]).name));
-  }
   return file;
+}
+
+// The devices, if there is more than one, that an answer of our own uses.
+void note_devices(const Problem& problem, const Placement& placement) {
+  if (problem.num_devices() == 1) return;
+  std::vector<std::string> used;
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    if (std::find(placement.begin(), placement.end(), device) != placement.end()) {
+      used.push_back(problem.cluster().device(device).name);
+    }
+  }
+  note(
+      used.size() == 1
+          ? fmt::format("no placement was given: all on {}, the fastest device, as predicted, that "
+                        "has room",
+                        used[0])
+          : fmt::format("no placement was given: on {}, as not all may be on one device",
+                        fmt::join(used, " and ")));
 }
 
 // Memory that runs out is an answer, the rest is not.
@@ -78,8 +96,8 @@ std::string page_of(const Execution& execution, const Schedule& schedule,
   const Assessment predicted = assessor.assess(execution.placement, schedule);
   Explanation explanation = explain(predicted, {}, request.could_recompute());
   explanation.sensitivities = sensitivities_of_placement(predicted);
-  return page_html({page_of_execution({session.command_line, "run", json}, execution, predicted,
-                                      explanation)});
+  return page_html(
+      {page_of_execution({session.command_line, "run", json}, execution, predicted, explanation)});
 }
 
 // `others`: the ranks that execute the rest of the devices; nullptr: none. What is printed and
@@ -97,6 +115,7 @@ void run(RunArguments arguments, Session& session, RankPeers* others) {
   const Outputs outputs(session, {arguments.trace, arguments.report}, arguments.json, inputs);
   const auto problem = load_noted(request).problem;
   PlacementFile file = placement_of(arguments, problem);
+  if (first && arguments.saved.path.empty()) note_devices(*problem, file.placement);
   MeasureSettings settings = arguments.settings;
   settings.fixed_order = arguments.order == "simulated";
   settings.numbers = numbers_of(arguments.numbers);

@@ -76,6 +76,11 @@ TEST_F(Execution, without_a_placement_everything_is_on_one_device) {
   int used = 0;
   for (const Json& device : json["devices"]) used += device["busy_ms"] > 0.0 ? 1 : 0;
   EXPECT_EQ(used, 1) << json["devices"];
+
+  const CommandResult apart =
+      run(std::string("run") + kTiny + "-c two.yaml --pin layer.0=cpu0 --pin loss=cpu1" + kQuick);
+  ASSERT_EQ(apart.exit_code, 0) << apart.err;
+  EXPECT_THAT(apart.err, HasSubstr("on cpu0 and cpu1, as not all may be on one device"));
 }
 
 TEST_F(Execution, has_all_of_it_as_json) {

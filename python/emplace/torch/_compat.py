@@ -49,21 +49,22 @@ def loaded():
 
 @contextlib.contextmanager
 def without(library):
-    """Operators as if PyTorch did not have it, such as torch.backends.cudnn. Not its flags(), which
-    set the precision of products as well."""
-    before = library.enabled
-    library.enabled = False
+    """Operators as if PyTorch did not have it: "cudnn" or "mkldnn". Not by flags(), which set the
+    precision of products as well, nor by what disable_global_flags() forbids."""
+    enabled, enable = (getattr(torch._C, f"_{verb}_{library}_enabled") for verb in ("get", "set"))
+    before = enabled()
+    enable(False)
     try:
         yield
     finally:
-        library.enabled = before
+        enable(before)
 
 
 @contextlib.contextmanager
 def portable_kernels():
     """Operators that every kind of device has: no fused attention of one backend, no oneDNN, no
     cuDNN."""
-    with without(torch.backends.mkldnn), without(torch.backends.cudnn), _plain_attention():
+    with without("mkldnn"), without("cudnn"), _plain_attention():
         yield
 
 
@@ -72,10 +73,19 @@ def traceable_kernels(model):
     """Operators that can be traced. Recurrent networks of cuDNN read the memory of their weights as a
     whole, and those of oneDNN hand a tensor to their backward pass that tracing does not see."""
     with contextlib.ExitStack() as stack:
-        if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
-            stack.enter_context(without(torch.backends.cudnn))
-            stack.enter_context(without(torch.backends.mkldnn))
+        if any(is_recurrent(module) for module in model.modules()):
+            stack.enter_context(without("cudnn"))
+            stack.enter_context(without("mkldnn"))
         yield
+
+
+def is_recurrent(module):
+    """Also of what was exported, whose recurrent networks are operators."""
+    if isinstance(module, torch.fx.GraphModule):
+        schemas = [getattr(node.target, "_schema", None) for node in module.graph.nodes]
+        names = {schema.name for schema in schemas if schema is not None}
+        return bool(names & {"aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu"})
+    return isinstance(module, torch.nn.RNNBase)
 
 
 def _plain_attention():

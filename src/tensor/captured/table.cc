@@ -13,6 +13,7 @@ constexpr RuleRow kRules[] = {
     {"_log_softmax", along_axis, "LogSoftmax"},
     {"_log_softmax_backward_data", along_axis, "LogSoftmaxGrad"},
     {"_native_batch_norm_legit_functional", batch_norm},
+    // But for rows that are masked as a whole, which are zeros there.
     {"_safe_softmax", along_axis, "Softmax"},
     {"_softmax", along_axis, "Softmax"},
     {"_softmax_backward_data", along_axis, "SoftmaxGrad"},

@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 import emplace
 import emplace.torch
+from emplace.torch import _compat
 from emplace.torch._errors import is_users
 from models import MODELS, Control, cross_entropy, eager, make, same
 
@@ -544,3 +545,21 @@ def test_memory_stays_flat_over_many_captures():
     # A capture has some 300 KB of tensors, and 300 objects in its smaller graph.
     assert len(gc.get_objects()) - objects < 3000
     assert resident_bytes() - before < 8e6
+
+
+def test_libraries_are_turned_off_where_flags_may_not_be_set():
+    code = ("import torch; torch.backends.disable_global_flags()\n"
+            "import emplace.torch\n"
+            "print(emplace.torch.capture(torch.nn.LSTM(4, 4), torch.ones(3, 1, 4), portable=True))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "LSTM" in done.stdout, done.stderr
+
+
+def test_recurrent_networks_of_exported_programs_are_known():
+    graph = torch.fx.Graph()
+    inputs = [graph.placeholder(name) for name in "xhw"]
+    result = graph.call_function(torch.ops.aten.lstm.input, (
+        inputs[0], inputs[1:2], inputs[2:], False, 1, 0.0, False, False, False))
+    graph.output(result)
+    assert _compat.is_recurrent(torch.fx.GraphModule({}, graph))
+    assert _compat.is_recurrent(nn.GRU(2, 2)) and not _compat.is_recurrent(nn.Linear(2, 2))
