@@ -276,7 +276,7 @@ def main():
             title = f"{name}: a worker {'killed' if how == signal.SIGKILL else 'stopped'}"
             sorts[title] = lambda folder, name=name, how=how: worker_trial(options.emplace, name, how, rng,
                                                                            undisturbed, folder)
-    for name in (name for name in FIXED if "controllers" not in name):  # which keep no checkpoint
+    for name in FIXED:
         sorts[f"{name}: rank 0 killed, then --resume"] = lambda folder, name=name: leader_trial(
             options.emplace, name, rng, undisturbed, folder)
     sorts["mpirun killed"] = lambda folder: starter_trial(options.emplace, "mpirun", rng, folder)

@@ -14,6 +14,8 @@
 #include "base/error.h"
 
 #include "dist/local_transport.h"
+#include "learn/controllers/keeper.h"
+#include "learn/controllers/progress.h"
 #include "learn/controllers/round.h"
 #include "learn/methods/method.h"
 #include "learn/nn/deadline.h"
@@ -21,6 +23,7 @@
 #include "learn/nn/single_thread.h"
 #include "learn/nn/tensor_messages.h"
 #include "learn/policies/policy.h"
+#include "learn/train/run_state.h"
 
 namespace emplace::learn {
 namespace {
@@ -133,8 +136,9 @@ class LocalCrew {
 
 class Training {
  public:
-  Training(const SamplingSystem& system, SamplingParts parts, Environment& environment, Rng rng,
-           const LearningRun& run)
+  // `began_with` stands for the seed; `rng` is for what follows.
+  Training(const SamplingSystem& system, SamplingParts parts, Environment& environment,
+           const Rng& began_with, const Rng& rng, const LearningRun& run)
       : system_(system),
         policy_(*parts.policy),
         batch_(parts.learner->batch()),
@@ -144,18 +148,31 @@ class Training {
         optimizer_(gradient_learner(parts).steps()),
         parts_(std::move(parts)),
         in_order_(environment.budget().evaluations.has_value()),
-        controllers_(static_cast<std::size_t>(system.controllers)),
-        run_number_(next_run()),
-        allowance_(environment.affordable(std::numeric_limits<std::int64_t>::max())) {
-    if (environment.context().incumbent().optimal()) optimal_after_ = 0;
-    for (std::size_t i = 0; i < controllers_.size(); ++i) {
-      controllers_[i].rng = (i == 0 ? rng : rng.split(i)).state();
+        state_(environment, run.key, began_with),
+        run_number_(next_run()) {
+    progress_.controllers.resize(static_cast<std::size_t>(system.controllers));
+    for (std::size_t i = 0; i < progress_.controllers.size(); ++i) {
+      progress_.controllers[i].rng = (i == 0 ? rng : rng.split(i)).state();
     }
+  }
+
+  // Goes on from a checkpoint, before `run`.
+  void load(const StateReader& state) {
+    state_.load(state);
+    for (const auto& [name, tensor] : policy_.parameters().named()) {
+      state.load("policy." + name, tensor);
+    }
+    optimizer_.load(state, "optimizer", policy_.parameters().device());
+    progress_.load(state, policy_.parameters().tensors());
+    if (!in_order_) progress_.published.clear();
+    next_ = first_ = progress_.applied;
   }
 
   // `address` goes before what the others are told; the budget is for rounds that are done here.
   void run(dist::Crew& crew, const std::string& address, Desk& desk, const Budget& own) {
     crew_ = &crew;
+    allowance_ = environment_.affordable(std::numeric_limits<std::int64_t>::max());
+    if (environment_.context().incumbent().optimal()) optimal_after_ = progress_.applied;
     const struct End {
       Desk& desk;
       ~End() { desk.shards.reset(); }
@@ -165,52 +182,83 @@ class Training {
                                                       optimizer_settings());
       desk.run_number = run_number_;
       shards_ = desk.shards.get();
-      shards_->begin(policy_.parameters(), epoch_.number);
+      shards_->begin(policy_.parameters(), progress_.epoch.number, optimizer_);
     }
     publish();
+    {
+      std::optional<Keeper> keeper;
+      if (learning_.save) keeper.emplace(learning_.save_seconds, [&] { save(); });
+      run_rounds(address, desk, own);
+    }
+    if (failure_) throw *failure_;
+    save();
+  }
+
+ private:
+  // Task i of the job is round first_ + i.
+  void run_rounds(const std::string& address, Desk& desk, const Budget& own) {
     dist::Job job;
     job.more = [&] { return begin_next(); };
-    job.describe = [&](std::size_t number) {
+    job.describe = [&](std::size_t task) {
       dist::Writer writer;
-      put(writer, task_of(number));
+      put(writer, task_of(first_ + task));
       return address + writer.take();
     };
     job.here = [&](std::size_t number) {
-      const RoundTask task = task_of(number);
-      desk.begin(task, crew);
-      return desk.run(task, own, crew);
+      const RoundTask task = task_of(first_ + number);
+      desk.begin(task, *crew_);
+      return desk.run(task, own, *crew_);
     };
-    job.accept = [&](std::size_t number, dist::Reader& reader) { accept(number, reader); };
+    job.accept = [&](std::size_t task, dist::Reader& reader) { accept(first_ + task, reader); };
     job.failed = [&](std::size_t, const Error& error) {
       const std::lock_guard lock(mutex_);
       failure_ = error;
     };
     job.on_lost = [&](int rank) {
       if (shards_ == nullptr || !shards_->take_back(rank)) return;
-      crew.tell(dist::Writer().numbers(shards_->owners()).take());
+      crew_->tell(dist::Writer().numbers(shards_->owners()).take());
     };
     job.cancelled = environment_.budget().cancelled;
-    crew.run(job);
-    if (failure_) throw *failure_;
+    crew_->run(job);
   }
 
- private:
-  struct Controller {
-    Rng::State rng = {};
-    std::vector<double> memory = {};
-    std::uint64_t memory_of = 0;  // the epoch
-    bool busy = false;
-  };
+  // Of everything but rounds that are not over. From the thread that saves, or when there is none.
+  void save() {
+    if (!learning_.save) return;
+    // Owners tell of their shards by themselves, so this is not of one moment.
+    StateWriter parameters;
+    const std::uint64_t epoch = shards_ != nullptr ? shards_->save(parameters) : 0;
+    std::string bytes;
+    {
+      const std::lock_guard lock(mutex_);
+      if (shards_ != nullptr && epoch != progress_.epoch.number) return;  // the next one, then
+      StateWriter state = shards_ != nullptr ? std::move(parameters) : StateWriter();
+      RunState::Reached reached = state_.reached();
+      if (in_order_ && before_unlearned_) {
+        state = before_unlearned_->state;
+        reached = before_unlearned_->reached;
+      } else {
+        put_training(state);
+      }
+      state_.save(state, reached);
+      bytes = state.bytes();
+    }
+    learning_.save(bytes);
+  }
 
-  struct Epoch {
-    std::uint64_t number = 0;  // how often the policy has begun anew
-    std::size_t began = 0;     // the first round of it
-  };
+  void put_training(StateWriter& state) const {
+    progress_.save(state);
+    if (shards_ != nullptr) return;
+    for (const auto& [name, tensor] : policy_.parameters().named()) {
+      state.put("policy." + name, tensor);
+    }
+    optimizer_.save(state, "optimizer");
+  }
 
   const OptimizerSettings& optimizer_settings() const { return gradient_learner(parts_).steps(); }
 
   std::size_t controller_of(std::size_t number) const {
-    return in_order_ ? number % controllers_.size() : controller_by_round_.at(number);
+    return in_order_ ? number % progress_.controllers.size() : controller_by_round_.at(number);
   }
 
   // What rounds begin from, from now on.
@@ -218,56 +266,54 @@ class Training {
     if (shards_ != nullptr) return;
     dist::Writer writer;
     put_tensors(writer, policy_.parameters().tensors());
-    published_[in_order_ ? applied_ : 0] = std::make_shared<const std::string>(writer.take());
+    const std::size_t version = in_order_ ? progress_.applied : 0;
+    progress_.published[version] = std::make_shared<const std::string>(writer.take());
+    progress_.epochs[version] = progress_.epoch;
   }
 
   // Whether there is a round to do now, which is then the next one's.
   bool begin_next() {
     const std::lock_guard lock(mutex_);
-    const std::size_t wide = controllers_.size();
+    const std::size_t wide = progress_.controllers.size();
     // The gradients that the round begins after.
-    const std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
+    std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
+    // Whoever goes on may know of the last parameters alone.
+    if (in_order_) from = std::max(from, progress_.published.begin()->first);
     const bool optimal = in_order_ ? optimal_after_ && *optimal_after_ <= from
                                    : environment_.context().incumbent().optimal();
     if (failure_ || allowance_ <= 0 || environment_.budget().spent(0) || optimal) return false;
     std::size_t controller = next_ % wide;
     if (in_order_) {
       // Its controller's last gradient has been applied.
-      if (next_ >= wide && applied_ < next_ - wide + 1) return false;
+      if (next_ >= wide && progress_.applied < next_ - wide + 1) return false;
     } else {
       std::size_t busy = 0;
-      for (; busy < wide && controllers_[controller].busy; ++busy) {
+      for (; busy < wide && progress_.controllers[controller].busy; ++busy) {
         controller = (controller + 1) % wide;
       }
       if (busy == wide) return false;
       controller_by_round_[next_] = controller;
     }
     RoundTask task{.run = run_number_, .number = next_};
-    Epoch epoch = epoch_;
+    Epoch epoch = progress_.epoch;
     task.samples = std::min(allowance_, batch_);
     task.learns = task.samples == batch_;
     allowance_ -= task.samples;
-    task.rng = controllers_[controller].rng;
-    controllers_[controller].busy = true;
+    task.rng = progress_.controllers[controller].rng;
+    progress_.controllers[controller].busy = true;
     if (shards_ == nullptr) {
-      task.parameters = published_.at(from);
-      if (in_order_) epoch = epochs_.at(from);
-      if (in_order_) forget_before(from);
+      task.parameters = progress_.published.at(from);
+      if (in_order_) epoch = progress_.epochs.at(from);
     }
     task.epoch = epoch.number;
     // A policy that begins anew has a baseline that knows nothing.
-    if (controllers_[controller].memory_of == epoch.number) {
-      task.memory = controllers_[controller].memory;
+    if (progress_.controllers[controller].memory_of == epoch.number) {
+      task.memory = progress_.controllers[controller].memory;
     }
     task.updates = next_ - std::min(next_, epoch.began);
     tasks_.emplace(next_, std::move(task));
     ++next_;
     return true;
-  }
-
-  void forget_before(std::size_t version) {
-    published_.erase(published_.begin(), published_.lower_bound(version));
-    epochs_.erase(epochs_.begin(), epochs_.lower_bound(version));
   }
 
   // When it is told: time and owners are those of now.
@@ -294,7 +340,7 @@ class Training {
       apply(number);
       return;
     }
-    while (results_.contains(applied_)) apply(applied_);
+    while (results_.contains(progress_.applied)) apply(progress_.applied);
   }
 
   // The answer must be one, whoever found it.
@@ -314,29 +360,40 @@ class Training {
   void apply(std::size_t number) {
     RoundResult result = std::move(results_.at(number));
     const RoundTask task = std::move(tasks_.at(number));
-    Controller& controller = controllers_[controller_of(number)];
+    Controller& controller = progress_.controllers[controller_of(number)];
     results_.erase(number);
     tasks_.erase(number);
     controller_by_round_.erase(number);
     controller.rng = result.rng;
-    const bool is_of_now = result.epoch == epoch_.number;
+    const bool is_of_now = result.epoch == progress_.epoch.number;
     controller.memory = std::move(result.memory);
     controller.memory_of = result.epoch;
     controller.busy = false;
-    environment_.hear(result.outcomes, result.best, std::move(result.placement));
     const bool learned = task.learns && result.in_time;
+    // What was cut short is not what a longer run would do: it does not count for whoever goes on.
+    if (!learned && in_order_ && learning_.save && !before_unlearned_) {
+      before_unlearned_.emplace();
+      before_unlearned_->reached = state_.reached();
+      put_training(before_unlearned_->state);
+    }
+    environment_.hear(result.outcomes, result.best, std::move(result.placement));
     if (learned && is_of_now) {
       if (!result.gradient.empty()) {
         result.report.gradient_norm = optimizer_.step(policy_.parameters(), result.gradient);
       }
       restart_if_decided(result, controller);
     }
-    ++applied_;
-    if (!optimal_after_ && environment_.context().incumbent().optimal()) optimal_after_ = applied_;
-    if (learned) ++rounds_;
+    ++progress_.applied;
+    if (!optimal_after_ && environment_.context().incumbent().optimal()) {
+      optimal_after_ = progress_.applied;
+    }
+    if (learned) ++progress_.rounds;
     report(result, learned);
-    epochs_[applied_] = epoch_;
     publish();
+    const std::size_t wide = progress_.controllers.size();
+    if (in_order_ && progress_.applied >= wide) {
+      progress_.forget_before(progress_.applied - wide + 1);
+    }
   }
 
   void restart_if_decided(const RoundResult& result, Controller& controller) {
@@ -344,20 +401,21 @@ class Training {
     Rng rng(controller.rng);
     if (!policy_.restart(rng)) return;
     controller.rng = rng.state();
-    ++epoch_.number;
-    epoch_.began = applied_ + 1;
+    ++progress_.epoch.number;
+    progress_.epoch.began = progress_.applied + 1;
     optimizer_.restart();
-    if (shards_ != nullptr) shards_->begin(policy_.parameters(), epoch_.number);
+    if (shards_ != nullptr)
+      shards_->begin(policy_.parameters(), progress_.epoch.number, optimizer_);
   }
 
   void report(const RoundResult& result, bool learned) {
     if (!learning_.on_round) return;
     TrainingPoint point;
     point.learned = learned;
-    point.round = learned ? rounds_ : rounds_ + 1;
+    point.round = learned ? progress_.rounds : progress_.rounds + 1;
     point.evaluations = environment_.context().evaluations();
-    point.seconds = environment_.budget().elapsed_seconds();
-    point.simulated_seconds = static_cast<double>(environment_.simulated_time()) * 1e-9;
+    point.seconds = state_.seconds();
+    point.simulated_seconds = static_cast<double>(state_.reached().simulated) * 1e-9;
     const auto best = environment_.context().incumbent().value();
     if (best && best->fits()) point.best = best->step;
     point.mean_cost = result.report.mean_cost;
@@ -385,22 +443,50 @@ class Training {
   ParameterShards* shards_ = nullptr;  // where parameters are divided; else they are the policy's
 
   std::mutex mutex_;
-  std::vector<Controller> controllers_;
+  RunState state_;
+  Progress progress_;
   std::uint64_t run_number_;
-  std::int64_t allowance_;   // evaluations that may still begin
-  std::size_t next_ = 0;     // round to begin
-  std::size_t applied_ = 0;  // rounds that are over, in order
-  std::int64_t rounds_ = 0;  // in which something was learned
-  Epoch epoch_;
+  std::int64_t allowance_ = 0;  // evaluations that may still begin
+  std::size_t first_ = 0;       // round of this run
+  std::size_t next_ = 0;        // round to begin
+  // Where the first round was applied in which nothing was learned: what a checkpoint has then.
+  struct Before {
+    StateWriter state;
+    RunState::Reached reached;
+  };
+  std::optional<Before> before_unlearned_;
   std::map<std::size_t, std::size_t> controller_by_round_;
   std::map<std::size_t, RoundTask> tasks_;      // that are not over
   std::map<std::size_t, RoundResult> results_;  // whose turn has not come
-  // Parameters after so many gradients, and their epochs: those that rounds may still begin from.
-  std::map<std::size_t, std::shared_ptr<const std::string>> published_;
-  std::map<std::size_t, Epoch> epochs_{{0, {}}};
-  std::optional<std::size_t> optimal_after_;  // so many gradients the answer was proven
+  std::optional<std::size_t> optimal_after_;    // so many gradients the answer was proven
   std::optional<Error> failure_;
 };
+
+// What the first round begins with, which is the same with any number of controllers; nothing where
+// that took all the time. What a checkpoint goes on with is made however long it takes.
+std::optional<SamplingParts> begin(const SamplingSystem& system, Environment& environment,
+                                   const Rng& weights, Rng& rng, const LearningRun& run) {
+  PlaceContext& context = environment.context();
+  const auto make = [&] {
+    Rng own = weights;
+    SamplingParts parts = make_parts(system, context.problem(), context.learning().device, own);
+    gradient_learner(parts);
+    return parts;
+  };
+  if (!context.learning().resume.empty()) return make();
+  Deadline deadline(environment.budget());
+  try {
+    SamplingParts parts = make();
+    const MethodPtr method = sample_and_learn(parts.policy, parts.learner, system.rounds);
+    method->prepare(environment, rng);
+    if (run.begin_from) method->imitate(*run.begin_from, environment, rng);
+    if (environment.spent()) return std::nullopt;
+    return parts;
+  } catch (const std::exception&) {
+    if (!deadline.passed()) throw;
+    return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -408,25 +494,16 @@ void train_with_controllers(const SamplingSystem& system, Environment& environme
                             const Rng& weights, Rng rng, const LearningRun& run) {
   PlaceContext& context = environment.context();
   const Budget& budget = environment.budget();
-  SamplingParts parts;
-  {
-    Deadline deadline(budget);
-    try {
-      Rng own = weights;
-      parts = make_parts(system, context.problem(), context.learning().device, own);
-      gradient_learner(parts);
-      // What comes before the first round is the same with any number of controllers.
-      const MethodPtr method = sample_and_learn(parts.policy, parts.learner, system.rounds);
-      method->prepare(environment, rng);
-      if (run.begin_from) method->imitate(*run.begin_from, environment, rng);
-    } catch (const std::exception&) {
-      if (!deadline.passed()) throw;
-      return;
-    }
-  }
-  if (environment.spent()) return;
+  const Learning& learning = context.learning();
+  const Rng began_with = rng;
+  std::optional<SamplingParts> parts = begin(system, environment, weights, rng, run);
+  if (!parts) return;
   const auto make_desk = [&] { return std::make_unique<Desk>(system, context, run.key, weights); };
-  Training training(system, std::move(parts), environment, rng, run);
+  Training training(system, std::move(*parts), environment, began_with, rng, run);
+  if (!learning.resume.empty()) {
+    training.load(StateReader(learning.resume, learning.resume_name));
+    if (environment.spent()) return;  // the checkpoint is as it should be
+  }
   const std::unique_ptr<Desk> desk = make_desk();
   if (const LearningCrew* others = context.learning().crew) {
     return training.run(*others->crew, others->address, *desk, budget);

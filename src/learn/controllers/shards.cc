@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
 
+#include "learn/nn/optimizer_parts.h"
 #include "learn/nn/single_thread.h"
 #include "learn/nn/tensor_messages.h"
 #include "learn/train/state.h"
@@ -253,25 +255,69 @@ void ParameterShards::back_up() {
   }
 }
 
-void ParameterShards::begin(const Parameters& values, std::uint64_t epoch) {
+void ParameterShards::begin(const Parameters& values, std::uint64_t epoch, const Optimizer& steps) {
   const std::vector<torch::Tensor> all = values.values();
+  StateWriter writer;
+  steps.save(writer, "optimizer");
+  const std::string bytes = writer.bytes(kWhat);
+  const StateReader whole(bytes, "an optimizer", kWhat);
+  std::vector<std::string> states;
   for (std::size_t shard = 0; shard < tensors_of_.size(); ++shard) {
     const auto made = make_shard(shard);
     made->epoch = epoch;
     made->parameters.assign(part_of(shard, all));
-    // After it was handed over, if it is about to be.
-    enqueue([this, shard, epoch, state = state_of(*made)] {
+    StateWriter part;
+    put_part(part, whole, "optimizer", tensors_of_[shard]);
+    const std::string part_bytes = part.bytes(kWhat);
+    made->optimizer->load(StateReader(part_bytes, "an optimizer", kWhat), "optimizer",
+                          made->parameters.device());
+    states.push_back(state_of(*made));
+  }
+  // After they were handed over, if they are about to be; all at once, for whoever saves them.
+  enqueue([this, epoch, states = std::move(states)] {
+    for (std::size_t shard = 0; shard < states.size(); ++shard) {
       int owner = 0;
       {
         const std::lock_guard lock(mutex_);
         epoch_ = epoch;
-        backups_[shard] = state;
+        backups_[shard] = states[shard];
         owner = owners_[shard];
       }
-      if (owner == 0) return adopt(shard, state);
-      notes_.note(owner, word(Word::kAdopt, shard).take() + state);
-    });
+      if (owner == 0) {
+        adopt(shard, states[shard]);
+      } else {
+        notes_.note(owner, word(Word::kAdopt, shard).take() + states[shard]);
+      }
+    }
+  });
+}
+
+std::uint64_t ParameterShards::save(StateWriter& state) {
+  std::packaged_task<std::vector<std::string>()> collect([this] {
+    std::vector<std::string> all;
+    for (std::size_t shard = 0; shard < tensors_of_.size(); ++shard) {
+      const auto own = own_.find(shard);
+      const std::lock_guard lock(mutex_);
+      all.push_back(own != own_.end() ? state_of(*own->second) : backups_[shard]);
+    }
+    return all;
+  });
+  enqueue([&] { collect(); });
+  const std::vector<std::string> states = collect.get_future().get();
+  std::uint64_t epoch = 0;
+  std::vector<std::unique_ptr<StateReader>> readers;
+  std::vector<SavedPart> parts;
+  for (std::size_t shard = 0; shard < states.size(); ++shard) {
+    readers.push_back(std::make_unique<StateReader>(states[shard], "a shard", kWhat));
+    const StateReader& part = *readers.back();
+    epoch = std::max(epoch, static_cast<std::uint64_t>(part.integer("epoch")));
+    parts.push_back({&part, &tensors_of_[shard]});
+    for (const std::size_t tensor : tensors_of_[shard]) {
+      state.put("policy." + names_[tensor], part.tensor("values." + names_[tensor]));
+    }
   }
+  put_whole(state, parts, "optimizer", like_);
+  return epoch;
 }
 
 void ParameterShards::hand_over(int rank) {

@@ -41,9 +41,13 @@ class ParameterShards {
   // Who has which shard, as far as this rank knows.
   std::vector<std::int32_t> owners() const;
 
-  // Of rank 0: everybody begins with these values; no step was taken. An epoch is larger than that
-  // before, and gradients of earlier ones are of no use.
-  void begin(const Parameters& values, std::uint64_t epoch);
+  // Of rank 0: everybody begins with these values, and with what the optimizer, of all parameters,
+  // knows of the steps before. An epoch is larger than that before, and gradients of earlier ones
+  // are of no use.
+  void begin(const Parameters& values, std::uint64_t epoch, const Optimizer& steps);
+  // Of rank 0: puts in the values ("policy.", by name) and what the optimizers know ("optimizer",
+  // as one of all parameters), as far as it has heard of them; their epoch. Waits for the thread.
+  std::uint64_t save(StateWriter& state);
   // Gives the rank a shard, where there is one for it that is still here.
   void hand_over(int rank);
   // The rank is lost. Whether it had a shard: then the others are to be told of the owners.

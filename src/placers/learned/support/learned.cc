@@ -44,9 +44,6 @@ void check_controllers(const std::string& key, PlaceContext& context, const lear
   if (!std::holds_alternative<learn::ReinforceSettings>(sampling->learner)) {
     fail_option("{}: several controllers learn by REINFORCE: expected learner=reinforce", key);
   }
-  if (context.learning().save || !context.learning().resume.empty()) {
-    fail_option("{}: several controllers keep no checkpoint: expected controllers=1 with one", key);
-  }
   if (context.evaluator().measures()) {
     fail_option(
         "{}: several controllers cannot measure at the same time: expected controllers=1 "
