@@ -134,11 +134,14 @@ COMMANDS = {
     "place learned": ["place", *MODEL, "-p", "colocrl(width=8,samples=10)", "--evaluations", "60"],
     "place learned, controllers": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--evaluations",
                                    "60"],
+    "place learned, workers": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=2,workers=1)",
+                               "--evaluations", "60"],
     "place learned, controllers --time": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--time",
                                           f"{2 * SECONDS}s"],
 }
 # Whose answer does not depend on who was lost.
-FIXED = ["place --evaluations", "place learned", "place learned, controllers", "train gdp", "train placeto"]
+FIXED = ["place --evaluations", "place learned", "place learned, controllers", "place learned, workers", "train gdp",
+         "train placeto"]
 
 
 def arguments_of(name, folder, more=()):

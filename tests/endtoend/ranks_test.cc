@@ -140,7 +140,8 @@ TEST_F(RanksCommand, bad_input_is_one_message) {
 
 TEST_F(RanksCommand, learned_placers_answer_as_one_process_does_under_evaluations) {
   for (const std::string placer :
-       {"'colocrl(width=8)'", "'colocrl(width=8,samples=5,controllers=3)'"}) {
+       {"'colocrl(width=8)'", "'colocrl(width=8,samples=5,controllers=3)'",
+        "'colocrl(width=8,samples=5,controllers=2,workers=1)'"}) {
     const std::string limit = std::string(kQuestion) + " --evaluations 120 -p " + placer;
     for (const std::string ranks : {"1", "2", "3"}) {
       const CommandResult result = run(limit + " --ranks " + ranks + " -o " + ranks + ".json");
@@ -182,6 +183,9 @@ TEST_F(RanksCommand, controllers_go_on_with_any_number_of_ranks) {
 TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
   const std::string question = std::string(kQuestion) + " --evaluations 20 -p ";
   expect_refused(question + "'hdp(learner=ppo,controllers=2)'", {"expected learner=reinforce"});
+  expect_refused(
+      "place zoo:alexnet -c local --evaluations 5 --environment measured -p 'colocrl(workers=1)'",
+      {"workers=0 where steps are measured"});
   expect_refused(std::string(kQuestion) + " --environment measured -p colocrl --ranks 2",
                  {"--environment measured", "leave --ranks out"});
 }

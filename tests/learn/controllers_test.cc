@@ -10,6 +10,7 @@
 
 #include "dist/local_transport.h"
 #include "learn/controllers/shards.h"
+#include "learn/controllers/teams.h"
 #include "learn/make_method.h"
 #include "learn/nn/single_thread.h"
 #include "learn/train/trainer.h"
@@ -254,6 +255,35 @@ TEST(Controllers, NeedALearnerWhoseGradientsAreApart) {
               HasSubstr("learner=reinforce"));
 }
 
+TEST(Teams, AreEvenAndNoMoreThanControllers) {
+  const auto all = [](int) { return true; };
+  const auto sizes = [&](const Teams& teams, int ranks) {
+    std::vector<std::size_t> found;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (teams.is_controller(rank, all)) found.push_back(1 + teams.workers_of(rank, all).size());
+    }
+    EXPECT_EQ(found.size(), static_cast<std::size_t>(teams.count()));
+    return found;
+  };
+  using Sizes = std::vector<std::size_t>;
+  EXPECT_EQ(sizes(Teams(3, 20, 0), 3), (Sizes{1, 1, 1}));
+  EXPECT_EQ(sizes(Teams(3, 1, 0), 3), (Sizes{1, 1, 1}));
+  EXPECT_EQ(sizes(Teams(8, 2, 3), 8), (Sizes{4, 4}));
+  EXPECT_EQ(sizes(Teams(8, 20, 3), 8), (Sizes{4, 4}));
+  EXPECT_EQ(sizes(Teams(6, 20, 3), 6), (Sizes{3, 3}));
+  EXPECT_EQ(sizes(Teams(7, 2, 1), 7), (Sizes{4, 3}));
+  EXPECT_EQ(sizes(Teams(1, 2, 3), 1), (Sizes{1}));
+  EXPECT_EQ(sizes(Teams(5, 1, 1000), 5), (Sizes{5}));
+}
+
+TEST(Teams, GoOnWithoutTheirController) {
+  const Teams teams(8, 2, 3);
+  const auto present = [](int rank) { return rank != 4 && rank != 6; };
+  EXPECT_TRUE(teams.is_controller(5, present));
+  EXPECT_FALSE(teams.is_controller(7, present));
+  EXPECT_EQ(teams.workers_of(5, present), (std::vector<std::int32_t>{7}));
+}
+
 // Three ranks with a server.
 class Shards : public ::testing::Test {
  protected:
@@ -311,12 +341,12 @@ class Shards : public ::testing::Test {
 };
 
 TEST_F(Shards, StepAsOneOptimizerDoes) {
-  ParameterShards first(crew_, kRun, policy_, steps_);
-  ParameterShards second(one_, kRun, policy_, steps_);
-  ParameterShards third(two_, kRun, policy_, steps_);
+  ParameterShards first(crew_, kRun, 3, policy_, steps_);
+  ParameterShards second(one_, kRun, 3, policy_, steps_);
+  ParameterShards third(two_, kRun, 3, policy_, steps_);
   first.begin(policy_, 1, Optimizer(steps_));
-  first.hand_over(1);
-  first.hand_over(2);
+  first.hand_over(1, 1);
+  first.hand_over(2, 2);
   wait_for_owners(first, {0, 1, 2});
   second.set_owners(first.owners());
   third.set_owners(first.owners());
@@ -351,7 +381,7 @@ TEST_F(Shards, StepAsOneOptimizerDoes) {
 TEST_F(Shards, AreSavedAsOneAndBegunWithIt) {
   std::string bytes;
   {
-    ParameterShards first(crew_, kRun, policy_, steps_);
+    ParameterShards first(crew_, kRun, 3, policy_, steps_);
     first.begin(policy_, 1, Optimizer(steps_));
     const auto epochs = first.fetch(fetched_, [] {});
     for (int i = 0; i < 3; ++i) first.push(epochs, gradients(fetched_, 0.01 * (i + 1)));
@@ -365,7 +395,7 @@ TEST_F(Shards, AreSavedAsOneAndBegunWithIt) {
   expect_equal(alone_, policy_);
   Optimizer optimizer(steps_);
   optimizer.load(saved, "optimizer", torch::kCPU);
-  ParameterShards again(crew_, kRun + 1, policy_, steps_);
+  ParameterShards again(crew_, kRun + 1, 3, policy_, steps_);
   again.begin(alone_, 2, optimizer);
   optimizer.step(alone_, gradients(alone_, 0.02));
   const auto epochs = again.fetch(fetched_, [] {});
@@ -375,11 +405,11 @@ TEST_F(Shards, AreSavedAsOneAndBegunWithIt) {
 }
 
 TEST_F(Shards, GoOnWithoutALostOwner) {
-  ParameterShards first(crew_, kRun, policy_, steps_);
-  ParameterShards second(one_, kRun, policy_, steps_);
-  ParameterShards third(two_, kRun, policy_, steps_);
+  ParameterShards first(crew_, kRun, 3, policy_, steps_);
+  ParameterShards second(one_, kRun, 3, policy_, steps_);
+  ParameterShards third(two_, kRun, 3, policy_, steps_);
   first.begin(policy_, 1, Optimizer(steps_));
-  first.hand_over(1);
+  first.hand_over(1, 1);
   wait_for_owners(first, {0, 1, 0});
   ranks_.silence(1);
   std::atomic<bool> fetched{false};
@@ -395,17 +425,17 @@ TEST_F(Shards, GoOnWithoutALostOwner) {
   third.set_owners(first.owners());
   fetching.join();
   expect_equal(fetched_, policy_);
-  first.hand_over(1);  // it is lost
+  first.hand_over(1, 1);  // it is lost
   std::this_thread::sleep_for(milliseconds(50));
   EXPECT_EQ(first.owners(), (std::vector<std::int32_t>{0, 0, 0}));
   ranks_.silence(1, false);
 }
 
 TEST_F(Shards, WhatALostOwnerToldOfIsKept) {
-  ParameterShards first(crew_, kRun, policy_, steps_);
-  ParameterShards second(one_, kRun, policy_, steps_);
+  ParameterShards first(crew_, kRun, 3, policy_, steps_);
+  ParameterShards second(one_, kRun, 3, policy_, steps_);
   first.begin(policy_, 1, Optimizer(steps_));
-  first.hand_over(1);
+  first.hand_over(1, 1);
   wait_for_owners(first, {0, 1, 0});
   const auto epochs = first.fetch(fetched_, [] {});
   first.push(epochs, gradients(fetched_, 0.01));

@@ -8,15 +8,15 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
 
-#include "dist/local_transport.h"
+#include "learn/controllers/desk.h"
 #include "learn/controllers/keeper.h"
 #include "learn/controllers/progress.h"
 #include "learn/controllers/round.h"
+#include "learn/controllers/teams.h"
 #include "learn/methods/method.h"
 #include "learn/nn/deadline.h"
 #include "learn/nn/optimizer.h"
@@ -33,106 +33,6 @@ std::uint64_t next_run() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
-
-std::string bytes_of(const RoundResult& result) {
-  dist::Writer writer;
-  put(writer, result);
-  return writer.take();
-}
-
-// What a rank keeps from one round to the next.
-struct Desk {
-  Desk(const SamplingSystem& system, PlaceContext& context, const std::string& key, Rng weights)
-      : seat(system, context, key, weights) {}
-
-  // Where the task says that parameters are with their owners. Before anybody listens to news.
-  void begin(const RoundTask& task, dist::Notes& notes) {
-    if (task.owners.empty()) return;
-    if (shards == nullptr || run_number != task.run) {
-      shards.reset();
-      shards = std::make_unique<ParameterShards>(notes, task.run, seat.parameters(), seat.steps());
-      run_number = task.run;
-    }
-    // Rank 0 knows better than the task does.
-    if (notes.rank() != 0) shards->set_owners(task.owners);
-  }
-
-  std::string run(const RoundTask& task, const Budget& budget, dist::Notes& notes) {
-    RoundResult result = seat.run(task, budget, task.owners.empty() ? nullptr : shards.get());
-    result.rank = notes.rank();
-    return bytes_of(result);
-  }
-
-  void hear_owners(dist::Reader& news) {
-    std::vector<std::int32_t> owners = news.numbers<std::int32_t>();
-    news.end();
-    if (shards != nullptr) shards->set_owners(std::move(owners));
-  }
-
-  ControllerSeat seat;
-  std::unique_ptr<ParameterShards> shards;
-  std::uint64_t run_number = 0;
-};
-
-std::string do_round(Desk& desk, dist::Reader& description, dist::Line& line, dist::Notes& notes,
-                     Budget budget) {
-  const RoundTask task = take_round_task(description);
-  budget.cancelled = &line.stopped();
-  desk.begin(task, notes);
-  line.listen([&](dist::Reader& news) { desk.hear_owners(news); }, [] {});
-  return desk.run(task, budget, notes);
-}
-
-// Ranks that are threads of this process.
-class LocalCrew {
- public:
-  LocalCrew(int size, const std::function<std::unique_ptr<Desk>()>& make_desk,
-            const Budget& budget) {
-    // Nobody is lost here; and what is waited for is quick.
-    constexpr double kForEver = 1e9;
-    const dist::PostOptions options{.lost_after = kForEver,
-                                    .nap = std::chrono::microseconds(100),
-                                    .longest_nap = std::chrono::microseconds(1'000)};
-    dist::LocalRanks ranks(size);
-    std::vector<std::unique_ptr<Desk>> desks;
-    for (int rank = 1; rank < size; ++rank) desks.push_back(make_desk());
-    crew_ = std::make_unique<dist::Crew>(ranks.take(0), options);
-    try {
-      for (int rank = 1; rank < size; ++rank) {
-        members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), options, [] {}));
-        threads_.emplace_back([member = members_.back().get(),
-                               desk = std::move(desks[static_cast<std::size_t>(rank - 1)]),
-                               budget] { serve(*member, *desk, budget); });
-      }
-    } catch (...) {
-      end();
-      throw;
-    }
-  }
-  ~LocalCrew() { end(); }
-  LocalCrew(const LocalCrew&) = delete;
-  LocalCrew& operator=(const LocalCrew&) = delete;
-
-  dist::Crew& crew() { return *crew_; }
-
- private:
-  static void serve(dist::Member& member, Desk& desk, const Budget& budget) {
-    const SingleThread single_thread;
-    member.serve(0, [&](dist::Reader& description, dist::Line& line) {
-      return do_round(desk, description, line, member, budget);
-    });
-    desk.shards.reset();
-  }
-
-  void end() {
-    crew_->dismiss();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  std::unique_ptr<dist::Crew> crew_;
-  std::vector<std::unique_ptr<dist::Member>> members_;
-  std::vector<std::thread> threads_;
-};
 
 class Training {
  public:
@@ -169,19 +69,18 @@ class Training {
   }
 
   // `address` goes before what the others are told; the budget is for rounds that are done here.
-  void run(dist::Crew& crew, const std::string& address, Desk& desk, const Budget& own) {
+  void run(dist::Crew& crew, const Teams& teams, const std::string& address, Desk& desk,
+           const Budget& own) {
     crew_ = &crew;
+    teams_ = teams;
     allowance_ = environment_.affordable(std::numeric_limits<std::int64_t>::max());
     if (environment_.context().incumbent().optimal()) optimal_after_ = progress_.applied;
     const struct End {
       Desk& desk;
-      ~End() { desk.shards.reset(); }
+      ~End() { desk.close_shards(); }
     } end{desk};
-    if (!in_order_ && crew.size() > 1) {
-      desk.shards = std::make_unique<ParameterShards>(crew, run_number_, policy_.parameters(),
-                                                      optimizer_settings());
-      desk.run_number = run_number_;
-      shards_ = desk.shards.get();
+    if (!in_order_ && teams.count() > 1) {
+      shards_ = &desk.open_shards(crew, run_number_, static_cast<std::size_t>(teams.count()));
       shards_->begin(policy_.parameters(), progress_.epoch.number, optimizer_);
     }
     publish();
@@ -199,16 +98,13 @@ class Training {
   void run_rounds(const std::string& address, Desk& desk, const Budget& own) {
     dist::Job job;
     job.more = [&] { return begin_next(); };
-    job.describe = [&](std::size_t task) {
+    job.takes = [&](int rank) { return teams_.is_controller(rank, present_); };
+    job.describe_to = [&](std::size_t task, int rank) {
       dist::Writer writer;
-      put(writer, task_of(first_ + task));
+      put(writer, task_of(first_ + task, rank));
       return address + writer.take();
     };
-    job.here = [&](std::size_t number) {
-      const RoundTask task = task_of(first_ + number);
-      desk.begin(task, *crew_);
-      return desk.run(task, own, *crew_);
-    };
+    job.here = [&](std::size_t task) { return desk.run(task_of(first_ + task, 0), own, *crew_); };
     job.accept = [&](std::size_t task, dist::Reader& reader) { accept(first_ + task, reader); };
     job.failed = [&](std::size_t, const Error& error) {
       const std::lock_guard lock(mutex_);
@@ -254,8 +150,6 @@ class Training {
     }
     optimizer_.save(state, "optimizer");
   }
-
-  const OptimizerSettings& optimizer_settings() const { return gradient_learner(parts_).steps(); }
 
   std::size_t controller_of(std::size_t number) const {
     return in_order_ ? number % progress_.controllers.size() : controller_by_round_.at(number);
@@ -317,12 +211,13 @@ class Training {
   }
 
   // When it is told: time and owners are those of now.
-  RoundTask task_of(std::size_t number) {
+  RoundTask task_of(std::size_t number, int rank) {
     const std::lock_guard lock(mutex_);
     RoundTask task = tasks_.at(number);
     const Budget& budget = environment_.budget();
     if (budget.seconds) task.seconds = std::max(0.0, *budget.seconds - budget.elapsed_seconds());
     if (shards_ != nullptr) task.owners = shards_->owners();
+    task.workers = teams_.workers_of(rank, present_);
     return task;
   }
 
@@ -333,7 +228,7 @@ class Training {
     check(result);
     const std::lock_guard lock(mutex_);
     if (shards_ != nullptr && result.rank > 0 && result.rank < crew_->size()) {
-      shards_->hand_over(result.rank);
+      shards_->hand_over(static_cast<std::size_t>(teams_.of(result.rank)), result.rank);
     }
     results_.emplace(number, std::move(result));
     if (!in_order_) {
@@ -440,6 +335,8 @@ class Training {
   SamplingParts parts_;
   bool in_order_;
   dist::Crew* crew_ = nullptr;
+  Teams teams_{1, 1, 0};
+  const Teams::Present present_ = [this](int rank) { return crew_->present(rank); };
   ParameterShards* shards_ = nullptr;  // where parameters are divided; else they are the policy's
 
   std::mutex mutex_;
@@ -505,15 +402,17 @@ void train_with_controllers(const SamplingSystem& system, Environment& environme
     if (environment.spent()) return;  // the checkpoint is as it should be
   }
   const std::unique_ptr<Desk> desk = make_desk();
-  if (const LearningCrew* others = context.learning().crew) {
-    return training.run(*others->crew, others->address, *desk, budget);
+  if (const LearningCrew* others = learning.crew) {
+    desk->work_with(others->workers);
+    const Teams teams(others->crew->size(), system.controllers, system.workers);
+    return training.run(*others->crew, teams, others->address, *desk, budget);
   }
   const int size = static_cast<int>(
       std::clamp<std::int64_t>(system.controllers, 1, std::max(1, budget.threads)));
   Budget share = budget;
   share.threads = std::max(1, budget.threads / size);
   LocalCrew local(size, make_desk, share);
-  training.run(local.crew(), "", *desk, share);
+  training.run(local.crew(), Teams(size, system.controllers, 0), "", *desk, share);
 }
 
 void help_controllers(const SamplingSystem& system, PlaceContext& context, const Budget& budget,
@@ -522,7 +421,8 @@ void help_controllers(const SamplingSystem& system, PlaceContext& context, const
     *task.kept = std::make_shared<Desk>(system, context, run.key, weights);
   }
   Desk& desk = *std::static_pointer_cast<Desk>(*task.kept);
-  task.result = do_round(desk, *task.description, *task.line, *task.notes, budget);
+  desk.work_with(task.workers);
+  task.result = desk.run(*task.description, *task.line, *task.notes, budget);
 }
 
 }  // namespace emplace::learn
