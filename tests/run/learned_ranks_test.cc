@@ -197,15 +197,15 @@ TEST_F(Workers, AreNotWaitedFor) {
   TeamValuers valuers(crew_, 4, 5, context_, 0);
   valuers.choose({1, 2});
   ranks_.silence(1);
-  pause_[1] = 1'500;
+  pause_[1] = 4'000;
   const std::vector<Placement> placements = samples(100);
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 3; ++i) {
     expect_valued(valuers.value(placements, false, 1), placements, false);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(seconds.count(), 1.4);
-  EXPECT_EQ(asked_[1], 1);
+  EXPECT_LT(seconds.count(), 3.5);
+  EXPECT_EQ(asked_[1], 1);  // which it is still at
 }
 
 TEST_F(Workers, WithAnotherProblemLeaveItToTheController) {
