@@ -14,7 +14,13 @@ takes where each rank has a core of its own; both without what comes before the 
 
 A placer that learns on each number of ranks, of one thread each: under --evaluations, whose samples ranks value (the
 answers must be the same), and under --time with as many controllers as the most ranks. Prints placements per second and
-per second of processor time, and how soon a step time was reached that all of them reached: seconds, and placements."""
+per second of processor time, and how soon a step time was reached that all of them reached: seconds, and placements.
+
+    bench/dist.py build/emplace --scaling 8x2 --seconds 3 --out FILE
+
+8 ranks of 2 threads against one process of 2 threads that has the same time, and one that has 8 times as much, on the
+six graphs and the clusters a, b and c of docs/results/search.md: bench/dist_scaling.py. On 16 processors, with --seconds
+3, in less than 5 minutes. FILE has the table of what is done whenever it is cut off."""
 
 import argparse
 import csv
@@ -29,6 +35,7 @@ import tempfile
 import time
 
 from dist_faults import Run
+from dist_scaling import compare_scaling
 
 GRAPHS = ["bert-base-b24", "gnmt2-b256", "gpt2-b8", "inception-v3-b32", "resnet50-b32", "transformer-xl8-b32"]
 
@@ -153,23 +160,35 @@ def compare_trainings(emplace, steps):
     return 0
 
 
+def shape_of(text):
+    ranks, _, threads = text.partition("x")
+    return int(ranks), int(threads)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("emplace")
     parser.add_argument("--graphs", default="../shared/data/graphs")
     parser.add_argument("--cluster", default="4xp100")
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=0, help="default: 3; of --scaling, 1")
     parser.add_argument("--ranks", type=int, nargs="*", default=[2])
     parser.add_argument("--only", default="", help="graphs whose name has this")
     parser.add_argument("--many", type=int, default=0)
     parser.add_argument("--learned", default="", help="a placer that learns, with its options")
     parser.add_argument("--evaluations", type=int, default=400)
     parser.add_argument("--train", type=int, default=0, metavar="STEPS")
+    parser.add_argument("--scaling", type=shape_of, metavar="RANKSxTHREADS")
+    parser.add_argument("--out", default="", help="of --scaling: a file for the table")
     options = parser.parse_args()
+    options.seeds = options.seeds or (1 if options.scaling else 3)
     if options.train:
         return compare_trainings(options.emplace, options.train)
     folder = pathlib.Path(options.graphs)
+    if options.scaling:
+        graphs = [folder / f"{name}.json.gz" for name in GRAPHS if options.only in name]
+        return compare_scaling(options.emplace, graphs, options.scaling, options.seconds,
+                               list(range(1, options.seeds + 1)), options.out)
     if options.learned:
         for name in (name for name in GRAPHS if options.only in name):
             learn(options, folder / f"{name}.json.gz")

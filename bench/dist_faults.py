@@ -134,11 +134,14 @@ COMMANDS = {
     "place learned": ["place", *MODEL, "-p", "colocrl(width=8,samples=10)", "--evaluations", "60"],
     "place learned, controllers": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--evaluations",
                                    "60"],
+    "place learned, workers": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=2,workers=1)",
+                               "--evaluations", "60"],
     "place learned, controllers --time": ["place", *MODEL, "-p", "colocrl(width=8,samples=10,controllers=3)", "--time",
                                           f"{2 * SECONDS}s"],
 }
 # Whose answer does not depend on who was lost.
-FIXED = ["place --evaluations", "place learned", "place learned, controllers", "train gdp", "train placeto"]
+FIXED = ["place --evaluations", "place learned", "place learned, controllers", "place learned, workers", "train gdp",
+         "train placeto"]
 
 
 def arguments_of(name, folder, more=()):
@@ -276,7 +279,7 @@ def main():
             title = f"{name}: a worker {'killed' if how == signal.SIGKILL else 'stopped'}"
             sorts[title] = lambda folder, name=name, how=how: worker_trial(options.emplace, name, how, rng,
                                                                            undisturbed, folder)
-    for name in (name for name in FIXED if "controllers" not in name):  # which keep no checkpoint
+    for name in FIXED:
         sorts[f"{name}: rank 0 killed, then --resume"] = lambda folder, name=name: leader_trial(
             options.emplace, name, rng, undisturbed, folder)
     sorts["mpirun killed"] = lambda folder: starter_trial(options.emplace, "mpirun", rng, folder)

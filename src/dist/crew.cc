@@ -187,6 +187,7 @@ void Crew::hand_out() {
   for (int rank = 1; rank < size(); ++rank) {
     Hand& other = hand(rank);
     if (!other.ready || other.task || !post_->present(rank)) continue;
+    if (job_->takes && !job_->takes(rank)) continue;
     const auto task = take_task(rank);
     if (!task) continue;
     other.task = task;
@@ -213,13 +214,12 @@ void Crew::tell(std::string_view news) {
   }
 }
 
-void Crew::note(int to, std::string_view body) {
-  post_->send(to, Kind::kNotice, body);
+void Crew::note(int to, Topic topic, std::string_view body) {
+  post_->send(to, Kind::kNotice, NoteListeners::bytes(topic, body));
 }
 
-void Crew::on_notes(std::function<void(int, Reader&)> listener) {
-  const std::lock_guard noting(noting_);
-  note_listener_ = std::move(listener);
+void Crew::on_notes(Topic topic, std::function<void(int, Reader&)> listener) {
+  note_listeners_.set(topic, std::move(listener));
 }
 
 void Crew::on_message(int from, Kind kind, Reader& body) {
@@ -231,11 +231,8 @@ void Crew::on_message(int from, Kind kind, Reader& body) {
       fail(Error(ErrorKind::kInput, fmt::format("rank {}: {}", from, body.text())));
       return;
     }
-    case Kind::kNotice: {
-      const std::lock_guard noting(noting_);
-      if (note_listener_) note_listener_(from, body);
-      return;
-    }
+    case Kind::kNotice:
+      return note_listeners_.hear(from, body);
     case Kind::kNews: {
       const auto number = body.number<std::uint64_t>();
       Reader news(body.rest());

@@ -40,6 +40,9 @@ struct Job {
   // Who should do each task, as long as that rank is there; empty: anybody. The first task's is
   // rank 0.
   std::vector<int> keepers = {};
+  // Whether another rank is given tasks at all, for now; empty: all are. Asked anew when somebody
+  // is lost. Returns at once, without a word to the crew but whether a rank is present.
+  std::function<bool(int rank)> takes = {};
   // Whether there is a further task for now, whose number follows those before. Asked by any thread
   // when all others are taken, and again after every result; the job ends when there is none, and
   // all that were taken are done. Returns at once, without a word to the crew.
@@ -90,8 +93,8 @@ class Crew final : public Notes, private Post::Listener {
   void run(const Job& job);
   // To all who work on the job. From any thread, while it runs.
   void tell(std::string_view news);
-  void note(int to, std::string_view body) override;
-  void on_notes(std::function<void(int from, Reader& body)> listener) override;
+  void note(int to, Topic topic, std::string_view body) override;
+  void on_notes(Topic topic, std::function<void(int from, Reader& body)> listener) override;
 
   // Sends everybody home; returns whether all have left in order. Once.
   bool dismiss();
@@ -139,8 +142,7 @@ class Crew final : public Notes, private Post::Listener {
   bool stopped_ = false;
   // Held while a job's functions run, and to end it; taken before the other.
   std::mutex calling_;
-  std::mutex noting_;
-  std::function<void(int, Reader&)> note_listener_;
+  NoteListeners note_listeners_;
   std::unique_ptr<Post> post_;  // whose thread ends first
 };
 

@@ -85,13 +85,12 @@ void Member::say_goodbye() {
   post_->close(in_order);
 }
 
-void Member::note(int to, std::string_view body) {
-  post_->send(to, Kind::kNotice, body);
+void Member::note(int to, Topic topic, std::string_view body) {
+  post_->send(to, Kind::kNotice, NoteListeners::bytes(topic, body));
 }
 
-void Member::on_notes(std::function<void(int, Reader&)> listener) {
-  const std::lock_guard noting(noting_);
-  note_listener_ = std::move(listener);
+void Member::on_notes(Topic topic, std::function<void(int, Reader&)> listener) {
+  note_listeners_.set(topic, std::move(listener));
 }
 
 void Member::on_message(int from, Kind kind, Reader& body) {
@@ -126,9 +125,8 @@ void Member::on_message(int from, Kind kind, Reader& body) {
       return;
     }
     case Kind::kNotice: {
-      const std::lock_guard noting(noting_);
       try {
-        if (note_listener_) note_listener_(from, body);
+        note_listeners_.hear(from, body);
       } catch (const Error&) {
         // Who is lost is rank 0's to say.
         if (from == 0) throw;

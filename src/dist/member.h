@@ -42,8 +42,8 @@ class Member final : public Notes, private Post::Listener, private Line {
 
   int rank() const override { return post_->rank(); }
   int size() const override { return post_->size(); }
-  void note(int to, std::string_view body) override;
-  void on_notes(std::function<void(int from, Reader& body)> listener) override;
+  void note(int to, Topic topic, std::string_view body) override;
+  void on_notes(Topic topic, std::function<void(int from, Reader& body)> listener) override;
 
   // An Error that the task throws is its result.
   using Work = std::function<std::string(Reader& task, Line& line)>;
@@ -89,8 +89,7 @@ class Member final : public Notes, private Post::Listener, private Line {
   std::mutex listening_;
   std::function<void(Reader&)> news_listener_;
   std::function<void()> tick_listener_;
-  std::mutex noting_;
-  std::function<void(int, Reader&)> note_listener_;
+  NoteListeners note_listeners_;
   std::unique_ptr<Post> post_;  // whose thread ends first
 };
 

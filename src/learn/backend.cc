@@ -54,7 +54,7 @@ class TorchBackend final : public Backend {
     const SingleThread single_thread;
     Rng weights = rng.split(kWeights);
     const auto* sampling = std::get_if<SamplingSystem>(&system);
-    if (sampling != nullptr && sampling->controllers > 1) {
+    if (sampling != nullptr && sampling->has_parameter_server()) {
       Environment environment(context, budget, run.key);
       return train_with_controllers(*sampling, environment, weights, rng.split(kRounds), run);
     }

@@ -63,6 +63,10 @@ struct SamplingSystem {
   // Copies of the policy that sample and find gradients side by side, for a parameter server that
   // takes the steps (learn/controllers/controllers.h); the learner is REINFORCE then.
   std::int64_t controllers = 1;
+  // Ranks that value the samples of each, beside its own.
+  std::int64_t workers = 0;
+
+  bool has_parameter_server() const { return controllers > 1 || workers > 0; }
 };
 
 // Placeto's: a policy that moves one unit after the other.

@@ -1,6 +1,7 @@
 // Sampled placements and what came of them, and others who value them for this process: ranks.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/placement.h"
@@ -25,6 +26,13 @@ class Valuers {
   // In the order of the placements, as `value_sample` does it. From any thread.
   virtual std::vector<ValuedSample> value(const std::vector<Placement>& placements,
                                           bool with_starts, int threads) = 0;
+};
+
+// Ranks that do so for a controller.
+class WorkerRanks : public Valuers {
+ public:
+  // These, from now on; none: it values its samples alone. Throws an Error when they cannot be.
+  virtual void choose(std::vector<std::int32_t> ranks) = 0;
 };
 
 }  // namespace emplace

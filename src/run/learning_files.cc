@@ -117,7 +117,8 @@ bool learns(const PlacerRun& run) {
 bool has_controllers(const PlacerRun& run) {
   return learns(run) &&
          std::any_of(run.placer.options.begin(), run.placer.options.end(), [](const auto& option) {
-           return option.first == "controllers" && option.second != "1";
+           return (option.first == "controllers" && option.second != "1") ||
+                  (option.first == "workers" && option.second != "0");
          });
 }
 

@@ -23,7 +23,7 @@ void check_learning(const LearningSettings& settings, const std::vector<PlacerRu
                     std::size_t problems);
 
 bool learns(const PlacerRun& run);
-// Whether it has several controllers, which share what they learn.
+// Whether it has several controllers, which share what they learn, or one with workers.
 bool has_controllers(const PlacerRun& run);
 // Whether the checkpoint is that of the one run, a search (run/search_checkpoint.h).
 bool keeps_search(const LearningSettings& settings, const std::vector<PlacerRun>& runs);

@@ -29,6 +29,7 @@
 #include "run/rank_messages.h"
 #include "run/rank_valuers.h"
 #include "run/search_checkpoint.h"
+#include "run/team_valuers.h"
 #include "search/learning_ranks.h"
 
 namespace emplace {
@@ -92,9 +93,21 @@ class Portfolio::Runner {
 
   void serve(dist::Member& member) {
     const struct Forget {  // before the member is gone
-      std::shared_ptr<void>& kept;
-      ~Forget() { kept.reset(); }
-    } forget{kept_learning_};
+      Runner& runner;
+      ~Forget() {
+        runner.kept_learning_.reset();
+        runner.kept_workers_.reset();
+      }
+    } forget{*this};
+    // Of controllers, which ask past rank 0.
+    KeptPlace asked;
+    const SampleService service(
+        member,
+        [&](const SampleQuestion& question) -> Evaluator& {
+          keep_place(asked, question.run, question.problem);
+          return asked.place.context->evaluator();
+        },
+        budget_.threads);
     member.serve(fingerprint(problems_), [&](dist::Reader& task, dist::Line& line) {
       budget_.cancelled = &line.stopped();
       switch (static_cast<RankTask>(task.number<std::uint8_t>())) {
@@ -241,16 +254,29 @@ class Portfolio::Runner {
   }
 
   // The same, kept from one task to the next: they are many, and small.
+  struct KeptPlace {
+    IslandPlace place;
+    std::pair<std::size_t, std::size_t> is_for;
+  };
+  // Whether it is another than before.
+  bool keep_place(KeptPlace& kept, std::size_t run, std::size_t problem) const {
+    if (kept.place.context != nullptr && kept.is_for == std::pair(run, problem)) return false;
+    kept.place = find_place(run, problem);
+    kept.is_for = {run, problem};
+    order_by_scheduler(*kept.place.context, *kept.place.run);
+    return true;
+  }
+
   IslandPlace& keep_place(dist::Reader& task) {
     const auto run = static_cast<std::size_t>(task.number<std::uint64_t>());
     const auto problem = static_cast<std::size_t>(task.number<std::uint64_t>());
-    if (kept_place_.context == nullptr || kept_for_ != std::pair(run, problem)) {
-      kept_place_ = find_place(run, problem);
-      kept_for_ = {run, problem};
+    // What is kept of the one before refers to it.
+    if (kept_.is_for != std::pair(run, problem)) {
       kept_learning_.reset();
-      order_by_scheduler(*kept_place_.context, *kept_place_.run);
+      kept_workers_.reset();
     }
-    return kept_place_;
+    keep_place(kept_, run, problem);
+    return kept_.place;
   }
 
   std::string serve_samples(dist::Reader& task) {
@@ -260,8 +286,15 @@ class Portfolio::Runner {
 
   std::string serve_learning(dist::Reader& description, dist::Line& line, dist::Member& member) {
     IslandPlace& place = keep_place(description);
-    LearningTask task{
-        .description = &description, .line = &line, .notes = &member, .kept = &kept_learning_};
+    if (kept_workers_ == nullptr) {
+      kept_workers_ = std::make_unique<TeamValuers>(member, kept_.is_for.first, kept_.is_for.second,
+                                                    *place.context, request_.least_shared_seconds);
+    }
+    LearningTask task{.description = &description,
+                      .line = &line,
+                      .notes = &member,
+                      .workers = kept_workers_.get(),
+                      .kept = &kept_learning_};
     place.context->learning().task = &task;
     all_placers().make(place.run->placer)->place(*place.context, budget_, Rng(place.run->seed));
     return task.result;
@@ -405,6 +438,7 @@ class Portfolio::Runner {
   RunResult run_with_help(PlaceContext& context, std::size_t index, std::size_t problem_index,
                           const Budget& budget) {
     std::optional<RankValuers> valuers;
+    std::optional<TeamValuers> workers;
     LearningCrew crew{.crew = request_.crew};
     if (request_.crew != nullptr && !shares_runs() && can_be_named(index)) {
       if (has_controllers(runs_[index])) {
@@ -413,6 +447,8 @@ class Portfolio::Runner {
                            .number<std::uint64_t>(index)
                            .number<std::uint64_t>(problem_index)
                            .take();
+        crew.workers = &workers.emplace(*request_.crew, index, problem_index, context,
+                                        request_.least_shared_seconds);
         context.learning().crew = &crew;
       } else {
         valuers.emplace(*request_.crew, index, problem_index, context,
@@ -500,9 +536,9 @@ class Portfolio::Runner {
   std::vector<bool> done_;    // by run: by ranks that shared them
   std::size_t position_ = 0;  // of the run that is under way, from 1
   // On another rank: what its last task was about.
-  IslandPlace kept_place_;
-  std::pair<std::size_t, std::size_t> kept_for_;
+  KeptPlace kept_;
   std::shared_ptr<void> kept_learning_;
+  std::unique_ptr<TeamValuers> kept_workers_;
   std::optional<std::chrono::steady_clock::time_point> cancelled_at_;
   MethodSpec failed_;
   std::mutex failures_mutex_;
@@ -524,70 +560,6 @@ PortfolioResult Portfolio::run() {
 
 void Portfolio::serve(dist::Member& member) {
   runner_->serve(member);
-}
-
-LowerBound PortfolioResult::proven_bound() const {
-  LowerBound highest;
-  for (const RunResult& result : results) {
-    if (result.bound.step > highest.step) highest = result.bound;
-  }
-  return highest;
-}
-
-void keep_best_orders(std::vector<RunResult>& results) {
-  std::set<std::pair<std::string, std::uint64_t>> seen;
-  std::erase_if(results, [&](const RunResult& result) {
-    return !seen.emplace(result.run.placer.to_string(), result.run.seed).second;
-  });
-}
-
-namespace {
-
-bool has_ops_on_cpus(const SubsetProblems& problems, const RunResult& run) {
-  const Problem& problem = problems.whole()->problem();
-  const DeviceSet used = used_devices(problem, run.result.placement);
-  return std::any_of(used.begin(), used.end(),
-                     [&](DeviceId device) { return problem.cluster().is_cpu(device); });
-}
-
-}  // namespace
-
-Assessor assessor_of(const SubsetProblems& problems, const PortfolioResult& result) {
-  // Where some runs needed a CPU, what others proved without one does not hold for them.
-  const auto on_cpu = [&](const RunResult& run) { return has_ops_on_cpus(problems, run); };
-  const bool mixed = problems.leaves_cpus_out() &&
-                     std::any_of(result.results.begin(), result.results.end(), on_cpu);
-  const LowerBound proven = mixed ? LowerBound() : result.proven_bound();
-  const LowerBound known = problems.bound();
-  return {problems.whole(), problems.objective(), proven.step > known.step ? proven : known,
-          problems.terms()};
-}
-
-Assessment assess(const Assessor& assessor, const SubsetProblems& problems,
-                  const RunResult& result) {
-  Assessment assessment = assessor.assess(result.result.placement, result.result.schedule);
-  assessment.most_devices = problems.most_devices();
-  assessment.granularity = problems.granularity();
-  assessment.leaves_cpus_out = problems.leaves_cpus_out() && !has_ops_on_cpus(problems, result);
-  return assessment;
-}
-
-std::vector<RunResult> quick_splits(const std::shared_ptr<const Simulator>& simulator,
-                                    const Objective& objective, const std::string& scheduler) {
-  constexpr OpId kTooManyOps = 200'000;
-  const Problem& problem = simulator->problem();
-  std::vector<RunResult> found;
-  if (problem.num_devices() < 2 || problem.num_ops() > kTooManyOps) return found;
-  for (const char* key : {"expert", "metis", "heft"}) {
-    try {
-      PlaceContext context(simulator, objective);
-      const PlacerRun run{.placer = {key, {}}, .scheduler = scheduler};
-      found.push_back(run_placer(all_placers(), context, run, {}));
-    } catch (const Error&) {
-      // Not on this cluster, which is no news here.
-    }
-  }
-  return found;
 }
 
 }  // namespace emplace

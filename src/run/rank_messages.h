@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "placer/placement_messages.h"
 #include "placer/run.h"
 
 #include "dist/wire.h"
@@ -30,17 +31,11 @@ void add_problem(Hash& hash, const Problem& problem);
 // Whoever computes the same has read the same problems.
 std::uint64_t fingerprint(const SubsetProblems& problems);
 
-void put_placement(dist::Writer& writer, const Placement& placement, const Problem& problem);
-void put(dist::Writer& writer, const Evaluation& value);
 void put(dist::Writer& writer, const Solution& solution, const Problem& problem);
 void put(dist::Writer& writer, const LowerBound& bound);
 void put(dist::Writer& writer, const RunResult& result, const Problem& problem);
 
 // Throw an Error when it cannot be one of this problem.
-// Whether or not it lacks a link.
-Placement take_sample(dist::Reader& reader, const Problem& problem);
-Placement take_placement(dist::Reader& reader, const Problem& problem);
-Evaluation take_value(dist::Reader& reader);
 Solution take_solution(dist::Reader& reader, const Problem& problem);
 LowerBound take_bound(dist::Reader& reader);
 // `run`: of which it is the result.

@@ -3,22 +3,19 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <mutex>
-#include <string>
 #include <vector>
 
-#include "placer/context.h"
 #include "placer/valuers.h"
 
 #include "dist/crew.h"
+#include "run/sample_valuer.h"
 
 namespace emplace {
 
 class RankValuers final : public Valuers {
  public:
-  // Tasks name the run and the problem by these numbers. `least_seconds`: what is valued sooner
-  // than that is not worth the messages.
+  // The rest is a SampleValuer's.
   RankValuers(dist::Crew& crew, std::size_t run_index, std::size_t problem_index,
               PlaceContext& context, double least_seconds);
 
@@ -26,23 +23,9 @@ class RankValuers final : public Valuers {
                                   int threads) override;
 
  private:
-  std::vector<ValuedSample> value_here(const std::vector<Placement>& placements, std::size_t first,
-                                       std::size_t count, bool with_starts, int threads);
-  // Of one task. An Error says that it makes no sense.
-  void take(dist::Reader& reader, const std::vector<Placement>& placements, std::size_t first,
-            std::size_t count, bool with_starts, std::vector<ValuedSample>& samples);
-
   dist::Crew& crew_;
-  std::size_t run_index_;
-  std::size_t problem_index_;
-  PlaceContext& context_;
-  double least_seconds_;
-  bool all_linked_;
+  SampleValuer valuer_;
   std::mutex one_at_a_time_;
-  double seconds_each_ = -1;  // that a placement takes; less than 0: not known
 };
-
-// On another rank: does what the rest of the task says, behind run and problem.
-std::string value_for_others(dist::Reader& task, Evaluator& evaluator, int threads);
 
 }  // namespace emplace

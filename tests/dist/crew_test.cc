@@ -304,25 +304,72 @@ TEST(Crew, NotesGoBetweenAnyTwo) {
   Member two(ranks.take(2), kImpatient, [] {});
   std::atomic<int> heard{0};
   const auto passes_on = [&](Notes& notes, int from, int to) {
-    notes.on_notes([&notes, &heard, from, to](int sender, Reader& body) {
+    notes.on_notes(Topic::kSamples, [&notes, &heard, from, to](int sender, Reader& body) {
       EXPECT_EQ(sender, from);
       const auto value = body.number<int>();
       body.end();
-      if (to != notes.rank()) notes.note(to, Writer().number(value + 1).take());
+      if (to != notes.rank()) notes.note(to, Topic::kSamples, Writer().number(value + 1).take());
       heard += value;
     });
   };
   passes_on(two, 1, 0);
   passes_on(one, 0, 2);
   passes_on(crew, 2, 0);
-  crew.note(1, Writer().number(1).take());
+  // Others hear of other topics.
+  std::atomic<int> values{0};
+  one.on_notes(Topic::kValues, [&](int, Reader& body) { values += body.number<int>(); });
+  crew.note(1, Topic::kShards, Writer().number(100).take());
+  crew.note(1, Topic::kValues, Writer().number(10).take());
+  crew.note(1, Topic::kSamples, Writer().number(1).take());
   for (int i = 0; i < 400 && heard < 6; ++i) std::this_thread::sleep_for(milliseconds(5));
   EXPECT_EQ(heard, 1 + 2 + 3);
+  EXPECT_EQ(values, 10);
   std::thread first([&] { one.wait(); });
   std::thread second([&] { two.wait(); });
   EXPECT_TRUE(crew.dismiss());
   first.join();
   second.join();
+}
+
+// Whoever takes none now may have to when another is lost.
+TEST(Crew, SomeRanksTakeNoTasks) {
+  LocalRanks ranks(3);
+  std::atomic<bool> lost{false};
+  std::atomic<int> first{0};
+  std::atomic<int> second{0};
+  const auto work = [](std::atomic<int>& count) {
+    return [&count](Reader& task, Line&) {
+      ++count;
+      std::this_thread::sleep_for(milliseconds(1));
+      return doubled(task);
+    };
+  };
+  Member one(ranks.take(1), kImpatient, [] {});
+  Member two(ranks.take(2), kImpatient, [] {});
+  std::thread serving_one([&] { one.serve(kInput, work(first)); });
+  std::thread serving_two([&] { two.serve(kInput, work(second)); });
+  Crew crew(ranks.take(0), kImpatient);
+  Doubling before(200);
+  before.job.takes = [&](int rank) { return rank == 1; };
+  crew.run(before.job);
+  EXPECT_TRUE(before.complete());
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(second, 0);
+  Doubling after(5'000);
+  after.job.takes = [&](int rank) { return rank == (crew.present(1) ? 1 : 2); };
+  std::thread killer([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    ranks.silence(1);
+  });
+  crew.run(after.job);
+  killer.join();
+  EXPECT_TRUE(after.complete());
+  EXPECT_EQ(crew.lost(), 1);
+  EXPECT_GT(second, 0);
+  crew.dismiss();
+  ranks.silence(1, false);
+  serving_one.join();
+  serving_two.join();
 }
 
 TEST(Crew, InputsAreComparedAlsoWhereRanksAreReadyFirst) {

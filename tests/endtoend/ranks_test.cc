@@ -140,7 +140,8 @@ TEST_F(RanksCommand, bad_input_is_one_message) {
 
 TEST_F(RanksCommand, learned_placers_answer_as_one_process_does_under_evaluations) {
   for (const std::string placer :
-       {"'colocrl(width=8)'", "'colocrl(width=8,samples=5,controllers=3)'"}) {
+       {"'colocrl(width=8)'", "'colocrl(width=8,samples=5,controllers=3)'",
+        "'colocrl(width=8,samples=5,controllers=2,workers=1)'"}) {
     const std::string limit = std::string(kQuestion) + " --evaluations 120 -p " + placer;
     for (const std::string ranks : {"1", "2", "3"}) {
       const CommandResult result = run(limit + " --ranks " + ranks + " -o " + ranks + ".json");
@@ -160,11 +161,31 @@ TEST_F(RanksCommand, controllers_learn_on_all_ranks_under_time) {
   EXPECT_THAT(folder_.read("curves/curves.csv"), HasSubstr("round"));
 }
 
+TEST_F(RanksCommand, controllers_go_on_with_any_number_of_ranks) {
+  const std::string question =
+      std::string(kQuestion) + " -p 'colocrl(width=8,samples=5,controllers=3)' --evaluations ";
+  const CommandResult whole = run(question + "120 -o whole.json");
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  for (const std::string ranks : {"1", "3"}) {
+    const std::string files = " --checkpoint state" + ranks + " -o " + ranks + ".json";
+    const CommandResult part = run(question + "60 --ranks 2" + files);
+    EXPECT_EQ(part.exit_code, 0) << part.err;
+    const CommandResult rest = run(question + "120 --resume --ranks " + ranks + files);
+    EXPECT_EQ(rest.exit_code, 0) << rest.err;
+    EXPECT_EQ(folder_.read(ranks + ".json"), folder_.read("whole.json")) << ranks;
+  }
+  expect_refused(std::string(kQuestion) +
+                     " -p 'colocrl(width=8,samples=5,controllers=2)' --evaluations 120 --resume "
+                     "--checkpoint state1",
+                 {"state1: a checkpoint of colocrl"});
+}
+
 TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
   const std::string question = std::string(kQuestion) + " --evaluations 20 -p ";
   expect_refused(question + "'hdp(learner=ppo,controllers=2)'", {"expected learner=reinforce"});
-  expect_refused(question + "'colocrl(controllers=2)' --checkpoint state",
-                 {"controllers keep no checkpoint"});
+  expect_refused(
+      "place zoo:alexnet -c local --evaluations 5 --environment measured -p 'colocrl(workers=1)'",
+      {"workers=0 where steps are measured"});
   expect_refused(std::string(kQuestion) + " --environment measured -p colocrl --ranks 2",
                  {"--environment measured", "leave --ranks out"});
 }

@@ -10,6 +10,7 @@
 
 #include "dist/local_transport.h"
 #include "learn/controllers/shards.h"
+#include "learn/controllers/teams.h"
 #include "learn/make_method.h"
 #include "learn/nn/single_thread.h"
 #include "learn/train/trainer.h"
@@ -53,10 +54,26 @@ Budget evaluations(std::int64_t number, int threads = 1) {
   return budget;
 }
 
-Learned learn(const SamplingSystem& system, const Budget& budget, bool ordinary) {
+// Where a run keeps what it could be resumed from, and what it goes on from.
+struct Checkpoints {
+  std::string resume = {};
+  double seconds = 1000;
+  std::vector<std::string> saved = {};
+};
+
+Learned learn(const SamplingSystem& system, const Budget& budget, bool ordinary,
+              Checkpoints* checkpoints = nullptr, std::uint64_t seed = 8) {
   const SingleThread single_thread;
   PlaceContext context(some_problem());
   Learned learned;
+  if (checkpoints != nullptr) {
+    context.learning().resume = checkpoints->resume;
+    context.learning().resume_name = "state";
+    context.learning().save_seconds = checkpoints->seconds;
+    context.learning().save = [=](std::string_view bytes) {
+      checkpoints->saved.emplace_back(bytes);
+    };
+  }
   context.learning().on_round = [&](const TrainingPoint& point) {
     learned.points.push_back(point);
   };
@@ -65,9 +82,9 @@ Learned learn(const SamplingSystem& system, const Budget& budget, bool ordinary)
   const LearningRun run{.key = "test"};
   if (ordinary) {
     Rng own = weights;
-    train(*make_method(system, context.problem(), "cpu", own), environment, Rng(8), run);
+    train(*make_method(system, context.problem(), "cpu", own), environment, Rng(seed), run);
   } else {
-    train_with_controllers(system, environment, weights, Rng(8), run);
+    train_with_controllers(system, environment, weights, Rng(seed), run);
   }
   const auto best = context.incumbent().best();
   learned.placement = best->placement;
@@ -143,11 +160,128 @@ TEST(Controllers, UnderTimeGradientsComeAsTheyMay) {
   }
 }
 
+// The rounds of `whole` that the checkpoint does not have.
+void expect_the_rest(const Learned& resumed, const Learned& whole) {
+  EXPECT_EQ(resumed.value, whole.value);
+  EXPECT_EQ(resumed.evaluations, whole.evaluations);
+  ASSERT_LE(resumed.points.size(), whole.points.size());
+  const std::size_t before = whole.points.size() - resumed.points.size();
+  for (std::size_t i = 0; i < resumed.points.size(); ++i) {
+    const TrainingPoint& expected = whole.points[before + i];
+    EXPECT_EQ(resumed.points[i].round, expected.round) << i;
+    EXPECT_EQ(resumed.points[i].evaluations, expected.evaluations) << i;
+    EXPECT_EQ(resumed.points[i].mean_cost, expected.mean_cost) << i;
+    EXPECT_EQ(resumed.points[i].baseline, expected.baseline) << i;
+    EXPECT_EQ(resumed.points[i].entropy, expected.entropy) << i;
+    EXPECT_EQ(resumed.points[i].gradient_norm, expected.gradient_norm) << i;
+    EXPECT_EQ(resumed.points[i].simulated_seconds, expected.simulated_seconds) << i;
+  }
+}
+
+TEST(Controllers, GoOnFromACheckpointAsIfNothingHadHappened) {
+  for (const double restart_entropy : {0.0, 0.9}) {
+    const SamplingSystem system = small_system(3, restart_entropy);
+    const Learned whole = learn(system, evaluations(123), false);
+    // Before every controller has had a turn, between rounds, and in the middle of one, whose
+    // samples do not count then.
+    for (const std::int64_t first : {5, 10, 60, 87}) {
+      Checkpoints checkpoints;
+      learn(system, evaluations(first, 2), false, &checkpoints);
+      ASSERT_EQ(checkpoints.saved.size(), 1U);
+      Checkpoints resumed{.resume = checkpoints.saved.back()};
+      const Learned rest = learn(system, evaluations(123, 3), false, &resumed);
+      expect_the_rest(rest, whole);
+      EXPECT_EQ(rest.points.size(), 25U - static_cast<std::size_t>(first) / 5);
+    }
+  }
+}
+
+// As where rank 0 is killed while others are in the middle of their rounds.
+TEST(Controllers, GoOnFromAnyMoment) {
+  const SamplingSystem system = small_system(3);
+  Checkpoints often{.seconds = 0.002};
+  const Learned whole = learn(system, evaluations(123, 3), false, &often);
+  ASSERT_GT(often.saved.size(), 2U);
+  for (std::size_t i = 0; i < often.saved.size(); i += often.saved.size() / 3) {
+    Checkpoints resumed{.resume = often.saved[i]};
+    expect_the_rest(learn(system, evaluations(123, 2), false, &resumed), whole);
+  }
+}
+
+TEST(Controllers, GoOnUnderTime) {
+  SamplingSystem system = small_system(3);
+  system.policy = TableSettings{};
+  Budget budget;
+  budget.seconds = 1;
+  budget.threads = 3;
+  Checkpoints first;
+  const Learned before = learn(system, budget, false, &first);
+  ASSERT_FALSE(first.saved.empty());
+  Checkpoints second{.resume = first.saved.back()};
+  const Learned after = learn(system, budget.restarted(), false, &second);
+  ASSERT_FALSE(after.points.empty());
+  EXPECT_GT(after.points.front().round, before.points.size() / 2);
+  EXPECT_GT(after.points.front().evaluations, before.evaluations);
+  EXPECT_GE(after.points.front().seconds, 1);
+  // What was learned is still there, in other shards.
+  EXPECT_LT(after.points.front().entropy,
+            0.5 * (before.points.front().entropy + before.points.back().entropy));
+  // And by one thread, or under a budget of evaluations.
+  budget.threads = 1;
+  for (const bool counted : {false, true}) {
+    Budget other = budget.restarted();
+    if (counted) other = evaluations(before.evaluations + 30);
+    const Learned alone = learn(system, other, false, &second);
+    ASSERT_FALSE(alone.points.empty());
+    EXPECT_LT(alone.points.front().entropy,
+              0.5 * (before.points.front().entropy + before.points.back().entropy));
+  }
+}
+
+TEST(Controllers, GoOnFromTheirOwnCheckpointsAlone) {
+  Checkpoints checkpoints;
+  learn(small_system(3), evaluations(30), false, &checkpoints);
+  Checkpoints resumed{.resume = checkpoints.saved.back()};
+  EXPECT_THAT(error_text([&] { learn(small_system(2), evaluations(60), false, &resumed); }),
+              HasSubstr("state: a checkpoint of 3 controllers; expected 2"));
+  EXPECT_THAT(error_text([&] { learn(small_system(3), evaluations(60), false, &resumed, 9); }),
+              HasSubstr("another seed"));
+}
+
 TEST(Controllers, NeedALearnerWhoseGradientsAreApart) {
   SamplingSystem system = small_system(2);
   system.learner = PpoSettings{};
   EXPECT_THAT(error_text([&] { learn(system, evaluations(20), false); }),
               HasSubstr("learner=reinforce"));
+}
+
+TEST(Teams, AreEvenAndNoMoreThanControllers) {
+  const auto all = [](int) { return true; };
+  const auto sizes = [&](const Teams& teams, int ranks) {
+    std::vector<std::size_t> found;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (teams.is_controller(rank, all)) found.push_back(1 + teams.workers_of(rank, all).size());
+    }
+    EXPECT_EQ(found.size(), static_cast<std::size_t>(teams.count()));
+    return found;
+  };
+  using Sizes = std::vector<std::size_t>;
+  EXPECT_EQ(sizes(Teams(3, 20, 0), 3), (Sizes{1, 1, 1}));
+  EXPECT_EQ(sizes(Teams(3, 1, 0), 3), (Sizes{1, 1, 1}));
+  EXPECT_EQ(sizes(Teams(8, 2, 3), 8), (Sizes{4, 4}));
+  EXPECT_EQ(sizes(Teams(8, 20, 3), 8), (Sizes{4, 4}));
+  EXPECT_EQ(sizes(Teams(6, 20, 3), 6), (Sizes{3, 3}));
+  EXPECT_EQ(sizes(Teams(7, 2, 1), 7), (Sizes{4, 3}));
+  EXPECT_EQ(sizes(Teams(1, 2, 3), 1), (Sizes{1}));
+  EXPECT_EQ(sizes(Teams(5, 1, 1000), 5), (Sizes{5}));
+}
+
+TEST(Teams, GoOnWithoutTheirController) {
+  const Teams teams(8, 2, 3);
+  const auto present = [](int rank) { return rank != 4 && rank != 6; };
+  EXPECT_TRUE(teams.is_controller(5, present));
+  EXPECT_FALSE(teams.is_controller(7, present));
+  EXPECT_EQ(teams.workers_of(5, present), (std::vector<std::int32_t>{7}));
 }
 
 // Three ranks with a server.
@@ -207,12 +341,12 @@ class Shards : public ::testing::Test {
 };
 
 TEST_F(Shards, StepAsOneOptimizerDoes) {
-  ParameterShards first(crew_, kRun, policy_, steps_);
-  ParameterShards second(one_, kRun, policy_, steps_);
-  ParameterShards third(two_, kRun, policy_, steps_);
-  first.begin(policy_, 1);
-  first.hand_over(1);
-  first.hand_over(2);
+  ParameterShards first(crew_, kRun, 3, policy_, steps_);
+  ParameterShards second(one_, kRun, 3, policy_, steps_);
+  ParameterShards third(two_, kRun, 3, policy_, steps_);
+  first.begin(policy_, 1, Optimizer(steps_));
+  first.hand_over(1, 1);
+  first.hand_over(2, 2);
   wait_for_owners(first, {0, 1, 2});
   second.set_owners(first.owners());
   third.set_owners(first.owners());
@@ -233,7 +367,7 @@ TEST_F(Shards, StepAsOneOptimizerDoes) {
   EXPECT_EQ(first.steps_taken() + second.steps_taken() + third.steps_taken(), 3 * 12);
   // Gradients of an earlier epoch are of no use.
   const auto epochs = second.fetch(fetched_, [] {});
-  first.begin(policy_, 2);
+  first.begin(policy_, 2, Optimizer(steps_));
   second.push(epochs, gradients(fetched_, 1));
   for (int i = 0; i < 500; ++i) {
     if (second.fetch(fetched_, [] {}) == std::vector<std::uint64_t>{2, 2, 2}) break;
@@ -243,12 +377,39 @@ TEST_F(Shards, StepAsOneOptimizerDoes) {
   expect_equal(fetched_, policy_);
 }
 
+// What is saved is what one optimizer would have, and others can begin with it.
+TEST_F(Shards, AreSavedAsOneAndBegunWithIt) {
+  std::string bytes;
+  {
+    ParameterShards first(crew_, kRun, 3, policy_, steps_);
+    first.begin(policy_, 1, Optimizer(steps_));
+    const auto epochs = first.fetch(fetched_, [] {});
+    for (int i = 0; i < 3; ++i) first.push(epochs, gradients(fetched_, 0.01 * (i + 1)));
+    StateWriter state;
+    EXPECT_EQ(first.save(state), 1U);
+    bytes = state.bytes();
+    first.fetch(policy_, [] {});
+  }
+  const StateReader saved(bytes, "state");
+  for (const auto& [name, tensor] : alone_.named()) saved.load("policy." + name, tensor);
+  expect_equal(alone_, policy_);
+  Optimizer optimizer(steps_);
+  optimizer.load(saved, "optimizer", torch::kCPU);
+  ParameterShards again(crew_, kRun + 1, 3, policy_, steps_);
+  again.begin(alone_, 2, optimizer);
+  optimizer.step(alone_, gradients(alone_, 0.02));
+  const auto epochs = again.fetch(fetched_, [] {});
+  again.push(epochs, gradients(fetched_, 0.02));
+  again.fetch(fetched_, [] {});
+  expect_equal(fetched_, alone_);
+}
+
 TEST_F(Shards, GoOnWithoutALostOwner) {
-  ParameterShards first(crew_, kRun, policy_, steps_);
-  ParameterShards second(one_, kRun, policy_, steps_);
-  ParameterShards third(two_, kRun, policy_, steps_);
-  first.begin(policy_, 1);
-  first.hand_over(1);
+  ParameterShards first(crew_, kRun, 3, policy_, steps_);
+  ParameterShards second(one_, kRun, 3, policy_, steps_);
+  ParameterShards third(two_, kRun, 3, policy_, steps_);
+  first.begin(policy_, 1, Optimizer(steps_));
+  first.hand_over(1, 1);
   wait_for_owners(first, {0, 1, 0});
   ranks_.silence(1);
   std::atomic<bool> fetched{false};
@@ -264,17 +425,17 @@ TEST_F(Shards, GoOnWithoutALostOwner) {
   third.set_owners(first.owners());
   fetching.join();
   expect_equal(fetched_, policy_);
-  first.hand_over(1);  // it is lost
+  first.hand_over(1, 1);  // it is lost
   std::this_thread::sleep_for(milliseconds(50));
   EXPECT_EQ(first.owners(), (std::vector<std::int32_t>{0, 0, 0}));
   ranks_.silence(1, false);
 }
 
 TEST_F(Shards, WhatALostOwnerToldOfIsKept) {
-  ParameterShards first(crew_, kRun, policy_, steps_);
-  ParameterShards second(one_, kRun, policy_, steps_);
-  first.begin(policy_, 1);
-  first.hand_over(1);
+  ParameterShards first(crew_, kRun, 3, policy_, steps_);
+  ParameterShards second(one_, kRun, 3, policy_, steps_);
+  first.begin(policy_, 1, Optimizer(steps_));
+  first.hand_over(1, 1);
   wait_for_owners(first, {0, 1, 0});
   const auto epochs = first.fetch(fetched_, [] {});
   first.push(epochs, gradients(fetched_, 0.01));

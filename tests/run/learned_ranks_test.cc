@@ -1,4 +1,5 @@
 // Placers that learn over several ranks, which are threads here.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,6 +11,7 @@
 #include "run/portfolio.h"
 #include "run/rank_messages.h"
 #include "run/rank_valuers.h"
+#include "run/team_valuers.h"
 #include "support/random_problem.h"
 
 namespace emplace {
@@ -135,6 +137,109 @@ TEST_F(LearnedRanks, WhoeverValuesWronglyIsLost) {
   lying.join();
 }
 
+// Ranks 1 and 2 are the workers of rank 0, until they are told to leave.
+class Workers : public LearnedRanks {
+ protected:
+  Workers() {
+    for (int i = 0; i < 2; ++i) {
+      members_.push_back(std::make_unique<dist::Member>(ranks_.take(i + 1), kHasty, [] {}));
+      services_.push_back(std::make_unique<SampleService>(
+          *members_.back(),
+          [this, i](const SampleQuestion& question) -> Evaluator& {
+            if (question.run != 4 || question.problem != 5) fail_input("there is no such problem");
+            ++asked_[i];
+            std::this_thread::sleep_for(std::chrono::milliseconds(pause_[i]));
+            return evaluators_[i];
+          },
+          1));
+      threads_.emplace_back([member = members_.back().get()] { member->wait(); });
+    }
+  }
+  ~Workers() override {
+    crew_.dismiss();
+    for (int rank : {1, 2}) ranks_.silence(rank, false);
+    for (std::thread& thread : threads_) thread.join();
+    services_.clear();
+  }
+
+  std::array<std::atomic<int>, 2> asked_{};
+  std::array<std::atomic<int>, 2> pause_{};  // milliseconds
+  Evaluator evaluators_[2] = {Evaluator(problem_), Evaluator(problem_)};
+  dist::LocalRanks ranks_{3};
+  dist::Crew crew_{ranks_.take(0), kHasty};
+  std::vector<std::unique_ptr<dist::Member>> members_;
+  std::vector<std::unique_ptr<SampleService>> services_;
+  std::vector<std::thread> threads_;
+  PlaceContext context_{problem_};
+};
+
+TEST_F(Workers, ValueSamplesAsTheirControllerDoes) {
+  TeamValuers valuers(crew_, 4, 5, context_, /*least_seconds=*/0);
+  const std::vector<Placement> placements = samples(300);
+  expect_valued(valuers.value(placements, false, 1), placements, false);
+  EXPECT_EQ(asked_[0] + asked_[1], 0);  // none was chosen
+  valuers.choose({1, 2});
+  for (const bool with_starts : {false, true}) {
+    expect_valued(valuers.value(placements, with_starts, 1), placements, with_starts);
+  }
+  EXPECT_GT(asked_[0], 0);
+  EXPECT_GT(asked_[1], 0);
+  EXPECT_EQ(context_.evaluations(), 0);  // whoever asks counts
+  valuers.choose({2});
+  const int before = asked_[0];
+  expect_valued(valuers.value(placements, false, 1), placements, false);
+  EXPECT_EQ(asked_[0], before);
+  EXPECT_THROW(valuers.choose({3}), Error);
+  EXPECT_THROW(valuers.choose({0}), Error);
+}
+
+TEST_F(Workers, AreNotWaitedFor) {
+  TeamValuers valuers(crew_, 4, 5, context_, 0);
+  valuers.choose({1, 2});
+  ranks_.silence(1);
+  pause_[1] = 4'000;
+  const std::vector<Placement> placements = samples(100);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) {
+    expect_valued(valuers.value(placements, false, 1), placements, false);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(seconds.count(), 3.5);
+  EXPECT_EQ(asked_[1], 1);  // which it is still at
+}
+
+TEST_F(Workers, WithAnotherProblemLeaveItToTheController) {
+  TeamValuers valuers(crew_, 0, 0, context_, 0);
+  valuers.choose({1, 2});
+  const std::vector<Placement> placements = samples(50);
+  expect_valued(valuers.value(placements, false, 1), placements, false);
+  EXPECT_EQ(asked_[0] + asked_[1], 0);
+}
+
+TEST_F(Workers, WhoLieAreLostAndNotBelieved) {
+  TeamValuers valuers(crew_, 4, 5, context_, 0);
+  valuers.choose({1});
+  services_[0].reset();
+  members_[0]->on_notes(dist::Topic::kSamples, [&](int from, dist::Reader& body) {
+    ++asked_[0];
+    dist::Writer writer;
+    writer.number(body.number<std::uint64_t>());
+    writer.number(body.number<std::uint64_t>());
+    writer.flag(true);
+    put(writer, Evaluation{1, 0});
+    writer.numbers(std::vector<Nanoseconds>{});
+    members_[0]->note(from, dist::Topic::kValues, writer.take());
+  });
+  const std::vector<Placement> placements = samples(6);  // each in a piece of its own
+  for (int i = 0; i < 20 && crew_.present(1); ++i) {
+    expect_valued(valuers.value(placements, false, 1), placements, false);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_GT(asked_[0], 0);
+  EXPECT_FALSE(crew_.present(1));
+  EXPECT_THAT(crew_.take_notes(), ElementsAre(HasSubstr("another time here")));
+}
+
 #ifdef EMPLACE_LEARN
 
 class LearnedRuns : public LearnedRanks {
@@ -148,7 +253,7 @@ class LearnedRuns : public LearnedRanks {
     dist::Crew crew(ranks.take(0), kHasty);
     std::thread killer([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(after));
-      for (int rank = 1; rank <= silenced; ++rank) ranks.silence(rank);
+      for (int i = 0; i < silenced; ++i) ranks.silence(lose_[static_cast<std::size_t>(i)]);
     });
     RunResult best = Portfolio(problems_, learning_request(placer, budget, &crew)).run().best();
     killer.join();
@@ -163,6 +268,7 @@ class LearnedRuns : public LearnedRanks {
     EXPECT_EQ(a.evaluations, b.evaluations);
   }
 
+  std::vector<int> lose_{1, 2};  // the first so many of them
   int lost_ = 0;
 };
 
@@ -172,18 +278,21 @@ Budget limited_to(std::int64_t number) {
   return budget;
 }
 
+constexpr const char* kWorkers = "colocrl(controllers=2,workers=1,width=8,samples=5)";
 constexpr const char* kControllers = "colocrl(controllers=3,width=8,samples=5)";
 
 TEST_F(LearnedRuns, AnswerAsOneProcessUnderEvaluations) {
-  for (const std::string placer : {"colocrl(width=8)", "placeto(units=8)", "post", kControllers,
-                                   "hdp(controllers=2,width=8,samples=4)"}) {
+  for (const std::string placer :
+       {"colocrl(width=8)", "placeto(units=8)", "post", kControllers,
+        "hdp(controllers=2,width=8,samples=4)", kWorkers, "hdp(workers=1,width=8,samples=4)"}) {
     const RunResult alone = run_on(1, placer, limited_to(240));
-    for (const int size : {2, 3}) expect_same(run_on(size, placer, limited_to(240)), alone);
+    for (const int size : {2, 3, 5}) expect_same(run_on(size, placer, limited_to(240)), alone);
   }
 }
 
 TEST_F(LearnedRuns, AnswerTheSameWhenRanksAreLost) {
-  for (const std::string placer : {"colocrl(width=8)", kControllers}) {
+  // Of workers, too: rank 2 of 3 is a controller, rank 1 a worker.
+  for (const std::string placer : {"colocrl(width=8)", kControllers, kWorkers}) {
     const RunResult alone = run_on(1, placer, limited_to(900));
     expect_same(run_on(3, placer, limited_to(900), 2, 150), alone);
     EXPECT_EQ(lost_, 2) << placer;
@@ -196,7 +305,20 @@ TEST_F(LearnedRuns, ControllersGoOnWithoutLostRanksUnderTime) {
   const RunResult undisturbed = run_on(3, kControllers, budget);
   EXPECT_EQ(lost_, 0);
   EXPECT_GT(undisturbed.evaluations, 100);
-  const RunResult disturbed = run_on(3, kControllers, budget.restarted(), 1, 1'500);
+  for (const char* placer : {kControllers, kWorkers}) {
+    const RunResult disturbed = run_on(3, placer, budget.restarted(), 1, 1'500);
+    EXPECT_EQ(lost_, 1);
+    EXPECT_GT(disturbed.evaluations, 100);
+    EXPECT_TRUE(disturbed.evaluation.fits());
+  }
+}
+
+// The second team's controller is lost, and its worker takes its place, shard and all.
+TEST_F(LearnedRuns, AWorkerBecomesTheController) {
+  Budget budget;
+  budget.seconds = 4;
+  lose_ = {2};
+  const RunResult disturbed = run_on(4, kWorkers, budget, 1, 1'000);
   EXPECT_EQ(lost_, 1);
   EXPECT_GT(disturbed.evaluations, 100);
   EXPECT_TRUE(disturbed.evaluation.fits());

@@ -8,19 +8,22 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
 
-#include "dist/local_transport.h"
+#include "learn/controllers/desk.h"
+#include "learn/controllers/keeper.h"
+#include "learn/controllers/progress.h"
 #include "learn/controllers/round.h"
+#include "learn/controllers/teams.h"
 #include "learn/methods/method.h"
 #include "learn/nn/deadline.h"
 #include "learn/nn/optimizer.h"
 #include "learn/nn/single_thread.h"
 #include "learn/nn/tensor_messages.h"
 #include "learn/policies/policy.h"
+#include "learn/train/run_state.h"
 
 namespace emplace::learn {
 namespace {
@@ -31,110 +34,11 @@ std::uint64_t next_run() {
   return ++last;
 }
 
-std::string bytes_of(const RoundResult& result) {
-  dist::Writer writer;
-  put(writer, result);
-  return writer.take();
-}
-
-// What a rank keeps from one round to the next.
-struct Desk {
-  Desk(const SamplingSystem& system, PlaceContext& context, const std::string& key, Rng weights)
-      : seat(system, context, key, weights) {}
-
-  // Where the task says that parameters are with their owners. Before anybody listens to news.
-  void begin(const RoundTask& task, dist::Notes& notes) {
-    if (task.owners.empty()) return;
-    if (shards == nullptr || run_number != task.run) {
-      shards.reset();
-      shards = std::make_unique<ParameterShards>(notes, task.run, seat.parameters(), seat.steps());
-      run_number = task.run;
-    }
-    // Rank 0 knows better than the task does.
-    if (notes.rank() != 0) shards->set_owners(task.owners);
-  }
-
-  std::string run(const RoundTask& task, const Budget& budget, dist::Notes& notes) {
-    RoundResult result = seat.run(task, budget, task.owners.empty() ? nullptr : shards.get());
-    result.rank = notes.rank();
-    return bytes_of(result);
-  }
-
-  void hear_owners(dist::Reader& news) {
-    std::vector<std::int32_t> owners = news.numbers<std::int32_t>();
-    news.end();
-    if (shards != nullptr) shards->set_owners(std::move(owners));
-  }
-
-  ControllerSeat seat;
-  std::unique_ptr<ParameterShards> shards;
-  std::uint64_t run_number = 0;
-};
-
-std::string do_round(Desk& desk, dist::Reader& description, dist::Line& line, dist::Notes& notes,
-                     Budget budget) {
-  const RoundTask task = take_round_task(description);
-  budget.cancelled = &line.stopped();
-  desk.begin(task, notes);
-  line.listen([&](dist::Reader& news) { desk.hear_owners(news); }, [] {});
-  return desk.run(task, budget, notes);
-}
-
-// Ranks that are threads of this process.
-class LocalCrew {
- public:
-  LocalCrew(int size, const std::function<std::unique_ptr<Desk>()>& make_desk,
-            const Budget& budget) {
-    // Nobody is lost here; and what is waited for is quick.
-    constexpr double kForEver = 1e9;
-    const dist::PostOptions options{.lost_after = kForEver,
-                                    .nap = std::chrono::microseconds(100),
-                                    .longest_nap = std::chrono::microseconds(1'000)};
-    dist::LocalRanks ranks(size);
-    std::vector<std::unique_ptr<Desk>> desks;
-    for (int rank = 1; rank < size; ++rank) desks.push_back(make_desk());
-    crew_ = std::make_unique<dist::Crew>(ranks.take(0), options);
-    try {
-      for (int rank = 1; rank < size; ++rank) {
-        members_.push_back(std::make_unique<dist::Member>(ranks.take(rank), options, [] {}));
-        threads_.emplace_back([member = members_.back().get(),
-                               desk = std::move(desks[static_cast<std::size_t>(rank - 1)]),
-                               budget] { serve(*member, *desk, budget); });
-      }
-    } catch (...) {
-      end();
-      throw;
-    }
-  }
-  ~LocalCrew() { end(); }
-  LocalCrew(const LocalCrew&) = delete;
-  LocalCrew& operator=(const LocalCrew&) = delete;
-
-  dist::Crew& crew() { return *crew_; }
-
- private:
-  static void serve(dist::Member& member, Desk& desk, const Budget& budget) {
-    const SingleThread single_thread;
-    member.serve(0, [&](dist::Reader& description, dist::Line& line) {
-      return do_round(desk, description, line, member, budget);
-    });
-    desk.shards.reset();
-  }
-
-  void end() {
-    crew_->dismiss();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  std::unique_ptr<dist::Crew> crew_;
-  std::vector<std::unique_ptr<dist::Member>> members_;
-  std::vector<std::thread> threads_;
-};
-
 class Training {
  public:
-  Training(const SamplingSystem& system, SamplingParts parts, Environment& environment, Rng rng,
-           const LearningRun& run)
+  // `began_with` stands for the seed; `rng` is for what follows.
+  Training(const SamplingSystem& system, SamplingParts parts, Environment& environment,
+           const Rng& began_with, const Rng& rng, const LearningRun& run)
       : system_(system),
         policy_(*parts.policy),
         batch_(parts.learner->batch()),
@@ -144,73 +48,111 @@ class Training {
         optimizer_(gradient_learner(parts).steps()),
         parts_(std::move(parts)),
         in_order_(environment.budget().evaluations.has_value()),
-        controllers_(static_cast<std::size_t>(system.controllers)),
-        run_number_(next_run()),
-        allowance_(environment.affordable(std::numeric_limits<std::int64_t>::max())) {
-    if (environment.context().incumbent().optimal()) optimal_after_ = 0;
-    for (std::size_t i = 0; i < controllers_.size(); ++i) {
-      controllers_[i].rng = (i == 0 ? rng : rng.split(i)).state();
+        state_(environment, run.key, began_with),
+        run_number_(next_run()) {
+    progress_.controllers.resize(static_cast<std::size_t>(system.controllers));
+    for (std::size_t i = 0; i < progress_.controllers.size(); ++i) {
+      progress_.controllers[i].rng = (i == 0 ? rng : rng.split(i)).state();
     }
   }
 
+  // Goes on from a checkpoint, before `run`.
+  void load(const StateReader& state) {
+    state_.load(state);
+    for (const auto& [name, tensor] : policy_.parameters().named()) {
+      state.load("policy." + name, tensor);
+    }
+    optimizer_.load(state, "optimizer", policy_.parameters().device());
+    progress_.load(state, policy_.parameters().tensors());
+    if (!in_order_) progress_.published.clear();
+    next_ = first_ = progress_.applied;
+  }
+
   // `address` goes before what the others are told; the budget is for rounds that are done here.
-  void run(dist::Crew& crew, const std::string& address, Desk& desk, const Budget& own) {
+  void run(dist::Crew& crew, const Teams& teams, const std::string& address, Desk& desk,
+           const Budget& own) {
     crew_ = &crew;
+    teams_ = teams;
+    allowance_ = environment_.affordable(std::numeric_limits<std::int64_t>::max());
+    if (environment_.context().incumbent().optimal()) optimal_after_ = progress_.applied;
     const struct End {
       Desk& desk;
-      ~End() { desk.shards.reset(); }
+      ~End() { desk.close_shards(); }
     } end{desk};
-    if (!in_order_ && crew.size() > 1) {
-      desk.shards = std::make_unique<ParameterShards>(crew, run_number_, policy_.parameters(),
-                                                      optimizer_settings());
-      desk.run_number = run_number_;
-      shards_ = desk.shards.get();
-      shards_->begin(policy_.parameters(), epoch_.number);
+    if (!in_order_ && teams.count() > 1) {
+      shards_ = &desk.open_shards(crew, run_number_, static_cast<std::size_t>(teams.count()));
+      shards_->begin(policy_.parameters(), progress_.epoch.number, optimizer_);
     }
     publish();
+    {
+      std::optional<Keeper> keeper;
+      if (learning_.save) keeper.emplace(learning_.save_seconds, [&] { save(); });
+      run_rounds(address, desk, own);
+    }
+    if (failure_) throw *failure_;
+    save();
+  }
+
+ private:
+  // Task i of the job is round first_ + i.
+  void run_rounds(const std::string& address, Desk& desk, const Budget& own) {
     dist::Job job;
     job.more = [&] { return begin_next(); };
-    job.describe = [&](std::size_t number) {
+    job.takes = [&](int rank) { return teams_.is_controller(rank, present_); };
+    job.describe_to = [&](std::size_t task, int rank) {
       dist::Writer writer;
-      put(writer, task_of(number));
+      put(writer, task_of(first_ + task, rank));
       return address + writer.take();
     };
-    job.here = [&](std::size_t number) {
-      const RoundTask task = task_of(number);
-      desk.begin(task, crew);
-      return desk.run(task, own, crew);
-    };
-    job.accept = [&](std::size_t number, dist::Reader& reader) { accept(number, reader); };
+    job.here = [&](std::size_t task) { return desk.run(task_of(first_ + task, 0), own, *crew_); };
+    job.accept = [&](std::size_t task, dist::Reader& reader) { accept(first_ + task, reader); };
     job.failed = [&](std::size_t, const Error& error) {
       const std::lock_guard lock(mutex_);
       failure_ = error;
     };
     job.on_lost = [&](int rank) {
       if (shards_ == nullptr || !shards_->take_back(rank)) return;
-      crew.tell(dist::Writer().numbers(shards_->owners()).take());
+      crew_->tell(dist::Writer().numbers(shards_->owners()).take());
     };
     job.cancelled = environment_.budget().cancelled;
-    crew.run(job);
-    if (failure_) throw *failure_;
+    crew_->run(job);
   }
 
- private:
-  struct Controller {
-    Rng::State rng = {};
-    std::vector<double> memory = {};
-    std::uint64_t memory_of = 0;  // the epoch
-    bool busy = false;
-  };
+  // Of everything but rounds that are not over. From the thread that saves, or when there is none.
+  void save() {
+    if (!learning_.save) return;
+    // Owners tell of their shards by themselves, so this is not of one moment.
+    StateWriter parameters;
+    const std::uint64_t epoch = shards_ != nullptr ? shards_->save(parameters) : 0;
+    std::string bytes;
+    {
+      const std::lock_guard lock(mutex_);
+      if (shards_ != nullptr && epoch != progress_.epoch.number) return;  // the next one, then
+      StateWriter state = shards_ != nullptr ? std::move(parameters) : StateWriter();
+      RunState::Reached reached = state_.reached();
+      if (in_order_ && before_unlearned_) {
+        state = before_unlearned_->state;
+        reached = before_unlearned_->reached;
+      } else {
+        put_training(state);
+      }
+      state_.save(state, reached);
+      bytes = state.bytes();
+    }
+    learning_.save(bytes);
+  }
 
-  struct Epoch {
-    std::uint64_t number = 0;  // how often the policy has begun anew
-    std::size_t began = 0;     // the first round of it
-  };
-
-  const OptimizerSettings& optimizer_settings() const { return gradient_learner(parts_).steps(); }
+  void put_training(StateWriter& state) const {
+    progress_.save(state);
+    if (shards_ != nullptr) return;
+    for (const auto& [name, tensor] : policy_.parameters().named()) {
+      state.put("policy." + name, tensor);
+    }
+    optimizer_.save(state, "optimizer");
+  }
 
   std::size_t controller_of(std::size_t number) const {
-    return in_order_ ? number % controllers_.size() : controller_by_round_.at(number);
+    return in_order_ ? number % progress_.controllers.size() : controller_by_round_.at(number);
   }
 
   // What rounds begin from, from now on.
@@ -218,46 +160,49 @@ class Training {
     if (shards_ != nullptr) return;
     dist::Writer writer;
     put_tensors(writer, policy_.parameters().tensors());
-    published_[in_order_ ? applied_ : 0] = std::make_shared<const std::string>(writer.take());
+    const std::size_t version = in_order_ ? progress_.applied : 0;
+    progress_.published[version] = std::make_shared<const std::string>(writer.take());
+    progress_.epochs[version] = progress_.epoch;
   }
 
   // Whether there is a round to do now, which is then the next one's.
   bool begin_next() {
     const std::lock_guard lock(mutex_);
-    const std::size_t wide = controllers_.size();
+    const std::size_t wide = progress_.controllers.size();
     // The gradients that the round begins after.
-    const std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
+    std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
+    // Whoever goes on may know of the last parameters alone.
+    if (in_order_) from = std::max(from, progress_.published.begin()->first);
     const bool optimal = in_order_ ? optimal_after_ && *optimal_after_ <= from
                                    : environment_.context().incumbent().optimal();
     if (failure_ || allowance_ <= 0 || environment_.budget().spent(0) || optimal) return false;
     std::size_t controller = next_ % wide;
     if (in_order_) {
       // Its controller's last gradient has been applied.
-      if (next_ >= wide && applied_ < next_ - wide + 1) return false;
+      if (next_ >= wide && progress_.applied < next_ - wide + 1) return false;
     } else {
       std::size_t busy = 0;
-      for (; busy < wide && controllers_[controller].busy; ++busy) {
+      for (; busy < wide && progress_.controllers[controller].busy; ++busy) {
         controller = (controller + 1) % wide;
       }
       if (busy == wide) return false;
       controller_by_round_[next_] = controller;
     }
     RoundTask task{.run = run_number_, .number = next_};
-    Epoch epoch = epoch_;
+    Epoch epoch = progress_.epoch;
     task.samples = std::min(allowance_, batch_);
     task.learns = task.samples == batch_;
     allowance_ -= task.samples;
-    task.rng = controllers_[controller].rng;
-    controllers_[controller].busy = true;
+    task.rng = progress_.controllers[controller].rng;
+    progress_.controllers[controller].busy = true;
     if (shards_ == nullptr) {
-      task.parameters = published_.at(from);
-      if (in_order_) epoch = epochs_.at(from);
-      if (in_order_) forget_before(from);
+      task.parameters = progress_.published.at(from);
+      if (in_order_) epoch = progress_.epochs.at(from);
     }
     task.epoch = epoch.number;
     // A policy that begins anew has a baseline that knows nothing.
-    if (controllers_[controller].memory_of == epoch.number) {
-      task.memory = controllers_[controller].memory;
+    if (progress_.controllers[controller].memory_of == epoch.number) {
+      task.memory = progress_.controllers[controller].memory;
     }
     task.updates = next_ - std::min(next_, epoch.began);
     tasks_.emplace(next_, std::move(task));
@@ -265,18 +210,14 @@ class Training {
     return true;
   }
 
-  void forget_before(std::size_t version) {
-    published_.erase(published_.begin(), published_.lower_bound(version));
-    epochs_.erase(epochs_.begin(), epochs_.lower_bound(version));
-  }
-
   // When it is told: time and owners are those of now.
-  RoundTask task_of(std::size_t number) {
+  RoundTask task_of(std::size_t number, int rank) {
     const std::lock_guard lock(mutex_);
     RoundTask task = tasks_.at(number);
     const Budget& budget = environment_.budget();
     if (budget.seconds) task.seconds = std::max(0.0, *budget.seconds - budget.elapsed_seconds());
     if (shards_ != nullptr) task.owners = shards_->owners();
+    task.workers = teams_.workers_of(rank, present_);
     return task;
   }
 
@@ -287,14 +228,14 @@ class Training {
     check(result);
     const std::lock_guard lock(mutex_);
     if (shards_ != nullptr && result.rank > 0 && result.rank < crew_->size()) {
-      shards_->hand_over(result.rank);
+      shards_->hand_over(static_cast<std::size_t>(teams_.of(result.rank)), result.rank);
     }
     results_.emplace(number, std::move(result));
     if (!in_order_) {
       apply(number);
       return;
     }
-    while (results_.contains(applied_)) apply(applied_);
+    while (results_.contains(progress_.applied)) apply(progress_.applied);
   }
 
   // The answer must be one, whoever found it.
@@ -314,29 +255,40 @@ class Training {
   void apply(std::size_t number) {
     RoundResult result = std::move(results_.at(number));
     const RoundTask task = std::move(tasks_.at(number));
-    Controller& controller = controllers_[controller_of(number)];
+    Controller& controller = progress_.controllers[controller_of(number)];
     results_.erase(number);
     tasks_.erase(number);
     controller_by_round_.erase(number);
     controller.rng = result.rng;
-    const bool is_of_now = result.epoch == epoch_.number;
+    const bool is_of_now = result.epoch == progress_.epoch.number;
     controller.memory = std::move(result.memory);
     controller.memory_of = result.epoch;
     controller.busy = false;
-    environment_.hear(result.outcomes, result.best, std::move(result.placement));
     const bool learned = task.learns && result.in_time;
+    // What was cut short is not what a longer run would do: it does not count for whoever goes on.
+    if (!learned && in_order_ && learning_.save && !before_unlearned_) {
+      before_unlearned_.emplace();
+      before_unlearned_->reached = state_.reached();
+      put_training(before_unlearned_->state);
+    }
+    environment_.hear(result.outcomes, result.best, std::move(result.placement));
     if (learned && is_of_now) {
       if (!result.gradient.empty()) {
         result.report.gradient_norm = optimizer_.step(policy_.parameters(), result.gradient);
       }
       restart_if_decided(result, controller);
     }
-    ++applied_;
-    if (!optimal_after_ && environment_.context().incumbent().optimal()) optimal_after_ = applied_;
-    if (learned) ++rounds_;
+    ++progress_.applied;
+    if (!optimal_after_ && environment_.context().incumbent().optimal()) {
+      optimal_after_ = progress_.applied;
+    }
+    if (learned) ++progress_.rounds;
     report(result, learned);
-    epochs_[applied_] = epoch_;
     publish();
+    const std::size_t wide = progress_.controllers.size();
+    if (in_order_ && progress_.applied >= wide) {
+      progress_.forget_before(progress_.applied - wide + 1);
+    }
   }
 
   void restart_if_decided(const RoundResult& result, Controller& controller) {
@@ -344,20 +296,21 @@ class Training {
     Rng rng(controller.rng);
     if (!policy_.restart(rng)) return;
     controller.rng = rng.state();
-    ++epoch_.number;
-    epoch_.began = applied_ + 1;
+    ++progress_.epoch.number;
+    progress_.epoch.began = progress_.applied + 1;
     optimizer_.restart();
-    if (shards_ != nullptr) shards_->begin(policy_.parameters(), epoch_.number);
+    if (shards_ != nullptr)
+      shards_->begin(policy_.parameters(), progress_.epoch.number, optimizer_);
   }
 
   void report(const RoundResult& result, bool learned) {
     if (!learning_.on_round) return;
     TrainingPoint point;
     point.learned = learned;
-    point.round = learned ? rounds_ : rounds_ + 1;
+    point.round = learned ? progress_.rounds : progress_.rounds + 1;
     point.evaluations = environment_.context().evaluations();
-    point.seconds = environment_.budget().elapsed_seconds();
-    point.simulated_seconds = static_cast<double>(environment_.simulated_time()) * 1e-9;
+    point.seconds = state_.seconds();
+    point.simulated_seconds = static_cast<double>(state_.reached().simulated) * 1e-9;
     const auto best = environment_.context().incumbent().value();
     if (best && best->fits()) point.best = best->step;
     point.mean_cost = result.report.mean_cost;
@@ -382,25 +335,55 @@ class Training {
   SamplingParts parts_;
   bool in_order_;
   dist::Crew* crew_ = nullptr;
+  Teams teams_{1, 1, 0};
+  const Teams::Present present_ = [this](int rank) { return crew_->present(rank); };
   ParameterShards* shards_ = nullptr;  // where parameters are divided; else they are the policy's
 
   std::mutex mutex_;
-  std::vector<Controller> controllers_;
+  RunState state_;
+  Progress progress_;
   std::uint64_t run_number_;
-  std::int64_t allowance_;   // evaluations that may still begin
-  std::size_t next_ = 0;     // round to begin
-  std::size_t applied_ = 0;  // rounds that are over, in order
-  std::int64_t rounds_ = 0;  // in which something was learned
-  Epoch epoch_;
+  std::int64_t allowance_ = 0;  // evaluations that may still begin
+  std::size_t first_ = 0;       // round of this run
+  std::size_t next_ = 0;        // round to begin
+  // Where the first round was applied in which nothing was learned: what a checkpoint has then.
+  struct Before {
+    StateWriter state;
+    RunState::Reached reached;
+  };
+  std::optional<Before> before_unlearned_;
   std::map<std::size_t, std::size_t> controller_by_round_;
   std::map<std::size_t, RoundTask> tasks_;      // that are not over
   std::map<std::size_t, RoundResult> results_;  // whose turn has not come
-  // Parameters after so many gradients, and their epochs: those that rounds may still begin from.
-  std::map<std::size_t, std::shared_ptr<const std::string>> published_;
-  std::map<std::size_t, Epoch> epochs_{{0, {}}};
-  std::optional<std::size_t> optimal_after_;  // so many gradients the answer was proven
+  std::optional<std::size_t> optimal_after_;    // so many gradients the answer was proven
   std::optional<Error> failure_;
 };
+
+// What the first round begins with, which is the same with any number of controllers; nothing where
+// that took all the time. What a checkpoint goes on with is made however long it takes.
+std::optional<SamplingParts> begin(const SamplingSystem& system, Environment& environment,
+                                   const Rng& weights, Rng& rng, const LearningRun& run) {
+  PlaceContext& context = environment.context();
+  const auto make = [&] {
+    Rng own = weights;
+    SamplingParts parts = make_parts(system, context.problem(), context.learning().device, own);
+    gradient_learner(parts);
+    return parts;
+  };
+  if (!context.learning().resume.empty()) return make();
+  Deadline deadline(environment.budget());
+  try {
+    SamplingParts parts = make();
+    const MethodPtr method = sample_and_learn(parts.policy, parts.learner, system.rounds);
+    method->prepare(environment, rng);
+    if (run.begin_from) method->imitate(*run.begin_from, environment, rng);
+    if (environment.spent()) return std::nullopt;
+    return parts;
+  } catch (const std::exception&) {
+    if (!deadline.passed()) throw;
+    return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -408,35 +391,28 @@ void train_with_controllers(const SamplingSystem& system, Environment& environme
                             const Rng& weights, Rng rng, const LearningRun& run) {
   PlaceContext& context = environment.context();
   const Budget& budget = environment.budget();
-  SamplingParts parts;
-  {
-    Deadline deadline(budget);
-    try {
-      Rng own = weights;
-      parts = make_parts(system, context.problem(), context.learning().device, own);
-      gradient_learner(parts);
-      // What comes before the first round is the same with any number of controllers.
-      const MethodPtr method = sample_and_learn(parts.policy, parts.learner, system.rounds);
-      method->prepare(environment, rng);
-      if (run.begin_from) method->imitate(*run.begin_from, environment, rng);
-    } catch (const std::exception&) {
-      if (!deadline.passed()) throw;
-      return;
-    }
-  }
-  if (environment.spent()) return;
+  const Learning& learning = context.learning();
+  const Rng began_with = rng;
+  std::optional<SamplingParts> parts = begin(system, environment, weights, rng, run);
+  if (!parts) return;
   const auto make_desk = [&] { return std::make_unique<Desk>(system, context, run.key, weights); };
-  Training training(system, std::move(parts), environment, rng, run);
+  Training training(system, std::move(*parts), environment, began_with, rng, run);
+  if (!learning.resume.empty()) {
+    training.load(StateReader(learning.resume, learning.resume_name));
+    if (environment.spent()) return;  // the checkpoint is as it should be
+  }
   const std::unique_ptr<Desk> desk = make_desk();
-  if (const LearningCrew* others = context.learning().crew) {
-    return training.run(*others->crew, others->address, *desk, budget);
+  if (const LearningCrew* others = learning.crew) {
+    desk->work_with(others->workers);
+    const Teams teams(others->crew->size(), system.controllers, system.workers);
+    return training.run(*others->crew, teams, others->address, *desk, budget);
   }
   const int size = static_cast<int>(
       std::clamp<std::int64_t>(system.controllers, 1, std::max(1, budget.threads)));
   Budget share = budget;
   share.threads = std::max(1, budget.threads / size);
   LocalCrew local(size, make_desk, share);
-  training.run(local.crew(), "", *desk, share);
+  training.run(local.crew(), Teams(size, system.controllers, 0), "", *desk, share);
 }
 
 void help_controllers(const SamplingSystem& system, PlaceContext& context, const Budget& budget,
@@ -445,7 +421,8 @@ void help_controllers(const SamplingSystem& system, PlaceContext& context, const
     *task.kept = std::make_shared<Desk>(system, context, run.key, weights);
   }
   Desk& desk = *std::static_pointer_cast<Desk>(*task.kept);
-  task.result = do_round(desk, *task.description, *task.line, *task.notes, budget);
+  desk.work_with(task.workers);
+  task.result = desk.run(*task.description, *task.line, *task.notes, budget);
 }
 
 }  // namespace emplace::learn

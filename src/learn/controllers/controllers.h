@@ -25,7 +25,9 @@
 namespace emplace::learn {
 
 // In place of `train`. The policy is made from `weights`; `rng` is for the rest. Whatever was
-// evaluated has been offered to the incumbent. Keeps no checkpoint.
+// evaluated has been offered to the incumbent. The context's learning() says where checkpoints go:
+// one under a budget of evaluations has all that the next rounds begin from, so that whoever goes
+// on ends as if nothing had happened; one under time has what rank 0 knows of the shards.
 void train_with_controllers(const SamplingSystem& system, Environment& environment,
                             const Rng& weights, Rng rng, const LearningRun& run);
 

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 
+#include "placer/placement_messages.h"
+
 #include "learn/nn/deadline.h"
 #include "learn/nn/optimizer.h"
 #include "learn/nn/tensor_messages.h"
@@ -33,17 +35,18 @@ Rng::State take_state(dist::Reader& reader) {
 void put_outcomes(dist::Writer& writer, const std::vector<SampleOutcome>& outcomes) {
   writer.number<std::uint64_t>(outcomes.size());
   for (const SampleOutcome& outcome : outcomes) {
-    writer.number(outcome.step).number(outcome.overflow).flag(outcome.valid);
+    put(writer, Evaluation{outcome.step, outcome.overflow});
+    writer.flag(outcome.valid);
   }
 }
 
 std::vector<SampleOutcome> take_outcomes(dist::Reader& reader) {
   std::vector<SampleOutcome> outcomes(reader.count(sizeof(Nanoseconds)));
   for (SampleOutcome& outcome : outcomes) {
-    outcome.step = reader.number<Nanoseconds>();
-    outcome.overflow = reader.number<Bytes>();
+    const Evaluation value = take_value(reader);
+    outcome.step = value.step;
+    outcome.overflow = value.overflow;
     outcome.valid = reader.flag();
-    if (outcome.step < 0 || outcome.overflow < 0) fail_input("a placement's value is negative");
   }
   return outcomes;
 }
@@ -71,7 +74,7 @@ void put(dist::Writer& writer, const RoundTask& task) {
   put_state(writer, task.rng);
   writer.numbers(task.memory).flag(task.parameters != nullptr);
   if (task.parameters != nullptr) writer.text(*task.parameters);
-  writer.numbers(task.owners);
+  writer.numbers(task.owners).numbers(task.workers);
 }
 
 RoundTask take_round_task(dist::Reader& reader) {
@@ -88,11 +91,12 @@ RoundTask take_round_task(dist::Reader& reader) {
   task.memory = reader.numbers<double>();
   if (reader.flag()) task.parameters = std::make_shared<std::string>(reader.text());
   task.owners = reader.numbers<std::int32_t>();
+  task.workers = reader.numbers<std::int32_t>();
   reader.end();
   return task;
 }
 
-void put(dist::Writer& writer, const RoundResult& result) {
+void put(dist::Writer& writer, const RoundResult& result, const Problem& problem) {
   writer.number<std::int32_t>(result.rank).number(result.epoch).flag(result.in_time);
   put_state(writer, result.rng);
   writer.numbers(result.memory).flag(!result.gradient.empty());
@@ -105,7 +109,7 @@ void put(dist::Writer& writer, const RoundResult& result) {
   }
   put_outcomes(writer, result.outcomes);
   writer.number<std::uint64_t>(result.best);
-  writer.numbers(std::vector<std::uint16_t>(result.placement.begin(), result.placement.end()));
+  if (result.best < result.outcomes.size()) put_placement(writer, result.placement, problem);
 }
 
 RoundResult take_round_result(dist::Reader& reader, const std::vector<torch::Tensor>& parameters,
@@ -126,11 +130,8 @@ RoundResult take_round_result(dist::Reader& reader, const std::vector<torch::Ten
   result.outcomes = take_outcomes(reader);
   result.best = static_cast<std::size_t>(reader.number<std::uint64_t>());
   if (result.best != best_of(result.outcomes)) fail_input("its best sample is not the best");
-  const std::vector<std::uint16_t> devices = reader.numbers<std::uint16_t>();
+  if (result.best < result.outcomes.size()) result.placement = take_placement(reader, problem);
   reader.end();
-  if (result.best == result.outcomes.size()) return result;
-  result.placement.assign(devices.begin(), devices.end());
-  check_placement(problem, result.placement);
   return result;
 }
 
@@ -149,12 +150,18 @@ ControllerSeat::ControllerSeat(const SamplingSystem& system, PlaceContext& whole
       parts_(make_parts(system, whole.problem(), whole.learning().device, weights)),
       learner_(&gradient_learner(parts_)) {}
 
+void ControllerSeat::work_with(WorkerRanks* workers) {
+  workers_ = workers;
+  context_.value_with(workers);
+}
+
 RoundResult ControllerSeat::run(const RoundTask& task, const Budget& budget,
                                 ParameterShards* shards) {
   Budget own = budget.restarted();
   own.evaluations.reset();
   own.seconds.reset();
   if (task.seconds >= 0) own.seconds = task.seconds;
+  if (workers_ != nullptr) workers_->choose(task.workers);
   RoundResult result;
   result.epoch = task.epoch;
   result.rng = task.rng;

@@ -33,6 +33,7 @@ struct RoundTask {
   // their owners, by shard.
   std::shared_ptr<const std::string> parameters = nullptr;
   std::vector<std::int32_t> owners = {};
+  std::vector<std::int32_t> workers = {};  // ranks that value samples for whoever does it
 };
 
 struct RoundResult {
@@ -53,7 +54,7 @@ struct RoundResult {
 };
 
 void put(dist::Writer& writer, const RoundTask& task);
-void put(dist::Writer& writer, const RoundResult& result);
+void put(dist::Writer& writer, const RoundResult& result, const Problem& problem);
 // Throw an Error when it makes no sense.
 RoundTask take_round_task(dist::Reader& reader);
 RoundResult take_round_result(dist::Reader& reader, const std::vector<torch::Tensor>& parameters,
@@ -64,6 +65,8 @@ class ControllerSeat {
  public:
   // `whole` outlives it; `key` is the placer's, `weights` is what the policy is made from.
   ControllerSeat(const SamplingSystem& system, PlaceContext& whole, std::string key, Rng weights);
+  // Whom a task's workers are said to from now on; nullptr: samples are valued here.
+  void work_with(WorkerRanks* workers);
 
   const Parameters& parameters() const { return parts_.policy->parameters(); }
   const OptimizerSettings& steps() const { return learner_->steps(); }
@@ -79,6 +82,7 @@ class ControllerSeat {
   PlaceContext context_;
   SamplingParts parts_;
   GradientLearner* learner_;
+  WorkerRanks* workers_ = nullptr;
 };
 
 // Throws an Error where the system's learner is none whose gradients can be apart from its steps.

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
 
+#include "learn/nn/optimizer_parts.h"
 #include "learn/nn/single_thread.h"
 #include "learn/nn/tensor_messages.h"
 #include "learn/train/state.h"
@@ -46,24 +48,25 @@ std::vector<std::vector<std::size_t>> divide(const std::vector<torch::Tensor>& t
 
 }  // namespace
 
-ParameterShards::ParameterShards(dist::Notes& notes, std::uint64_t run, const Parameters& like,
-                                 const OptimizerSettings& steps)
+ParameterShards::ParameterShards(dist::Notes& notes, std::uint64_t run, std::size_t shards,
+                                 const Parameters& like, const OptimizerSettings& steps)
     : notes_(notes), run_(run), steps_(steps), like_(like.values()) {
   // Gradients are clipped by whoever found them, who has all of each.
   steps_.clip_norm = steps_.part.clip_norm = 0;
   for (const auto& [name, tensor] : like.named()) names_.push_back(name);
-  const std::size_t shards = std::min(like_.size(), static_cast<std::size_t>(notes.size()));
+  shards = std::min(like_.size(), shards);
   tensors_of_ = divide(like_, shards);
   owners_.assign(shards, 0);
   backups_.resize(shards);
   thread_ = std::thread([this] { work(); });
-  notes_.on_notes([this](int from, dist::Reader& body) { hear(from, body); });
+  notes_.on_notes(dist::Topic::kShards, [this](int from, dist::Reader& body) { hear(from, body); });
 }
 
 ParameterShards::~ParameterShards() {
-  notes_.on_notes({});
+  notes_.on_notes(dist::Topic::kShards, {});
   if (is_first()) {
-    for (int rank = 1; rank < notes_.size(); ++rank) notes_.note(rank, word(Word::kOver, 0).take());
+    for (int rank = 1; rank < notes_.size(); ++rank)
+      notes_.note(rank, dist::Topic::kShards, word(Word::kOver, 0).take());
   }
   {
     const std::lock_guard lock(mutex_);
@@ -126,7 +129,7 @@ dist::Writer ParameterShards::word(Word kind, std::size_t shard) const {
 // To itself, too.
 void ParameterShards::say(int to, dist::Writer& writer) {
   const std::string body = writer.take();
-  if (to != notes_.rank()) return notes_.note(to, body);
+  if (to != notes_.rank()) return notes_.note(to, dist::Topic::kShards, body);
   dist::Reader reader(body);
   hear(to, reader);
 }
@@ -141,7 +144,7 @@ void ParameterShards::hear(int from, dist::Reader& body) {
     // It was here when this was sent.
     if (!is_first()) return;
     const int owner = owners()[shard];
-    if (owner != 0) notes_.note(owner, note);
+    if (owner != 0) notes_.note(owner, dist::Topic::kShards, note);
   };
   switch (kind) {
     case Word::kFetch: {
@@ -249,40 +252,83 @@ void ParameterShards::back_up() {
   for (auto& [shard, own] : own_) {
     if (own->version == own->told) continue;
     own->told = own->version;
-    notes_.note(0, word(Word::kBackup, shard).take() + state_of(*own));
+    notes_.note(0, dist::Topic::kShards, word(Word::kBackup, shard).take() + state_of(*own));
   }
 }
 
-void ParameterShards::begin(const Parameters& values, std::uint64_t epoch) {
+void ParameterShards::begin(const Parameters& values, std::uint64_t epoch, const Optimizer& steps) {
   const std::vector<torch::Tensor> all = values.values();
+  StateWriter writer;
+  steps.save(writer, "optimizer");
+  const std::string bytes = writer.bytes(kWhat);
+  const StateReader whole(bytes, "an optimizer", kWhat);
+  std::vector<std::string> states;
   for (std::size_t shard = 0; shard < tensors_of_.size(); ++shard) {
     const auto made = make_shard(shard);
     made->epoch = epoch;
     made->parameters.assign(part_of(shard, all));
-    // After it was handed over, if it is about to be.
-    enqueue([this, shard, epoch, state = state_of(*made)] {
+    StateWriter part;
+    put_part(part, whole, "optimizer", tensors_of_[shard]);
+    const std::string part_bytes = part.bytes(kWhat);
+    made->optimizer->load(StateReader(part_bytes, "an optimizer", kWhat), "optimizer",
+                          made->parameters.device());
+    states.push_back(state_of(*made));
+  }
+  // After they were handed over, if they are about to be; all at once, for whoever saves them.
+  enqueue([this, epoch, states = std::move(states)] {
+    for (std::size_t shard = 0; shard < states.size(); ++shard) {
       int owner = 0;
       {
         const std::lock_guard lock(mutex_);
         epoch_ = epoch;
-        backups_[shard] = state;
+        backups_[shard] = states[shard];
         owner = owners_[shard];
       }
-      if (owner == 0) return adopt(shard, state);
-      notes_.note(owner, word(Word::kAdopt, shard).take() + state);
-    });
-  }
+      if (owner == 0) {
+        adopt(shard, states[shard]);
+      } else {
+        notes_.note(owner, dist::Topic::kShards, word(Word::kAdopt, shard).take() + states[shard]);
+      }
+    }
+  });
 }
 
-void ParameterShards::hand_over(int rank) {
-  const auto shard = static_cast<std::size_t>(rank);
+std::uint64_t ParameterShards::save(StateWriter& state) {
+  std::packaged_task<std::vector<std::string>()> collect([this] {
+    std::vector<std::string> all;
+    for (std::size_t shard = 0; shard < tensors_of_.size(); ++shard) {
+      const auto own = own_.find(shard);
+      const std::lock_guard lock(mutex_);
+      all.push_back(own != own_.end() ? state_of(*own->second) : backups_[shard]);
+    }
+    return all;
+  });
+  enqueue([&] { collect(); });
+  const std::vector<std::string> states = collect.get_future().get();
+  std::uint64_t epoch = 0;
+  std::vector<std::unique_ptr<StateReader>> readers;
+  std::vector<SavedPart> parts;
+  for (std::size_t shard = 0; shard < states.size(); ++shard) {
+    readers.push_back(std::make_unique<StateReader>(states[shard], "a shard", kWhat));
+    const StateReader& part = *readers.back();
+    epoch = std::max(epoch, static_cast<std::uint64_t>(part.integer("epoch")));
+    parts.push_back({&part, &tensors_of_[shard]});
+    for (const std::size_t tensor : tensors_of_[shard]) {
+      state.put("policy." + names_[tensor], part.tensor("values." + names_[tensor]));
+    }
+  }
+  put_whole(state, parts, "optimizer", like_);
+  return epoch;
+}
+
+void ParameterShards::hand_over(std::size_t shard, int rank) {
   if (shard >= tensors_of_.size() || owners()[shard] != 0) return;
   enqueue([=, this] {
     const auto own = own_.find(shard);
     if (own == own_.end()) return;
     const std::string state = state_of(*own->second);
     // Before anybody hears of the new owner.
-    notes_.note(rank, word(Word::kAdopt, shard).take() + state);
+    notes_.note(rank, dist::Topic::kShards, word(Word::kAdopt, shard).take() + state);
     const std::lock_guard lock(mutex_);
     if (lost_.contains(rank)) return;
     backups_[shard] = state;

@@ -30,9 +30,9 @@ namespace emplace::learn {
 
 class ParameterShards {
  public:
-  // As many shards as ranks, of about the same size, none where there are fewer tensors. `run`
-  // tells these notes from those of other runs; `like` has names and shapes.
-  ParameterShards(dist::Notes& notes, std::uint64_t run, const Parameters& like,
+  // So many shards, of about the same size, fewer where there are fewer tensors. `run` tells these
+  // notes from those of other runs; `like` has names and shapes.
+  ParameterShards(dist::Notes& notes, std::uint64_t run, std::size_t shards, const Parameters& like,
                   const OptimizerSettings& steps);
   ~ParameterShards();
   ParameterShards(const ParameterShards&) = delete;
@@ -41,11 +41,15 @@ class ParameterShards {
   // Who has which shard, as far as this rank knows.
   std::vector<std::int32_t> owners() const;
 
-  // Of rank 0: everybody begins with these values; no step was taken. An epoch is larger than that
-  // before, and gradients of earlier ones are of no use.
-  void begin(const Parameters& values, std::uint64_t epoch);
-  // Gives the rank a shard, where there is one for it that is still here.
-  void hand_over(int rank);
+  // Of rank 0: everybody begins with these values, and with what the optimizer, of all parameters,
+  // knows of the steps before. An epoch is larger than that before, and gradients of earlier ones
+  // are of no use.
+  void begin(const Parameters& values, std::uint64_t epoch, const Optimizer& steps);
+  // Of rank 0: puts in the values ("policy.", by name) and what the optimizers know ("optimizer",
+  // as one of all parameters), as far as it has heard of them; their epoch. Waits for the thread.
+  std::uint64_t save(StateWriter& state);
+  // Gives the rank the shard, where there is such a one and it is still here.
+  void hand_over(std::size_t shard, int rank);
   // The rank is lost. Whether it had a shard: then the others are to be told of the owners.
   bool take_back(int rank);
   // Of the others: what rank 0 says.

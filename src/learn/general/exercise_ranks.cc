@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include "placer/placement_messages.h"
+
 #include "learn/nn/single_thread.h"
 #include "learn/nn/tensor_messages.h"
 #include "learn/train/state.h"
@@ -15,13 +17,13 @@ namespace {
 using dist::Reader;
 using dist::Writer;
 
-void put_exercise(Writer& writer, const Exercise& exercise) {
+void put_exercise(Writer& writer, const Exercise& exercise, const Exercises& exercises) {
   writer.number<std::uint64_t>(exercise.task)
       .text(exercise.kept)
       .number(exercise.evaluations)
       .flag(exercise.example.has_value());
   if (!exercise.example) return;
-  writer.numbers(std::vector<std::uint16_t>(exercise.example->begin(), exercise.example->end()));
+  put_placement(writer, *exercise.example, exercises.task(exercise.task).context->problem());
 }
 
 Exercise take_exercise(Reader& reader, const Exercises& exercises) {
@@ -33,9 +35,7 @@ Exercise take_exercise(Reader& reader, const Exercises& exercises) {
   exercise.kept = reader.text();
   exercise.evaluations = reader.number<std::int64_t>();
   if (!reader.flag()) return exercise;
-  const std::vector<std::uint16_t> devices = reader.numbers<std::uint16_t>();
-  exercise.example.emplace(devices.begin(), devices.end());
-  check_placement(exercises.task(exercise.task).context->problem(), *exercise.example);
+  exercise.example = take_placement(reader, exercises.task(exercise.task).context->problem());
   return exercise;
 }
 
@@ -232,7 +232,7 @@ std::string SharedExercises::describe(const ExerciseStep& step,
   const std::size_t begin = part * part_size_;
   const std::size_t end = std::min(begin + part_size_, exercises.size());
   writer.number<std::uint64_t>(end - begin);
-  for (std::size_t i = begin; i < end; ++i) put_exercise(writer, exercises[i]);
+  for (std::size_t i = begin; i < end; ++i) put_exercise(writer, exercises[i], here_);
   return writer.take();
 }
 

@@ -12,6 +12,7 @@ class ColocRl final : public Placer {
       learner.baseline_begins_at_signal = false;
     }
     std::int64_t controllers = 1;
+    std::int64_t workers = 0;
   };
   static OptionSchema<Options> schema() {
     using Learner = learn::ReinforceSettings;
@@ -22,6 +23,7 @@ class ColocRl final : public Placer {
                OptionSchema<Options>{}
                    .integer("controllers", &Options::controllers, 1, kMostControllers,
                             kControllersHelp)
+                   .integer("workers", &Options::workers, 0, kMostWorkers, kWorkersHelp)
                    .integer("mask_after", nested(&Options::learner, &Learner::mask_failures_after),
                             0, 1'000'000'000,
                             "Updates after which placements that do not fit are left out.")
@@ -47,6 +49,7 @@ class ColocRl final : public Placer {
   PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
     learn::SamplingSystem system = sequence_system(options_, options_.learner);
     system.controllers = options_.controllers;
+    system.workers = options_.workers;
     return place_by_learning("colocrl", context, budget, rng, options_, system);
   }
 

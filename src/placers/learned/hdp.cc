@@ -22,6 +22,7 @@ class Hdp final : public Placer {
     reinforce.baseline_begins_at_signal = true;  // where there is one, as in the public code
     learn::SamplingSystem system{.policy = options_.network, .learner = reinforce};
     system.controllers = options_.controllers;
+    system.workers = options_.workers;
     if (options_.with_ppo) system.learner = options_.learner;
     return place_by_learning("hdp", context, budget, rng, options_, system);
   }

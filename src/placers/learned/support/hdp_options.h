@@ -11,6 +11,7 @@ struct HdpOptions : LearnedOptions {
   std::int64_t groupings = 1;
   bool with_ppo = false;
   std::int64_t controllers = 1;
+  std::int64_t workers = 0;
   std::int64_t mask_after = 1000;
   learn::PpoSettings learner = {
       .optimizer = {.learning_rate = 3e-3,
@@ -65,6 +66,7 @@ inline OptionSchema<HdpOptions> hdp_schema() {
                          "The paper's, or PPO with clipping.")
                  .integer("controllers", &Options::controllers, 1, kMostControllers,
                           kControllersHelp)
+                 .integer("workers", &Options::workers, 0, kMostWorkers, kWorkersHelp)
                  .integer("epochs", nested(&Options::learner, &Learner::epochs), 1, 1000,
                           "PPO's gradient steps in an update.")
                  .real("lr", nested(&Options::learner, &Learner::optimizer, &Steps::learning_rate),

@@ -40,17 +40,17 @@ std::optional<Placement> warm_start(const std::string& source, PlaceContext& con
 // What controllers cannot do yet.
 void check_controllers(const std::string& key, PlaceContext& context, const learn::System& system) {
   const auto* sampling = std::get_if<learn::SamplingSystem>(&system);
-  if (sampling == nullptr || sampling->controllers == 1) return;
+  if (sampling == nullptr || !sampling->has_parameter_server()) return;
   if (!std::holds_alternative<learn::ReinforceSettings>(sampling->learner)) {
-    fail_option("{}: several controllers learn by REINFORCE: expected learner=reinforce", key);
-  }
-  if (context.learning().save || !context.learning().resume.empty()) {
-    fail_option("{}: several controllers keep no checkpoint: expected controllers=1 with one", key);
+    fail_option(
+        "{}: controllers with a parameter server learn by REINFORCE: expected "
+        "learner=reinforce",
+        key);
   }
   if (context.evaluator().measures()) {
     fail_option(
-        "{}: several controllers cannot measure at the same time: expected controllers=1 "
-        "where steps are measured",
+        "{}: several controllers, and workers, cannot measure at the same time: expected "
+        "controllers=1 and workers=0 where steps are measured",
         key);
   }
 }

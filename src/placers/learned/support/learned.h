@@ -62,6 +62,9 @@ constexpr std::int64_t kMostControllers = 1024;
 inline constexpr const char* kControllersHelp =
     "Copies of the policy that sample and learn side by side, on the ranks or threads there are; a "
     "parameter server applies their gradients.";
+constexpr std::int64_t kMostWorkers = 1024;
+inline constexpr const char* kWorkersHelp =
+    "Of each controller: further ranks that value its samples; 0: its own threads alone.";
 
 PlaceResult place_by_learning(const std::string& key, PlaceContext& context, const Budget& budget,
                               Rng rng, const LearnedOptions& options, const learn::System& system);

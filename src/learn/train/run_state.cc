@@ -1,0 +1,121 @@
+#include "learn/train/run_state.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+namespace emplace::learn {
+namespace {
+
+// Of all that placements are valued by: durations, transfers, capacities, what may run where.
+std::uint64_t fingerprint(const Problem& problem) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto mix = [&](std::int64_t value) {
+    hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
+    hash ^= hash >> 31;
+  };
+  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
+    mix(problem.cluster().device(device).memory);
+    for (OpId op = 0; op < problem.num_ops(); ++op) mix(problem.duration(op, device));
+    for (DeviceId to = 0; to < problem.num_devices(); ++to) {
+      // A few sizes tell latency and bandwidth.
+      const TensorId tensors = problem.graph().num_tensors();
+      for (TensorId i = 0; i < std::min<TensorId>(tensors, 16); ++i) {
+        mix(problem.transfer_time(i * (tensors / std::min<TensorId>(tensors, 16)), device, to));
+      }
+    }
+  }
+  for (GroupId group = 0; group < problem.num_groups(); ++group) {
+    mix(problem.group_resident_bytes(group));
+    for (const DeviceId device : problem.allowed_devices(group)) mix(device);
+  }
+  return hash;
+}
+
+std::vector<std::int64_t> numbers(const Rng::State& rng) {
+  return {rng.begin(), rng.end()};
+}
+
+}  // namespace
+
+void put_rng(StateWriter& state, const std::string& name, const Rng::State& rng) {
+  state.put(name, numbers(rng));
+}
+
+Rng::State rng_of(const StateReader& state, const std::string& name) {
+  const std::vector<std::int64_t> words = state.integers(name);
+  Rng::State rng{};
+  if (words.size() != rng.size()) fail_input("{}: '{}' is wrong", state.file_name(), name);
+  std::copy(words.begin(), words.end(), rng.begin());
+  return rng;
+}
+
+RunState::RunState(Environment& environment, std::string key, const Rng& rng)
+    : environment_(environment), key_(std::move(key)), began_with_(numbers(rng.state())) {}
+
+RunState::Reached RunState::reached() const {
+  return {environment_.context().evaluations(), simulated_before_ + environment_.simulated_time()};
+}
+
+double RunState::seconds() const {
+  return seconds_before_ + environment_.budget().elapsed_seconds();
+}
+
+// What must be the same for a checkpoint to make sense.
+std::string RunState::subject() const {
+  const Problem& problem = environment_.problem();
+  const char* goal = environment_.context().objective().match(
+      [](const StepTime&) { return "the step"; },
+      [](const StreamPeriod& stream) {
+        return stream.overlap == Overlap::kFull ? "the period" : "the period without overlap";
+      });
+  const std::string& scheduler = environment_.context().evaluator().scheduler();
+  const std::string order = scheduler == kOwnSchedule ? "" : " under " + scheduler;
+  return fmt::format("{} for {} of {}{}: {} ops in {} groups on {} devices, costs {:016x}", key_,
+                     goal, problem.graph().name(), order, problem.num_ops(), problem.num_groups(),
+                     problem.num_devices(), fingerprint(problem));
+}
+
+void RunState::save(StateWriter& state, const Reached& reached) const {
+  state.put("subject", subject());
+  state.put("began_with", began_with_);
+  state.put("evaluations", reached.evaluations);
+  state.put("seconds", seconds());
+  state.put("simulated_time", reached.simulated);
+  const std::optional<Solution> best = environment_.context().incumbent().best();
+  std::vector<std::int64_t> devices;
+  if (best) devices.assign(best->placement.begin(), best->placement.end());
+  state.put("best", devices);
+  state.put("best_priorities", best ? best->schedule.priorities : std::vector<std::int64_t>{});
+}
+
+void RunState::load(const StateReader& state) {
+  const std::string saved = state.text("subject");
+  if (saved != subject()) {
+    fail_input("{}: a checkpoint of {}; expected one of {}", state.file_name(), saved, subject());
+  }
+  if (state.integers("began_with") != began_with_) {
+    fail_input("{}: a checkpoint of a run with another seed", state.file_name());
+  }
+  seconds_before_ = state.real("seconds");
+  simulated_before_ = state.integer("simulated_time");
+  PlaceContext& context = environment_.context();
+  const std::vector<std::int64_t> devices = state.integers("best");
+  if (!devices.empty()) {
+    Solution best{Placement(devices.begin(), devices.end()),
+                  Schedule{state.integers("best_priorities")},
+                  {},
+                  key_};
+    with_context(state.file_name(),
+                 [&] { check_placement(environment_.problem(), best.placement); });
+    best.value = context.evaluator().evaluate(best.placement, best.schedule);
+    context.incumbent().offer(std::move(best));
+  }
+  context.evaluator().count(state.integer("evaluations") - context.evaluations());
+}
+
+}  // namespace emplace::learn
