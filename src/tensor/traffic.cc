@@ -167,15 +167,18 @@ std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
 std::int64_t Traffic::to_keep(const Spread& made, const Spread& reduced, const Spread& kept,
                               Bytes element_bytes) {
   if (!made.partial()) return to_read(kept.regions, made, element_bytes);
+  return to_reduce(made, reduced, element_bytes) + to_read(kept.regions, reduced, element_bytes);
+}
+
+std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced, Bytes element_bytes) {
   const LevelSet partial = made.partial_levels();
   const std::vector<Stage> at_once{{partial, false}};
   const bool staged = network_ && !network_->is_flat();
-  const std::int64_t reducing = to_reduce(
+  return to_reduce(
       made, reduced,
       staged ? network_->stages(partial, volume(made.regions[0]) * element_bytes, Exchange::kReduce)
              : at_once,
       element_bytes);
-  return reducing + to_read(kept.regions, reduced, element_bytes);
 }
 
 }  // namespace emplace

@@ -28,8 +28,10 @@ class Traffic {
   // For every worker to get the region that it needs of a value that is kept so.
   std::int64_t to_read(const std::vector<tdl::Region>& needed, const Spread& kept,
                        Bytes element_bytes);
-  // For a value that was made so to be kept so. Where it is partial, it is reduced as
-  // `reduced` says first (cuts_for_reduction).
+  // For partial results that were made so to be reduced to these parts (cuts_for_reduction), from
+  // which whoever keeps the value reads it.
+  std::int64_t to_reduce(const Spread& made, const Spread& reduced, Bytes element_bytes);
+  // For a value that was made so to be kept so, reduced first where it is partial.
   std::int64_t to_keep(const Spread& made, const Spread& reduced, const Spread& kept,
                        Bytes element_bytes);
 

@@ -219,10 +219,11 @@ TEST(PartitionSearch, the_joint_search_finds_the_fastest_plan_of_all) {
       Traffic traffic(setting.on.workers, *setting.cluster, setting.on.devices);
       PartitionProblem problem(setting.input, traffic);
       const auto time = [&](ClassId op, const Cuts& cuts) {
-        return piece_time(context, problem, op, cuts);
+        return piece_time(context, setting.input, problem, op, cuts);
       };
-      const Plan plan =
-          joint_search(context, "joint", {}, {}, Budget{}.or_default(kPartitionSeconds), Rng(1));
+      JointSearch search(context, {});
+      const Plan plan = search.find("joint", {}, std::nullopt,
+                                    Budget{}.or_default(kPartitionSeconds), Rng(1));
       std::int64_t cost = cost_of(problem, setting.input, plan);
       for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
         cost += time(op, plan.ops[setting.input.op_of_class[op]]) * setting.input.ops_in_class[op];
@@ -406,7 +407,7 @@ TEST(PartitionSearch, options_reach_the_search) {
     std::int64_t sum = cost_of(problem, setting.input, plan);
     for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
       const Cuts& cuts = plan.ops[setting.input.op_of_class[op]];
-      sum += piece_time(context, problem, op, cuts) * setting.input.ops_in_class[op];
+      sum += piece_time(context, setting.input, problem, op, cuts) * setting.input.ops_in_class[op];
     }
     return sum;
   };

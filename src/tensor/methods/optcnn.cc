@@ -33,7 +33,7 @@ class OptCnn final : public PartitionMethod {
     // It divides a layer by its output alone.
     const JointSearchSettings settings{
         .ways = options_.ways, .rounds = options_.rounds, .reductions = false};
-    return joint_search(context, "optcnn", settings, starts, budget, rng);
+    return JointSearch(context, settings).find("optcnn", starts, std::nullopt, budget, rng);
   }
 
  private:

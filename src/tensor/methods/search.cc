@@ -1,6 +1,8 @@
 // Our own: cuts on all levels at once by time, weights whole where that pays, begun from what the
 // other methods find, within the devices' memory; the simulator has the last word.
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,8 +16,7 @@ namespace emplace {
 namespace {
 
 // To begin from, the quickest first, and to compare with at the end.
-constexpr const char* kFirst[] = {"data-parallel", "tofu", "recursive-by-time", "equal-chop",
-                                  "fsdp"};
+constexpr const char* kFirst[] = {"tofu", "recursive-by-time", "equal-chop"};
 constexpr const char* kLast[] = {"optcnn", "spartan", "all-row"};
 // What a joint search takes at least, as far as it is there.
 constexpr double kLeastSeconds = 0.5;
@@ -68,15 +69,26 @@ class SearchRun {
       context_.incumbent().offer(start);
     }
     if (!starts_.empty()) limit_costs();
-    for (const char* key : kFirst) {
-      if (!starts_.empty()) {
-        try_method(key);
-        continue;
-      }
-      starts_.push_back(found_by(key));
-      context_.try_plan(starts_.back());
-      limit_costs();
-    }
+    const bool fits = try_data_parallelism();
+    if (!fits) try_method("fsdp");
+    for (const char* key : kFirst) try_method(key);
+    if (fits) try_method("fsdp");
+  }
+
+  // With weights everywhere, and with updates in parts. Returns whether one of them fits.
+  bool try_data_parallelism() {
+    const bool first = starts_.empty();
+    if (!first && spent()) return true;
+    Plan plan = found_by("data-parallel");
+    bool fits = context_.try_plan(plan).fits();
+    starts_.push_back(plan);
+    if (first) limit_costs();
+    if (spent()) return fits;
+    plan = with_divided_updates(context_.input(), std::move(plan), GradientStorage::kInParts);
+    plan.method = "search";
+    fits = context_.try_plan(plan).fits() || fits;
+    starts_.push_back(std::move(plan));
+    return fits;
   }
 
   void try_method(const char* key) {
@@ -116,13 +128,16 @@ class SearchRun {
       const double most = std::max(0.0, *seconds - context_.evaluation_seconds());
       seconds = std::min(most, std::max(kLeastSeconds, *seconds * share));
     }
-    const JointSearchSettings settings{.ways = options_.ways,
-                                       .rounds = options_.rounds,
-                                       .computing = computing,
-                                       .memory_limit = memory_limit};
     try {
-      Plan plan =
-          joint_search(context_, "search", settings, starts_, budget_part(budget_, seconds), rng_);
+      std::unique_ptr<JointSearch>& joint = joint_[computing];
+      if (joint == nullptr) {
+        joint =
+            std::make_unique<JointSearch>(context_, JointSearchSettings{.ways = options_.ways,
+                                                                        .rounds = options_.rounds,
+                                                                        .computing = computing,
+                                                                        .storage_apart = true});
+      }
+      Plan plan = joint->find("search", starts_, memory_limit, budget_part(budget_, seconds), rng_);
       return has_time_to_evaluate() && context_.try_plan(std::move(plan)).fits();
     } catch (const OutOfTime&) {
       return false;
@@ -189,6 +204,7 @@ class SearchRun {
   const Budget& budget_;
   Rng rng_;
   std::vector<Plan> starts_;
+  std::map<std::int64_t, std::unique_ptr<JointSearch>> joint_;  // by weight of computing
 };
 
 class Search final : public PartitionMethod {
