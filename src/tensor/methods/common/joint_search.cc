@@ -252,8 +252,17 @@ std::int64_t piece_time(const PartitionContext& context, const PartitionInput& i
                         PartitionProblem& problem, ClassId op, const Cuts& cuts) {
   const OpId first = input.op_of_class[op];
   if (input.graph.is_source(first) || input.graph.is_view(first)) return 0;
-  const tdl::Description* description = input.descriptions[first];
   double longest = 0;
+  if (const auto* ways = context.piece_times().ways(first)) {
+    if (const auto way = ways->find(cuts); way != ways->end()) {
+      for (Worker worker = 0; worker < context.workers().count(); ++worker) {
+        longest = std::max(
+            longest, static_cast<double>(context.piece_times().duration(way->second, worker)));
+      }
+      return static_cast<std::int64_t>(longest);
+    }
+  }
+  const tdl::Description* description = input.descriptions[first];
   const std::vector<tdl::Piece>& pieces = problem.pieces(op, cuts);
   for (Worker worker = 0; worker < context.workers().count(); ++worker) {
     const DeviceId device = context.devices()[worker];
