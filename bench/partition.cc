@@ -22,6 +22,7 @@
 #include "tensor/evaluate.h"
 #include "tensor/methods/all.h"
 #include "tensor/prepare.h"
+#include "tensor/step_bound.h"
 #include "tensor/topology.h"
 #include "tensor/work_bound.h"
 
@@ -87,8 +88,9 @@ void run(const std::string& name, const Settings& settings) {
                {"of share", Table::Align::kRight},
                {"step", Table::Align::kRight},
                {"fits"}});
-  const Nanoseconds bound = divided_work_bound(input, *problem, on);
-  fmt::print("no plan takes less than {} (by rates alone: {})\n", format_time(bound),
+  fmt::print("no plan takes less than {} (by work alone: {}, by rates alone: {})\n",
+             format_time(divided_step_bound(input, *problem, on)),
+             format_time(divided_work_bound(input, *problem, on)),
              format_time(divided_rate_bound(*problem, on)));
   const auto add_row = [&](const std::string& method, std::uint64_t seed) {
     PartitionContext context(input, problem, on);

@@ -40,9 +40,9 @@ class Traffic {
   using Sources = std::vector<std::vector<std::vector<Worker>>>;
   const Sources& sources_of(const Spread& spread);
   const std::vector<std::vector<Worker>>& groups_of(LevelSet levels);  // by worker
-  // The region of one partial result, which the worker asks for.
-  void fetch(const tdl::Region& needed, const Spread& kept, int partial, Worker to,
-             Bytes element_bytes);
+  // The region of one partial result, which the worker asks for; `sources` have it.
+  void fetch(const tdl::Region& needed, const Spread& kept, const std::vector<Worker>& sources,
+             Worker to, Bytes element_bytes);
   // `in_turn`: not at once with what else is sent, also where any number could be.
   void send(Worker from, Worker to, double bytes, double transfers = 1, bool in_turn = false);
   // What all that was sent costs, or that took in the stage if it was measured.

@@ -4,12 +4,14 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "cost/cost_model.h"
 
-#include "tensor/piece_times.h"
+#include "tensor/movement.h"
+#include "tensor/piece_spec.h"
 
 namespace emplace {
 namespace {
@@ -78,24 +80,25 @@ double least_ns(const Problem& problem, WorkReader& reader, OpId op, DeviceId id
   return std::min(whole, least_us * 1000 * device.slowdown.to_double());
 }
 
-// By op, what all of its parts take at least, weighted by device; and the weights.
+// What all of an op's parts take at least, weighted by device; and the weights.
 struct RateBound {
-  std::vector<double> weights;  // by worker; they sum to 1
+  std::vector<double> weights;             // by worker; they sum to 1
+  std::vector<std::vector<double>> times;  // by op and worker: of the whole op
   std::vector<double> of_op;
 };
 
 RateBound bound_by_rates(const Problem& problem, const WorkerDevices& on) {
   const Graph& graph = problem.graph();
   WorkReader reader(graph);
-  std::vector<std::vector<double>> times(on.devices.size());  // by worker and op
   RateBound result;
+  result.times.resize(graph.num_ops());
   double sum_of_weights = 0;
-  for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
+  for (const DeviceId device : on.devices) {
     double total = 1;
     for (OpId op = 0; op < graph.num_ops(); ++op) {
       const bool free = graph.is_source(op) || graph.is_view(op);
-      times[worker].push_back(free ? 0 : least_ns(problem, reader, op, on.devices[worker]));
-      total += times[worker].back();
+      result.times[op].push_back(free ? 0 : least_ns(problem, reader, op, device));
+      total += result.times[op].back();
     }
     result.weights.push_back(1 / total);
     sum_of_weights += result.weights.back();
@@ -103,8 +106,8 @@ RateBound bound_by_rates(const Problem& problem, const WorkerDevices& on) {
   for (double& weight : result.weights) weight /= sum_of_weights;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t worker = 0; worker < times.size(); ++worker) {
-      least = std::min(least, times[worker][op] * result.weights[worker]);
+    for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
+      least = std::min(least, result.times[op][worker] * result.weights[worker]);
     }
     // Times of parts are rounded to nanoseconds.
     result.of_op.push_back(std::max(0.0, least - 1));
@@ -112,21 +115,108 @@ RateBound bound_by_rates(const Problem& problem, const WorkerDevices& on) {
   return result;
 }
 
-// The least weighted sum over workers of what the op's pieces last; 0 where it is not known.
-double least_of_ways(PieceTimes& pieces, OpId op, const std::vector<double>& weights) {
-  if (!pieces.is_certain(op)) return 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& [cuts, way] : *pieces.ways(op)) {
-    double sum = 0;
-    for (Worker worker = 0; worker < way.size(); ++worker) {
-      sum += weights[worker] * static_cast<double>(pieces.duration(way, worker));
-    }
-    least = std::min(least, sum);
-  }
-  return least;
+bool makes_partial_sums(const tdl::Description& description, std::size_t output) {
+  const std::vector<tdl::VariableId> divisible = description.divisible();
+  return std::any_of(divisible.begin(), divisible.end(), [&](tdl::VariableId variable) {
+    return variable <= std::numeric_limits<std::int8_t>::max() &&
+           role_of_cut(description, output, static_cast<std::int8_t>(variable)) ==
+               LevelRole::kPartial;
+  });
 }
 
 }  // namespace
+
+std::vector<std::uint8_t> may_add_partial_results(const PartitionInput& input) {
+  const Graph& graph = input.graph;
+  std::vector<std::uint8_t> result(graph.num_ops(), 0);
+  const auto may_be_partial = [&](TensorId tensor) {
+    const OpId producer = graph.producer(tensor);
+    if (graph.consumers(tensor).size() != 1 || graph.is_source(producer)) return false;
+    if (result[producer] != 0) return true;
+    const tdl::Description* description = input.descriptions[producer];
+    const auto outputs = graph.outputs(producer);
+    const auto at = std::find(outputs.begin(), outputs.end(), tensor) - outputs.begin();
+    return description != nullptr && makes_partial_sums(*description, static_cast<std::size_t>(at));
+  };
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    const auto inputs = graph.inputs(op);
+    const bool adds = (graph.type(op) == "Add" || graph.type(op) == "Sum") && !inputs.empty();
+    result[op] = adds && std::all_of(inputs.begin(), inputs.end(), may_be_partial) ? 1 : 0;
+  }
+  return result;
+}
+
+WorkBound::WorkBound(const PartitionInput& input, const Problem& problem, const WorkerDevices& on)
+    : input_(input), on_(on), pieces_(input, problem, on), adds_(may_add_partial_results(input)) {
+  RateBound rates = bound_by_rates(problem, on);
+  weights_ = std::move(rates.weights);
+  rates_ = std::move(rates.times);
+  least_ = std::move(rates.of_op);
+  const Graph& graph = input.graph;
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (graph.is_source(op) || graph.is_view(op)) continue;
+    if (input.descriptions[op] == nullptr) {  // everybody does all of it
+      least_[op] = 0;
+      for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
+        least_[op] +=
+            weights_[worker] * static_cast<double>(problem.duration(op, on.devices[worker]));
+      }
+      continue;
+    }
+    const Cuts whole(on.workers.levels(), kUncut);
+    least_[op] = of_ways(op, {whole}, 0)[0];
+  }
+}
+
+double WorkBound::of_all() const {
+  double sum = 0;
+  for (const double least : least_) sum += least;
+  return sum;
+}
+
+// What its certain pieces take, or, in each of the groups that the first levels make, at least the
+// group's share of the op on its fastest device.
+std::vector<double> WorkBound::of_ways(OpId op, const std::vector<Cuts>& beginnings,
+                                       std::size_t levels) {
+  std::vector<double> result(beginnings.size(), least_[op]);
+  const Graph& graph = input_.graph;
+  const tdl::Description* description = input_.descriptions[op];
+  if (graph.is_source(op) || graph.is_view(op) || description == nullptr) return result;
+  if (pieces_.is_certain(op)) {
+    std::map<Cuts, double> least;
+    for (const auto& [cuts, way] : *pieces_.ways(op)) {
+      double sum = 0;
+      for (Worker worker = 0; worker < way.size(); ++worker) {
+        sum += weights_[worker] * static_cast<double>(pieces_.duration(way, worker));
+      }
+      Cuts beginning = cuts;
+      std::fill(beginning.begin() + static_cast<std::ptrdiff_t>(levels), beginning.end(), kUncut);
+      const auto [at, added] = least.try_emplace(std::move(beginning), sum);
+      if (!added) at->second = std::min(at->second, sum);
+    }
+    for (std::size_t i = 0; i < beginnings.size(); ++i) {
+      const auto found = least.find(beginnings[i]);
+      if (found != least.end()) result[i] = std::max(result[i], found->second);
+    }
+    return result;
+  }
+  if (levels == 0 || adds_[op] != 0) return result;
+  const Worker groups = on_.workers.first(levels).count();
+  const Worker size = on_.workers.count() / groups;
+  for (std::size_t i = 0; i < beginnings.size(); ++i) {
+    double sum = -1;  // times of parts are rounded to nanoseconds
+    for (Worker first = 0; first < on_.workers.count(); first += size) {
+      double least = std::numeric_limits<double>::infinity();
+      for (Worker worker = first; worker < first + size; ++worker) {
+        least = std::min(least, rates_[op][worker] * weights_[worker]);
+      }
+      sum += least * share_of_box(*description, part_of(variables_of(*description), beginnings[i],
+                                                        on_.workers, first));
+    }
+    result[i] = std::max(result[i], sum);
+  }
+  return result;
+}
 
 Nanoseconds divided_rate_bound(const Problem& problem, const WorkerDevices& on) {
   double bound = 0;
@@ -136,23 +226,7 @@ Nanoseconds divided_rate_bound(const Problem& problem, const WorkerDevices& on) 
 
 Nanoseconds divided_work_bound(const PartitionInput& input, const Problem& problem,
                                const WorkerDevices& on) {
-  const RateBound rates = bound_by_rates(problem, on);
-  PieceTimes pieces(input, problem, on);
-  const Graph& graph = input.graph;
-  double bound = 0;
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    double least = std::max(rates.of_op[op], least_of_ways(pieces, op, rates.weights));
-    const bool computes = !graph.is_source(op) && !graph.is_view(op);
-    if (computes && input.descriptions[op] == nullptr) {  // everybody does all of it
-      least = 0;
-      for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
-        least +=
-            rates.weights[worker] * static_cast<double>(problem.duration(op, on.devices[worker]));
-      }
-    }
-    bound += least;
-  }
-  return static_cast<Nanoseconds>(std::floor(bound));
+  return static_cast<Nanoseconds>(std::floor(WorkBound(input, problem, on).of_all()));
 }
 
 }  // namespace emplace

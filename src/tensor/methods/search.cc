@@ -44,6 +44,7 @@ class SearchRun {
     for (const char* key : kLast) try_method(key);
     hold_weights();
     divide_updates();
+    vary();
     context_.set_limit(limit);
     Plan plan = context_.incumbent().best()->plan;
     plan.method = "search";
@@ -112,32 +113,65 @@ class SearchRun {
   // does not fit beside it, it is lowered.
   void search_jointly() {
     if (spent()) return;
-    bool fits = try_joint(std::nullopt, options_.computing, options_.main_share);
-    if (options_.computing > 1 && !spent()) fits |= try_joint(std::nullopt, 1, 0.5);
+    const JointSearchSettings settings = joint_settings();
+    bool fits = try_joint(settings, std::nullopt, options_.main_share);
+    if (options_.computing > 1 && !spent()) {
+      JointSearchSettings equal = settings;
+      equal.computing = 1;
+      fits |= try_joint(equal, std::nullopt, 0.5);
+    }
     auto limit = static_cast<double>(smallest_memory());
     for (std::int64_t i = 0; i < options_.memory_tries && !fits && !spent(); ++i) {
-      fits = try_joint(static_cast<Bytes>(limit), options_.computing, 0.5);
+      fits = try_joint(settings, static_cast<Bytes>(limit), 0.5);
       limit *= options_.memory_shrink;
     }
   }
 
+  // What is best by the costs that joint searches go by need not be best when it is simulated: so
+  // what is left of the budget is for what they find when less memory is there, and when a weight
+  // lies as its gradient and state do until its update is divided.
+  void vary() {
+    constexpr double kLessMemory = 0.7;
+    if (spent()) return;
+    const auto memory = kLessMemory * static_cast<double>(peak_of_best());
+    try_joint(joint_settings(), static_cast<Bytes>(memory), 0.5);
+    if (spent()) return;
+    JointSearchSettings tied = joint_settings();
+    tied.storage_apart = false;
+    try_joint(tied, std::nullopt, 1, /*divide_updates=*/true);
+  }
+
+  JointSearchSettings joint_settings() const {
+    return {.ways = options_.ways,
+            .rounds = options_.rounds,
+            .computing = options_.computing,
+            .storage_apart = true};
+  }
+
+  Bytes peak_of_best() const {
+    const Evaluation best = context_.incumbent().best()->value;
+    for (const PartitionContext::Tried& tried : context_.tried()) {
+      if (!(tried.outcome.value == best)) continue;
+      return *std::max_element(tried.outcome.peaks.begin(), tried.outcome.peaks.end());
+    }
+    return smallest_memory();  // it was given
+  }
+
   // With this share of what is left of the time; returns whether the plan fits.
-  bool try_joint(std::optional<Bytes> memory_limit, std::int64_t computing, double share) {
+  bool try_joint(const JointSearchSettings& settings, std::optional<Bytes> memory_limit,
+                 double share, bool divide_updates = false) {
     std::optional<double> seconds = seconds_left(budget_);
     if (seconds) {
       const double most = std::max(0.0, *seconds - context_.evaluation_seconds());
       seconds = std::min(most, std::max(kLeastSeconds, *seconds * share));
     }
     try {
-      std::unique_ptr<JointSearch>& joint = joint_[computing];
-      if (joint == nullptr) {
-        joint =
-            std::make_unique<JointSearch>(context_, JointSearchSettings{.ways = options_.ways,
-                                                                        .rounds = options_.rounds,
-                                                                        .computing = computing,
-                                                                        .storage_apart = true});
-      }
+      std::unique_ptr<JointSearch>& joint = joint_[{settings.computing, settings.storage_apart}];
+      if (joint == nullptr) joint = std::make_unique<JointSearch>(context_, settings);
       Plan plan = joint->find("search", starts_, memory_limit, budget_part(budget_, seconds), rng_);
+      if (divide_updates) {
+        plan = with_divided_updates(context_.input(), std::move(plan), GradientStorage::kInParts);
+      }
       return has_time_to_evaluate() && context_.try_plan(std::move(plan)).fits();
     } catch (const OutOfTime&) {
       return false;
@@ -204,7 +238,8 @@ class SearchRun {
   const Budget& budget_;
   Rng rng_;
   std::vector<Plan> starts_;
-  std::map<std::int64_t, std::unique_ptr<JointSearch>> joint_;  // by weight of computing
+  // By the weight of computing, and whether storage is apart.
+  std::map<std::pair<std::int64_t, bool>, std::unique_ptr<JointSearch>> joint_;
 };
 
 class Search final : public PartitionMethod {
