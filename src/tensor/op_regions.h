@@ -63,7 +63,7 @@ class OpRegionTable {
   const OpRegions* of(OpId op);
 
  private:
-  static constexpr std::size_t kMostWays = 700;
+  static constexpr std::size_t kMostWays = 100;
   std::unique_ptr<OpRegions> make(OpId op) const;
   std::vector<Cuts> ways_of(OpId op) const;
   bool add_way(OpId op, const Cuts& cuts, OpRegions& regions) const;

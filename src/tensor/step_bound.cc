@@ -16,12 +16,11 @@
 // to one.
 //
 // The least over all plans is a strategy-selection problem (src/selection): a node for each op and
-// each weight, whose strategies are ways to cut it, an edge for each pair. Its solver's lower bound
-// is what counts, exact or not. Between two groups there are few ways, so all pairs are in it, and
-// weights: what their updates change is sent to whoever else keeps it. Between more groups a forest
-// of pairs is, which leaves out transfers and so keeps the bound valid, and is solved exactly: of
-// tensors of the forward pass, the largest first, of activations that gradients of weights are made
-// from, and of those gradients. The bound is concave in s, which is searched for.
+// each weight, whose strategies are ways to cut it, an edge for each pair. What updates change is
+// sent to whoever else keeps the weight. The solver's lower bound is what counts, exact or not.
+// Groups are few, since ways to cut grow with levels. Left out, which keeps the bound valid: data
+// and constants, which may lie anywhere, and sums that may be of partial results. The bound is
+// concave in s, which is searched for.
 #include "tensor/step_bound.h"
 
 #include <algorithm>
@@ -33,8 +32,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "base/union_find.h"
 
 #include "tensor/op_regions.h"
 #include "tensor/work_bound.h"
@@ -51,7 +48,7 @@ struct Pair {
   std::size_t output, input;
 };
 
-enum class PairKind : std::uint8_t { kChange, kGradient, kForward, kActivation, kOther };
+enum class PairKind : std::uint8_t { kChange, kForward, kOther };
 
 // Elements that are sent at least, by the ways of the maker (rows) and of the reader; less than 0:
 // no plan is cut so.
@@ -63,6 +60,7 @@ struct Branch {
   double ns;  // for each element
 };
 
+constexpr Worker kMostGroups = 4;
 // Costs are in these parts of a nanosecond.
 constexpr double kFine = 1000;
 
@@ -112,8 +110,6 @@ class TransferBound {
 
  private:
   static constexpr std::int32_t kNoNode = -1;
-  static constexpr std::size_t kMostCells = 1U << 17;
-  static constexpr std::size_t kMostCellsInAll = 40'000'000;
 
   struct Node {
     OpId op;
@@ -121,7 +117,6 @@ class TransferBound {
   };
 
   static std::int64_t fine(double ns) { return static_cast<std::int64_t>(ns * kFine); }
-  bool all_pairs() const { return groups_ == 2; }
 
   std::uint32_t group_of(Worker worker) const { return worker / (on_.workers.count() / groups_); }
 
@@ -142,73 +137,45 @@ class TransferBound {
     return sum > 0 ? 1e9 / sum : 0;
   }
 
+  // Nothing where the maker only has it.
   std::optional<PairKind> kind_of(const Pair& pair) const {
-    const Phase made = graph_.phase(pair.maker);
     const Phase read = graph_.phase(pair.reader);
-    if (graph_.is_source(pair.maker)) {
-      if (!all_pairs() || graph_.role(pair.maker) != OpRole::kParameter) return std::nullopt;
-      if (graph_.outputs(pair.maker).size() != 1) return std::nullopt;
-      const bool changes = read == Phase::kUpdate && input_.descriptions[pair.reader] != nullptr &&
-                           graph_.type(pair.reader) != "AccumulateGrad";
-      return changes ? PairKind::kChange : PairKind::kOther;
+    if (!graph_.is_source(pair.maker)) {
+      const bool forward = graph_.phase(pair.maker) == Phase::kForward && read == Phase::kForward;
+      return forward ? PairKind::kForward : PairKind::kOther;
     }
-    if (made == Phase::kForward && read == Phase::kForward) return PairKind::kForward;
-    if (made == Phase::kBackward && read == Phase::kUpdate) return PairKind::kGradient;
-    if (made == Phase::kForward && read == Phase::kBackward && makes_gradient(pair.reader)) {
-      return PairKind::kActivation;
+    if (graph_.role(pair.maker) != OpRole::kParameter || graph_.outputs(pair.maker).size() != 1) {
+      return std::nullopt;
     }
-    return all_pairs() ? std::optional(PairKind::kOther) : std::nullopt;
+    const bool changes = read == Phase::kUpdate && input_.descriptions[pair.reader] != nullptr &&
+                         graph_.type(pair.reader) != "AccumulateGrad";
+    return changes ? PairKind::kChange : PairKind::kOther;
   }
 
-  bool makes_gradient(OpId op) const {
-    const auto outputs = graph_.outputs(op);
-    return std::any_of(outputs.begin(), outputs.end(), [&](TensorId tensor) {
-      const auto consumers = graph_.consumers(tensor);
-      return std::any_of(consumers.begin(), consumers.end(),
-                         [&](OpId consumer) { return graph_.phase(consumer) == Phase::kUpdate; });
-    });
-  }
-
-  // Sums that may be of partial results are made where those are, so what they make, and what of it
-  // they need, is not known.
-  std::vector<std::pair<PairKind, Pair>> candidates() const {
+  // What sums that may be of partial results make, and what of it they need, is not known.
+  std::vector<std::pair<PairKind, Pair>> pairs() {
     std::vector<std::pair<PairKind, Pair>> result;
     for (OpId reader = 0; reader < graph_.num_ops(); ++reader) {
       const auto inputs = graph_.inputs(reader);
       for (std::size_t input = 0; input < inputs.size() && adds_[reader] == 0; ++input) {
         const OpId maker = graph_.producer(inputs[input]);
-        if (adds_[maker] != 0) continue;
         const auto outputs = graph_.outputs(maker);
         const auto output = std::find(outputs.begin(), outputs.end(), inputs[input]);
         const Pair pair{inputs[input], maker, reader,
                         static_cast<std::size_t>(output - outputs.begin()), input};
-        if (const auto kind = kind_of(pair)) result.emplace_back(*kind, pair);
+        const auto kind = kind_of(pair);
+        if (!kind || adds_[maker] != 0 || regions_.of(maker) == nullptr) continue;
+        const OpRegions* needed = regions_.of(reader);
+        if (needed != nullptr && needed->inputs[input].dense) result.emplace_back(*kind, pair);
       }
     }
-    std::stable_sort(result.begin(), result.end(), [&](const auto& a, const auto& b) {
-      if (a.first != b.first) return a.first < b.first;
-      return graph_.bytes(a.second.tensor) > graph_.bytes(b.second.tensor);
-    });
     return result;
   }
 
+  // What all groups are sent weighs more in reads of the forward pass than what they exchange for
+  // gradients.
   void choose_pairs() {
-    UnionFind trees(graph_.num_ops());
-    std::vector<std::pair<PairKind, Pair>> chosen;
-    std::size_t cells_in_all = 0;
-    for (const auto& [kind, pair] : candidates()) {
-      if (!all_pairs() && trees.find(pair.maker) == trees.find(pair.reader)) continue;
-      const OpRegions* made = regions_.of(pair.maker);
-      const OpRegions* needed = regions_.of(pair.reader);
-      if (made == nullptr || needed == nullptr || !needed->inputs[pair.input].dense) continue;
-      const std::size_t cells = made->ways.size() * needed->ways.size();
-      if (cells > kMostCells || cells_in_all + cells > kMostCellsInAll) continue;
-      cells_in_all += cells;
-      trees.unite(pair.maker, pair.reader);
-      chosen.emplace_back(kind, pair);
-    }
-    // What all groups are sent weighs more in reads of the forward pass than what they exchange for
-    // gradients.
+    const auto chosen = pairs();
     std::map<TensorId, std::pair<int, int>> readers;
     for (const auto& [kind, pair] : chosen) {
       if (kind == PairKind::kChange) continue;
@@ -320,7 +287,7 @@ class TransferBound {
 
 // The function is concave in the share.
 double largest_over_shares(const TransferBound& bound) {
-  constexpr int kTries = 5;
+  constexpr int kTries = 7;
   double best = bound.least(1);
   if (bound.least(0.95) <= best) return best;
   double low = 0;
@@ -345,6 +312,7 @@ Nanoseconds divided_step_bound(const PartitionInput& input, const Problem& probl
   // What was measured may be sooner than the links say.
   const std::size_t levels = costs.collectives == nullptr ? on.workers.levels() : 0;
   for (std::size_t first = 1; first <= levels; ++first) {
+    if (on.workers.first(first).count() > kMostGroups) break;
     const TransferBound transfers(input, problem, on, work, first);
     if (transfers.any()) bound = std::max(bound, largest_over_shares(transfers));
   }

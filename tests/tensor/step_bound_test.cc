@@ -127,7 +127,7 @@ std::vector<std::vector<Cuts>> all_ways(const Setting& setting) {
   return ways;
 }
 
-Plan plan_of(const Setting& setting, const std::vector<Cuts>& chosen) {
+Plan plan_with(const Setting& setting, const std::vector<Cuts>& chosen) {
   const auto middle = chosen.begin() + setting.input.classes.num_tensors;
   return expand(setting.input, setting.on.workers, "any", {chosen.begin(), middle},
                 {middle, chosen.end()});
@@ -155,7 +155,7 @@ TEST(StepBound, no_plan_of_a_small_graph_is_sooner) {
         chosen.push_back(each[plans <= 1000 ? rest % each.size() : rng.below(each.size())]);
         rest /= each.size();
       }
-      least = std::min(least, step_of(setting, plan_of(setting, chosen)));
+      least = std::min(least, step_of(setting, plan_with(setting, chosen)));
     }
     EXPECT_GT(bound, 0);
     EXPECT_LE(bound, least) << "trial " << trial;
@@ -190,7 +190,7 @@ TEST(StepBound, no_plan_of_a_small_training_step_is_sooner) {
     Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
     const auto try_plan = [&](const std::vector<Cuts>& chosen) {
       try {
-        const Nanoseconds taken = step_of(setting, plan_of(setting, chosen));
+        const Nanoseconds taken = step_of(setting, plan_with(setting, chosen));
         if (taken <= least) best = chosen;
         least = std::min(least, taken);
       } catch (const Error&) {  // changes weights where they are not

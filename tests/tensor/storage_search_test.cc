@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 
+#include "tensor/methods/common/divided_updates.h"
 #include "tensor/methods/common/joint_search.h"
 #include "tensor/methods/common/kept_memory.h"
 #include "tensor/partition_setting.h"
@@ -50,7 +51,7 @@ Plan joint_plan(const Setting& setting, bool apart, std::optional<Bytes> memory 
       .find("joint", starts, memory, plans(10), Rng(1));
 }
 
-std::int64_t cost_of(const Setting& setting, const Plan& plan) {
+std::int64_t whole_cost(const Setting& setting, const Plan& plan) {
   const PartitionInput input(
       *setting.graph, {.gradients = false, .elementwise = false, .steps = false, .updates = false});
   const PartitionContext context(input, setting.problem, setting.on);
@@ -74,7 +75,7 @@ TEST(StorageSearch, state_is_in_parts_though_weights_are_not) {
     const Plan apart = joint_plan(setting, true);
     const double weights = share_in_parts(setting, apart, OpRole::kParameter);
     EXPECT_GT(share_in_parts(setting, apart, OpRole::kBuffer), weights + 0.05);
-    EXPECT_LT(cost_of(setting, apart), cost_of(setting, joint_plan(setting, false)));
+    EXPECT_LT(whole_cost(setting, apart), whole_cost(setting, joint_plan(setting, false)));
   }
 }
 
@@ -99,7 +100,7 @@ TEST(StorageSearch, kept_memory_is_within_the_limit) {
   const Plan tight = joint_plan(setting, true, limit);
   EXPECT_LE(bytes(tight, 0), limit);
   EXPECT_LE(bytes(tight, 1), limit);
-  EXPECT_GE(cost_of(setting, tight), cost_of(setting, free));
+  EXPECT_GE(whole_cost(setting, tight), whole_cost(setting, free));
 }
 
 TEST(StorageSearch, is_never_behind_what_it_replaces) {
@@ -120,6 +121,41 @@ TEST(StorageSearch, is_never_behind_what_it_replaces) {
       }
     }
   }
+}
+
+// What weights, gradients and state that lie alike come to: the best of what others find and of
+// joint searches under limits of memory, as they are and with updates that are divided afterwards.
+Evaluation best_alike(const Setting& setting, Bytes memory) {
+  PartitionContext context(setting.input, setting.problem, setting.on);
+  std::vector<Plan> starts;
+  for (const char* key : {"data-parallel", "tofu", "recursive-by-time", "equal-chop", "fsdp"}) {
+    starts.push_back(setting.find(key).plan);
+  }
+  std::vector<Plan> found = starts;
+  JointSearch search(context, {});
+  for (const double share : {100.0, 1.0, 0.85, 0.72, 0.61}) {
+    const auto limit = static_cast<Bytes>(share * static_cast<double>(memory));
+    found.push_back(search.find("joint", starts, limit, plans(10), Rng(1)));
+  }
+  for (const Plan& plan : found) {
+    context.try_plan(plan);
+    context.try_plan(with_divided_updates(setting.input, plan, GradientStorage::kInParts));
+  }
+  return context.incumbent().best()->value;
+}
+
+TEST(StorageSearch, finds_more_than_where_all_lies_alike) {
+  int better = 0;
+  for (const Bytes memory : {20LL << 20, 19LL << 20, 18LL << 20}) {
+    const Setting setting(zoo::build_model("bert:layers=2,hidden=256,heads=4,sequence=32,batch=32,"
+                                           "vocabulary=500,optimizer=adam"),
+                          4, {}, memory);
+    const Evaluation found = setting.find("search", plans(24)).value;
+    const Evaluation alike = best_alike(setting, memory);
+    EXPECT_FALSE(alike < found) << memory;
+    if (found < alike) ++better;
+  }
+  EXPECT_GE(better, 2);
 }
 
 TEST(StorageSearch, the_same_seed_finds_the_same) {

@@ -122,23 +122,31 @@ class SearchRun {
     }
     auto limit = static_cast<double>(smallest_memory());
     for (std::int64_t i = 0; i < options_.memory_tries && !fits && !spent(); ++i) {
+      limit_ = limit;
       fits = try_joint(settings, static_cast<Bytes>(limit), 0.5);
       limit *= options_.memory_shrink;
     }
   }
 
   // What is best by the costs that joint searches go by need not be best when it is simulated: so
-  // what is left of the budget is for what they find when less memory is there, and when a weight
-  // lies as its gradient and state do until its update is divided.
+  // what is left of the budget is for what they find with another limit of memory, and when a
+  // weight lies as its gradient and state do until its update is divided.
   void vary() {
     constexpr double kLessMemory = 0.7;
-    if (spent()) return;
-    const auto memory = kLessMemory * static_cast<double>(peak_of_best());
-    try_joint(joint_settings(), static_cast<Bytes>(memory), 0.5);
-    if (spent()) return;
-    JointSearchSettings tied = joint_settings();
+    const JointSearchSettings apart = joint_settings();
+    JointSearchSettings tied = apart;
     tied.storage_apart = false;
-    try_joint(tied, std::nullopt, 1, /*divide_updates=*/true);
+    if (!limit_) {
+      const auto memory = kLessMemory * static_cast<double>(peak_of_best());
+      if (!spent()) try_joint(apart, static_cast<Bytes>(memory), 0.5);
+    }
+    if (!spent()) try_joint(tied, std::nullopt, 0.5, /*divide_updates=*/true);
+    if (!limit_) return;
+    const auto least = static_cast<Bytes>(*limit_);
+    const auto more = static_cast<Bytes>(*limit_ * (1 + 1 / options_.memory_shrink) / 2);
+    if (!spent()) try_joint(tied, least, 0.5, /*divide_updates=*/true);
+    if (!spent()) try_joint(apart, more, 0.5);
+    if (!spent()) try_joint(tied, more, 1, /*divide_updates=*/true);
   }
 
   JointSearchSettings joint_settings() const {
@@ -238,6 +246,7 @@ class SearchRun {
   const Budget& budget_;
   Rng rng_;
   std::vector<Plan> starts_;
+  std::optional<double> limit_;  // of memory, of the last joint search that had one
   // By the weight of computing, and whether storage is apart.
   std::map<std::pair<std::int64_t, bool>, std::unique_ptr<JointSearch>> joint_;
 };
