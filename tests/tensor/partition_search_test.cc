@@ -156,7 +156,8 @@ TEST(PartitionSearch, the_joint_search_finds_the_fastest_plan_of_all) {
       };
       JointSearch search(context, {});
       const Plan plan =
-          search.find("joint", {}, std::nullopt, Budget{}.or_default(kPartitionSeconds), Rng(1));
+          search.find("joint", {}, std::nullopt, Budget{}.or_default(kPartitionSeconds), Rng(1))
+              .value();
       std::int64_t cost = cost_of(problem, setting.input, plan);
       for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
         cost += time(op, plan.ops[setting.input.op_of_class[op]]) * setting.input.ops_in_class[op];

@@ -48,7 +48,8 @@ Plan joint_plan(const Setting& setting, bool apart, std::optional<Bytes> memory 
   std::vector<Plan> starts;
   for (const char* method : {"data-parallel", "tofu"}) starts.push_back(setting.find(method).plan);
   return JointSearch(context, {.storage_apart = apart})
-      .find("joint", starts, memory, plans(10), Rng(1));
+      .find("joint", starts, memory, plans(10), Rng(1))
+      .value();
 }
 
 std::int64_t whole_cost(const Setting& setting, const Plan& plan) {
@@ -135,7 +136,7 @@ Evaluation best_alike(const Setting& setting, Bytes memory) {
   JointSearch search(context, {});
   for (const double share : {100.0, 1.0, 0.85, 0.72, 0.61}) {
     const auto limit = static_cast<Bytes>(share * static_cast<double>(memory));
-    found.push_back(search.find("joint", starts, limit, plans(10), Rng(1)));
+    if (auto plan = search.find("joint", starts, limit, plans(10), Rng(1))) found.push_back(*plan);
   }
   for (const Plan& plan : found) {
     context.try_plan(plan);
@@ -156,6 +157,17 @@ TEST(StorageSearch, finds_more_than_where_all_lies_alike) {
     if (found < alike) ++better;
   }
   EXPECT_GE(better, 2);
+}
+
+// Words are embedded by the weights that the last product has, too.
+TEST(StorageSearch, what_nothing_fits_in_can_still_be_lowered) {
+  for (const bool apart : {false, true}) {
+    const Setting setting(
+        zoo::build_model("gpt2:layers=1,hidden=64,heads=4,sequence=16,batch=8,vocabulary=100"), 4);
+    const Plan plan = joint_plan(setting, apart, 1000);
+    EXPECT_GT(evaluate_plan(setting.input, plan, setting.cluster, setting.on.devices).value.step,
+              0);
+  }
 }
 
 TEST(StorageSearch, the_same_seed_finds_the_same) {

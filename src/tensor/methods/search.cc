@@ -176,11 +176,13 @@ class SearchRun {
     try {
       std::unique_ptr<JointSearch>& joint = joint_[{settings.computing, settings.storage_apart}];
       if (joint == nullptr) joint = std::make_unique<JointSearch>(context_, settings);
-      Plan plan = joint->find("search", starts_, memory_limit, budget_part(budget_, seconds), rng_);
+      std::optional<Plan> plan =
+          joint->find("search", starts_, memory_limit, budget_part(budget_, seconds), rng_);
+      if (!plan || !has_time_to_evaluate()) return false;
       if (divide_updates) {
-        plan = with_divided_updates(context_.input(), std::move(plan), GradientStorage::kInParts);
+        plan = with_divided_updates(context_.input(), std::move(*plan), GradientStorage::kInParts);
       }
-      return has_time_to_evaluate() && context_.try_plan(std::move(plan)).fits();
+      return context_.try_plan(std::move(*plan)).fits();
     } catch (const OutOfTime&) {
       return false;
     }

@@ -190,9 +190,26 @@ class JointRun {
     const SelectionProblem selection = selection_of(ways);
     // Half of what is left, for another round may follow.
     const double seconds = seconds_left(budget_).value_or(0) / 2;
-    const SelectionResult result =
-        select_strategies(selection, selection_budget(budget_, seconds), rng_,
-                          {.start = start_in(selection, ways, best)});
+    const auto start = start_in(selection, ways, best);
+    const SelectionResult result = or_start(
+        select_strategies(selection, selection_budget(budget_, seconds), rng_, {.start = start}),
+        selection, start);
+    return chosen_of(ways, result);
+  }
+
+  // Where nothing is within the limit of memory, at least something that can be lowered.
+  SelectionResult or_start(SelectionResult result, const SelectionProblem& selection,
+                           const std::optional<std::vector<std::int32_t>>& start) const {
+    if (result.cost < kForbidden || !start) return result;
+    const SelectionValue value = evaluate(selection, *start);
+    if (value.cost >= kForbidden) return result;
+    result.strategies = *start;
+    result.cost = value.cost;
+    result.feasible = value.feasible;
+    return result;
+  }
+
+  static Chosen chosen_of(const Ways& ways, const SelectionResult& result) {
     Chosen chosen;
     chosen.cost = result.cost;
     chosen.feasible = result.feasible;
@@ -282,11 +299,13 @@ JointSearch::JointSearch(const PartitionContext& context, const JointSearchSetti
     : costs_(std::make_unique<JointCosts>(context, settings)) {}
 JointSearch::~JointSearch() = default;
 
-Plan JointSearch::find(std::string method, const std::vector<Plan>& starts,
-                       std::optional<Bytes> memory_limit, const Budget& budget, Rng rng) {
+std::optional<Plan> JointSearch::find(std::string method, const std::vector<Plan>& starts,
+                                      std::optional<Bytes> memory_limit, const Budget& budget,
+                                      Rng rng) {
   JointRun run(*costs_, memory_limit, budget, rng);
   for (const Plan& plan : starts) run.start_from(plan);
   const Chosen chosen = run.run();
+  if (chosen.cost >= kForbidden) return std::nullopt;
   return expand(costs_->input, costs_->context.workers(), std::move(method), chosen.tensors,
                 chosen.ops);
 }
