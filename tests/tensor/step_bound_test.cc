@@ -80,11 +80,10 @@ TEST(StepBound, no_plan_is_sooner) {
 
 TEST(StepBound, no_plan_is_sooner_where_links_are_slow) {
   for (const char* name : kModels) {
-    for (const std::int64_t bandwidth : {100'000'000, 1'000'000'000}) {
-      SCOPED_TRACE(fmt::format("{} at {} bytes a second", name, bandwidth));
-      expect_no_sooner(Setting(zoo::build_model(name), equal_devices(4, 1LL << 34, bandwidth), {}));
-      expect_no_sooner(Setting(zoo::build_model(name), two_machines(bandwidth), {}));
-    }
+    constexpr std::int64_t kSlow = 200'000'000;
+    SCOPED_TRACE(name);
+    expect_no_sooner(Setting(zoo::build_model(name), equal_devices(4, 1LL << 34, kSlow), {}));
+    expect_no_sooner(Setting(zoo::build_model(name), two_machines(kSlow), {}));
   }
 }
 

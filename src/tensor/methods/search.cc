@@ -136,6 +136,9 @@ class SearchRun {
     const JointSearchSettings apart = joint_settings();
     JointSearchSettings tied = apart;
     tied.storage_apart = false;
+    // From another method's plan, which they did not begin from, or leave too far behind.
+    const bool beaten = context_.incumbent().best()->plan.method != "search";
+    if (beaten && !limit_ && !spent()) try_joint(apart, std::nullopt, 0.5);
     if (!limit_) {
       const auto memory = kLessMemory * static_cast<double>(peak_of_best());
       if (!spent()) try_joint(apart, static_cast<Bytes>(memory), 0.5);
