@@ -3,7 +3,7 @@
 // simulator; see docs/partitioning.md.
 //
 //   build/bench/partition MODEL... [--cluster 8xk80] [--methods search,tofu,...] [--workers N]
-//       [--seconds S] [--evaluations N] [--seeds N] [--processor-time]
+//       [--seconds S] [--evaluations N] [--seeds N] [--processor-time] [--tried]
 #include <algorithm>
 #include <ctime>
 #include <string>
@@ -22,6 +22,7 @@
 #include "tensor/evaluate.h"
 #include "tensor/methods/all.h"
 #include "tensor/prepare.h"
+#include "tensor/step_bound.h"
 #include "tensor/topology.h"
 #include "tensor/work_bound.h"
 
@@ -44,6 +45,7 @@ struct Settings {
   std::int64_t evaluations = 0;
   std::uint64_t seeds = 1;
   bool processor_time = false;
+  bool tried = false;
 };
 
 double cpu_seconds() {
@@ -86,8 +88,9 @@ void run(const std::string& name, const Settings& settings) {
                {"of share", Table::Align::kRight},
                {"step", Table::Align::kRight},
                {"fits"}});
-  const Nanoseconds bound = divided_work_bound(input, *problem, on);
-  fmt::print("no plan takes less than {} (by rates alone: {})\n", format_time(bound),
+  fmt::print("no plan takes less than {} (by work alone: {}, by rates alone: {})\n",
+             format_time(divided_step_bound(input, *problem, on)),
+             format_time(divided_work_bound(input, *problem, on)),
              format_time(divided_rate_bound(*problem, on)));
   const auto add_row = [&](const std::string& method, std::uint64_t seed) {
     PartitionContext context(input, problem, on);
@@ -101,6 +104,11 @@ void run(const std::string& name, const Settings& settings) {
     const Plan plan =
         all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(seed));
     const double searched = cpu_seconds();
+    for (const PartitionContext::Tried& tried : context.tried()) {
+      if (!settings.tried) break;
+      fmt::print("  {}: {}{}\n", tried.method, format_time(tried.outcome.value.step),
+                 tried.outcome.value.fits() ? "" : ", does not fit");
+    }
     const PlanOutcome outcome = evaluate_plan(input, plan, cluster, on.devices);
     const double lowered = cpu_seconds();
     const Bytes most = *std::max_element(outcome.peaks.begin(), outcome.peaks.end());
@@ -130,6 +138,7 @@ int main(int argc, char** argv) {
   app.add_option("--evaluations", settings.evaluations, "Plans to simulate, instead of seconds");
   app.add_option("--seeds", settings.seeds, "Runs of each method, with seeds from 1 on");
   app.add_flag("--processor-time", settings.processor_time, "Seconds are those of the processor");
+  app.add_flag("--tried", settings.tried, "Also every plan that a search simulated");
   CLI11_PARSE(app, argc, argv);
   if (settings.processor_time) bench::count_processor_time();
   try {

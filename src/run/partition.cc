@@ -17,7 +17,7 @@
 #include "tensor/captured_operators.h"
 #include "tensor/methods/all.h"
 #include "tensor/prepare.h"
-#include "tensor/work_bound.h"
+#include "tensor/step_bound.h"
 
 #include "io/collectives_file.h"
 #include "run/cpu_use.h"
@@ -128,7 +128,7 @@ class PartitionFinder {
     std::erase_if(answer_.not_compared, [&](const std::string& other) {
       return compare_with(other, spec.key == "search");
     });
-    answer_.bound = divided_work_bound(*answer_.input, *divided_, *answer_.on);
+    answer_.bound = divided_step_bound(*answer_.input, *divided_, *answer_.on, costs_);
     find_undivided(answer_);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -40,9 +41,10 @@ std::string without_steps(std::string_view name) {
 
 class Coarsener {
  public:
-  Coarsener(const Graph& graph, const Descriptions& descriptions)
+  Coarsener(const Graph& graph, const Descriptions& descriptions, bool updates)
       : graph_(graph),
         descriptions_(descriptions),
+        updates_(updates),
         tensors_(graph.num_tensors()),
         ops_(graph.num_ops()) {}
 
@@ -62,7 +64,7 @@ class Coarsener {
       const std::string_view label = name.substr(found + kGradient.size());
       for (const TensorId gradient : graph_.outputs(op)) {
         if (const TensorId* of = find_differentiated(candidates, gradient, label)) {
-          tie(gradient, *of);
+          tie_gradient_to(*of, gradient);
         }
       }
     }
@@ -85,6 +87,10 @@ class Coarsener {
   void tie_elementwise() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (descriptions_[op] == nullptr || !descriptions_[op]->is_elementwise()) continue;
+      if (!updates_ && graph_.phase(op) == Phase::kUpdate) {
+        tie_state(op);
+        continue;
+      }
       const auto outputs = graph_.outputs(op);
       const auto inputs = graph_.inputs(op);
       const TensorId first = outputs.empty() ? inputs[0] : outputs[0];
@@ -157,8 +163,23 @@ class Coarsener {
       if (!other || !same_shape(graph_, operands[i], graph_.outputs(backward)[0])) continue;
       if (gradient == inputs.end()) continue;
       tie(*gradient, result);
-      tie(operands[i], graph_.outputs(backward)[0]);
+      tie_gradient_to(operands[i], graph_.outputs(backward)[0]);
       return;
+    }
+  }
+
+  void tie_gradient_to(TensorId of, TensorId gradient) {
+    if (!updates_ && graph_.role(graph_.producer(of)) == OpRole::kParameter) return;
+    tie(of, gradient);
+  }
+
+  // All moments of one weight lie alike, as their update goes by them.
+  void tie_state(OpId update) {
+    std::optional<TensorId> first;
+    for (const TensorId tensor : graph_.inputs(update)) {
+      if (graph_.role(graph_.producer(tensor)) != OpRole::kBuffer) continue;
+      if (first) tie(*first, tensor);
+      if (!first) first = tensor;
     }
   }
 
@@ -200,6 +221,7 @@ class Coarsener {
 
   const Graph& graph_;
   const Descriptions& descriptions_;
+  bool updates_;
   UnionFind tensors_;
   UnionFind ops_;
 };
@@ -208,7 +230,7 @@ class Coarsener {
 
 Classes coarsen(const Graph& graph, const Descriptions& descriptions,
                 const CoarseningOptions& options) {
-  Coarsener coarsener(graph, descriptions);
+  Coarsener coarsener(graph, descriptions, options.updates);
   if (options.gradients) {
     coarsener.tie_gradients();
     coarsener.tie_captured_gradients();

@@ -1,6 +1,7 @@
 // What is decided together (Tofu, section 5.1): a tensor with its gradient, tensors along runs of
 // elementwise operators, the steps of a recurrent cell that was unrolled. The graph of what is left
-// to decide is nearly a chain.
+// to decide is nearly a chain. Where storage is chosen apart from use, a weight, its gradient and
+// the optimizer's state are not tied to each other.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct CoarseningOptions {
   bool gradients = true;
   bool elementwise = true;
   bool steps = true;
+  bool updates = true;  // a weight, its gradient and its state
 };
 
 Classes coarsen(const Graph& graph, const Descriptions& descriptions,

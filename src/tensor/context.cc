@@ -36,6 +36,12 @@ PartitionContext::PartitionContext(const PartitionInput& input,
       on_(std::move(on)),
       costs_(costs_in(*problem_, std::move(costs))) {}
 
+const PieceTimes& PartitionContext::piece_times() const {
+  std::call_once(
+      timed_, [&] { piece_times_ = std::make_unique<const PieceTimes>(input_, *problem_, on_); });
+  return *piece_times_;
+}
+
 PlanOutcome PartitionContext::outcome_of(const Plan& plan) {
   const Budget clock;
   evaluations_.fetch_add(1, std::memory_order_relaxed);

@@ -15,6 +15,7 @@
 
 #include "tensor/evaluate.h"
 #include "tensor/partition_problem.h"
+#include "tensor/piece_times.h"
 #include "tensor/plan.h"
 #include "tensor/topology.h"
 
@@ -42,6 +43,9 @@ class PartitionContext : public SearchContext<PlanSolution> {
   const Workers& workers() const { return on_.workers; }
   const std::vector<DeviceId>& devices() const { return on_.devices; }  // by worker
   const PlanCosts& costs() const { return costs_; }
+
+  // Of the input's ops on these workers; computed when first asked for.
+  const PieceTimes& piece_times() const;
 
   // Lowers and simulates the plan, from any thread. Throws an Error when it leaves a worker without
   // a part.
@@ -77,6 +81,8 @@ class PartitionContext : public SearchContext<PlanSolution> {
   std::atomic<std::int64_t> evaluations_{0};
   std::atomic<double> evaluation_seconds_{0};
   std::optional<Budget> limit_;
+  mutable std::once_flag timed_;
+  mutable std::unique_ptr<const PieceTimes> piece_times_;
   mutable std::mutex mutex_;
   std::vector<Tried> tried_;
   std::size_t best_tried_ = 0;

@@ -22,6 +22,7 @@ struct Spread {
   std::vector<LevelRole> roles;      // by level
 
   bool partial() const { return partial_levels() != 0; }
+  bool operator==(const Spread&) const = default;
   LevelSet partial_levels() const;
   // Of how many partial results each element is made.
   int partial_count(const Workers& workers) const;

@@ -41,8 +41,18 @@ Bytes element_bytes(const Graph& graph, TensorId tensor) {
 
 }  // namespace
 
-PartitionInput::PartitionInput(const Graph& the_graph, const CoarseningOptions& coarsening)
-    : graph(the_graph), descriptions(graph), classes(coarsen(graph, descriptions, coarsening)) {
+PartitionInput::PartitionInput(const Graph& the_graph, const CoarseningOptions& how)
+    : graph(the_graph), descriptions(graph), coarsening(how) {
+  find_classes();
+}
+
+PartitionInput::PartitionInput(const PartitionInput& other, const CoarseningOptions& how)
+    : graph(other.graph), descriptions(other.descriptions), coarsening(how) {
+  find_classes();
+}
+
+void PartitionInput::find_classes() {
+  classes = coarsen(graph, descriptions, coarsening);
   tensor_of_class.assign(classes.num_tensors, kNone);
   op_of_class.assign(classes.num_ops, kNone);
   tensors_in_class.assign(classes.num_tensors, 0);
@@ -201,15 +211,14 @@ PartitionProblem::Changed PartitionProblem::changed_by(const Access& access) con
 
 // Weights are changed in place, so an update works where they and its state are kept. Whoever keeps
 // more of a weight than it changes is sent the rest.
-std::int64_t PartitionProblem::cost_to_change(Changed what, const std::vector<tdl::Region>& pieces,
-                                              const Cuts& op_cuts, const Spread& kept,
-                                              Bytes element_bytes) {
-  if (pieces == kept.regions) return 0;
+std::int64_t PartitionProblem::cost_to_change(Changed what, const Spread& pieces,
+                                              const Spread& kept, Bytes element_bytes) {
+  if (pieces.regions == kept.regions) return 0;
   if (what == Changed::kState) return kForbidden;
-  for (Worker worker = 0; worker < pieces.size(); ++worker) {
-    if (!contains(kept.regions[worker], pieces[worker])) return kForbidden;
+  for (Worker worker = 0; worker < pieces.regions.size(); ++worker) {
+    if (!contains(kept.regions[worker], pieces.regions[worker])) return kForbidden;
   }
-  return traffic_.to_read(kept.regions, {pieces, roles_without_sums(op_cuts)}, element_bytes);
+  return traffic_.to_read(kept.regions, pieces, element_bytes);
 }
 
 std::vector<tdl::Region> PartitionProblem::needed_by(const Access& access, const Cuts& op_cuts) {
@@ -235,37 +244,74 @@ Spread PartitionProblem::made_by(const Access& access, const Cuts& op_cuts) {
   return made;
 }
 
+PartitionProblem::KeptWays PartitionProblem::kept_ways(const Access& access,
+                                                       const std::vector<Cuts>& tensor_ways) const {
+  const tdl::Region whole = input_.whole(tensor_of(access));
+  const Workers& workers = traffic_.workers();
+  KeptWays kept;
+  std::map<Cuts, std::size_t> reduced;
+  for (const Cuts& cuts : tensor_ways) {
+    kept.ways.push_back({spread_of(whole, cuts, workers)});
+    if (!access.write) continue;
+    const auto [at, added] =
+        reduced.try_emplace(cuts_for_reduction(whole, cuts, workers), kept.reduced.size());
+    if (added) kept.reduced.push_back(spread_of(whole, at->first, workers));
+    kept.ways.back().reduced = at->second;
+  }
+  return kept;
+}
+
+// What the op's pieces make, or need, of the tensor; all that the costs of its ways depend on.
+Spread PartitionProblem::touched_by(const Access& access, const Cuts& op_cuts) {
+  if (access.write) return made_by(access, op_cuts);
+  Spread needed{needed_by(access, op_cuts), {}};
+  if (changed_by(access) != Changed::kNothing) needed.roles = roles_without_sums(op_cuts);
+  return needed;
+}
+
+void PartitionProblem::add_row(const Access& access, const Spread& touched, KeptWays& kept,
+                               std::vector<std::int64_t>& result) {
+  const Bytes bytes = element_bytes(input_.graph, tensor_of(access));
+  const Changed changed = changed_by(access);
+  const bool partial = access.write && touched.partial();
+  std::vector<std::optional<std::int64_t>> reducing(partial ? kept.reduced.size() : 0);
+  for (Kept& as : kept.ways) {
+    if (partial) {
+      auto& first = reducing[as.reduced];
+      const Spread& reduced = kept.reduced[as.reduced];
+      if (!first) first = traffic_.to_reduce(touched, reduced, bytes);
+      if (!as.after) as.after = traffic_.to_read(as.spread.regions, reduced, bytes);
+      result.push_back(*first + *as.after);
+    } else if (access.write) {
+      result.push_back(traffic_.to_read(as.spread.regions, touched, bytes));
+    } else if (changed == Changed::kNothing) {
+      result.push_back(traffic_.to_read(touched.regions, as.spread, bytes));
+    } else {
+      result.push_back(cost_to_change(changed, touched, as.spread, bytes));
+    }
+  }
+}
+
+// Ways of the op that differ elsewhere share their rows.
 std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
                                                     const std::vector<Cuts>& op_ways,
                                                     const std::vector<Cuts>& tensor_ways) {
-  const TensorId tensor = tensor_of(access);
-  const tdl::Region whole = input_.whole(tensor);
-  const Bytes bytes = element_bytes(input_.graph, tensor);
-  const Workers& workers = traffic_.workers();
-  std::vector<Kept> kept;
-  for (const Cuts& cuts : tensor_ways) {
-    kept.push_back({spread_of(whole, cuts, workers), {}});
-    if (access.write) {
-      kept.back().reduced = spread_of(whole, cuts_for_reduction(whole, cuts, workers), workers);
-    }
-  }
-  const Changed changed = changed_by(access);
+  KeptWays kept = kept_ways(access, tensor_ways);
+  std::vector<std::pair<Spread, std::size_t>> known;  // with their rows
   std::vector<std::int64_t> result;
   result.reserve(op_ways.size() * tensor_ways.size());
   for (const Cuts& cuts : op_ways) {
     if (limit_ != nullptr && limit_->spent(0)) throw OutOfTime{};
-    if (access.write) {
-      const Spread made = made_by(access, cuts);
-      for (const Kept& as : kept) {
-        result.push_back(traffic_.to_keep(made, as.reduced, as.spread, bytes));
-      }
+    Spread touched = touched_by(access, cuts);
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const auto& each) { return each.first == touched; });
+    if (found == known.end()) {
+      known.emplace_back(std::move(touched), result.size());
+      add_row(access, known.back().first, kept, result);
       continue;
     }
-    const std::vector<tdl::Region> needed = needed_by(access, cuts);
-    for (const Kept& as : kept) {
-      result.push_back(changed == Changed::kNothing
-                           ? traffic_.to_read(needed, as.spread, bytes)
-                           : cost_to_change(changed, needed, cuts, as.spread, bytes));
+    for (std::size_t i = 0; i < tensor_ways.size(); ++i) {
+      result.push_back(result[found->second + i]);
     }
   }
   return result;
@@ -345,7 +391,7 @@ std::int64_t PartitionProblem::total_cost(const std::vector<Cuts>& ops,
 }
 
 SelectionProblem PartitionProblem::build(const Ways& ways, const ClassCost& op_cost,
-                                         const ClassCost& tensor_memory) {
+                                         const Memory* memory) {
   SelectionProblem problem;
   std::vector<std::int64_t> costs;
   std::vector<std::int64_t> usages;
@@ -353,10 +399,11 @@ SelectionProblem PartitionProblem::build(const Ways& ways, const ClassCost& op_c
   for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
     costs.assign(ways.tensors[tensor].size(), 0);
     usages.assign(costs.size(), 0);
-    for (std::size_t i = 0; tensor_memory && i < costs.size(); ++i) {
-      usages[i] = tensor_memory(tensor, ways.tensors[tensor][i]);
+    for (std::size_t i = 0; memory != nullptr && i < costs.size(); ++i) {
+      usages[i] = memory->bytes(tensor, ways.tensors[tensor][i]);
     }
-    problem.add_node(costs, usages, {0, 1});
+    problem.add_node(costs, usages,
+                     memory != nullptr ? memory->alive(tensor) : SelectionProblem::Interval{});
   }
   for (ClassId op = 0; op < classes.num_ops; ++op) {
     costs.assign(ways.ops[op].size(), 0);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <emplace/search.h>
@@ -24,6 +25,8 @@ namespace emplace {
 // The graph with what does not change from one problem to the next.
 struct PartitionInput {
   explicit PartitionInput(const Graph& graph, const CoarseningOptions& coarsening = {});
+  // The other's graph in other classes.
+  PartitionInput(const PartitionInput& other, const CoarseningOptions& coarsening);
 
   const Graph& graph;
   Descriptions descriptions;
@@ -38,11 +41,13 @@ struct PartitionInput {
   std::vector<std::vector<std::int64_t>> reduced_in_class;
   // By class of tensors: weights that an op without a description changes, which are kept whole.
   std::vector<std::uint8_t> stays_whole;
+  CoarseningOptions coarsening;
 
   tdl::Region whole(TensorId tensor) const;
   std::vector<Shape> shapes(std::span<const TensorId> tensors) const;
 
  private:
+  void find_classes();
   void count_reductions();
 };
 
@@ -95,15 +100,28 @@ class PartitionProblem {
   const std::vector<tdl::Piece>& pieces(ClassId op, const Cuts& cuts);
 
   using ClassCost = std::function<std::int64_t(ClassId, const Cuts&)>;
-  // What choices cost beside moving, for one op of a class, and what memory they take, for all of a
-  // class of tensors; both may be empty. Tensors come first among the nodes, then ops.
+  // What memory all tensors of a class take, and when.
+  struct Memory {
+    ClassCost bytes;
+    std::function<SelectionProblem::Interval(ClassId)> alive;
+  };
+  // `op_cost`: what choices cost beside moving, for one op of a class; may be empty. Tensors come
+  // first among the nodes, then ops.
   SelectionProblem build(const Ways& ways, const ClassCost& op_cost = {},
-                         const ClassCost& tensor_memory = {});
+                         const Memory* memory = nullptr);
 
  private:
-  struct Kept {  // a tensor with certain cuts
-    Spread spread, reduced;
+  // A tensor with certain cuts, and how partial results of it are reduced first, if any are.
+  struct Kept {
+    Spread spread;
+    std::size_t reduced = 0;                           // among what differs
+    std::optional<std::int64_t> after = std::nullopt;  // what getting it from there costs
   };
+  struct KeptWays {
+    std::vector<Kept> ways;
+    std::vector<Spread> reduced;
+  };
+  KeptWays kept_ways(const Access& access, const std::vector<Cuts>& tensor_ways) const;
   // What an update changes: weights, or state, which stays where it is.
   enum class Changed : std::uint8_t { kNothing, kWeight, kState };
   // Of ops of one signature with tensors of one element size.
@@ -115,11 +133,14 @@ class PartitionProblem {
   TensorId tensor_of(const Access& access) const;
   std::vector<std::int64_t> compute(const Access& access, const std::vector<Cuts>& op_ways,
                                     const std::vector<Cuts>& tensor_ways);
+  Spread touched_by(const Access& access, const Cuts& op_cuts);
+  void add_row(const Access& access, const Spread& touched, KeptWays& kept,
+               std::vector<std::int64_t>& result);
   std::vector<tdl::Region> needed_by(const Access& access, const Cuts& op_cuts);
   Spread made_by(const Access& access, const Cuts& op_cuts);
   Changed changed_by(const Access& access) const;
-  std::int64_t cost_to_change(Changed what, const std::vector<tdl::Region>& pieces,
-                              const Cuts& op_cuts, const Spread& kept, Bytes element_bytes);
+  std::int64_t cost_to_change(Changed what, const Spread& pieces, const Spread& kept,
+                              Bytes element_bytes);
   // How often the class makes the access with such cuts.
   std::int64_t times(const Access& access, const Cuts& op_cuts) const;
   void for_each_access(ClassId op, const std::function<void(const Access&)>& function) const;

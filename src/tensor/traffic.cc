@@ -61,9 +61,9 @@ const std::vector<std::vector<Worker>>& Traffic::groups_of(LevelSet levels) {
   return at->second;
 }
 
-void Traffic::fetch(const tdl::Region& needed, const Spread& kept, int partial, Worker to,
-                    Bytes element_bytes) {
-  for (const Worker from : sources_of(kept)[static_cast<std::size_t>(partial)][to]) {
+void Traffic::fetch(const tdl::Region& needed, const Spread& kept,
+                    const std::vector<Worker>& sources, Worker to, Bytes element_bytes) {
+  for (const Worker from : sources) {
     if (from == to) continue;
     const tdl::Position elements = common_volume(kept.regions[from], needed);
     send(from, to, static_cast<double>(elements * element_bytes));
@@ -72,6 +72,11 @@ void Traffic::fetch(const tdl::Region& needed, const Spread& kept, int partial, 
 
 std::int64_t Traffic::to_read(const std::vector<tdl::Region>& needed, const Spread& kept,
                               Bytes element_bytes) {
+  bool all_there = true;
+  for (Worker to = 0; to < workers_.count() && all_there; ++to) {
+    all_there = contains(kept.regions[to], needed[to]);
+  }
+  if (all_there) return 0;
   if (const LevelSet levels = network_ ? network_->levels_to_gather(needed, kept) : 0) {
     const auto& stages =
         network_->stages(levels, volume(needed[0]) * element_bytes, Exchange::kGather);
@@ -79,7 +84,10 @@ std::int64_t Traffic::to_read(const std::vector<tdl::Region>& needed, const Spre
       return to_gather(needed, kept, levels, stages, element_bytes);
     }
   }
-  for (Worker to = 0; to < workers_.count(); ++to) fetch(needed[to], kept, 0, to, element_bytes);
+  const std::vector<std::vector<Worker>>& sources = sources_of(kept)[0];
+  for (Worker to = 0; to < workers_.count(); ++to) {
+    fetch(needed[to], kept, sources[to], to, element_bytes);
+  }
   return settle();
 }
 
@@ -124,6 +132,7 @@ std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
                                 const std::vector<Stage>& stages, Bytes element_bytes) {
   std::int64_t cost = 0;
   LevelSet later = made.partial_levels();
+  const Sources& sources = sources_of(made);
   for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
     const bool first = stage == stages.rbegin();
     later &= ~stage->levels;
@@ -142,13 +151,14 @@ std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
         counted.push_back(&region);
         if (first && !stage->ring) {
           for (int part = 0; part < std::ssize(group); ++part) {
-            fetch(region, made, part, worker, element_bytes);
+            fetch(region, made, sources[static_cast<std::size_t>(part)][worker], worker,
+                  element_bytes);
           }
           continue;
         }
         const auto bytes = static_cast<double>(volume(region) * element_bytes);
         for (const Worker from : group) {
-          if (first) fetch(region, made, 0, from, element_bytes);
+          if (first) fetch(region, made, sources[0][from], from, element_bytes);
           if (!stage->ring) send(from, worker, bytes);
         }
         // Round to the worker from the one after it, so past everybody but that one. Sums for
@@ -167,15 +177,18 @@ std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced,
 std::int64_t Traffic::to_keep(const Spread& made, const Spread& reduced, const Spread& kept,
                               Bytes element_bytes) {
   if (!made.partial()) return to_read(kept.regions, made, element_bytes);
+  return to_reduce(made, reduced, element_bytes) + to_read(kept.regions, reduced, element_bytes);
+}
+
+std::int64_t Traffic::to_reduce(const Spread& made, const Spread& reduced, Bytes element_bytes) {
   const LevelSet partial = made.partial_levels();
   const std::vector<Stage> at_once{{partial, false}};
   const bool staged = network_ && !network_->is_flat();
-  const std::int64_t reducing = to_reduce(
+  return to_reduce(
       made, reduced,
       staged ? network_->stages(partial, volume(made.regions[0]) * element_bytes, Exchange::kReduce)
              : at_once,
       element_bytes);
-  return reducing + to_read(kept.regions, reduced, element_bytes);
 }
 
 }  // namespace emplace

@@ -28,8 +28,10 @@ class Traffic {
   // For every worker to get the region that it needs of a value that is kept so.
   std::int64_t to_read(const std::vector<tdl::Region>& needed, const Spread& kept,
                        Bytes element_bytes);
-  // For a value that was made so to be kept so. Where it is partial, it is reduced as
-  // `reduced` says first (cuts_for_reduction).
+  // For partial results that were made so to be reduced to these parts (cuts_for_reduction), from
+  // which whoever keeps the value reads it.
+  std::int64_t to_reduce(const Spread& made, const Spread& reduced, Bytes element_bytes);
+  // For a value that was made so to be kept so, reduced first where it is partial.
   std::int64_t to_keep(const Spread& made, const Spread& reduced, const Spread& kept,
                        Bytes element_bytes);
 
@@ -38,9 +40,9 @@ class Traffic {
   using Sources = std::vector<std::vector<std::vector<Worker>>>;
   const Sources& sources_of(const Spread& spread);
   const std::vector<std::vector<Worker>>& groups_of(LevelSet levels);  // by worker
-  // The region of one partial result, which the worker asks for.
-  void fetch(const tdl::Region& needed, const Spread& kept, int partial, Worker to,
-             Bytes element_bytes);
+  // The region of one partial result, which the worker asks for; `sources` have it.
+  void fetch(const tdl::Region& needed, const Spread& kept, const std::vector<Worker>& sources,
+             Worker to, Bytes element_bytes);
   // `in_turn`: not at once with what else is sent, also where any number could be.
   void send(Worker from, Worker to, double bytes, double transfers = 1, bool in_turn = false);
   // What all that was sent costs, or that took in the stage if it was measured.

@@ -5,17 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <span>
-#include <tuple>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "cost/cost_model.h"
 
-#include "tensor/movers.h"
+#include "tensor/movement.h"
 #include "tensor/piece_spec.h"
 
 namespace emplace {
@@ -23,8 +18,6 @@ namespace {
 
 using Family = std::span<const OpClass>;
 
-constexpr std::array kProducts{OpClass::kMatMul, OpClass::kLinear, OpClass::kMatMulGrad,
-                               OpClass::kBatchedMatMul};
 constexpr std::array kConvolutions{OpClass::kConvolution,   OpClass::kConvolutionGrad,
                                    OpClass::kConvolution1d, OpClass::kConvolution1dGrad,
                                    OpClass::kPointwise,     OpClass::kPointwiseGrad,
@@ -33,7 +26,7 @@ constexpr std::array kConvolutions{OpClass::kConvolution,   OpClass::kConvolutio
 // Classes that a part of an op of the class may be of: without its bias, with one group, a batch of
 // one. Nothing for those whose parts may be of any.
 Family family_of(OpClass op_class) {
-  for (const Family family : {Family(kProducts), Family(kConvolutions)}) {
+  for (const Family family : {Family(kProductClasses), Family(kConvolutions)}) {
     if (std::find(family.begin(), family.end(), op_class) != family.end()) return family;
   }
   return {};
@@ -87,24 +80,25 @@ double least_ns(const Problem& problem, WorkReader& reader, OpId op, DeviceId id
   return std::min(whole, least_us * 1000 * device.slowdown.to_double());
 }
 
-// By op, what all of its parts take at least, weighted by device; and the weights.
+// What all of an op's parts take at least, weighted by device; and the weights.
 struct RateBound {
-  std::vector<double> weights;  // by worker; they sum to 1
+  std::vector<double> weights;             // by worker; they sum to 1
+  std::vector<std::vector<double>> times;  // by op and worker: of the whole op
   std::vector<double> of_op;
 };
 
 RateBound bound_by_rates(const Problem& problem, const WorkerDevices& on) {
   const Graph& graph = problem.graph();
   WorkReader reader(graph);
-  std::vector<std::vector<double>> times(on.devices.size());  // by worker and op
   RateBound result;
+  result.times.resize(graph.num_ops());
   double sum_of_weights = 0;
-  for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
+  for (const DeviceId device : on.devices) {
     double total = 1;
     for (OpId op = 0; op < graph.num_ops(); ++op) {
       const bool free = graph.is_source(op) || graph.is_view(op);
-      times[worker].push_back(free ? 0 : least_ns(problem, reader, op, on.devices[worker]));
-      total += times[worker].back();
+      result.times[op].push_back(free ? 0 : least_ns(problem, reader, op, device));
+      total += result.times[op].back();
     }
     result.weights.push_back(1 / total);
     sum_of_weights += result.weights.back();
@@ -112,8 +106,8 @@ RateBound bound_by_rates(const Problem& problem, const WorkerDevices& on) {
   for (double& weight : result.weights) weight /= sum_of_weights;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t worker = 0; worker < times.size(); ++worker) {
-      least = std::min(least, times[worker][op] * result.weights[worker]);
+    for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
+      least = std::min(least, result.times[op][worker] * result.weights[worker]);
     }
     // Times of parts are rounded to nanoseconds.
     result.of_op.push_back(std::max(0.0, least - 1));
@@ -121,171 +115,108 @@ RateBound bound_by_rates(const Problem& problem, const WorkerDevices& on) {
   return result;
 }
 
-// All pieces that ops can be cut into, as one graph whose ops have nothing to do with each other,
-// compiled as the divided graph is.
-class PieceTimes {
- public:
-  PieceTimes(const PartitionInput& input, const Problem& problem, const WorkerDevices& on)
-      : input_(input),
-        on_(on),
-        cluster_(problem.cluster()),
-        reader_(input.graph),
-        builder_("pieces") {
-    for (OpId op = 0; op < input.graph.num_ops(); ++op) {
-      if (is_certain(op)) ways_of_op_.emplace(op, add(op));
-    }
-    if (num_pieces_ == 0) return;
-    const std::shared_ptr<const Cluster> cluster(std::shared_ptr<void>(), &cluster_);
-    pieces_ = compile(std::make_shared<const Graph>(std::move(builder_).build()), cluster,
-                      CompileOptions{.cost = problem.compile_options().cost});
-  }
-
-  // The least weighted sum over workers; 0 where it is not known.
-  double least(OpId op, const std::vector<double>& weights) const {
-    const auto found = ways_of_op_.find(op);
-    if (found == ways_of_op_.end() || found->second->empty()) return 0;
-    double least = std::numeric_limits<double>::infinity();
-    for (const std::vector<OpId>& way : *found->second) {
-      double sum = 0;
-      for (std::size_t worker = 0; worker < way.size(); ++worker) {
-        sum += weights[worker] *
-               static_cast<double>(pieces_->duration(way[worker], on_.devices[worker]));
-      }
-      least = std::min(least, sum);
-    }
-    return least;
-  }
-
- private:
-  static constexpr std::size_t kMostWays = 2000;
-  static constexpr std::size_t kMostPieces = 200'000;
-  using Ways = std::vector<std::vector<OpId>>;  // the piece of every worker
-  // Ops of one signature differ in what the graph says of their work, and in types.
-  using Key = std::tuple<std::uint32_t, std::optional<std::int64_t>, std::optional<Bytes>, Phase,
-                         std::vector<DType>>;
-
-  Key key_of(OpId op) const {
-    const Graph& graph = input_.graph;
-    std::vector<DType> types;
-    for (const TensorId tensor : graph.inputs(op)) types.push_back(graph.dtype(tensor));
-    for (const TensorId tensor : graph.outputs(op)) types.push_back(graph.dtype(tensor));
-    return {input_.descriptions.signature(op), graph.flops(op), graph.bytes_moved(op),
-            graph.phase(op), std::move(types)};
-  }
-
-  // Of what class a product is, and how well it is aligned, depends on how its operands reach it
-  // (cost/op_work.cc), which its pieces do not show.
-  bool depends_on_operands(OpId op) {
-    const Graph& graph = input_.graph;
-    const OpClass op_class = reader_.work(op).op_class;
-    if (std::find(kProducts.begin(), kProducts.end(), op_class) == kProducts.end()) return false;
-    const auto inputs = graph.inputs(op);
-    return std::any_of(inputs.begin(), inputs.end(), [&](TensorId tensor) {
-      const OpId producer = graph.producer(tensor);
-      const OpRole role = graph.role(producer);
-      const bool weight =
-          role == OpRole::kParameter || role == OpRole::kConstant || role == OpRole::kBuffer;
-      return graph.is_view(producer) || (weight && graph.phase(op) == Phase::kBackward);
-    });
-  }
-
-  // Whether its pieces are those that its cuts make, and last what the cost model says.
-  bool is_certain(OpId op) {
-    const Graph& graph = input_.graph;
-    if (graph.is_source(op) || graph.is_view(op)) return false;
-    if (input_.descriptions[op] == nullptr || !graph.measured_times(op).empty()) return false;
-    if (depends_on_operands(op)) return false;
-    // Partial results that nothing else reads are added where they are (tensor/lower.cc).
-    const auto inputs = graph.inputs(op);
-    const bool adds = graph.type(op) == "Add" || graph.type(op) == "Sum";
-    return !adds || !std::all_of(inputs.begin(), inputs.end(), [&](TensorId tensor) {
-      return graph.consumers(tensor).size() == 1;
-    });
-  }
-
-  const Ways* add(OpId op) {
-    const auto [at, added] = known_.try_emplace(key_of(op));
-    if (!added) return &at->second;
-    const tdl::Description& description = *input_.descriptions[op];
-    std::vector<std::int8_t> divisible;
-    for (const tdl::VariableId v : description.divisible()) {
-      if (v > std::numeric_limits<std::int8_t>::max()) return &at->second;
-      divisible.push_back(static_cast<std::int8_t>(v));
-    }
-    const double most = std::pow(static_cast<double>(divisible.size() + 1),
-                                 static_cast<double>(on_.workers.levels()));
-    if (most > static_cast<double>(kMostWays) || num_pieces_ > kMostPieces) return &at->second;
-    shapes_.clear();
-    for (const Cuts& cuts :
-         ways_to_cut(variables_of(description), divisible, on_.workers, /*spare=*/true)) {
-      add_way(op, description, cuts, at->second);
-    }
-    return &at->second;
-  }
-
-  void add_way(OpId op, const tdl::Description& description, const Cuts& cuts, Ways& ways) {
-    const Graph& graph = input_.graph;
-    const auto inputs = input_.shapes(graph.inputs(op));
-    const auto outputs = input_.shapes(graph.outputs(op));
-    std::vector<OpId> way;
-    for (Worker worker = 0; worker < on_.workers.count(); ++worker) {
-      const tdl::Region box = part_of(variables_of(description), cuts, on_.workers, worker);
-      const tdl::Piece piece = piece_of(description, box, inputs, outputs, graph.attributes(op));
-      if (!piece.valid) return;  // no plan has it
-      way.push_back(add_piece(op, description, piece));
-    }
-    ways.push_back(std::move(way));
-  }
-
-  // Pieces of one op with the same shapes and the same share of the work are one.
-  OpId add_piece(OpId op, const tdl::Description& description, const tdl::Piece& piece) {
-    const Graph& graph = input_.graph;
-    std::vector<Shape> shapes{{std::llround(1e12 * share_of_box(description, piece.box))}};
-    OpSpec spec = spec_of_piece(graph, op, &description, piece);
-    for (std::size_t i = 0; i < piece.inputs.size(); ++i) {
-      shapes.push_back(piece.reads[i] != 0 ? shape_of(piece.inputs[i]) : Shape{-1});
-      if (piece.reads[i] == 0) continue;
-      spec.inputs.push_back(source(shapes.back(), graph.dtype(graph.inputs(op)[i])));
-    }
-    for (const tdl::Region& region : piece.outputs) shapes.push_back(shape_of(region));
-    const auto [at, added] = shapes_.try_emplace(std::move(shapes));
-    if (!added) return at->second;
-    for (std::size_t i = 0; i < piece.outputs.size(); ++i) {
-      spec.outputs.push_back(builder_.add_tensor(
-          {.shape = shape_of(piece.outputs[i]), .dtype = graph.dtype(graph.outputs(op)[i])}));
-    }
-    spec.name = fmt::format("piece {}", num_pieces_++);
-    spec.devices.clear();
-    for (const DeviceId id : on_.devices) spec.devices.push_back(cluster_.device(id).name);
-    spec.colocate.clear();
-    builder_.add_op(spec);
-    return at->second = next_op_++;
-  }
-
-  TensorId source(const Shape& shape, DType dtype) {
-    const auto [at, added] = sources_.try_emplace({shape, dtype});
-    if (!added) return at->second;
-    at->second = builder_.add({.name = fmt::format("source {}", sources_.size()), .type = "input"},
-                              {{.shape = shape, .dtype = dtype}})[0];
-    ++next_op_;
-    return at->second;
-  }
-
-  const PartitionInput& input_;
-  const WorkerDevices& on_;
-  const Cluster& cluster_;
-  WorkReader reader_;
-  GraphBuilder builder_;
-  OpId next_op_ = 0;
-  std::size_t num_pieces_ = 0;
-  std::map<Key, Ways> known_;
-  std::map<OpId, const Ways*> ways_of_op_;
-  std::map<std::vector<Shape>, OpId> shapes_;  // pieces of the present op
-  std::map<std::pair<Shape, DType>, TensorId> sources_;
-  std::shared_ptr<const Problem> pieces_;
-};
+bool makes_partial_sums(const tdl::Description& description, std::size_t output) {
+  const std::vector<tdl::VariableId> divisible = description.divisible();
+  return std::any_of(divisible.begin(), divisible.end(), [&](tdl::VariableId variable) {
+    return variable <= std::numeric_limits<std::int8_t>::max() &&
+           role_of_cut(description, output, static_cast<std::int8_t>(variable)) ==
+               LevelRole::kPartial;
+  });
+}
 
 }  // namespace
+
+std::vector<std::uint8_t> may_add_partial_results(const PartitionInput& input) {
+  const Graph& graph = input.graph;
+  std::vector<std::uint8_t> result(graph.num_ops(), 0);
+  const auto may_be_partial = [&](TensorId tensor) {
+    const OpId producer = graph.producer(tensor);
+    if (graph.consumers(tensor).size() != 1 || graph.is_source(producer)) return false;
+    if (result[producer] != 0) return true;
+    const tdl::Description* description = input.descriptions[producer];
+    const auto outputs = graph.outputs(producer);
+    const auto at = std::find(outputs.begin(), outputs.end(), tensor) - outputs.begin();
+    return description != nullptr && makes_partial_sums(*description, static_cast<std::size_t>(at));
+  };
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    const auto inputs = graph.inputs(op);
+    const bool adds = (graph.type(op) == "Add" || graph.type(op) == "Sum") && !inputs.empty();
+    result[op] = adds && std::all_of(inputs.begin(), inputs.end(), may_be_partial) ? 1 : 0;
+  }
+  return result;
+}
+
+WorkBound::WorkBound(const PartitionInput& input, const Problem& problem, const WorkerDevices& on)
+    : input_(input), on_(on), pieces_(input, problem, on), adds_(may_add_partial_results(input)) {
+  RateBound rates = bound_by_rates(problem, on);
+  weights_ = std::move(rates.weights);
+  rates_ = std::move(rates.times);
+  least_ = std::move(rates.of_op);
+  const Graph& graph = input.graph;
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    if (graph.is_source(op) || graph.is_view(op)) continue;
+    if (input.descriptions[op] == nullptr) {  // everybody does all of it
+      least_[op] = 0;
+      for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
+        least_[op] +=
+            weights_[worker] * static_cast<double>(problem.duration(op, on.devices[worker]));
+      }
+      continue;
+    }
+    const Cuts whole(on.workers.levels(), kUncut);
+    least_[op] = of_ways(op, {whole}, 0)[0];
+  }
+}
+
+double WorkBound::of_all() const {
+  double sum = 0;
+  for (const double least : least_) sum += least;
+  return sum;
+}
+
+// What its certain pieces take, or, in each of the groups that the first levels make, at least the
+// group's share of the op on its fastest device.
+std::vector<double> WorkBound::of_ways(OpId op, const std::vector<Cuts>& beginnings,
+                                       std::size_t levels) {
+  std::vector<double> result(beginnings.size(), least_[op]);
+  const Graph& graph = input_.graph;
+  const tdl::Description* description = input_.descriptions[op];
+  if (graph.is_source(op) || graph.is_view(op) || description == nullptr) return result;
+  if (pieces_.is_certain(op)) {
+    std::map<Cuts, double> least;
+    for (const auto& [cuts, way] : *pieces_.ways(op)) {
+      double sum = 0;
+      for (Worker worker = 0; worker < way.size(); ++worker) {
+        sum += weights_[worker] * static_cast<double>(pieces_.duration(way, worker));
+      }
+      Cuts beginning = cuts;
+      std::fill(beginning.begin() + static_cast<std::ptrdiff_t>(levels), beginning.end(), kUncut);
+      const auto [at, added] = least.try_emplace(std::move(beginning), sum);
+      if (!added) at->second = std::min(at->second, sum);
+    }
+    for (std::size_t i = 0; i < beginnings.size(); ++i) {
+      const auto found = least.find(beginnings[i]);
+      if (found != least.end()) result[i] = std::max(result[i], found->second);
+    }
+    return result;
+  }
+  if (levels == 0 || adds_[op] != 0) return result;
+  const Worker groups = on_.workers.first(levels).count();
+  const Worker size = on_.workers.count() / groups;
+  for (std::size_t i = 0; i < beginnings.size(); ++i) {
+    double sum = -1;  // times of parts are rounded to nanoseconds
+    for (Worker first = 0; first < on_.workers.count(); first += size) {
+      double least = std::numeric_limits<double>::infinity();
+      for (Worker worker = first; worker < first + size; ++worker) {
+        least = std::min(least, rates_[op][worker] * weights_[worker]);
+      }
+      sum += least * share_of_box(*description, part_of(variables_of(*description), beginnings[i],
+                                                        on_.workers, first));
+    }
+    result[i] = std::max(result[i], sum);
+  }
+  return result;
+}
 
 Nanoseconds divided_rate_bound(const Problem& problem, const WorkerDevices& on) {
   double bound = 0;
@@ -295,23 +226,7 @@ Nanoseconds divided_rate_bound(const Problem& problem, const WorkerDevices& on) 
 
 Nanoseconds divided_work_bound(const PartitionInput& input, const Problem& problem,
                                const WorkerDevices& on) {
-  const RateBound rates = bound_by_rates(problem, on);
-  const PieceTimes pieces(input, problem, on);
-  const Graph& graph = input.graph;
-  double bound = 0;
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    double least = std::max(rates.of_op[op], pieces.least(op, rates.weights));
-    const bool computes = !graph.is_source(op) && !graph.is_view(op);
-    if (computes && input.descriptions[op] == nullptr) {  // everybody does all of it
-      least = 0;
-      for (std::size_t worker = 0; worker < on.devices.size(); ++worker) {
-        least +=
-            rates.weights[worker] * static_cast<double>(problem.duration(op, on.devices[worker]));
-      }
-    }
-    bound += least;
-  }
-  return static_cast<Nanoseconds>(std::floor(bound));
+  return static_cast<Nanoseconds>(std::floor(WorkBound(input, problem, on).of_all()));
 }
 
 }  // namespace emplace

@@ -104,5 +104,25 @@ TEST(Coarsen, knows_gradients_of_captured_graphs_by_what_they_read) {
   EXPECT_FALSE(gradients.tied("dx", "dy"));
 }
 
+// w and its update with two moments: decided together, or in three classes.
+TEST(Coarsen, tells_weights_gradients_and_state_apart) {
+  GraphBuilder builder("product");
+  const TensorSpec square{.shape = {4, 4}, .dtype = DType::kFloat32};
+  const auto x = builder.add({.name = "x", .type = "input"}, {square});
+  const auto w = builder.add({.name = "w", .type = "parameter"}, {square});
+  builder.add({.name = "y", .type = "MatMul", .inputs = {x[0], w[0]}}, {square});
+  const Graph step = training_step(std::move(builder).build(), {.optimizer = Optimizer::kAdam});
+  const OpId update = *step.find_op("w/update");
+  const auto inputs = step.inputs(update);  // the weight, its gradient, two moments
+  for (const bool updates : {true, false}) {
+    const Classes classes = coarsen(step, Descriptions(step), {.updates = updates});
+    const auto of = [&](std::size_t i) { return classes.of_tensor[inputs[i]]; };
+    EXPECT_EQ(of(0) == of(1), updates);
+    EXPECT_EQ(of(0) == of(2), updates);
+    EXPECT_EQ(of(1) == of(2), updates);
+    EXPECT_EQ(of(2), of(3));
+  }
+}
+
 }  // namespace
 }  // namespace emplace

@@ -16,80 +16,13 @@
 #include "tensor/evaluate.h"
 #include "tensor/methods/all.h"
 #include "tensor/methods/common/joint_search.h"
+#include "tensor/partition_setting.h"
 #include "tensor/topology.h"
-#include "tensor/work_bound.h"
 
 #include "zoo/registry.h"
 
 namespace emplace {
 namespace {
-
-std::shared_ptr<const Cluster> equal_devices(int count, Bytes memory = 1LL << 34) {
-  ClusterSpec spec;
-  spec.name = "equal";
-  for (int i = 0; i < count; ++i) {
-    spec.devices.push_back({.name = fmt::format("gpu{}", i), .kind = "v100", .memory = memory});
-  }
-  spec.links.push_back({.bandwidth = 10'000'000'000, .latency = 1000});
-  return std::make_shared<const Cluster>(std::move(spec));
-}
-
-// A few products and sums over matrices, with branches that meet again.
-Graph random_graph(Rng& rng) {
-  GraphBuilder builder("random");
-  constexpr std::int64_t kSize = 8;
-  const TensorSpec matrix{.shape = {kSize, kSize}, .dtype = DType::kFloat32};
-  std::vector<TensorId> made = builder.add({.name = "x", .type = "input"}, {matrix});
-  for (int i = 0; i < 3; ++i) {
-    const TensorId from = made[rng.below(made.size())];
-    const std::string name = fmt::format("op{}", i);
-    switch (rng.below(3)) {
-      case 0: {
-        const TensorId weight =
-            builder.add({.name = name + ".w", .type = "parameter"}, {matrix})[0];
-        made.push_back(
-            builder.add({.name = name, .type = "MatMul", .inputs = {from, weight}}, {matrix})[0]);
-        break;
-      }
-      case 1:
-        made.push_back(builder.add({.name = name,
-                                    .type = "Transpose",
-                                    .inputs = {from},
-                                    .attributes = {{"perm", std::vector<std::int64_t>{1, 0}}}},
-                                   {matrix})[0]);
-        break;
-      default:
-        made.push_back(builder.add({.name = name,
-                                    .type = rng.below(2) == 0 ? "Add" : "Softmax",
-                                    .inputs = {from, made.back()}},
-                                   {matrix})[0]);
-    }
-  }
-  return std::move(builder).build();
-}
-
-struct Setting {
-  explicit Setting(Graph made, int devices, const CoarseningOptions& coarsening = {},
-                   Bytes memory = 1LL << 34)
-      : graph(std::make_shared<const Graph>(decompose(made))),
-        cluster(equal_devices(devices, memory)),
-        problem(compile(graph, cluster)),
-        on(workers_on(*problem)),
-        input(*graph, coarsening) {}
-
-  PlanSolution find(const std::string& method, const Budget& budget = {},
-                    const std::vector<Plan>& starts = {}) const {
-    PartitionContext context(input, problem, on, PlanCosts{}, starts);
-    return context.evaluate(
-        all_partition_methods().make(MethodSpec::parse(method))->find(context, budget, Rng(1)));
-  }
-
-  std::shared_ptr<const Graph> graph;
-  std::shared_ptr<const Cluster> cluster;
-  std::shared_ptr<const Problem> problem;
-  WorkerDevices on;
-  PartitionInput input;
-};
 
 // Cuts by class, and what they cost.
 struct Best {
@@ -219,10 +152,12 @@ TEST(PartitionSearch, the_joint_search_finds_the_fastest_plan_of_all) {
       Traffic traffic(setting.on.workers, *setting.cluster, setting.on.devices);
       PartitionProblem problem(setting.input, traffic);
       const auto time = [&](ClassId op, const Cuts& cuts) {
-        return piece_time(context, problem, op, cuts);
+        return piece_time(context, setting.input, problem, op, cuts);
       };
+      JointSearch search(context, {});
       const Plan plan =
-          joint_search(context, "joint", {}, {}, Budget{}.or_default(kPartitionSeconds), Rng(1));
+          search.find("joint", {}, std::nullopt, Budget{}.or_default(kPartitionSeconds), Rng(1))
+              .value();
       std::int64_t cost = cost_of(problem, setting.input, plan);
       for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
         cost += time(op, plan.ops[setting.input.op_of_class[op]]) * setting.input.ops_in_class[op];
@@ -406,7 +341,7 @@ TEST(PartitionSearch, options_reach_the_search) {
     std::int64_t sum = cost_of(problem, setting.input, plan);
     for (ClassId op = 0; op < setting.input.classes.num_ops; ++op) {
       const Cuts& cuts = plan.ops[setting.input.op_of_class[op]];
-      sum += piece_time(context, problem, op, cuts) * setting.input.ops_in_class[op];
+      sum += piece_time(context, setting.input, problem, op, cuts) * setting.input.ops_in_class[op];
     }
     return sum;
   };
@@ -519,81 +454,6 @@ TEST(PartitionSearch, the_search_keeps_what_it_tried) {
     EXPECT_EQ(each.plan.tensors, plan.tensors);
   }
   EXPECT_EQ(whole, 1);
-}
-
-TEST(WorkBound, no_plan_is_sooner) {
-  for (const char* name : {"cifar-10-cnn:batch=64", "resnet-50:batch=16,image=64",
-                           "bert:layers=1,hidden=256,heads=4,sequence=64,batch=8,vocabulary=512",
-                           "stacked-rnn:layers=1,sequence=3,hidden=256,batch=64"}) {
-    for (const int count : {2, 4}) {
-      const Setting setting(zoo::build_model(name), count);
-      const Nanoseconds bound = divided_work_bound(setting.input, *setting.problem, setting.on);
-      EXPECT_GT(bound, divided_rate_bound(*setting.problem, setting.on) * 11 / 10) << name;
-      for (const char* method : {"data-parallel", "tofu", "all-row", "recursive-by-time",
-                                 "zero(gradients=true)", "fsdp", "model-parallel", "search"}) {
-        EXPECT_LE(bound, setting.find(method).value.step) << name << ", " << method;
-      }
-    }
-  }
-}
-
-TEST(WorkBound, no_plan_of_wide_layers_is_sooner) {
-  const Setting setting(
-      zoo::build_model("stacked-rnn:layers=2,hidden=4096,sequence=2,batch=4096,input=4096"), 4);
-  const Nanoseconds bound = divided_work_bound(setting.input, *setting.problem, setting.on);
-  for (const char* method : {"data-parallel", "tofu", "model-parallel", "zero"}) {
-    EXPECT_LE(bound, setting.find(method).value.step) << method;
-  }
-}
-
-// Against plans of small graphs: all of them, or a thousand.
-TEST(WorkBound, no_plan_of_a_small_graph_is_sooner) {
-  Rng rng(3);
-  for (int trial = 0; trial < 12; ++trial) {
-    const Setting setting(random_graph(rng), trial % 2 == 0 ? 2 : 4, {.elementwise = false});
-    const PartitionInput& input = setting.input;
-    Traffic traffic(setting.on.workers);
-    PartitionProblem problem(input, traffic);
-    std::vector<std::vector<Cuts>> ways;  // of tensors, then of ops
-    double plans = 1;
-    for (ClassId i = 0; i < input.classes.num_tensors; ++i) {
-      ways.push_back(problem.ways_of_tensor(i, true));
-    }
-    for (ClassId i = 0; i < input.classes.num_ops; ++i) ways.push_back(problem.ways_of_op(i, true));
-    for (const auto& each : ways) plans *= static_cast<double>(each.size());
-    const Nanoseconds bound = divided_work_bound(input, *setting.problem, setting.on);
-    Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
-    const int tries = static_cast<int>(std::min(plans, 1000.0));
-    for (int n = 0; n < tries; ++n) {
-      std::vector<Cuts> chosen;
-      auto rest = static_cast<std::size_t>(n);
-      for (const auto& each : ways) {
-        chosen.push_back(each[plans <= 1000 ? rest % each.size() : rng.below(each.size())]);
-        rest /= each.size();
-      }
-      const auto middle = chosen.begin() + input.classes.num_tensors;
-      const Plan plan = expand(input, setting.on.workers, "any", {chosen.begin(), middle},
-                               {middle, chosen.end()});
-      least = std::min(least,
-                       evaluate_plan(input, plan, setting.cluster, setting.on.devices).value.step);
-    }
-    EXPECT_GT(bound, 0);
-    EXPECT_LE(bound, least) << "trial " << trial;
-  }
-}
-
-// Two devices, one half as fast: together they are not more than 1.5 times as fast as one.
-TEST(WorkBound, slower_devices_do_less) {
-  const auto graph =
-      std::make_shared<const Graph>(decompose(zoo::build_model("bert-base:batch=8")));
-  const auto bound_on = [&](int devices, Decimal slowdown) {
-    ClusterSpec spec = equal_devices(devices)->spec();
-    spec.devices.back().slowdown = slowdown;
-    const auto problem = compile(graph, std::make_shared<const Cluster>(std::move(spec)));
-    return static_cast<double>(divided_rate_bound(*problem, workers_on(*problem)));
-  };
-  const double one = 2 * bound_on(2, Decimal{1, 0});
-  EXPECT_NEAR(bound_on(2, Decimal{2, 0}), one / 1.5, 0.01 * one);
 }
 
 }  // namespace

@@ -33,7 +33,10 @@ class OptCnn final : public PartitionMethod {
     // It divides a layer by its output alone.
     const JointSearchSettings settings{
         .ways = options_.ways, .rounds = options_.rounds, .reductions = false};
-    return joint_search(context, "optcnn", settings, starts, budget, rng);
+    JointSearch search(context, settings);
+    if (auto plan = search.find("optcnn", starts, std::nullopt, budget, rng)) return *plan;
+    starts[0].method = "optcnn";
+    return starts[0];
   }
 
  private:

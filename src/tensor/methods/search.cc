@@ -1,6 +1,8 @@
 // Our own: cuts on all levels at once by time, weights whole where that pays, begun from what the
 // other methods find, within the devices' memory; the simulator has the last word.
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,8 +16,7 @@ namespace emplace {
 namespace {
 
 // To begin from, the quickest first, and to compare with at the end.
-constexpr const char* kFirst[] = {"data-parallel", "tofu", "recursive-by-time", "equal-chop",
-                                  "fsdp"};
+constexpr const char* kFirst[] = {"tofu", "recursive-by-time", "equal-chop"};
 constexpr const char* kLast[] = {"optcnn", "spartan", "all-row"};
 // What a joint search takes at least, as far as it is there.
 constexpr double kLeastSeconds = 0.5;
@@ -43,6 +44,7 @@ class SearchRun {
     for (const char* key : kLast) try_method(key);
     hold_weights();
     divide_updates();
+    vary();
     context_.set_limit(limit);
     Plan plan = context_.incumbent().best()->plan;
     plan.method = "search";
@@ -68,15 +70,26 @@ class SearchRun {
       context_.incumbent().offer(start);
     }
     if (!starts_.empty()) limit_costs();
-    for (const char* key : kFirst) {
-      if (!starts_.empty()) {
-        try_method(key);
-        continue;
-      }
-      starts_.push_back(found_by(key));
-      context_.try_plan(starts_.back());
-      limit_costs();
-    }
+    const bool fits = try_data_parallelism();
+    if (!fits) try_method("fsdp");
+    for (const char* key : kFirst) try_method(key);
+    if (fits) try_method("fsdp");
+  }
+
+  // With weights everywhere, and with updates in parts. Returns whether one of them fits.
+  bool try_data_parallelism() {
+    const bool first = starts_.empty();
+    if (!first && spent()) return true;
+    Plan plan = found_by("data-parallel");
+    bool fits = context_.try_plan(plan).fits();
+    starts_.push_back(plan);
+    if (first) limit_costs();
+    if (spent()) return fits;
+    plan = with_divided_updates(context_.input(), std::move(plan), GradientStorage::kInParts);
+    plan.method = "search";
+    fits = context_.try_plan(plan).fits() || fits;
+    starts_.push_back(std::move(plan));
+    return fits;
   }
 
   void try_method(const char* key) {
@@ -100,30 +113,79 @@ class SearchRun {
   // does not fit beside it, it is lowered.
   void search_jointly() {
     if (spent()) return;
-    bool fits = try_joint(std::nullopt, options_.computing, options_.main_share);
-    if (options_.computing > 1 && !spent()) fits |= try_joint(std::nullopt, 1, 0.5);
+    const JointSearchSettings settings = joint_settings();
+    bool fits = try_joint(settings, std::nullopt, options_.main_share);
+    if (options_.computing > 1 && !spent()) {
+      JointSearchSettings equal = settings;
+      equal.computing = 1;
+      fits |= try_joint(equal, std::nullopt, 0.5);
+    }
     auto limit = static_cast<double>(smallest_memory());
     for (std::int64_t i = 0; i < options_.memory_tries && !fits && !spent(); ++i) {
-      fits = try_joint(static_cast<Bytes>(limit), options_.computing, 0.5);
+      limit_ = limit;
+      fits = try_joint(settings, static_cast<Bytes>(limit), 0.5);
       limit *= options_.memory_shrink;
     }
   }
 
+  // What is best by the costs that joint searches go by need not be best when it is simulated: so
+  // what is left of the budget is for what they find with another limit of memory, and when a
+  // weight lies as its gradient and state do until its update is divided.
+  void vary() {
+    constexpr double kLessMemory = 0.7;
+    const JointSearchSettings apart = joint_settings();
+    JointSearchSettings tied = apart;
+    tied.storage_apart = false;
+    // From another method's plan, which they did not begin from, or leave too far behind.
+    const bool beaten = context_.incumbent().best()->plan.method != "search";
+    if (beaten && !limit_ && !spent()) try_joint(apart, std::nullopt, 0.5);
+    if (!limit_) {
+      const auto memory = kLessMemory * static_cast<double>(peak_of_best());
+      if (!spent()) try_joint(apart, static_cast<Bytes>(memory), 0.5);
+    }
+    if (!spent()) try_joint(tied, std::nullopt, 0.5, /*divide_updates=*/true);
+    if (!limit_) return;
+    const auto least = static_cast<Bytes>(*limit_);
+    const auto more = static_cast<Bytes>(*limit_ * (1 + 1 / options_.memory_shrink) / 2);
+    if (!spent()) try_joint(tied, least, 0.5, /*divide_updates=*/true);
+    if (!spent()) try_joint(apart, more, 0.5);
+    if (!spent()) try_joint(tied, more, 1, /*divide_updates=*/true);
+  }
+
+  JointSearchSettings joint_settings() const {
+    return {.ways = options_.ways,
+            .rounds = options_.rounds,
+            .computing = options_.computing,
+            .storage_apart = true};
+  }
+
+  Bytes peak_of_best() const {
+    const Evaluation best = context_.incumbent().best()->value;
+    for (const PartitionContext::Tried& tried : context_.tried()) {
+      if (!(tried.outcome.value == best)) continue;
+      return *std::max_element(tried.outcome.peaks.begin(), tried.outcome.peaks.end());
+    }
+    return smallest_memory();  // it was given
+  }
+
   // With this share of what is left of the time; returns whether the plan fits.
-  bool try_joint(std::optional<Bytes> memory_limit, std::int64_t computing, double share) {
+  bool try_joint(const JointSearchSettings& settings, std::optional<Bytes> memory_limit,
+                 double share, bool divide_updates = false) {
     std::optional<double> seconds = seconds_left(budget_);
     if (seconds) {
       const double most = std::max(0.0, *seconds - context_.evaluation_seconds());
       seconds = std::min(most, std::max(kLeastSeconds, *seconds * share));
     }
-    const JointSearchSettings settings{.ways = options_.ways,
-                                       .rounds = options_.rounds,
-                                       .computing = computing,
-                                       .memory_limit = memory_limit};
     try {
-      Plan plan =
-          joint_search(context_, "search", settings, starts_, budget_part(budget_, seconds), rng_);
-      return has_time_to_evaluate() && context_.try_plan(std::move(plan)).fits();
+      std::unique_ptr<JointSearch>& joint = joint_[{settings.computing, settings.storage_apart}];
+      if (joint == nullptr) joint = std::make_unique<JointSearch>(context_, settings);
+      std::optional<Plan> plan =
+          joint->find("search", starts_, memory_limit, budget_part(budget_, seconds), rng_);
+      if (!plan || !has_time_to_evaluate()) return false;
+      if (divide_updates) {
+        plan = with_divided_updates(context_.input(), std::move(*plan), GradientStorage::kInParts);
+      }
+      return context_.try_plan(std::move(*plan)).fits();
     } catch (const OutOfTime&) {
       return false;
     }
@@ -189,6 +251,9 @@ class SearchRun {
   const Budget& budget_;
   Rng rng_;
   std::vector<Plan> starts_;
+  std::optional<double> limit_;  // of memory, of the last joint search that had one
+  // By the weight of computing, and whether storage is apart.
+  std::map<std::pair<std::int64_t, bool>, std::unique_ptr<JointSearch>> joint_;
 };
 
 class Search final : public PartitionMethod {

@@ -15,10 +15,63 @@
 #include <utility>
 
 #include "tensor/methods/common/budgets.h"
+#include "tensor/methods/common/kept_memory.h"
 
 #include "selection/solve.h"
 
 namespace emplace {
+// What does not change from one search to the next.
+struct JointCosts {
+  JointCosts(const PartitionContext& the_context, const JointSearchSettings& the_settings)
+      : context(the_context),
+        settings(the_settings),
+        input(the_context.input(), classes_for(the_context, the_settings)),
+        traffic(context.workers(), context.cluster(), context.devices(),
+                context.costs().collectives.get()),
+        problem(input, traffic, Reductions::kOnce, context.limit()),
+        kept(input, context.workers()) {
+    const Classes& classes = input.classes;
+    for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
+      all.tensors.push_back(problem.ways_of_tensor(tensor, true));
+    }
+    for (ClassId op = 0; op < classes.num_ops; ++op) {
+      all.ops.push_back(problem.ways_of_op(op, true));
+      if (!settings.reductions) drop_reductions(op);
+    }
+  }
+
+  static CoarseningOptions classes_for(const PartitionContext& context,
+                                       const JointSearchSettings& settings) {
+    CoarseningOptions options = context.input().coarsening;
+    options.updates = options.updates && !settings.storage_apart;
+    return options;
+  }
+
+  void drop_reductions(ClassId op) {
+    const OpId first = input.op_of_class[op];
+    const tdl::Description* description = input.descriptions[first];
+    if (description == nullptr || input.graph.phase(first) != Phase::kForward) return;
+    // A loss is a sum over examples and has no other way.
+    const auto reduces = [&](const Cuts& cuts) {
+      return std::any_of(cuts.begin(), cuts.end(), [&](std::int8_t cut) {
+        return cut != kUncut && description->is_reduction(static_cast<tdl::VariableId>(cut));
+      });
+    };
+    std::vector<Cuts>& ways = all.ops[op];
+    const auto left =
+        std::count_if(ways.begin(), ways.end(), [&](const Cuts& cuts) { return !reduces(cuts); });
+    if (left > 1) std::erase_if(ways, reduces);
+  }
+
+  const PartitionContext& context;
+  JointSearchSettings settings;
+  PartitionInput input;
+  Traffic traffic;
+  PartitionProblem problem;
+  KeptMemory kept;
+  Ways all;
+};
+
 namespace {
 
 struct Chosen {
@@ -43,28 +96,15 @@ std::vector<Cuts> near(const std::vector<Cuts>& all, const std::set<Cuts>& chose
   return result;
 }
 
-class JointSearch {
+class JointRun {
  public:
-  JointSearch(const PartitionContext& context, const JointSearchSettings& settings,
-              const Budget& budget, Rng rng)
-      : context_(context),
-        input_(context.input()),
-        settings_(settings),
+  JointRun(JointCosts& costs, std::optional<Bytes> memory_limit, const Budget& budget, Rng rng)
+      : costs_(costs),
+        input_(costs.input),
+        settings_(costs.settings),
+        memory_limit_(memory_limit),
         budget_(budget),
-        rng_(rng),
-        traffic_(context.workers(), context.cluster(), context.devices(),
-                 context.costs().collectives.get()),
-        problem_(input_, traffic_, Reductions::kOnce, context.limit()) {
-    const Classes& classes = input_.classes;
-    for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
-      all_.tensors.push_back(problem_.ways_of_tensor(tensor, true));
-    }
-    for (ClassId op = 0; op < classes.num_ops; ++op) {
-      all_.ops.push_back(problem_.ways_of_op(op, true));
-      if (!settings.reductions) drop_reductions(op);
-    }
-    if (settings.memory_limit) find_kept();
-  }
+        rng_(rng) {}
 
   void start_from(const Plan& plan) {
     const Classes& classes = input_.classes;
@@ -87,7 +127,7 @@ class JointSearch {
           found->feasible != best.feasible ? found->feasible : found->cost < best.cost;
       if (round > 0 && !better) break;
       best = *found;
-      if (complete_ || budget_.spent(context_.evaluations())) break;
+      if (complete_ || budget_.spent(costs_.context.evaluations())) break;
     }
     return best;
   }
@@ -101,54 +141,6 @@ class JointSearch {
       if (best.ops.empty()) throw;
       return std::nullopt;
     }
-  }
-
-  void drop_reductions(ClassId op) {
-    const OpId first = input_.op_of_class[op];
-    const tdl::Description* description = input_.descriptions[first];
-    if (description == nullptr || input_.graph.phase(first) != Phase::kForward) return;
-    // A loss is a sum over examples and has no other way.
-    const auto reduces = [&](const Cuts& cuts) {
-      return std::any_of(cuts.begin(), cuts.end(), [&](std::int8_t cut) {
-        return cut != kUncut && description->is_reduction(static_cast<tdl::VariableId>(cut));
-      });
-    };
-    std::vector<Cuts>& ways = all_.ops[op];
-    const auto kept =
-        std::count_if(ways.begin(), ways.end(), [&](const Cuts& cuts) { return !reduces(cuts); });
-    if (kept > 1) std::erase_if(ways, reduces);
-  }
-
-  // Tensors that lie in memory until the backward pass, or longer.
-  void find_kept() {
-    const Graph& graph = input_.graph;
-    kept_.assign(input_.classes.num_tensors, 0);
-    for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
-      const OpId producer = graph.producer(tensor);
-      const OpRole role = graph.role(producer);
-      bool kept = role == OpRole::kParameter || role == OpRole::kBuffer;
-      for (const OpId consumer : graph.consumers(tensor)) {
-        kept = kept || graph.phase(consumer) == Phase::kUpdate ||
-               (graph.phase(consumer) == Phase::kBackward &&
-                graph.phase(producer) == Phase::kForward && !graph.is_view(producer));
-      }
-      if (kept) ++kept_[input_.classes.of_tensor[tensor]];
-    }
-  }
-
-  Bytes memory(ClassId tensor, const Cuts& cuts) const {
-    if (kept_[tensor] == 0) return 0;
-    const TensorId first = input_.tensor_of_class[tensor];
-    const Bytes bytes = input_.graph.bytes(first);
-    const tdl::Region whole = input_.whole(first);
-    const auto elements = static_cast<double>(std::max<tdl::Position>(volume(whole), 1));
-    double largest = 0;
-    for (Worker worker = 0; worker < context_.workers().count(); ++worker) {
-      const auto part =
-          static_cast<double>(volume(part_of(whole, cuts, context_.workers(), worker)));
-      largest = std::max(largest, part / elements);
-    }
-    return static_cast<Bytes>(static_cast<double>(bytes) * largest) * kept_[tensor];
   }
 
   std::set<Cuts> known(std::vector<Cuts> Chosen::*side, const Chosen& best, std::size_t of) const {
@@ -170,30 +162,54 @@ class JointSearch {
       std::vector<Cuts> some = near(all, known(side, best, of));
       return some.empty() ? std::vector<Cuts>(all.begin(), all.begin() + settings_.ways) : some;
     };
-    for (std::size_t i = 0; i < all_.tensors.size(); ++i) {
-      ways.tensors.push_back(add(&Chosen::tensors, all_.tensors[i], i));
+    const Ways& all = costs_.all;
+    for (std::size_t i = 0; i < all.tensors.size(); ++i) {
+      ways.tensors.push_back(add(&Chosen::tensors, all.tensors[i], i));
     }
-    for (std::size_t i = 0; i < all_.ops.size(); ++i) {
-      ways.ops.push_back(add(&Chosen::ops, all_.ops[i], i));
+    for (std::size_t i = 0; i < all.ops.size(); ++i) {
+      ways.ops.push_back(add(&Chosen::ops, all.ops[i], i));
     }
     return ways;
   }
 
-  Chosen solve(const Ways& ways, const Chosen& best) {
-    SelectionProblem selection = problem_.build(
+  SelectionProblem selection_of(const Ways& ways) {
+    const PartitionProblem::Memory memory{
+        [&](ClassId tensor, const Cuts& cuts) { return costs_.kept.bytes(tensor, cuts); },
+        [&](ClassId tensor) { return costs_.kept.alive(tensor); }};
+    SelectionProblem selection = costs_.problem.build(
         ways,
         [&](ClassId op, const Cuts& cuts) {
-          return settings_.computing * piece_time(context_, problem_, op, cuts);
+          return settings_.computing * piece_time(costs_.context, input_, costs_.problem, op, cuts);
         },
-        settings_.memory_limit ? PartitionProblem::ClassCost([&](ClassId tensor, const Cuts& cuts) {
-          return memory(tensor, cuts);
-        })
-                               : PartitionProblem::ClassCost());
-    selection.set_usage_limit(settings_.memory_limit);
+        memory_limit_ ? &memory : nullptr);
+    selection.set_usage_limit(memory_limit_);
+    return selection;
+  }
+
+  Chosen solve(const Ways& ways, const Chosen& best) {
+    const SelectionProblem selection = selection_of(ways);
     // Half of what is left, for another round may follow.
     const double seconds = seconds_left(budget_).value_or(0) / 2;
-    const SelectionResult result = select_strategies(selection, selection_budget(budget_, seconds),
-                                                     rng_, {.start = indices_in(ways, best)});
+    const auto start = start_in(selection, ways, best);
+    const SelectionResult result = or_start(
+        select_strategies(selection, selection_budget(budget_, seconds), rng_, {.start = start}),
+        selection, start);
+    return chosen_of(ways, result);
+  }
+
+  // Where nothing is within the limit of memory, at least something that can be lowered.
+  SelectionResult or_start(SelectionResult result, const SelectionProblem& selection,
+                           const std::optional<std::vector<std::int32_t>>& start) const {
+    if (result.cost < kForbidden || !start) return result;
+    const SelectionValue value = evaluate(selection, *start);
+    if (value.cost >= kForbidden) return result;
+    result.strategies = *start;
+    result.cost = value.cost;
+    result.feasible = value.feasible;
+    return result;
+  }
+
+  static Chosen chosen_of(const Ways& ways, const SelectionResult& result) {
     Chosen chosen;
     chosen.cost = result.cost;
     chosen.feasible = result.feasible;
@@ -207,41 +223,63 @@ class JointSearch {
     return chosen;
   }
 
-  // The best known in terms of the ways that are weighed.
-  std::optional<std::vector<std::int32_t>> indices_in(const Ways& ways, const Chosen& best) const {
-    if (best.ops.empty()) return std::nullopt;
+  // The best known, or at first the best start.
+  std::optional<std::vector<std::int32_t>> start_in(const SelectionProblem& selection,
+                                                    const Ways& ways, const Chosen& best) const {
+    if (!best.ops.empty()) return indices_in(ways, best);
+    std::optional<std::vector<std::int32_t>> result;
+    SelectionValue least;
+    for (const Chosen& start : starts_) {
+      std::vector<std::int32_t> indices = indices_in(ways, start);
+      const SelectionValue value = evaluate(selection, indices);
+      const bool better =
+          value.feasible != least.feasible ? value.feasible : value.cost < least.cost;
+      if (!better) continue;
+      result = std::move(indices);
+      least = value;
+    }
+    return result;
+  }
+
+  // In terms of the ways that are weighed; of what is not among them the first.
+  std::vector<std::int32_t> indices_in(const Ways& ways, const Chosen& chosen) const {
     std::vector<std::int32_t> result;
     const auto add = [&](const std::vector<Cuts>& options, const Cuts& cuts) {
       const auto at = std::find(options.begin(), options.end(), cuts);
       result.push_back(at == options.end() ? 0 : static_cast<std::int32_t>(at - options.begin()));
     };
-    for (std::size_t i = 0; i < ways.tensors.size(); ++i) add(ways.tensors[i], best.tensors[i]);
-    for (std::size_t i = 0; i < ways.ops.size(); ++i) add(ways.ops[i], best.ops[i]);
+    for (std::size_t i = 0; i < ways.tensors.size(); ++i) add(ways.tensors[i], chosen.tensors[i]);
+    for (std::size_t i = 0; i < ways.ops.size(); ++i) add(ways.ops[i], chosen.ops[i]);
     return result;
   }
 
-  const PartitionContext& context_;
+  JointCosts& costs_;
   const PartitionInput& input_;
   const JointSearchSettings& settings_;
+  std::optional<Bytes> memory_limit_;
   const Budget& budget_;
   Rng rng_;
-  Traffic traffic_;
-  PartitionProblem problem_;
-  Ways all_;
   std::vector<Chosen> starts_;
-  std::vector<std::int64_t> kept_;  // by class of tensors: how many lie in memory for long
-  bool complete_ = false;           // whether the ways of this round are all there are
+  bool complete_ = false;  // whether the ways of this round are all there are
 };
 
 }  // namespace
 
-std::int64_t piece_time(const PartitionContext& context, PartitionProblem& problem, ClassId op,
-                        const Cuts& cuts) {
-  const PartitionInput& input = context.input();
+std::int64_t piece_time(const PartitionContext& context, const PartitionInput& input,
+                        PartitionProblem& problem, ClassId op, const Cuts& cuts) {
   const OpId first = input.op_of_class[op];
   if (input.graph.is_source(first) || input.graph.is_view(first)) return 0;
-  const tdl::Description* description = input.descriptions[first];
   double longest = 0;
+  if (const auto* ways = context.piece_times().ways(first)) {
+    if (const auto way = ways->find(cuts); way != ways->end()) {
+      for (Worker worker = 0; worker < context.workers().count(); ++worker) {
+        longest = std::max(
+            longest, static_cast<double>(context.piece_times().duration(way->second, worker)));
+      }
+      return static_cast<std::int64_t>(longest);
+    }
+  }
+  const tdl::Description* description = input.descriptions[first];
   const std::vector<tdl::Piece>& pieces = problem.pieces(op, cuts);
   for (Worker worker = 0; worker < context.workers().count(); ++worker) {
     const DeviceId device = context.devices()[worker];
@@ -257,13 +295,19 @@ std::int64_t piece_time(const PartitionContext& context, PartitionProblem& probl
   return static_cast<std::int64_t>(longest + 0.5);
 }
 
-Plan joint_search(const PartitionContext& context, std::string method,
-                  const JointSearchSettings& settings, const std::vector<Plan>& starts,
-                  const Budget& budget, Rng rng) {
-  JointSearch joint(context, settings, budget, rng);
-  for (const Plan& plan : starts) joint.start_from(plan);
-  const Chosen chosen = joint.run();
-  return expand(context.input(), context.workers(), std::move(method), chosen.tensors, chosen.ops);
+JointSearch::JointSearch(const PartitionContext& context, const JointSearchSettings& settings)
+    : costs_(std::make_unique<JointCosts>(context, settings)) {}
+JointSearch::~JointSearch() = default;
+
+std::optional<Plan> JointSearch::find(std::string method, const std::vector<Plan>& starts,
+                                      std::optional<Bytes> memory_limit, const Budget& budget,
+                                      Rng rng) {
+  JointRun run(*costs_, memory_limit, budget, rng);
+  for (const Plan& plan : starts) run.start_from(plan);
+  const Chosen chosen = run.run();
+  if (chosen.cost >= kForbidden) return std::nullopt;
+  return expand(costs_->input, costs_->context.workers(), std::move(method), chosen.tensors,
+                chosen.ops);
 }
 
 }  // namespace emplace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,20 +30,33 @@ struct JointSearchSettings {
   // How many times computing counts as much as moving: more than once, since moving is partly
   // hidden behind it.
   std::int64_t computing = 1;
-  // Of what a worker keeps (weights, their gradients and state, what the backward pass reads): the
-  // plan stays within it where that is possible.
-  std::optional<Bytes> memory_limit = std::nullopt;
+  // Whether a weight, its gradient and the optimizer's state may lie in different parts, so that an
+  // update is divided further than the weight.
+  bool storage_apart = false;
 };
 
-// How good the plan is by its own costs, `piece_time` and traffic on the links, is all that counts;
-// nothing is simulated. `budget` has a limit.
-Plan joint_search(const PartitionContext& context, std::string method,
-                  const JointSearchSettings& settings, const std::vector<Plan>& starts,
-                  const Budget& budget, Rng rng);
+struct JointCosts;
+
+class JointSearch {
+ public:
+  // The context outlives it.
+  JointSearch(const PartitionContext& context, const JointSearchSettings& settings);
+  ~JointSearch();
+
+  // How good the plan is by its own costs, `piece_time` and traffic on the links, is all that
+  // counts; nothing is simulated. `memory_limit` is on what a worker keeps (kept_memory.h): the
+  // plan stays within it where that is possible. `budget` has a limit. Costs that were computed
+  // once are not computed again. Nothing where no plan was found that can be lowered.
+  std::optional<Plan> find(std::string method, const std::vector<Plan>& starts, std::optional<Bytes> memory_limit,
+            const Budget& budget, Rng rng);
+
+ private:
+  std::unique_ptr<JointCosts> costs_;
+};
 
 // How long the slowest worker's piece of an op of the class takes. `problem` is of the context's
-// input and workers.
-std::int64_t piece_time(const PartitionContext& context, PartitionProblem& problem, ClassId op,
-                        const Cuts& cuts);
+// workers and of `input`, which is the context's in its classes or others.
+std::int64_t piece_time(const PartitionContext& context, const PartitionInput& input,
+                        PartitionProblem& problem, ClassId op, const Cuts& cuts);
 
 }  // namespace emplace
