@@ -45,6 +45,22 @@ std::string_view needs(const Exporter& exporter) {
   return {};
 }
 
+void note_lost(const LostCuts& lost, const Exporter& exporter) {
+  const auto& sources = lost.sources;
+  if (!sources.empty()) {
+    note(fmt::format(
+        "'{}' {} whole on some level: the plan cuts the matrices that lie side by side there each "
+        "by itself, or shares them out unevenly, which this format cannot say",
+        sources[0], sources.size() > 1 ? "and others are" : "is"));
+  }
+  // Formats of partitions alone say nothing of tensors inside of the model.
+  if (!lost.inside.empty() && exporter.of == Of::kPlacementOrPartition) {
+    note(fmt::format("not all cuts are said of '{}'{}: the plan has {} in other shapes",
+                     lost.inside[0], lost.inside.size() > 1 ? " and others" : "",
+                     lost.inside.size() > 1 ? "them" : "it"));
+  }
+}
+
 // Hands the input of the format to `write`.
 template <class Write>
 auto with_input(const Arguments& arguments, const Exporter& exporter, const Write& write) {
@@ -78,13 +94,9 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
       return std::make_shared<SavedPartition>(read_partition_json(content));
     });
     const auto graph = load_model(request).graph;
-    const auto whole =
+    const LostCuts lost =
         with_context(arguments.saved.path, [&] { return fit_partition(*saved, *graph); });
-    if (!whole.empty()) {
-      note(fmt::format(
-          "cut less than the plan says, which cuts each of the parts side by side in it: '{}'{}",
-          whole[0], whole.size() > 1 ? " and others" : ""));
-    }
+    note_lost(lost, exporter);
     return finish({.graph = *graph, .partition = saved});
   }
   const auto problem = load_problem(request);

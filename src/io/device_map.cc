@@ -43,7 +43,7 @@ void note_what_moves(const Graph& graph, const ModuleDevices& modules, const Exp
 
 std::string write_device_map(const Problem& problem, const Placement& placement,
                              const ExportNote& note) {
-  const ModuleDevices modules = module_devices(problem, placement);
+  const ModuleDevices modules = module_devices(problem, placement, SharedWeights::kBrought);
   const Cluster& cluster = problem.cluster();
   MapJson map = MapJson::object();
   bool gpus = false;

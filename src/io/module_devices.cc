@@ -13,10 +13,11 @@ namespace {
 
 class ModuleCover {
  public:
-  ModuleCover(const Problem& problem, const Placement& placement)
+  ModuleCover(const Problem& problem, const Placement& placement, SharedWeights shared)
       : graph_(problem.graph()),
         cluster_(problem.cluster()),
         placement_(placement),
+        shared_(shared),
         modules_(infer_modules(graph_)),
         tree_(graph_, modules_),
         whole_(tree_.size()),
@@ -106,16 +107,27 @@ class ModuleCover {
 
   const std::string& name(DeviceId device) const { return cluster_.device(device).name; }
 
-  // What is named as if it were of no module, as masks and tables of positions that an exporter
+  // What is of no module, or of none but itself, as masks and tables of positions that an exporter
   // computed, comes to the modules that read it as an argument, which runtimes bring to them.
   bool is_handed_down(OpId weight) const {
-    return graph_.op_name(weight).find_first_of(".:/") == std::string_view::npos;
+    const std::uint32_t node = tree_.of_op(weight);
+    const std::string_view name = graph_.op_name(weight);
+    return node == ModuleTree::kRoot ||
+           (tree_.node(node).parent == ModuleTree::kRoot && tree_.node(node).path == name);
+  }
+
+  bool is_trained(OpId weight) const {
+    const auto consumers = graph_.consumers(graph_.outputs(weight)[0]);
+    return std::any_of(consumers.begin(), consumers.end(),
+                       [&](OpId reader) { return graph_.phase(reader) == Phase::kUpdate; });
   }
 
   void check_shared_weights() {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      if (graph_.role(op) != OpRole::kParameter || is_handed_down(op)) continue;
-      const std::vector<OpId> readers = readers_of(op);
+      if (graph_.role(op) != OpRole::kParameter) continue;
+      const bool copied = shared_ == SharedWeights::kCopied && is_trained(op);
+      if (is_handed_down(op) && !copied) continue;
+      const std::vector<OpId> readers = forward_readers(graph_, op);
       const auto other = std::find_if(readers.begin(), readers.end(), [&](OpId reader) {
         return result_.of_op[reader] != result_.of_op[readers.front()];
       });
@@ -130,28 +142,12 @@ class ModuleCover {
       }
       fail_input(
           "parameter '{}' is shared by modules '{}' on {} and '{}' on {}; expected one device for "
-          "both",
+          "both{}",
           graph_.op_name(op), tree_.node(tree_.of_op(readers.front())).path,
           name(result_.of_op[readers.front()]), tree_.node(tree_.of_op(*other)).path,
-          name(result_.of_op[*other]));
+          name(result_.of_op[*other]),
+          copied ? ", since each stage would train a copy of its own" : "");
     }
-  }
-
-  // The forward ops that read the weight, directly or through views.
-  std::vector<OpId> readers_of(OpId weight) const {
-    std::vector<OpId> readers;
-    std::vector<TensorId> tensors(graph_.outputs(weight).begin(), graph_.outputs(weight).end());
-    while (!tensors.empty()) {
-      const TensorId tensor = tensors.back();
-      tensors.pop_back();
-      for (const OpId reader : graph_.consumers(tensor)) {
-        if (graph_.phase(reader) != Phase::kForward) continue;
-        if (!graph_.is_view(reader)) readers.push_back(reader);
-        if (!graph_.is_view(reader)) continue;
-        tensors.insert(tensors.end(), graph_.outputs(reader).begin(), graph_.outputs(reader).end());
-      }
-    }
-    return readers;
   }
 
   std::optional<OpId> first_op(std::uint32_t node) const {
@@ -189,6 +185,7 @@ class ModuleCover {
   const Graph& graph_;
   const Cluster& cluster_;
   const Placement& placement_;
+  SharedWeights shared_;
   Modules modules_;
   ModuleTree tree_;
   std::vector<std::optional<DeviceId>> whole_;  // by module
@@ -200,8 +197,27 @@ class ModuleCover {
 
 }  // namespace
 
-ModuleDevices module_devices(const Problem& problem, const Placement& placement) {
-  return ModuleCover(problem, placement).cover();
+ModuleDevices module_devices(const Problem& problem, const Placement& placement,
+                             SharedWeights shared) {
+  return ModuleCover(problem, placement, shared).cover();
+}
+
+std::vector<OpId> forward_readers(const Graph& graph, OpId weight) {
+  std::vector<OpId> readers;
+  std::vector<TensorId> tensors(graph.outputs(weight).begin(), graph.outputs(weight).end());
+  while (!tensors.empty()) {
+    const TensorId tensor = tensors.back();
+    tensors.pop_back();
+    for (const OpId reader : graph.consumers(tensor)) {
+      if (graph.phase(reader) != Phase::kForward) continue;
+      if (!graph.is_view(reader)) {
+        readers.push_back(reader);
+        continue;
+      }
+      tensors.insert(tensors.end(), graph.outputs(reader).begin(), graph.outputs(reader).end());
+    }
+  }
+  return readers;
 }
 
 int accelerator_number(const Cluster& cluster, DeviceId device) {

@@ -9,6 +9,12 @@
 
 namespace emplace {
 
+// What a runtime does about a weight that modules on several devices read.
+enum class SharedWeights {
+  kBrought,  // it has the weight once
+  kCopied,   // each device trains a copy of its own
+};
+
 struct ModuleDevices {
   struct Entry {
     std::string path;  // a module, or a parameter that a divided module has itself; "": the model
@@ -26,8 +32,13 @@ struct ModuleDevices {
 // A module whose ops share a device gets it. One that is divided has nothing but what is inside it,
 // and its own ops run where their inputs are, as in PyTorch. Throws an Error that names the module,
 // the op and the devices when those are on several, when a weight that several modules share would
-// be, or when the graph names no modules.
-ModuleDevices module_devices(const Problem& problem, const Placement& placement);
+// be, or when the graph names no modules. A weight of no module, as a table that an exporter
+// computed, may be shared, unless it is trained and copied.
+ModuleDevices module_devices(const Problem& problem, const Placement& placement,
+                             SharedWeights shared);
+
+// The forward ops that read the weight, directly or through views.
+std::vector<OpId> forward_readers(const Graph& graph, OpId weight);
 
 // "cuda:0"'s number: accelerators are counted in the order of the cluster. -1 for a CPU.
 int accelerator_number(const Cluster& cluster, DeviceId device);

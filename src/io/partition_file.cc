@@ -142,10 +142,34 @@ class PartitionReader {
   SavedPartition file_;
 };
 
+// Puts cuts of a tensor with the dimensions `at` (the number of parts) and `at + 1` (what each has)
+// into those of the tensor in which both are one. That cannot say what cuts each part, nor what
+// gives parts to groups unevenly: false where there was such a cut.
+bool join_dimensions(std::size_t at, const std::vector<int>& factors,
+                     SavedPartition::Tensor& tensor) {
+  const int joined = static_cast<int>(at);
+  std::int64_t parts = tensor.shape[at];
+  bool all = true;
+  for (std::size_t level = 0; level < tensor.split.size(); ++level) {
+    std::optional<int>& dimension = tensor.split[level];
+    if (!dimension || *dimension < joined) continue;
+    if (*dimension > joined + 1) {
+      --*dimension;
+    } else if (*dimension == joined && parts % factors[level] == 0) {
+      parts /= factors[level];
+    } else {
+      dimension.reset();
+      all = false;
+    }
+  }
+  return all;
+}
+
 // The cuts of a tensor in the model's own dimensions, where the partition has two for one of them:
-// parts that lie side by side, as gates do in a matrix of weights. False where a cut of each such
-// part was lost, nothing where the tensor is another.
+// parts that lie side by side, as gates do in a matrix of weights. False where a cut was lost,
+// nothing where the tensor is another.
 std::optional<bool> put_into_shape(const std::vector<std::int64_t>& shape,
+                                   const std::vector<int>& factors,
                                    SavedPartition::Tensor& tensor) {
   if (tensor.shape == shape) return true;
   if (tensor.shape.size() != shape.size() + 1) return std::nullopt;
@@ -154,14 +178,8 @@ std::optional<bool> put_into_shape(const std::vector<std::int64_t>& shape,
     joined[at] *= joined[at + 1];
     joined.erase(joined.begin() + static_cast<std::ptrdiff_t>(at) + 1);
     if (joined != shape) continue;
+    const bool all = join_dimensions(at, factors, tensor);
     tensor.shape = shape;
-    bool all = true;
-    for (std::optional<int>& dimension : tensor.split) {
-      if (!dimension || *dimension <= static_cast<int>(at)) continue;
-      all &= *dimension > static_cast<int>(at) + 1;
-      dimension =
-          *dimension > static_cast<int>(at) + 1 ? std::optional(*dimension - 1) : std::nullopt;
-    }
     return all;
   }
   return std::nullopt;
@@ -190,11 +208,11 @@ SavedPartition read_partition_json(const std::string& text) {
   return reading_json([&] { return PartitionReader().read(json.document()); });
 }
 
-std::vector<std::string> fit_partition(SavedPartition& partition, const Graph& graph) {
+LostCuts fit_partition(SavedPartition& partition, const Graph& graph) {
   const bool other = !partition.graph.empty() && partition.graph != graph.name();
   const std::string made_for =
       other ? fmt::format("; it was made for '{}', not '{}'", partition.graph, graph.name()) : "";
-  std::vector<std::string> lost;
+  LostCuts lost;
   bool known = false;
   for (OpId op = 0; op < graph.num_ops(); ++op) {
     const bool source = graph.is_source(op) && graph.role(op) != OpRole::kConstant;
@@ -213,13 +231,14 @@ std::vector<std::string> fit_partition(SavedPartition& partition, const Graph& g
       known |= source;
       if (!graph.has_shape(outputs[i])) continue;
       const auto shape = graph.shape(outputs[i]);
-      const std::optional<bool> whole = put_into_shape({shape.begin(), shape.end()}, found->second);
+      const std::optional<bool> whole =
+          put_into_shape({shape.begin(), shape.end()}, partition.factors, found->second);
       if (!whole && source) {
         fail_input("tensor '{}': is [{}] in the partition, and [{}] in the model{}", name,
                    fmt::join(found->second.shape, ", "), fmt::join(shape, ", "), made_for);
       }
       if (!whole) partition.tensors.erase(found);
-      if (whole && !*whole && source) lost.push_back(name);
+      if (!whole || !*whole) (source ? lost.sources : lost.inside).push_back(name);
     }
   }
   if (!known) {

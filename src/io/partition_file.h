@@ -43,10 +43,16 @@ bool is_partition_json(const std::string& text);
 // Throws an Error that names the tensor or op and what was expected.
 SavedPartition read_partition_json(const std::string& text);
 
+// Tensors of which a partition says more than fits into the model's own shapes.
+struct LostCuts {
+  std::vector<std::string> sources = {};  // weights and inputs that are whole on some level
+  std::vector<std::string> inside = {};   // other tensors that are, or of which nothing is left
+};
+
 // Puts what the partition says of tensors into the model's own shapes: plans tell gates and the
-// like apart that lie side by side in one dimension of the model. Returns the weights and inputs
-// that are therefore whole on some level where the plan cuts each of their parts. Throws an Error
-// where the partition is another model's: a weight or input has another shape, or is not in it.
-std::vector<std::string> fit_partition(SavedPartition& partition, const Graph& graph);
+// like apart that lie side by side in one dimension of the model. Cuts of each of them are lost,
+// and so are those that give whole ones to groups unevenly. Throws an Error where the partition is
+// another model's: a weight or input has another shape, or is not in it.
+LostCuts fit_partition(SavedPartition& partition, const Graph& graph);
 
 }  // namespace emplace

@@ -36,8 +36,9 @@ struct PipelineStage {
 class Pipeline {
  public:
   Pipeline(const Problem& problem, const Placement& placement)
-      : problem_(problem), modules_(module_devices(problem, placement)) {
+      : problem_(problem), modules_(module_devices(problem, placement, SharedWeights::kCopied)) {
     for (const ModuleDevices::Entry& entry : modules_.entries) {
+      if (problem.graph().is_source(entry.first)) continue;
       if (stages_.empty() || stages_.back().device != entry.device) {
         const int rank = accelerator_number(problem.cluster(), entry.device);
         stages_.push_back({.device = entry.device, .rank = rank, .modules = {}});
@@ -46,10 +47,12 @@ class Pipeline {
       stages_.back().modules.push_back(entry.path);
     }
     if (stages_.size() < 2) fail_input("all modules are on one device: there is nothing to split");
+    add_weights_alone();
     check();
   }
 
   const std::vector<PipelineStage>& stages() const { return stages_; }
+  std::size_t skipping() const { return skipping_.size(); }  // tensors that pass over a stage
 
   // What the target decides itself, or does on the way; `passing` is what becomes of tensors that
   // pass over a stage.
@@ -83,6 +86,17 @@ class Pipeline {
   }
 
  private:
+  // Modules and weights without ops, which are where they are read.
+  void add_weights_alone() {
+    for (const ModuleDevices::Entry& entry : modules_.entries) {
+      if (!problem_.graph().is_source(entry.first)) continue;
+      const std::vector<OpId> readers = forward_readers(problem_.graph(), entry.first);
+      if (readers.empty()) continue;
+      const OpId first = *std::min_element(readers.begin(), readers.end());
+      stages_[stage_of(first)].modules.push_back(entry.path);
+    }
+  }
+
   // Ops between the entries' first ops are of the stage before.
   std::size_t stage_of(OpId op) const {
     const auto after = std::upper_bound(begins_.begin() + 1, begins_.end(), op);
@@ -326,6 +340,11 @@ std::string write_pipeline_schedule(const Problem& problem, const Placement& pla
   const int ranks = require_ranks(problem, pipeline.stages(), "a schedule");
   if (!has_backward_pass(problem.graph())) {
     fail_input("the step has no backward pass; PyTorch takes schedules of training steps alone");
+  }
+  if (pipeline.skipping() > 0 && static_cast<int>(pipeline.stages().size()) > ranks) {
+    fail_input("{} tensor{} over a stage, and {} stages are on {} GPUs; {}", pipeline.skipping(),
+               pipeline.skipping() == 1 ? " passes" : "s pass", pipeline.stages().size(), ranks,
+               kPassingInTorch);
   }
   const int count = usual_micro_batches(micro_batches, pipeline.stages().size());
   auto rows = PipelineScheduler(pipeline.stages(), pipeline.backward_times(placement), count).run();

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+#include "io/cut_dimension.h"
 #include "io/json_layout.h"
 
 namespace emplace {
@@ -61,7 +62,9 @@ std::optional<Product> product_of(const Graph& graph, TensorId tensor, int dimen
 class TpPlan {
  public:
   TpPlan(const Graph& graph, const SavedPartition& partition)
-      : graph_(graph), partition_(partition) {}
+      : graph_(graph), partition_(partition) {
+    for (const int factor : partition.factors) devices_ *= factor;
+  }
 
   std::string write(const ExportNote& note) {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
@@ -80,8 +83,16 @@ class TpPlan {
     }
     note("a tp_plan says how weights are cut; how activations are cut follows from it");
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    bool whole = false;
     for (const Layer& layer : layers_) {
-      if (layer.style != Style::kReplicate) json[layer.pattern] = name_of(layer);
+      if (layer.style == Style::kReplicate) continue;
+      json[layer.pattern] = name_of(layer);
+      whole |= layer.whole;
+    }
+    if (whole) {
+      note(
+          "colwise_gather_output and rowwise_split_input are names of transformers 5; version 4 "
+          "calls them colwise_rep and rowwise_rep");
     }
     return laid_out(json, 1);
   }
@@ -101,6 +112,7 @@ class TpPlan {
   // What a tensor of the forward pass is made of.
   struct Origin {
     std::set<std::size_t> columns = {};  // layers whose cut outputs it has
+    CutDimension cut = {};               // where it has them
     bool whole = false;                  // or what every device has all of
     std::optional<OpId> weight = {};     // or this parameter and nothing else
   };
@@ -168,6 +180,10 @@ class TpPlan {
   }
 
   Origin follow(OpId op, const std::vector<Origin>& origins) {
+    if (const auto layer = layer_of_.find(op); layer != layer_of_.end()) {
+      return through_layer(layer->second, graph_.inputs(op)[0], graph_.outputs(op)[0], origins);
+    }
+    if (graph_.type(op) == "Shape") return {};
     Origin all;
     std::optional<OpId> weight;
     bool activation = false;
@@ -178,26 +194,50 @@ class TpPlan {
       if (origin.weight) weight = origin.weight;
       activation |= !origin.weight;
     }
-    if (const auto layer = layer_of_.find(op); layer != layer_of_.end()) {
-      return through_layer(layer->second, origins[graph_.inputs(op)[0]]);
-    }
-    if (!weight) return all;
-    if (!activation) return {.weight = weight};
-    if (is_bias_of(*weight, all)) return all;
+    if (weight && !activation) return {.weight = weight};
     // Normalisations, embeddings, layers that are not cut: they need all of what they read.
-    for (const std::size_t column : all.columns) layers_[column].whole = true;
+    if (weight && !is_bias_of(*weight, all)) return gathered(all);
+    if (all.columns.empty()) return all;
+    const std::optional<CutDimension> cut = cut_of_outputs(op, origins);
+    if (!cut) return gathered(all);
+    all.cut = *cut;
+    return all;
+  }
+
+  // Nothing where a device cannot do its part alone.
+  std::optional<CutDimension> cut_of_outputs(OpId op, const std::vector<Origin>& origins) const {
+    std::optional<CutDimension> all;
+    const auto inputs = graph_.inputs(op);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Origin& origin = origins[inputs[i]];
+      if (origin.columns.empty()) continue;
+      const auto cut = cut_after(graph_, op, i, origin.cut, devices_);
+      if (!cut || (all && *all != *cut)) return std::nullopt;
+      all = cut;
+    }
+    return all;
+  }
+
+  Origin gathered(const Origin& read) {
+    for (const std::size_t column : read.columns) layers_[column].whole = true;
     return {.whole = true};
   }
 
-  Origin through_layer(std::size_t number, const Origin& read) {
+  Origin through_layer(std::size_t number, TensorId input, TensorId output,
+                       const std::vector<Origin>& origins) {
     Layer& layer = layers_[number];
+    const Origin& read = origins[input];
     if (layer.style == Style::kColumns) {
-      for (const std::size_t column : read.columns) layers_[column].whole = true;
-      return {.columns = {number}};
+      gathered(read);
+      return {.columns = {number}, .cut = last_dimension(output)};
     }
-    layer.whole |= read.columns.empty() || read.whole;
+    layer.whole |= read.columns.empty() || read.whole || read.cut != last_dimension(input);
     for (const std::size_t column : read.columns) layers_[column].next.insert(number);
     return {.whole = true};
+  }
+
+  CutDimension last_dimension(TensorId tensor) const {
+    return {.dimension = static_cast<int>(graph_.shape(tensor).size()) - 1};
   }
 
   bool is_bias_of(OpId weight, const Origin& origin) const {
@@ -226,6 +266,7 @@ class TpPlan {
 
   const Graph& graph_;
   const SavedPartition& partition_;
+  std::int64_t devices_ = 1;
   std::vector<Layer> layers_;
   std::map<std::string, std::size_t> number_of_;
   std::unordered_map<OpId, std::size_t> layer_of_;  // by product

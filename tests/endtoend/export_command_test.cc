@@ -212,6 +212,30 @@ TEST_F(ExportCommand, a_partition_goes_out) {
   EXPECT_EQ(parse_onnx(folder_.read("cut.onnx")).ir_version(), 11);
 }
 
+// Of queries, keys and values two devices have two and one, and cuts of each are not cuts of all.
+TEST_F(ExportCommand, a_partition_of_parts_side_by_side_goes_out) {
+  run("zoo export gpt2-small:batch=2,sequence=4,layers=2,hidden=8,heads=2,vocabulary=17,"
+      "positions=8,training=false -o model.onnx");
+  run("partition model.onnx -c 2xp100 --method all-row -q -o plan.json");
+  const Json plan = Json::parse(folder_.read("plan.json"));
+  const CommandResult jax = run("export model.onnx plan.json -f jax -o jax.json");
+  const Json specs = Json::parse(folder_.read("jax.json"))["specs"];
+  std::size_t parted = 0;
+  for (const auto& [name, spec] : specs.items()) {
+    const Json& planned = plan["tensors"][name];
+    if (planned["shape"].size() == spec.size()) continue;
+    ++parted;
+    EXPECT_EQ(planned["split"][0], 0) << name;
+    EXPECT_EQ(planned["shape"][0], 3) << name;
+    for (const Json& levels : spec) EXPECT_TRUE(levels.is_null()) << name;
+  }
+  EXPECT_GT(parted, 0U);
+  EXPECT_THAT(jax.err, HasSubstr("whole on some level"));
+  EXPECT_THAT(jax.err, HasSubstr("shares them out unevenly"));
+  const CommandResult cut = run("export model.onnx plan.json -f onnx-devices -o cut.onnx");
+  EXPECT_THAT(cut.err, HasSubstr("whole on some level"));
+}
+
 TEST_F(ExportCommand, show_prints_a_tree_and_no_colours_into_a_pipe) {
   write_model(kGpt, "--granularity layer --placer expert");
   const std::string with_model = run("show placement.json --model model.onnx").out;

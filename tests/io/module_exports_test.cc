@@ -82,6 +82,33 @@ struct Notes {
   }
 };
 
+// Cells by rank and column; what a cell needs must be in a column before its own.
+void expect_valid_schedule(const std::string& csv, int stages, int micro_batches) {
+  std::map<std::string, std::size_t> column;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t at = 0;
+    std::istringstream cells(line);
+    for (std::string cell; std::getline(cells, cell, ','); ++at) {
+      if (cell.empty()) continue;
+      EXPECT_TRUE(column.emplace(cell, at).second) << cell << " is there twice";
+    }
+  }
+  EXPECT_EQ(column.size(), static_cast<std::size_t>(2 * stages * micro_batches));
+  for (int batch = 0; batch < micro_batches; ++batch) {
+    for (int stage = 0; stage < stages; ++stage) {
+      const auto at = [&](int of, char what) {
+        return column.at(fmt::format("{}{}{}", of, what, batch));
+      };
+      if (stage > 0) {
+        EXPECT_LT(at(stage - 1, 'F'), at(stage, 'F'));
+        EXPECT_LT(at(stage, 'B'), at(stage - 1, 'B'));
+      }
+      EXPECT_LT(at(stage, 'F'), at(stage, 'B'));
+    }
+  }
+}
+
 TEST(DeviceMap, has_whole_modules_at_the_highest_level) {
   const auto problem = decoder(3, "2xp100");
   const Placement placement = placed(*problem, {{"layers.1", 1}, {"layers.2", 1}, {"head", 1}});
@@ -184,6 +211,97 @@ TEST(DeviceMap, tables_of_no_module_are_brought_to_their_readers) {
   EXPECT_THAT(error_text([&] { map_of("layers.0.table"); }), HasSubstr("is shared by modules"));
 }
 
+// Two layers on two devices read a table; "" is the model itself.
+std::shared_ptr<const Problem> shared_table(const std::string& name, const std::string& module,
+                                            bool trained) {
+  GraphBuilder builder("shared table");
+  const TensorSpec spec{.shape = {4, 4}, .dtype = DType::kFloat32};
+  const TensorId table =
+      builder.add({.name = name, .type = "parameter", .module = module}, {spec})[0];
+  TensorId at = builder.add({.name = "x", .type = "input"}, {spec})[0];
+  for (const std::string layer : {"layers.0", "layers.1"}) {
+    at = builder.add({.name = layer + "/MatMul",
+                      .type = "MatMul",
+                      .inputs = {at, table},
+                      .flops = 128,
+                      .module = layer},
+                     {spec})[0];
+  }
+  Graph graph = std::move(builder).build();
+  if (trained) graph = training_step(graph);
+  return compile(std::make_shared<const Graph>(std::move(graph)),
+                 std::make_shared<const Cluster>(preset_cluster("2xp100")), CostMode::kAnalytic);
+}
+
+TEST(DeviceMap, whose_a_table_is_says_its_module_not_its_name) {
+  const auto map_of = [](const std::string& name, const std::string& module) {
+    const auto problem = shared_table(name, module, true);
+    return error_text([&] {
+      write_device_map(*problem, placed(*problem, {{"layers.1", 1}}), [](const auto&) {});
+    });
+  };
+  EXPECT_EQ(map_of("table", ""), "");
+  EXPECT_THAT(map_of("table", "layers.0"), HasSubstr("'table' is shared by modules"));
+}
+
+// Each stage has a copy, and nothing adds up what they learn.
+TEST(TorchPipeline, stages_share_no_weight_that_is_trained) {
+  const auto complaint = [](bool trained, DeviceId table_on) {
+    const auto problem = shared_table("table", "", trained);
+    return error_text([&] {
+      const Json json = Json::parse(write_torch_pipeline(
+          *problem, placed(*problem, {{"layers.1", 1}, {"table", table_on}}), [](const auto&) {}));
+      ASSERT_EQ(json["stages"].size(), 2U);
+      EXPECT_EQ(json["stages"][0]["modules"], Json({"layers.0", "table"}));
+      EXPECT_EQ(json["split_spec"], Json({{"layers.1", "BEGINNING"}}));
+    });
+  };
+  EXPECT_EQ(complaint(false, 0), "");
+  EXPECT_EQ(complaint(false, 1), "");  // a table alone makes no stage
+  EXPECT_THAT(complaint(true, 0), AllOf(HasSubstr("'table' is shared by modules"),
+                                        HasSubstr("would train a copy of its own")));
+}
+
+TEST(PipelineSchedule, is_refused_where_pytorch_cannot_pass_tensors_over_stages) {
+  GraphBuilder builder("skip");
+  const TensorSpec spec{.shape = {4, 4}, .dtype = DType::kFloat32};
+  TensorId at = builder.add({.name = "x", .type = "input"}, {spec})[0];
+  TensorId first = at;
+  for (int i = 0; i < 4; ++i) {
+    const std::string layer = "layers." + std::to_string(i);
+    const TensorId weight =
+        builder.add({.name = layer + ".weight", .type = "parameter", .module = layer}, {spec})[0];
+    at = builder.add({.name = layer + "/MatMul",
+                      .type = "MatMul",
+                      .inputs = {at, weight},
+                      .flops = 128,
+                      .module = layer},
+                     {spec})[0];
+    if (i == 0) first = at;
+  }
+  builder.add({.name = "layers.3/Add",
+               .type = "Add",
+               .inputs = {at, first},
+               .flops = 16,
+               .module = "layers.3"},
+              {spec});
+  const auto problem =
+      compile(std::make_shared<const Graph>(training_step(std::move(builder).build())),
+              std::make_shared<const Cluster>(preset_cluster("4xp100")), CostMode::kAnalytic);
+  const auto ignore = [](const std::string&) {};
+  EXPECT_THAT(error_text([&] {
+                write_pipeline_schedule(
+                    *problem, placed(*problem, {{"layers.1", 1}, {"layers.3", 1}}), 2, ignore);
+              }),
+              AllOf(HasSubstr("1 tensor passes over a stage, and 4 stages are on 2 GPUs"),
+                    HasSubstr("one stage a GPU")));
+  expect_valid_schedule(
+      write_pipeline_schedule(*problem,
+                              placed(*problem, {{"layers.1", 1}, {"layers.2", 2}, {"layers.3", 3}}),
+                              2, ignore),
+      4, 2);
+}
+
 TEST(DeviceMap, taken_back_is_the_placement_that_it_was_made_of) {
   const auto problem = decoder(4, "2xp100");
   const Placement placement = placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}});
@@ -203,33 +321,6 @@ TEST(TorchPipeline, begins_stages_at_modules) {
                 write_torch_pipeline(*problem, placed(*problem, {}), [](const std::string&) {});
               }),
               HasSubstr("nothing to split"));
-}
-
-// Cells by rank and column; what a cell needs must be in a column before its own.
-void expect_valid_schedule(const std::string& csv, int stages, int micro_batches) {
-  std::map<std::string, std::size_t> column;
-  std::istringstream lines(csv);
-  for (std::string line; std::getline(lines, line);) {
-    std::size_t at = 0;
-    std::istringstream cells(line);
-    for (std::string cell; std::getline(cells, cell, ','); ++at) {
-      if (cell.empty()) continue;
-      EXPECT_TRUE(column.emplace(cell, at).second) << cell << " is there twice";
-    }
-  }
-  EXPECT_EQ(column.size(), static_cast<std::size_t>(2 * stages * micro_batches));
-  for (int batch = 0; batch < micro_batches; ++batch) {
-    for (int stage = 0; stage < stages; ++stage) {
-      const auto at = [&](int of, char what) {
-        return column.at(fmt::format("{}{}{}", of, what, batch));
-      };
-      if (stage > 0) {
-        EXPECT_LT(at(stage - 1, 'F'), at(stage, 'F'));
-        EXPECT_LT(at(stage, 'B'), at(stage - 1, 'B'));
-      }
-      EXPECT_LT(at(stage, 'F'), at(stage, 'B'));
-    }
-  }
 }
 
 TEST(PipelineSchedule, is_one_forward_one_backward) {

@@ -107,7 +107,7 @@ TEST(PartitionFile, parts_that_lie_side_by_side_are_put_together) {
   const auto fitted = [&](std::vector<std::int64_t> shape, SavedPartition::Split split) {
     SavedPartition partition = read_partition_json(kPartition);
     partition.tensors[name] = {.shape = std::move(shape), .split = std::move(split)};
-    const std::vector<std::string> whole = fit_partition(partition, graph);
+    const std::vector<std::string> whole = fit_partition(partition, graph).sources;
     return std::pair(partition.tensors[name].split, whole);
   };
   const auto shape = graph.shape(graph.outputs(*graph.find_op(name))[0]);
@@ -119,7 +119,32 @@ TEST(PartitionFile, parts_that_lie_side_by_side_are_put_together) {
   EXPECT_EQ(fitted({2, rows / 2, columns}, {1, {}}),
             std::pair(Split{{}, {}}, std::vector<std::string>{name}));
   EXPECT_EQ(fitted({rows, 2, columns / 2}, {0, 1}), std::pair(Split{0, 1}, none));
+  EXPECT_EQ(fitted({2, rows / 2, columns}, {0, 0}),
+            std::pair(Split{0, {}}, std::vector<std::string>{name}));
+  EXPECT_EQ(fitted({4, rows / 4, columns}, {0, 0}), std::pair(Split{0, 0}, none));
   EXPECT_THAT(error_text([&] { fitted({3, rows, columns}, {0, {}}); }), HasSubstr("is [3, "));
+}
+
+// Of three parts one device has two: there is no such cut of the one matrix.
+TEST(PartitionFile, parts_that_are_shared_out_unevenly_stay_whole) {
+  OnnxModelMaker model;
+  model.input("x", {8, 4});
+  model.weights("qkv.weight", {4, 12});
+  model.node("MatMul", {"x", "qkv.weight"}, {"qkv"}, "qkv");
+  set_int(model.node("Softmax", {"qkv"}, {"y"}, "y"), "axis", -1);
+  set_type(*model.graph.add_output(), "y", {8, 12});
+  SavedPartition partition{.factors = {2, 3}};
+  partition.tensors["x"] = {.shape = {8, 4}, .split = {0, {}}};
+  partition.tensors["qkv.weight"] = {.shape = {4, 3, 4}, .split = {1, 1}};
+  partition.tensors["qkv"] = {.shape = {8, 3, 4}, .split = {1, {}}};
+  partition.tensors["y"] = {.shape = {8, 2, 2, 3}, .split = {1, {}}};
+  const LostCuts lost = fit_partition(partition, model.read());
+  EXPECT_THAT(lost.sources, ElementsAre("qkv.weight"));
+  EXPECT_THAT(lost.inside, ElementsAre("qkv", "y"));
+  using Split = SavedPartition::Split;
+  EXPECT_EQ(partition.tensors["qkv.weight"].split, (Split{{}, 1}));
+  EXPECT_EQ(partition.tensors["qkv"].split, (Split{{}, {}}));
+  EXPECT_FALSE(partition.tensors.contains("y"));
 }
 
 TEST(PartitionExports, weights_are_cut_by_dimension_of_the_mesh) {
@@ -154,10 +179,13 @@ TEST(PartitionExports, parts_that_jax_refuses_are_named) {
 TEST(PartitionExports, linear_layers_are_cut_by_columns_or_rows) {
   OnnxModelMaker model;
   add_linear_layers(model);
+  std::vector<std::string> said;
+  const auto listen = [&](const std::string& text) { said.push_back(text); };
   const Json plan =
-      Json::parse(write_tp_plan(model.read(), read_partition_json(kPartition), ignore_note));
+      Json::parse(write_tp_plan(model.read(), read_partition_json(kPartition), listen));
   // Of PyTorch's weight the outputs are the rows; of the other, as MatMul takes it, the inputs are.
   EXPECT_EQ(plan, Json({{"layers.*.up", "colwise"}, {"layers.*.down", "rowwise"}}));
+  EXPECT_THAT(said, ::testing::Each(::testing::Not(HasSubstr("transformers 5"))));
 }
 
 // up and gate, the products of which meet, feed down; a second up reads down's result, and nothing
@@ -181,16 +209,154 @@ TEST(PartitionExports, layers_whose_readers_need_all_of_it_give_it_whole) {
   model.node("Mul", {"1.wide", "1.norm.weight"}, {"normed"}, "normed");
   layer("1.other", "normed", 16, 4, 0);
   set_type(*model.graph.add_output(), "1.other", {8, 4});
-  EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, ignore_note)),
+  std::vector<std::string> said;
+  const auto listen = [&](const std::string& text) { said.push_back(text); };
+  EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, listen)),
             Json({{"*.up", "colwise"},
                   {"*.gate", "colwise"},
                   {"*.down", "rowwise"},
                   {"*.wide", "colwise_gather_output"},
                   {"*.other", "rowwise_split_input"}}));
+  EXPECT_THAT(said, ::testing::Contains(HasSubstr("are names of transformers 5")));
   // Columns that columns read.
   partition.tensors["0.down.weight"].split = {1};
   EXPECT_EQ(Json::parse(write_tp_plan(model.read(), partition, ignore_note))["*.up"],
             "colwise_gather_output");
+}
+
+// A layer whose outputs are cut, what is done to them, and one whose inputs are cut.
+class BetweenColumnsAndRows : public ::testing::Test {
+ protected:
+  // Layer "0.in", which gives "wide" [2, 4, width]; `between` makes "ready" of it, as wide as
+  // layer "0.out" takes it.
+  template <class Between>
+  Json styles(std::int64_t width, std::int64_t ready, const Between& between, int devices = 2) {
+    OnnxModelMaker model;
+    model.input("x", {2, 4, 16});
+    model.weights("0.in.weight", {16, width});
+    model.weights("0.out.weight", {ready, 16});
+    model.node("MatMul", {"x", "0.in.weight"}, {"wide"}, "in");
+    between(model);
+    model.node("MatMul", {"ready", "0.out.weight"}, {"y"}, "out");
+    set_type(*model.graph.add_output(), "y", {2, 4, 16});
+    SavedPartition partition{.factors = {devices}};
+    partition.tensors["0.in.weight"] = {.shape = {16, width}, .split = {1}};
+    partition.tensors["0.out.weight"] = {.shape = {ready, 16}, .split = {0}};
+    return Json::parse(write_tp_plan(model.read(), partition, ignore_note));
+  }
+
+  static void reshape(OnnxModelMaker& model, const std::string& from, const std::string& to,
+                      const std::vector<std::int64_t>& shape) {
+    model.integers(to + ".shape", shape);
+    model.node("Reshape", {from, to + ".shape"}, {to}, "reshape " + to);
+  }
+
+  static void split(OnnxModelMaker& model, const std::string& from,
+                    const std::vector<std::string>& to, int axis, std::int64_t size) {
+    model.integers(from + ".split", std::vector<std::int64_t>(to.size(), size));
+    set_int(model.node("Split", {from, from + ".split"}, to, "split " + from), "axis", axis);
+  }
+
+  const Json cut_ = {{"*.in", "colwise"}, {"*.out", "rowwise"}};
+  const Json whole_ = {{"*.in", "colwise_gather_output"}, {"*.out", "rowwise_split_input"}};
+};
+
+// A device has half of what lies in the dimension, not half of each part.
+TEST_F(BetweenColumnsAndRows, gates_that_are_told_apart_need_all_of_it) {
+  EXPECT_EQ(styles(64, 32,
+                   [](OnnxModelMaker& model) {
+                     split(model, "wide", {"gate", "up"}, -1, 32);
+                     model.node("Mul", {"gate", "up"}, {"ready"}, "both");
+                   }),
+            whole_);
+  EXPECT_EQ(styles(64, 32,
+                   [](OnnxModelMaker& model) {
+                     model.integers("begin", {0});
+                     model.integers("end", {32});
+                     model.integers("axis", {2});
+                     model.node("Slice", {"wide", "begin", "end", "axis"}, {"ready"}, "part");
+                   }),
+            whole_);
+  EXPECT_EQ(styles(64, 64,
+                   [](OnnxModelMaker& model) {
+                     split(model, "wide", {"one", "two"}, 1, 2);
+                     set_int(model.node("Concat", {"two", "one"}, {"ready"}, "turn"), "axis", 1);
+                   }),
+            cut_);
+}
+
+TEST_F(BetweenColumnsAndRows, so_do_queries_keys_and_values) {
+  // By halves of attention: [2, 4, 3 * 4 * 8] to heads [2, 4, 4, 8] and back.
+  const auto attend = [](OnnxModelMaker& model) {
+    model.node("Add", {"q", "k"}, {"qk"}, "qk");
+    model.node("Add", {"qk", "v"}, {"qkv"}, "qkv");
+  };
+  EXPECT_EQ(styles(96, 32,
+                   [&](OnnxModelMaker& model) {
+                     split(model, "wide", {"q", "k", "v"}, 2, 32);
+                     attend(model);
+                     model.node("Relu", {"qkv"}, {"ready"}, "ready");
+                   }),
+            whole_);
+  // Queries first, then keys, then values, told apart in a dimension of their own.
+  const auto by_kind = [&](OnnxModelMaker& model) {
+    reshape(model, "wide", "kinds", {2, 4, 3, 4, 8});
+    for (int i = 0; i < 3; ++i) {
+      const std::string name(1, "qkv"[i]);
+      model.integer(name + ".kind", i);
+      set_int(model.node("Gather", {"kinds", name + ".kind"}, {name}, "take " + name), "axis", 2);
+    }
+    attend(model);
+    reshape(model, "qkv", "ready", {2, 4, 32});
+  };
+  EXPECT_EQ(styles(96, 32, by_kind), whole_);
+  EXPECT_EQ(styles(96, 32, by_kind, 3), whole_);
+  // Of each head its query, key and value: heads stay together.
+  EXPECT_EQ(styles(96, 32,
+                   [&](OnnxModelMaker& model) {
+                     reshape(model, "wide", "heads", {2, 4, 4, 24});
+                     split(model, "heads", {"q", "k", "v"}, 3, 8);
+                     attend(model);
+                     reshape(model, "qkv", "ready", {2, 4, 32});
+                   }),
+            cut_);
+}
+
+TEST_F(BetweenColumnsAndRows, heads_are_followed_through_attention) {
+  const auto attention = [](OnnxModelMaker& model) {
+    reshape(model, "wide", "heads", {2, 4, 4, 8});
+    set_ints(model.node("Transpose", {"heads"}, {"q"}, "turn"), "perm", {0, 2, 1, 3});
+    split(model, "q", {"left", "right"}, 3, 4);
+    set_int(model.node("Concat", {"right", "left"}, {"turned"}, "rotate"), "axis", -1);
+    reshape(model, "turned", "flat", {8, 4, 8});
+    set_ints(model.node("Transpose", {"flat"}, {"k"}, "turn k"), "perm", {0, 2, 1});
+    model.node("MatMul", {"flat", "k"}, {"scores"}, "scores");
+    set_int(model.node("Softmax", {"scores"}, {"weights"}, "weights"), "axis", -1);
+    model.node("MatMul", {"weights", "flat"}, {"found"}, "found");
+    reshape(model, "found", "each", {2, 4, 4, 8});
+    set_ints(model.node("Transpose", {"each"}, {"back"}, "turn back"), "perm", {0, 2, 1, 3});
+    reshape(model, "back", "ready", {2, 4, 32});
+  };
+  EXPECT_EQ(styles(32, 32, attention), cut_);
+  // Three devices do not have as many heads each.
+  EXPECT_EQ(styles(32, 32, attention, 3), whole_);
+}
+
+TEST_F(BetweenColumnsAndRows, what_adds_up_or_turns_the_dimension_needs_all_of_it) {
+  const auto one = [&](const std::string& type, std::int64_t axis) {
+    return styles(64, 64, [&](OnnxModelMaker& model) {
+      set_int(model.node(type, {"wide"}, {"ready"}, "one"), "axis", axis);
+    });
+  };
+  EXPECT_EQ(one("Softmax", -1), whole_);
+  EXPECT_EQ(one("Softmax", 1), cut_);
+  EXPECT_EQ(
+      styles(16, 4,
+             [](OnnxModelMaker& model) {
+               set_ints(model.node("Transpose", {"wide"}, {"turned"}, "turn"), "perm", {0, 2, 1});
+               model.node("Relu", {"turned"}, {"ready"}, "ready");
+             }),
+      whole_);
 }
 
 TEST(PartitionExports, a_table_that_is_embedding_and_head_stays_whole) {
