@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 
+#include "placer/evaluator.h"
+
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/measuring.h"
@@ -46,13 +48,18 @@ struct RunArguments {
 PlacementFile placement_of(const RunArguments& arguments,
                            const std::shared_ptr<const Problem>& problem) {
   if (!arguments.saved.path.empty()) return arguments.saved.load(*problem);
+  if (!arguments.saved.scheduler.empty()) {
+    fail_option("--scheduler {}: orders the ops of a placement, and none is given",
+                arguments.saved.scheduler);
+  }
   PlacementFile file;
   file.placement = on_one_device(problem);
   return file;
 }
 
 // The devices, if there is more than one, that an answer of our own uses.
-void note_devices(const Problem& problem, const Placement& placement) {
+void note_devices(const std::shared_ptr<const Problem>& shared, const Placement& placement) {
+  const Problem& problem = *shared;
   if (problem.num_devices() == 1) return;
   std::vector<std::string> used;
   for (DeviceId device = 0; device < problem.num_devices(); ++device) {
@@ -60,13 +67,13 @@ void note_devices(const Problem& problem, const Placement& placement) {
       used.push_back(problem.cluster().device(device).name);
     }
   }
-  note(
-      used.size() == 1
-          ? fmt::format("no placement was given: all on {}, the fastest device, as predicted, that "
-                        "has room",
-                        used[0])
-          : fmt::format("no placement was given: on {}, as not all may be on one device",
-                        fmt::join(used, " and ")));
+  const bool fits = Evaluator(shared).evaluate_uncounted(placement).fits();
+  note(used.size() == 1
+           ? fmt::format("no placement was given: all on {}, {}", used[0],
+                         fits ? "the fastest device, as predicted, that has room"
+                              : "though no device has room for all")
+           : fmt::format("no placement was given: on {}, as not all may be on one device",
+                         fmt::join(used, " and ")));
 }
 
 // Memory that runs out is an answer, the rest is not.
@@ -115,7 +122,7 @@ void run(RunArguments arguments, Session& session, RankPeers* others) {
   const Outputs outputs(session, {arguments.trace, arguments.report}, arguments.json, inputs);
   const auto problem = load_noted(request).problem;
   PlacementFile file = placement_of(arguments, problem);
-  if (first && arguments.saved.path.empty()) note_devices(*problem, file.placement);
+  if (first && arguments.saved.path.empty()) note_devices(problem, file.placement);
   MeasureSettings settings = arguments.settings;
   settings.fixed_order = arguments.order == "simulated";
   settings.numbers = numbers_of(arguments.numbers);

@@ -253,18 +253,16 @@ class Portfolio::Runner {
     return place;
   }
 
-  // The same, kept from one task to the next: they are many, and small.
+  // Kept from one task to the next: they are many, and small.
   struct KeptPlace {
     IslandPlace place;
     std::pair<std::size_t, std::size_t> is_for;
   };
-  // Whether it is another than before.
-  bool keep_place(KeptPlace& kept, std::size_t run, std::size_t problem) const {
-    if (kept.place.context != nullptr && kept.is_for == std::pair(run, problem)) return false;
+  void keep_place(KeptPlace& kept, std::size_t run, std::size_t problem) const {
+    if (kept.place.context != nullptr && kept.is_for == std::pair(run, problem)) return;
     kept.place = find_place(run, problem);
     kept.is_for = {run, problem};
     order_by_scheduler(*kept.place.context, *kept.place.run);
-    return true;
   }
 
   IslandPlace& keep_place(dist::Reader& task) {

@@ -29,7 +29,8 @@ std::vector<ValuedSample> RankValuers::value(const std::vector<Placement>& place
   if (!valuer_.worth_sharing(all, threads)) {
     return valuer_.value_here({&placements, 0, all, with_starts}, threads);
   }
-  const std::size_t parts = std::min(all, kTasksOfARank * static_cast<std::size_t>(crew_.size()));
+  const std::size_t parts =
+      std::min(pieces_for(all, threads), kTasksOfARank * static_cast<std::size_t>(crew_.size()));
   const auto piece = [&](std::size_t task) {
     const std::size_t first = task * all / parts;
     return SampleValuer::Piece{&placements, first, (task + 1) * all / parts - first, with_starts};

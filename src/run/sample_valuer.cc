@@ -93,6 +93,11 @@ std::vector<ValuedSample> SampleValuer::value_here(const Piece& piece, int threa
   return samples;
 }
 
+std::size_t pieces_for(std::size_t samples, int threads) {
+  const auto width = static_cast<std::size_t>(std::max(1, threads));
+  return std::max<std::size_t>(1, (samples + width - 1) / width);
+}
+
 SampleQuestion take_sample_question(dist::Reader& reader) {
   SampleQuestion question;
   question.run = static_cast<std::size_t>(reader.number<std::uint64_t>());

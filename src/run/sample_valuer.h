@@ -51,6 +51,9 @@ class SampleValuer {
   std::optional<Evaluation> verified_;  // the best that others found and is true
 };
 
+// So many at most, so that each keeps all threads busy.
+std::size_t pieces_for(std::size_t samples, int threads);
+
 // What a rank is asked to value: of which run and problem, and the rest for `value_for_others`.
 struct SampleQuestion {
   std::size_t run = 0;

@@ -1,6 +1,7 @@
 #include "run/team_valuers.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "base/error.h"
@@ -20,6 +21,16 @@ constexpr double kMorePatience = 3;
 // Who has not answered is asked again, for what was asked before it listened is lost.
 constexpr seconds kAskAgain{1};
 constexpr milliseconds kGlance{20};
+
+// Of this process: a late answer must not pass for one to another run's question.
+std::uint64_t next_ticket() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+std::uint64_t ticket_of(std::string_view question) {
+  return dist::Reader(question).number<std::uint64_t>();
+}
 
 }  // namespace
 
@@ -62,13 +73,14 @@ std::vector<ValuedSample> TeamValuers::value(const std::vector<Placement>& place
   Batch batch;
   std::unique_lock lock(mutex_);
   const bool shared = !workers_.empty() && valuer_.worth_sharing(all, threads);
-  const std::size_t parts = shared ? std::min(all, kPartsOfARank * (workers_.size() + 1)) : 1;
+  const std::size_t parts =
+      shared ? std::min(pieces_for(all, threads), kPartsOfARank * (workers_.size() + 1)) : 1;
   for (std::size_t i = 0; i < parts; ++i) {
     const std::size_t first = i * all / parts;
     batch.parts.push_back({{&placements, first, (i + 1) * all / parts - first, with_starts}});
   }
   batch.samples.resize(all);
-  ++ticket_;
+  ticket_ = next_ticket();
   batch_ = &batch;
   // A late answer may come at any time.
   const struct End {
@@ -99,14 +111,14 @@ void TeamValuers::ask(Batch& batch) {
   const Clock::time_point now = Clock::now();
   for (const std::int32_t worker : workers_) {
     const auto busy = busy_.find(worker);
-    if (liars_.contains(worker) || (busy != busy_.end() && now - busy->second < kAskAgain)) {
-      continue;
-    }
+    if (liars_.contains(worker) || (busy != busy_.end() && now < busy->second)) continue;
     const auto part = std::find_if(batch.parts.begin(), batch.parts.end(),
                                    [](const Part& each) { return each.stage == Stage::kWaiting; });
     if (part == batch.parts.end()) return;
     part->stage = Stage::kAsked;
-    part->asked = busy_[worker] = now;
+    part->asked = now;
+    busy_[worker] = now + std::chrono::ceil<Clock::duration>(
+                              std::max<duration<double>>(kAskAgain, patience(*part)));
     dist::Writer writer;
     writer.number(ticket_).number<std::uint64_t>(
         static_cast<std::uint64_t>(part - batch.parts.begin()));
@@ -157,8 +169,14 @@ void TeamValuers::hear(int from, dist::Reader& body) {
 SampleService::SampleService(dist::Notes& notes, Find find, int threads)
     : notes_(notes), find_(std::move(find)), threads_(threads), thread_([this] { work(); }) {
   notes_.on_notes(dist::Topic::kSamples, [this](int from, dist::Reader& body) {
+    const std::string_view question = body.rest();
+    const std::uint64_t ticket = ticket_of(question);
     const std::lock_guard lock(mutex_);
-    questions_.emplace_back(from, body.rest());
+    // Nobody waits for an answer about an earlier batch.
+    std::erase_if(questions_, [&](const auto& waiting) {
+      return waiting.first == from && ticket_of(waiting.second) != ticket;
+    });
+    questions_.emplace_back(from, question);
     changed_.notify_all();
   });
 }

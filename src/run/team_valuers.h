@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -69,7 +68,7 @@ class TeamValuers final : public WorkerRanks {
   SampleValuer valuer_;
   std::vector<std::int32_t> workers_;
   std::set<int> liars_;
-  std::map<int, Clock::time_point> busy_;  // since when; those that have not answered
+  std::map<int, Clock::time_point> busy_;  // until when; those that have not answered
   std::uint64_t ticket_ = 0;               // of the batch
   Batch* batch_ = nullptr;
 };

@@ -81,6 +81,11 @@ TEST_F(Execution, without_a_placement_everything_is_on_one_device) {
       run(std::string("run") + kTiny + "-c two.yaml --pin layer.0=cpu0 --pin loss=cpu1" + kQuick);
   ASSERT_EQ(apart.exit_code, 0) << apart.err;
   EXPECT_THAT(apart.err, HasSubstr("on cpu0 and cpu1, as not all may be on one device"));
+
+  const CommandResult ordered =
+      run(std::string("run") + kTiny + "-c two.yaml --scheduler pct" + kQuick);
+  EXPECT_EQ(ordered.exit_code, 2);
+  EXPECT_THAT(ordered.err, HasSubstr("--scheduler pct: orders the ops of a placement"));
 }
 
 TEST_F(Execution, has_all_of_it_as_json) {

@@ -62,9 +62,10 @@ struct Checkpoints {
 };
 
 Learned learn(const SamplingSystem& system, const Budget& budget, bool ordinary,
-              Checkpoints* checkpoints = nullptr, std::uint64_t seed = 8) {
+              Checkpoints* checkpoints = nullptr, std::uint64_t seed = 8, Nanoseconds bound = 0) {
   const SingleThread single_thread;
   PlaceContext context(some_problem());
+  context.incumbent().raise({bound, "told"});
   Learned learned;
   if (checkpoints != nullptr) {
     context.learning().resume = checkpoints->resume;
@@ -196,6 +197,23 @@ TEST(Controllers, GoOnFromACheckpointAsIfNothingHadHappened) {
   }
 }
 
+// Who goes on from there begins no further rounds.
+TEST(Controllers, WhatWasProvenStaysProven) {
+  for (const std::int64_t controllers : {1, 4}) {
+    const SamplingSystem system = small_system(controllers);
+    const Nanoseconds best = learn(system, evaluations(200), false).value.step;
+    Checkpoints checkpoints;
+    const Learned proven = learn(system, evaluations(3'000), false, &checkpoints, 8, best);
+    EXPECT_LT(proven.evaluations, 300);
+    for (int i = 0; i < 2; ++i) {
+      checkpoints.resume = checkpoints.saved.back();
+      const Learned again = learn(system, evaluations(3'000), false, &checkpoints, 8, best);
+      EXPECT_EQ(again.evaluations, proven.evaluations);
+      EXPECT_EQ(again.placement, proven.placement);
+    }
+  }
+}
+
 // As where rank 0 is killed while others are in the middle of their rounds.
 TEST(Controllers, GoOnFromAnyMoment) {
   const SamplingSystem system = small_system(3);
@@ -287,7 +305,11 @@ TEST(Teams, GoOnWithoutTheirController) {
 // Three ranks with a server.
 class Shards : public ::testing::Test {
  protected:
-  Shards() : one_(ranks_.take(1), kOptions, [] {}), two_(ranks_.take(2), kOptions, [] {}) {
+  explicit Shards(double lost_after = 30)
+      : options_{.pulse_seconds = 0.02, .lost_after = lost_after},
+        crew_(ranks_.take(0), options_),
+        one_(ranks_.take(1), options_, [] {}),
+        two_(ranks_.take(2), options_, [] {}) {
     Rng rng(3);
     for (Parameters* parameters : {&policy_, &fetched_, &alone_}) {
       Rng own(9);
@@ -327,13 +349,13 @@ class Shards : public ::testing::Test {
     EXPECT_EQ(shards.owners(), owners);
   }
 
-  static constexpr dist::PostOptions kOptions{.pulse_seconds = 0.02, .lost_after = 30};
+  const dist::PostOptions options_;
   static constexpr std::uint64_t kRun = 4;
   const OptimizerSettings steps_{
       .learning_rate = 0.1, .clip_norm = 1, .part = {.prefix = "part.", .learning_rate = 0.3}};
   const SingleThread single_thread_;
   dist::LocalRanks ranks_{3};
-  dist::Crew crew_{ranks_.take(0), kOptions};
+  dist::Crew crew_;
   dist::Member one_;
   dist::Member two_;
   std::vector<std::thread> threads_;
@@ -446,6 +468,34 @@ TEST_F(Shards, WhatALostOwnerToldOfIsKept) {
   first.fetch(alone_, [] {});
   expect_equal(alone_, fetched_);
   ranks_.silence(1, false);
+}
+
+// Whoever is lost soon knows.
+class ShardsInHaste : public Shards {
+ protected:
+  ShardsInHaste() : Shards(2) {}
+};
+
+TEST_F(ShardsInHaste, WhoeverTellsNonsenseIsLost) {
+  constexpr std::uint8_t kBackup = 4;
+  constexpr std::uint8_t kOver = 5;
+  ParameterShards first(crew_, kRun, 3, policy_, steps_);
+  const auto tell = [](dist::Member& member, std::uint8_t word, const std::string& rest) {
+    dist::Writer note;
+    note.number(kRun).number(word).number<std::uint64_t>(1);
+    member.note(0, dist::Topic::kShards, note.take() + rest);
+  };
+  StateWriter shard;
+  shard.put("epoch", std::int64_t{1});
+  shard.put("values.part.b", torch::zeros({4}));
+  tell(one_, kBackup, shard.bytes("shard"));
+  tell(two_, kOver, "");
+  for (int i = 0; i < 500 && (crew_.present(1) || crew_.present(2)); ++i) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_THAT(crew_.take_notes(),
+              testing::UnorderedElementsAre(HasSubstr("'part.b' of shard 1 has another shape"),
+                                            HasSubstr("rank 0's to do")));
 }
 
 }  // namespace

@@ -208,6 +208,39 @@ TEST_F(Workers, AreNotWaitedFor) {
   EXPECT_EQ(asked_[1], 1);  // which it is still at
 }
 
+// Each run has valuers of its own, and a worker may still be at a question of the run before.
+TEST_F(Workers, LateAnswersAreNotTakenForThoseOfAnotherRun) {
+  const std::vector<Placement> placements = samples(400);
+  for (const Placement& placement : placements) {  // nothing that comes is a new best
+    const Evaluation value = context_.evaluator().evaluate_uncounted(placement);
+    context_.incumbent().offer({placement, {}, value, "test"});
+  }
+  pause_[0] = 160;
+  for (std::ptrdiff_t run = 0; run < 10; ++run) {
+    TeamValuers valuers(crew_, 4, 5, context_, 0);
+    valuers.choose({1});
+    const std::vector<Placement> own(placements.begin() + 40 * run,
+                                     placements.begin() + 40 * (run + 1));
+    expect_valued(valuers.value(own, false, 1), own, false);
+  }
+  EXPECT_TRUE(crew_.present(1));
+}
+
+TEST_F(Workers, ForgetWhatNobodyWaitsForAnyMore) {
+  pause_[0] = 2'000;
+  TeamValuers valuers(crew_, 4, 5, context_, 0);
+  valuers.choose({1});
+  const std::vector<Placement> placements = samples(20);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  while (seconds() < 5) expect_valued(valuers.value(placements, false, 1), placements, false);
+  const int asked = asked_[0];
+  std::this_thread::sleep_for(std::chrono::milliseconds(4'200));
+  EXPECT_LE(asked_[0], asked + 1);  // else it works on questions of seconds ago
+}
+
 TEST_F(Workers, WithAnotherProblemLeaveItToTheController) {
   TeamValuers valuers(crew_, 0, 0, context_, 0);
   valuers.choose({1, 2});

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -43,7 +44,6 @@ class Training {
         policy_(*parts.policy),
         batch_(parts.learner->batch()),
         environment_(environment),
-        key_(run.key),
         learning_(environment.context().learning()),
         optimizer_(gradient_learner(parts).steps()),
         parts_(std::move(parts)),
@@ -74,7 +74,7 @@ class Training {
     crew_ = &crew;
     teams_ = teams;
     allowance_ = environment_.affordable(std::numeric_limits<std::int64_t>::max());
-    if (environment_.context().incumbent().optimal()) optimal_after_ = progress_.applied;
+    note_optimum();
     const struct End {
       Desk& desk;
       ~End() { desk.close_shards(); }
@@ -104,7 +104,13 @@ class Training {
       put(writer, task_of(first_ + task, rank));
       return address + writer.take();
     };
-    job.here = [&](std::size_t task) { return desk.run(task_of(first_ + task, 0), own, *crew_); };
+    job.here = [&](std::size_t task) {
+      {
+        const std::lock_guard lock(mutex_);
+        own_rounds_.insert(first_ + task);
+      }
+      return desk.run(task_of(first_ + task, 0), own, *crew_);
+    };
     job.accept = [&](std::size_t task, dist::Reader& reader) { accept(first_ + task, reader); };
     job.failed = [&](std::size_t, const Error& error) {
       const std::lock_guard lock(mutex_);
@@ -124,11 +130,11 @@ class Training {
     // Owners tell of their shards by themselves, so this is not of one moment.
     StateWriter parameters;
     const std::uint64_t epoch = shards_ != nullptr ? shards_->save(parameters) : 0;
-    std::string bytes;
+    StateWriter state;
     {
       const std::lock_guard lock(mutex_);
       if (shards_ != nullptr && epoch != progress_.epoch.number) return;  // the next one, then
-      StateWriter state = shards_ != nullptr ? std::move(parameters) : StateWriter();
+      if (shards_ != nullptr) state = std::move(parameters);
       RunState::Reached reached = state_.reached();
       if (in_order_ && before_unlearned_) {
         state = before_unlearned_->state;
@@ -137,9 +143,8 @@ class Training {
         put_training(state);
       }
       state_.save(state, reached);
-      bytes = state.bytes();
     }
-    learning_.save(bytes);
+    learning_.save(state.bytes());
   }
 
   void put_training(StateWriter& state) const {
@@ -165,6 +170,12 @@ class Training {
     progress_.epochs[version] = progress_.epoch;
   }
 
+  void note_optimum() {
+    if (!progress_.optimal_after && environment_.context().incumbent().optimal()) {
+      progress_.optimal_after = progress_.applied;
+    }
+  }
+
   // Whether there is a round to do now, which is then the next one's.
   bool begin_next() {
     const std::lock_guard lock(mutex_);
@@ -173,8 +184,9 @@ class Training {
     std::size_t from = !in_order_ || next_ < wide ? 0 : next_ - wide + 1;
     // Whoever goes on may know of the last parameters alone.
     if (in_order_) from = std::max(from, progress_.published.begin()->first);
-    const bool optimal = in_order_ ? optimal_after_ && *optimal_after_ <= from
-                                   : environment_.context().incumbent().optimal();
+    const std::optional<std::size_t>& proven = progress_.optimal_after;
+    const bool optimal =
+        in_order_ ? proven && *proven <= from : environment_.context().incumbent().optimal();
     if (failure_ || allowance_ <= 0 || environment_.budget().spent(0) || optimal) return false;
     std::size_t controller = next_ % wide;
     if (in_order_) {
@@ -225,8 +237,18 @@ class Training {
     const SingleThread single_thread;
     RoundResult result =
         take_round_result(reader, policy_.parameters().tensors(), environment_.problem());
-    check(result);
+    bool is_own = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_own = own_rounds_.erase(number) > 0;
+    }
+    if (!is_own) check(result);
     const std::lock_guard lock(mutex_);
+    const auto count = static_cast<std::int64_t>(result.outcomes.size());
+    const std::int64_t asked = tasks_.at(number).samples;
+    if (count > asked || (result.in_time && count < asked)) {
+      fail_input("a round has {} outcomes; expected {}", count, asked);
+    }
     if (shards_ != nullptr && result.rank > 0 && result.rank < crew_->size()) {
       shards_->hand_over(static_cast<std::size_t>(teams_.of(result.rank)), result.rank);
     }
@@ -240,7 +262,7 @@ class Training {
 
   // The answer must be one, whoever found it.
   void check(const RoundResult& result) {
-    if (result.best == result.outcomes.size() || result.rank == 0) return;
+    if (result.best == result.outcomes.size()) return;
     const SampleOutcome& best = result.outcomes[result.best];
     const Evaluation value{best.step, best.overflow};
     const std::optional<Evaluation> known = environment_.context().incumbent().value();
@@ -279,9 +301,7 @@ class Training {
       restart_if_decided(result, controller);
     }
     ++progress_.applied;
-    if (!optimal_after_ && environment_.context().incumbent().optimal()) {
-      optimal_after_ = progress_.applied;
-    }
+    note_optimum();
     if (learned) ++progress_.rounds;
     report(result, learned);
     publish();
@@ -329,7 +349,6 @@ class Training {
   Policy& policy_;
   std::int64_t batch_;
   Environment& environment_;
-  std::string key_;
   const Learning& learning_;
   Optimizer optimizer_;
   SamplingParts parts_;
@@ -353,9 +372,9 @@ class Training {
   };
   std::optional<Before> before_unlearned_;
   std::map<std::size_t, std::size_t> controller_by_round_;
+  std::set<std::size_t> own_rounds_;            // that this rank is at
   std::map<std::size_t, RoundTask> tasks_;      // that are not over
   std::map<std::size_t, RoundResult> results_;  // whose turn has not come
-  std::optional<std::size_t> optimal_after_;    // so many gradients the answer was proven
   std::optional<Error> failure_;
 };
 

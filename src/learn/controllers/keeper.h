@@ -1,6 +1,7 @@
 // Saves now and then while others work.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -14,7 +15,9 @@ namespace emplace::learn {
 class Keeper {
  public:
   Keeper(double seconds, std::function<void()> save)
-      : pause_(seconds), save_(std::move(save)), thread_([this] { work(); }) {}
+      : pause_(seconds > kShortest ? std::min(seconds, kLongest) : kShortest),
+        save_(std::move(save)),
+        thread_([this] { work(); }) {}
   // When no call is under way.
   ~Keeper() {
     {
@@ -28,6 +31,10 @@ class Keeper {
   Keeper& operator=(const Keeper&) = delete;
 
  private:
+  // Of pauses, in seconds: none would keep the others from working, and clocks have an end.
+  static constexpr double kShortest = 0.001;
+  static constexpr double kLongest = 1e8;
+
   void work() {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, pause_, [&] { return over_; })) {

@@ -48,6 +48,7 @@ void Progress::save(StateWriter& state) const {
   state.put("applied", static_cast<std::int64_t>(applied));
   state.put("round", rounds);
   put_epoch(state, "epoch", epoch);
+  state.put("optimal_after", optimal_after ? static_cast<std::int64_t>(*optimal_after) : -1);
   // Without an order there is one version, and that is the policy.
   const bool in_order = published.contains(applied) && epochs.contains(applied);
   const std::size_t first = in_order ? published.begin()->first : applied;
@@ -72,6 +73,8 @@ void Progress::load(const StateReader& state, const std::vector<torch::Tensor>& 
   applied = count_of(state, "applied");
   rounds = state.integer("round");
   epoch = epoch_of(state, "epoch");
+  optimal_after.reset();
+  if (state.integer("optimal_after") >= 0) optimal_after = count_of(state, "optimal_after");
   published.clear();
   epochs = {{applied, epoch}};
   for (std::size_t version = count_of(state, "first_version"); version < applied; ++version) {

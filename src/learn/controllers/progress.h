@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Progress {
   std::size_t applied = 0;  // rounds that are over
   std::int64_t rounds = 0;  // in which something was learned
   Epoch epoch = {};
+  std::optional<std::size_t> optimal_after = {};  // so many rounds the answer was proven
   // Where rounds have an order: the parameters after so many of them, and their epochs; those that
   // rounds may still begin from.
   std::map<std::size_t, std::shared_ptr<const std::string>> published = {};

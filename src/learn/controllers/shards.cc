@@ -172,19 +172,32 @@ void ParameterShards::hear(int from, dist::Reader& body) {
       if (from != 0) fail_input("it hands a shard over, which is rank 0's to do");
       return enqueue([=, this, state = std::string(body.rest())] { adopt(shard, state); });
     case Word::kOver:
+      if (from != 0) fail_input("it ends a run, which is rank 0's to do");
       return enqueue([this] { own_.clear(); });
     case Word::kBackup: {
       std::string bytes(body.rest());
-      const StateReader state(bytes, "a shard", kWhat);  // whoever sends nonsense is lost
-      const auto epoch = static_cast<std::uint64_t>(state.integer("epoch"));
+      const auto epoch = checked_epoch(shard, bytes);
       const std::lock_guard lock(mutex_);
-      if (is_first() && owners_[shard] == from && epoch >= epoch_) {
+      if (is_first() && owners_[shard] == from && epoch == epoch_) {
         backups_[shard] = std::move(bytes);
       }
       return;
     }
   }
   fail_input("it sent a note of kind {}", static_cast<int>(kind));
+}
+
+// Whoever sends nonsense is lost.
+std::uint64_t ParameterShards::checked_epoch(std::size_t shard, const std::string& bytes) const {
+  const StateReader state(bytes, "a shard", kWhat);
+  const std::int64_t epoch = state.integer("epoch");
+  if (epoch < 0) fail_input("a shard of epoch {}", epoch);
+  for (const std::size_t tensor : tensors_of_[shard]) {
+    if (state.tensor("values." + names_[tensor]).sizes() != like_[tensor].sizes()) {
+      fail_input("'{}' of shard {} has another shape", names_[tensor], shard);
+    }
+  }
+  return static_cast<std::uint64_t>(epoch);
 }
 
 std::vector<torch::Tensor> ParameterShards::part_of(std::size_t shard,
@@ -297,9 +310,12 @@ std::uint64_t ParameterShards::save(StateWriter& state) {
   std::packaged_task<std::vector<std::string>()> collect([this] {
     std::vector<std::string> all;
     for (std::size_t shard = 0; shard < tensors_of_.size(); ++shard) {
-      const auto own = own_.find(shard);
+      if (const auto own = own_.find(shard); own != own_.end()) {
+        all.push_back(state_of(*own->second));
+        continue;
+      }
       const std::lock_guard lock(mutex_);
-      all.push_back(own != own_.end() ? state_of(*own->second) : backups_[shard]);
+      all.push_back(backups_[shard]);
     }
     return all;
   });
@@ -344,16 +360,22 @@ bool ParameterShards::take_back(int rank) {
   }
   bool had_any = false;
   for (std::size_t shard = 0; shard < tensors_of_.size(); ++shard) {
-    std::string state;
     {
       const std::lock_guard lock(mutex_);
       if (owners_[shard] != rank) continue;
       owners_[shard] = 0;
-      state = backups_[shard];
       changed_.notify_all();
     }
     had_any = true;
-    enqueue([=, this] { adopt(shard, state); });
+    enqueue([shard, this] {
+      if (own_.contains(shard)) return;  // it has begun anew since
+      std::string state;
+      {
+        const std::lock_guard lock(mutex_);
+        state = backups_[shard];
+      }
+      adopt(shard, state);
+    });
   }
   return had_any;
 }

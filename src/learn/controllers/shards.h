@@ -91,6 +91,7 @@ class ParameterShards {
 
   void ask(std::size_t shard, std::uint64_t ticket, int of);
   std::string state_of(const Shard& shard) const;
+  std::uint64_t checked_epoch(std::size_t shard, const std::string& bytes) const;
   std::unique_ptr<Shard> make_shard(std::size_t shard) const;
   std::vector<torch::Tensor> part_of(std::size_t shard,
                                      const std::vector<torch::Tensor>& all) const;
