@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -74,17 +75,17 @@ const std::string& read_choice(std::string_view name, std::string_view text,
 }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& known) {
-  // A part of a name, such as 3090, is nearer than what has as many letters.
+  // What has the word as a part, as rtx3090 has 3090, is nearer than what has as many letters.
   const auto distance = [&](std::string_view other) {
-    const bool part = std::min(name.size(), other.size()) >= 3 &&
-                      (other.find(name) != other.npos || name.find(other) != name.npos);
-    return std::pair(part ? 0 : 1, edit_distance(name, other));
+    const bool has_it = name.size() >= 3 && other.find(name) != other.npos;
+    const bool is_part = name.find(other) != name.npos;
+    return std::tuple(has_it ? 0 : 1, edit_distance(name, other), is_part ? 0 : 1);
   };
   const auto nearest =
       std::min_element(known.begin(), known.end(),
                        [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
   if (nearest == known.end()) return {};
-  const auto [apart, letters] = distance(*nearest);
+  const auto [apart, letters, _] = distance(*nearest);
   if (apart == 1 && letters > 1 + name.size() / 3) return {};
   return fmt::format(" (did you mean '{}'?)", *nearest);
 }

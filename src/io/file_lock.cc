@@ -1,6 +1,8 @@
 #include "io/file_lock.h"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -14,6 +16,10 @@
 namespace emplace {
 namespace {
 
+// A run that was killed a moment ago holds its lock until its memory is given back.
+constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::milliseconds kPause{20};
+
 // Whether the name still is the file's: who had the lock before removes both.
 bool is_at(const std::string& name, int descriptor) {
   struct stat by_name {};
@@ -26,6 +32,7 @@ bool is_at(const std::string& name, int descriptor) {
 
 FileLock::FileLock(const std::string& path) : name_(path + ".lock") {
   constexpr mode_t kMode = 0666;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (true) {
     descriptor_ = file_calls().open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
     if (descriptor_ < 0) {
@@ -38,6 +45,10 @@ FileLock::FileLock(const std::string& path) : name_(path + ".lock") {
       if (!taken) {
         descriptor_ = -1;
         return;
+      }
+      if (std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(kPause);
+        continue;
       }
       fail(ErrorKind::kSystem, "{}: another run is using it; give this one a file of its own",
            path);

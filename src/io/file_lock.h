@@ -8,8 +8,8 @@ namespace emplace {
 
 class FileLock {
  public:
-  // Throws an Error where another run, of this process or of another, has the lock of this path, or
-  // the folder cannot be written to.
+  // Throws an Error where another run, of this process or of another, keeps the lock of this path
+  // for seconds, or the folder cannot be written to.
   explicit FileLock(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;

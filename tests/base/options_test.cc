@@ -212,6 +212,9 @@ TEST(Suggestion, is_silent_when_nothing_is_near) {
   EXPECT_EQ(suggestion("heft", {}), "");
   EXPECT_EQ(suggestion("x", {"round_robin", "critical_path"}), "");
   EXPECT_THAT(suggestion("hfet", {"dfs", "heft", "hash"}), HasSubstr("'heft'"));
+  EXPECT_THAT(suggestion("3090", {"3000", "rtx3090"}), HasSubstr("'rtx3090'"));
+  EXPECT_THAT(suggestion("a10g", {"a100", "a10"}), HasSubstr("'a10'"));
+  EXPECT_THAT(suggestion("enc.layr", {"enc", "enc.layer"}), HasSubstr("'enc.layer'"));
 }
 
 }  // namespace

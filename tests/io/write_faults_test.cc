@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -165,6 +167,16 @@ TEST_F(WriteFaults, a_lock_is_one_run_s_at_a_time) {
   }
   const FileLock later(file("checkpoint"));
   EXPECT_EQ(folder_.num_files(), 1U);
+}
+
+TEST_F(WriteFaults, a_lock_is_waited_for_where_its_run_is_ending) {
+  auto ending = std::make_unique<FileLock>(file("checkpoint"));
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ending.reset();
+  });
+  EXPECT_NO_THROW(FileLock(file("checkpoint")));
+  end.join();
 }
 
 TEST_F(WriteFaults, files_are_told_from_each_other_whatever_they_are_called) {
