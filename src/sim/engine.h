@@ -17,7 +17,8 @@
 namespace emplace {
 
 struct EngineMode {
-  bool general;   // gaps, holds, multicast, unlimited channels, ops and transfers of no length
+  bool special;   // gaps, holds, multicast, unlimited channels, transfers of no length
+  bool instants;  // ops of no length; always with `special`
   bool fifo;      // else by rank
   bool memory;    // note memory events
   bool timeline;  // note the time of every memory event
@@ -83,12 +84,14 @@ class Engine {
     for (auto& channel : w_.channels)
       channel = {-1, kNone, kNone, kNone, kNone, kNone, true, false};
     for (auto& latest : w_.transfer_to) latest = {kNone, kNone};
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       for (auto& passing : w_.passing) passing.clear();
       std::fill(w_.multicast_on.begin(), w_.multicast_on.end(), kNone);
-      std::fill(w_.event_instant_of_device.begin(), w_.event_instant_of_device.end(), kNone);
     }
     if constexpr (kMode.memory) {
+      if constexpr (kMode.instants) {
+        std::fill(w_.event_instant_of_device.begin(), w_.event_instant_of_device.end(), kNone);
+      }
       // Event d is what the sources put on device d at time 0.
       for (std::uint32_t d = 0; d < num_devices_; ++d) add_event(d, 0);
     }
@@ -113,7 +116,7 @@ class Engine {
 
   // Ops of no length finish the moment they are ready, and make others ready in turn.
   void follow_up() {
-    if constexpr (kMode.general) {
+    if constexpr (kMode.instants) {
       while (num_instant_ > 0) {
         const std::uint32_t node = w_.instant[--num_instant_];
         const std::uint32_t device = nodes_[node].word & kDeviceMask;
@@ -139,7 +142,7 @@ class Engine {
 
   [[gnu::always_inline]] void make_ready(std::uint32_t node, std::uint32_t device) {
     auto& state = devices_[device];
-    if constexpr (kMode.general) {
+    if constexpr (kMode.instants) {
       if (state.durations[node] == 0) {
         w_.instant[num_instant_++] = node;
         return;
@@ -198,7 +201,7 @@ class Engine {
 
   [[gnu::always_inline]] void end_device(std::uint32_t device) {
     auto& state = devices_[device];
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       if (state.finished) {
         state.finished = false;
         become_idle(state, device);
@@ -247,7 +250,7 @@ class Engine {
       }
       if ((target & kLastEdge) != 0) break;
     }
-    if constexpr (kMode.general) queue_transfers(first_transfer);
+    if constexpr (kMode.special) queue_transfers(first_transfer);
   }
 
   void release_consumers(std::uint32_t node, std::uint32_t device) {
@@ -266,7 +269,7 @@ class Engine {
         send(tensor, edge, device, there);
       }
       if ((target & kLastEdge) != 0) {
-        if constexpr (kMode.general) {
+        if constexpr (kMode.special) {
           queue_transfers(first_transfer);
           first_transfer = num_transfers_;
         }
@@ -280,7 +283,7 @@ class Engine {
 
   [[gnu::always_inline]] void satisfy(std::uint32_t node) {
     const std::uint32_t word = nodes_[node].word -= kOneInput;
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       if (starting_) return;  // start_sources looks at all that may be ready then
     }
     if (word < kOneInput) make_ready(node, word);
@@ -308,7 +311,7 @@ class Engine {
     transfer.edges = edge;
     transfer.from = static_cast<DeviceId>(from);
     transfer.to = static_cast<DeviceId>(to);
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       w_.multicasts[made] = {pair.hold, kNone, transfer.to, false};
     } else {
       queue_transfer(made, pair.channel);
@@ -351,7 +354,7 @@ class Engine {
     const TensorId tensor_a = p_.tensor_id[transfers_[a].tensor];
     const TensorId tensor_b = p_.tensor_id[transfers_[b].tensor];
     if (tensor_a != tensor_b) return tensor_a < tensor_b;
-    if constexpr (kMode.general) return w_.multicasts[a].lowest_to < w_.multicasts[b].lowest_to;
+    if constexpr (kMode.special) return w_.multicasts[a].lowest_to < w_.multicasts[b].lowest_to;
     return transfers_[a].to < transfers_[b].to;
   }
 
@@ -375,7 +378,7 @@ class Engine {
   }
 
   [[gnu::always_inline]] void queue_transfer(std::uint32_t made, ChannelId channel) {
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       if (p_.unlimited[channel] != 0) return pass(made, channel);
     }
     auto& state = channels_[channel];
@@ -415,12 +418,12 @@ class Engine {
   }
 
   [[gnu::always_inline]] void end_channel(std::uint32_t channel) {
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       if (p_.unlimited[channel] != 0) return end_passing(channel);
     }
     auto& state = channels_[channel];
     const std::uint32_t made = state.running;
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       if (state.finished) {
         state.finished = false;
         become_idle(state, channel);
@@ -475,7 +478,7 @@ class Engine {
 
   // Goes on to the next destination that the same transfer serves; false after the last.
   bool next_destination(std::uint32_t& made) const {
-    if constexpr (kMode.general) {
+    if constexpr (kMode.special) {
       made = w_.multicasts[made].also;
       return made != kNone;
     }
@@ -511,7 +514,7 @@ class Engine {
 
   [[gnu::always_inline]] std::uint32_t add_event(std::uint32_t device, Bytes change) {
     std::uint32_t tag = device;
-    if constexpr (kMode.general) {
+    if constexpr (kMode.instants) {
       if (w_.event_instant_of_device[device] != instant_) {
         w_.event_instant_of_device[device] = instant_;
         tag |= Workspace::kNewInstant;

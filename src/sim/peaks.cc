@@ -1,6 +1,7 @@
 #include "sim/peaks.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace emplace {
 namespace {
@@ -47,13 +48,13 @@ void note_local_uses(const SimProgram& p, Workspace& w) {
   }
 }
 
-template <bool kGeneral>
+template <bool kInstants>
 void sweep(const SimProgram& p, Workspace& w) {
   for (std::uint32_t event = 0; event < w.num_events; ++event) {
     const std::uint32_t tag = Workspace::tag_of(w.events[event]);
     const std::uint32_t device = tag & kDeviceMask;
     const Bytes change = Workspace::change_of(w.events[event]);
-    if constexpr (kGeneral) {
+    if constexpr (kInstants) {
       if ((tag & Workspace::kNewInstant) != 0)
         w.peaks[device] = std::max(w.peaks[device], w.used[device]);
       w.used[device] += change;
@@ -67,26 +68,42 @@ void sweep(const SimProgram& p, Workspace& w) {
   }
 }
 
+void use_residents(const SimProgram& p, const Placement& placement, Workspace& w) {
+  std::fill(w.used.begin(), w.used.end(), 0);
+  for (std::size_t i = 0; i < p.resident_ops.size(); ++i) {
+    w.used[placement[p.resident_ops[i]]] += p.resident_bytes[i];
+  }
+}
+
 }  // namespace
 
 void find_peaks(const SimProgram& program, const Placement& placement,
-                Simulator::Workspace& workspace, bool general) {
+                Simulator::Workspace& workspace, bool instants) {
   std::fill(workspace.last_use.begin(), workspace.last_use.end(), 0);
   release_copies(program, workspace);
   note_local_uses(program, workspace);
   for (std::size_t root = 0; root < program.root_bytes.size(); ++root) {
     workspace.events[workspace.last_use[root]] -= Workspace::event(program.root_bytes[root], 0);
   }
-  std::fill(workspace.used.begin(), workspace.used.end(), 0);
+  use_residents(program, placement, workspace);
   std::fill(workspace.peaks.begin(), workspace.peaks.end(), 0);
-  for (std::size_t i = 0; i < program.resident_ops.size(); ++i) {
-    workspace.used[placement[program.resident_ops[i]]] += program.resident_bytes[i];
-  }
-  if (general) {
+  if (instants) {
     sweep<true>(program, workspace);
   } else {
     sweep<false>(program, workspace);
   }
+}
+
+bool fits_without_release(const SimProgram& p, const Placement& placement,
+                          Simulator::Workspace& w) {
+  use_residents(p, placement, w);
+  for (std::uint32_t node = 0; node < p.num_nodes(); ++node) {
+    w.used[w.nodes[node].word & kDeviceMask] += p.taken_bytes[node];
+  }
+  for (std::uint32_t made = 0; made < w.num_transfers; ++made) {
+    w.used[w.transfers[made].to] += p.copy_bytes[w.transfers[made].tensor];
+  }
+  return std::equal(w.used.begin(), w.used.end(), p.capacities.begin(), std::less_equal<>{});
 }
 
 }  // namespace emplace

@@ -6,7 +6,7 @@
 // Edges lie tensor by tensor in the order in which the engine sends, consumers ascending, and the
 // last edge of a tensor is marked in its top bit, so that the loop reads one array. Devices with
 // equal times share a column of durations, and pairs with equal links a column of transfer times.
-// `general` says whether the fast engine will do. Refuses horizons that do not fit a 64-bit key
+// `special` and `instants` say which engine will do. Refuses horizons that do not fit a 64-bit key
 // beside the slot. O(ops * devices + edges + tensors * link classes).
 #include "sim/program.h"
 
@@ -149,14 +149,14 @@ void SimProgram::lay_out_cluster(const Problem& problem) {
     if (!added) return entry->second;
     for (const TensorId tensor : tensor_id) {
       transfer_durations.push_back(transfer_time(link, graph.bytes(tensor)));
-      general = general || transfer_durations.back() == 0;
+      special = special || transfer_durations.back() == 0;
     }
     return entry->second;
   };
   for (DeviceId from = 0; from < cluster.num_devices(); ++from) {
     gaps.push_back(cluster.device(from).gap);
     capacities.push_back(cluster.device(from).memory);
-    general = general || gaps.back() > 0;
+    special = special || gaps.back() > 0;
     for (DeviceId to = 0; to < cluster.num_devices(); ++to) {
       const Link* link = cluster.link(from, to);
       if (link == nullptr) {
@@ -164,7 +164,7 @@ void SimProgram::lay_out_cluster(const Problem& problem) {
         continue;
       }
       pairs.push_back({link->channel, class_of(*link), link->hold, link->multicast});
-      general = general || link->hold > 0 || link->multicast || link->unlimited;
+      special = special || link->hold > 0 || link->multicast || link->unlimited;
     }
   }
   for (ChannelId channel = 0; channel < num_channels; ++channel) {
@@ -207,17 +207,20 @@ void SimProgram::lay_out_memory(const Problem& problem) {
   find_roots(graph, holder, uses);
 
   memory.resize(num_nodes());
+  taken_bytes.resize(num_nodes());
   for (std::uint32_t node = 0; node < num_nodes(); ++node) {
     const OpId op = op_of_node[node];
     // What the op writes over is gone when it starts, and its last user is the op's finish.
     const Bytes passing = graph.temp_bytes(op) - problem.overwritten_bytes(op);
     memory[node].alloc_at_start += passing;
     memory[node].free_at_finish += passing;
+    taken_bytes[node] += graph.temp_bytes(op);
   }
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
     if (holder[tensor] != tensor || !lives_in_step(tensor)) continue;
     const std::uint32_t node = node_of_op[graph.producer(tensor)];
     memory[node].alloc_at_start += graph.memory_bytes(tensor);
+    taken_bytes[node] += graph.memory_bytes(tensor);
     if (uses[tensor] == 0) memory[node].free_at_finish += graph.memory_bytes(tensor);
   }
   for (OpId op = 0; op < graph.num_ops(); ++op) {
@@ -255,7 +258,7 @@ void SimProgram::find_starts() {
     if (is_source[node] != 0) continue;
     if (in_degree[node] == 0) ready_at_start.push_back(node);
     for (std::size_t at = node; at < durations.size(); at += num_nodes()) {
-      general = general || durations[at] == 0;
+      instants = instants || durations[at] == 0;
     }
   }
   for (const std::uint32_t node : sources) {

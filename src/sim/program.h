@@ -47,6 +47,7 @@ struct SimProgram {
   };
   std::vector<SourceTensor> source_tensors;  // in the order of tensors, as channels queue them
   std::vector<NodeMemory> memory;
+  std::vector<Bytes> taken_bytes;      // by node: temporaries and outputs
   Csr<std::uint32_t> control;          // node -> nodes that may start after it
   std::vector<Nanoseconds> durations;  // [column][node]
   std::vector<std::uint32_t> column_of_device;
@@ -86,9 +87,10 @@ struct SimProgram {
   std::vector<Nanoseconds> gaps;
   std::vector<Bytes> capacities;
 
-  // Whether anything beyond the fast engine occurs: gaps, holds, multicast, unlimited channels, ops
-  // or transfers of no length.
-  bool general = false;
+  // What the fastest engine does not know, and whether it occurs: gaps, holds, multicast, unlimited
+  // channels and transfers of no length; ops of no length.
+  bool special = false;
+  bool instants = false;
 
  private:
   void fold_views(const Problem& problem);

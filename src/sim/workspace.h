@@ -127,6 +127,8 @@ class Simulator::Workspace {
 
   std::uint32_t num_transfers = 0;
   std::uint32_t num_events = 0;
+
+  std::uint32_t close_looks = 0;  // evaluations that find peaks without asking whether they must
 };
 
 }  // namespace emplace
