@@ -6,8 +6,8 @@
 
 namespace emplace {
 
-// Fills workspace.peaks. `instants`: whether memory may be taken while an instant is followed up, so
-// that a device's sum counts only at the end of each instant; otherwise everything is released
+// Fills workspace.peaks. `instants`: whether memory may be taken while an instant is followed up,
+// so that a device's sum counts only at the end of each instant; otherwise everything is released
 // before anything is taken, and the largest sum is the same without looking at instants.
 void find_peaks(const SimProgram& program, const Placement& placement,
                 Simulator::Workspace& workspace, bool instants);

@@ -1,7 +1,8 @@
 // Chooses the engine (engine.h) that was compiled for what is needed: with or without special links
-// and ops of no length, FIFO or by rank, with or without memory and times. All of them make the same events in the same order, which
-// property tests compare with a plain implementation of docs/simulator.md. The workspace is as
-// large as the worst placement can need, so that no evaluation allocates.
+// and ops of no length, FIFO or by rank, with or without memory and times. All of them make the
+// same events in the same order, which property tests compare with a plain implementation of
+// docs/simulator.md. The workspace is as large as the worst placement can need, so that no
+// evaluation allocates.
 //
 // A run takes O(edges + events * busy devices and channels) at worst, usually far less, as what
 // runs is a short sorted array; peaks are found from its log of events in one more pass (peaks.h).
@@ -276,7 +277,8 @@ Timeline Simulator::run(const Placement& placement, const Schedule& schedule) co
   const WorkspacePtr workspace = make_workspace();
   workspace->event_time.resize(workspace->events.size());
   const ReadyOrder order(*problem_, schedule);
-  const Nanoseconds step = run_engine<true, true, true, true>(*program_, placement, order, *workspace);
+  const Nanoseconds step =
+      run_engine<true, true, true, true>(*program_, placement, order, *workspace);
   find_peaks(*program_, placement, *workspace, true);
   return TimelineReader(*problem_, *program_, placement, *workspace).read(step);
 }

@@ -15,6 +15,8 @@
 
 #include "graph/graph_builder.h"
 
+#include "sim/program.h"
+
 #include "support/random_problem.h"
 #include "support/reference_simulator.h"
 #include "support/tiny_graphs.h"
@@ -180,12 +182,15 @@ TEST(Simulator, equals_the_reference_on_random_problems) {
   std::uint64_t overflowing = 0;
   std::uint64_t transfers = 0;
   std::uint64_t lower = 0;  // peaks, for ops that write over inputs
+  std::uint64_t plain = 0;  // by what the engine has to know
+  std::uint64_t instants = 0;
   for (std::uint64_t i = 0; i < kCases; ++i) {
     Rng rng = Rng(2026).split(i);
     // Small problems first, so that the first failure is a small one.
-    const auto problem = random_problem(rng, {.max_ops = 1 + i * 40 / kCases});
+    const auto problem = random_problem(rng, {.max_ops = 1 + i * 40 / kCases, .plain = i % 3 == 0});
     const RandomRun random = random_run(*problem, rng);
     const Simulator simulator(problem);
+    if (!simulator.program().special) ++(simulator.program().instants ? instants : plain);
     const auto workspace = simulator.make_workspace();
     expect_same_evaluation(simulator, random, *workspace);
     const Timeline timeline = simulator.run(random.placement, random.schedule);
@@ -205,6 +210,8 @@ TEST(Simulator, equals_the_reference_on_random_problems) {
   EXPECT_GT(transfers, kCases);
   EXPECT_GT(overflowing, kCases / 10);
   EXPECT_GT(lower, kCases / 100);
+  EXPECT_GT(plain, kCases / 20);
+  EXPECT_GT(instants, kCases / 10);
 }
 
 TEST(Simulator, gives_the_same_answers_whatever_its_workspace_did_before) {

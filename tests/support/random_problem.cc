@@ -191,6 +191,16 @@ LinkRule random_rule(Rng& rng) {
   return rule;
 }
 
+void make_plain(ClusterSpec& spec) {
+  for (Device& device : spec.devices) device.gap = 0;
+  for (LinkRule& rule : spec.links) {
+    rule.latency = std::max<Nanoseconds>(rule.latency, 1);
+    rule.hold = 0;
+    rule.multicast = false;
+    if (rule.channel == kUnlimitedChannel) rule.channel = "pair";
+  }
+}
+
 Cluster random_cluster(Rng& rng, const RandomLimits& limits) {
   ClusterSpec spec;
   spec.name = "random";
@@ -228,6 +238,7 @@ Cluster random_cluster(Rng& rng, const RandomLimits& limits) {
     rule.to = pattern();
     spec.links.push_back(rule);
   }
+  if (limits.plain) make_plain(spec);
   return Cluster(std::move(spec));
 }
 

@@ -22,6 +22,7 @@ struct RandomLimits {
   bool roomy = false;      // memory is unlimited
   bool all_alive = false;  // by whose rule streams keep everything, as dnn-partitioning's do
   bool in_place = true;    // some ops may write over inputs
+  bool plain = false;      // no gaps and no special links: what presets of today's machines have
 };
 
 // Every compute op has a measured time for every device.
