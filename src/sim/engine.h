@@ -22,6 +22,7 @@ struct EngineMode {
   bool fifo;      // else by rank
   bool memory;    // note memory events
   bool timeline;  // note the time of every memory event
+  bool limited;   // end once the step cannot be below a limit
 };
 
 template <EngineMode kMode>
@@ -32,16 +33,20 @@ class Engine {
   Engine(const SimProgram& program, Workspace& workspace, const ReadyOrder& order)
       : p_(program), w_(workspace), order_(order) {}
 
-  // The step time.
-  Nanoseconds run(const Placement& placement) {
+  // The step time; where there is a limit, that of a step below it, or the limit.
+  Nanoseconds run(const Placement& placement, Nanoseconds limit = 0) {
+    limit_ = limit;
     reset(placement);
+    if constexpr (kMode.limited) {
+      if (lost_) return limit;
+    }
     start_sources();
     follow_up();
     start_items();
     while (running_head_ < running_tail_) {
       now_ = static_cast<Nanoseconds>(running_[running_head_] >> slot_bits_);
       ++instant_;
-      const std::uint64_t limit = static_cast<std::uint64_t>(now_ + 1) << slot_bits_;
+      const std::uint64_t next_instant = static_cast<std::uint64_t>(now_ + 1) << slot_bits_;
       do {
         const auto slot = static_cast<std::uint32_t>(running_[running_head_++] & slot_mask_);
         if (slot < num_devices_) {
@@ -49,9 +54,12 @@ class Engine {
         } else {
           end_channel(slot - num_devices_);
         }
-      } while (running_head_ < running_tail_ && running_[running_head_] < limit);
+      } while (running_head_ < running_tail_ && running_[running_head_] < next_instant);
       follow_up();
       start_items();
+      if constexpr (kMode.limited) {
+        if (lost_) return limit;
+      }
     }
     w_.num_transfers = num_transfers_;
     w_.num_events = num_events_;
@@ -81,6 +89,7 @@ class Engine {
       devices_[d] = {queue, durations, -1, 0, 0, 0, kNone, true, false, false};
       queue += size;
     }
+    if constexpr (kMode.limited) add_up_work();
     for (auto& channel : w_.channels)
       channel = {-1, kNone, kNone, kNone, kNone, kNone, true, false};
     for (auto& latest : w_.transfer_to) latest = {kNone, kNone};
@@ -94,6 +103,19 @@ class Engine {
       }
       // Event d is what the sources put on device d at time 0.
       for (std::uint32_t d = 0; d < num_devices_; ++d) add_event(d, 0);
+    }
+  }
+
+  // A device ends no sooner than all its work and the time that it has already been idle.
+  void add_up_work() {
+    for (std::uint32_t d = 0; d < num_devices_; ++d) w_.earliest_end[d] = 0;
+    for (std::uint32_t node = 0; node < p_.num_nodes(); ++node) {
+      const std::uint32_t device = nodes_[node].word & kDeviceMask;
+      w_.earliest_end[device] += devices_[device].durations[node];
+    }
+    for (std::uint32_t d = 0; d < num_devices_; ++d) {
+      lost_ = lost_ || w_.earliest_end[d] >= limit_;
+      w_.idle_since[d] = 0;
     }
   }
 
@@ -195,6 +217,10 @@ class Engine {
     const std::uint32_t node = pop_ready(state);
     state.node = node;
     state.idle = false;
+    if constexpr (kMode.limited) {
+      w_.earliest_end[device] += now_ - w_.idle_since[device];
+      lost_ = lost_ || w_.earliest_end[device] >= limit_;
+    }
     if constexpr (kMode.memory) note_start(node, device);
     push_running(now_ + state.durations[node], device);
   }
@@ -221,11 +247,13 @@ class Engine {
 
   void become_idle(Workspace::DeviceState& state, std::uint32_t device) {
     state.idle = true;
+    if constexpr (kMode.limited) w_.idle_since[device] = now_;
     if (state.head != state.tail) startable_[num_startable_++] = device;
   }
 
   [[gnu::always_inline]] void finish(std::uint32_t node, std::uint32_t device) {
     step_ = now_;
+    if constexpr (kMode.limited) lost_ = lost_ || now_ + p_.least_rest[node] >= limit_;
     if constexpr (kMode.memory) {
       nodes_[node].finish_event =
           add_event(device, -p_.memory[node].free_at_finish - nodes_[node].release);
@@ -547,6 +575,8 @@ class Engine {
 
   Nanoseconds now_ = 0;
   Nanoseconds step_ = 0;
+  Nanoseconds limit_ = 0;
+  bool lost_ = false;     // the step will not be below the limit
   bool starting_ = true;  // sources have not all been dealt with
   std::uint32_t instant_ = 0;
   std::uint32_t running_head_ = 0;

@@ -294,7 +294,7 @@ class MoveEngine {
       const bool moved = nodes_[node].moved;
       if (moved) --unstarted_moved_;
       const bool as_in_base = unstarted_moved_ == 0 && !moved;
-      bound_ = std::max(bound_, end + (as_in_base ? rest_[node] : t_.shortest_rest[node]));
+      bound_ = std::max(bound_, end + (as_in_base ? rest_[node] : p_.least_rest[node]));
     }
   }
 

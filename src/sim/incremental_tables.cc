@@ -13,7 +13,6 @@ constexpr std::uint32_t kLastEdge = SimProgram::kLastEdge;
 MoveTables::MoveTables(const SimProgram& program, const Problem& problem) {
   lay_out_inputs(program);
   lay_out_control(program);
-  find_shortest_rest(program, problem);
   memory_matters = may_overflow(program, problem.graph());
 }
 
@@ -56,22 +55,6 @@ void MoveTables::lay_out_control(const SimProgram& program) {
     for (const std::uint32_t later : program.control[node]) pairs.emplace_back(later, node);
   }
   controllers = Csr<std::uint32_t>::from_pairs(program.num_nodes(), pairs);
-}
-
-void MoveTables::find_shortest_rest(const SimProgram& program, const Problem& problem) {
-  shortest_rest.assign(program.num_nodes(), 0);
-  for (std::uint32_t node = program.num_nodes(); node-- > 0;) {
-    const auto follow = [&](std::uint32_t later) {
-      const Nanoseconds rest =
-          problem.fastest_duration(program.op_of_node[later]) + shortest_rest[later];
-      shortest_rest[node] = std::max(shortest_rest[node], rest);
-    };
-    for (auto edge = program.edge_begin[node]; edge < program.edge_begin[node + 1]; ++edge)
-      follow(program.edge_target[edge] & ~kLastEdge);
-    if (program.control.size() > 0) {
-      for (const std::uint32_t later : program.control[node]) follow(later);
-    }
-  }
 }
 
 // On one device every tensor lies at most once, as the original or as a copy.

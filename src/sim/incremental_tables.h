@@ -25,17 +25,12 @@ struct MoveTables {
   std::vector<std::vector<std::uint32_t>> tensors_of_root;
   Csr<std::uint32_t> controllers;  // node -> nodes that it may start after; empty without any
 
-  // By node: how much time passes at least between its finish and the end of the step, wherever
-  // the ops are placed.
-  std::vector<Nanoseconds> shortest_rest;
-
   // Whether some placement may need more memory than some device has.
   bool memory_matters = false;
 
  private:
   void lay_out_inputs(const SimProgram& program);
   void lay_out_control(const SimProgram& program);
-  void find_shortest_rest(const SimProgram& program, const Problem& problem);
   bool may_overflow(const SimProgram& program, const Graph& graph) const;
 };
 

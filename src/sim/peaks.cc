@@ -98,7 +98,7 @@ bool fits_without_release(const SimProgram& p, const Placement& placement,
                           Simulator::Workspace& w) {
   use_residents(p, placement, w);
   for (std::uint32_t node = 0; node < p.num_nodes(); ++node) {
-    w.used[w.nodes[node].word & kDeviceMask] += p.taken_bytes[node];
+    w.used[w.nodes[node].word & kDeviceMask] += p.memory[node].alloc_at_start;
   }
   for (std::uint32_t made = 0; made < w.num_transfers; ++made) {
     w.used[w.transfers[made].to] += p.copy_bytes[w.transfers[made].tensor];

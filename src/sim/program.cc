@@ -53,6 +53,7 @@ SimProgram::SimProgram(const Problem& problem) {
   lay_out_durations(problem);
   lay_out_memory(problem);
   find_starts();
+  find_rests(problem);
 }
 
 void SimProgram::fold_views(const Problem& problem) {
@@ -207,20 +208,17 @@ void SimProgram::lay_out_memory(const Problem& problem) {
   find_roots(graph, holder, uses);
 
   memory.resize(num_nodes());
-  taken_bytes.resize(num_nodes());
   for (std::uint32_t node = 0; node < num_nodes(); ++node) {
     const OpId op = op_of_node[node];
     // What the op writes over is gone when it starts, and its last user is the op's finish.
     const Bytes passing = graph.temp_bytes(op) - problem.overwritten_bytes(op);
     memory[node].alloc_at_start += passing;
     memory[node].free_at_finish += passing;
-    taken_bytes[node] += graph.temp_bytes(op);
   }
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
     if (holder[tensor] != tensor || !lives_in_step(tensor)) continue;
     const std::uint32_t node = node_of_op[graph.producer(tensor)];
     memory[node].alloc_at_start += graph.memory_bytes(tensor);
-    taken_bytes[node] += graph.memory_bytes(tensor);
     if (uses[tensor] == 0) memory[node].free_at_finish += graph.memory_bytes(tensor);
   }
   for (OpId op = 0; op < graph.num_ops(); ++op) {
@@ -273,6 +271,24 @@ void SimProgram::find_starts() {
             [&](const SourceTensor& a, const SourceTensor& b) {
               return tensor_id[a.tensor] < tensor_id[b.tensor];
             });
+}
+
+// The longest way on, on the fastest devices and without transfers. Consumers come after their
+// producers.
+void SimProgram::find_rests(const Problem& problem) {
+  least_rest.assign(num_nodes(), 0);
+  for (std::uint32_t node = num_nodes(); node-- > 0;) {
+    const auto follow = [&](std::uint32_t later) {
+      const Nanoseconds way = problem.fastest_duration(op_of_node[later]) + least_rest[later];
+      least_rest[node] = std::max(least_rest[node], way);
+    };
+    for (std::uint32_t edge = edge_begin[node]; edge < edge_begin[node + 1]; ++edge) {
+      follow(edge_target[edge] & ~kLastEdge);
+    }
+    if (control.size() > 0) {
+      for (const std::uint32_t later : control[node]) follow(later);
+    }
+  }
 }
 
 }  // namespace emplace

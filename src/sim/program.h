@@ -47,10 +47,11 @@ struct SimProgram {
   };
   std::vector<SourceTensor> source_tensors;  // in the order of tensors, as channels queue them
   std::vector<NodeMemory> memory;
-  std::vector<Bytes> taken_bytes;      // by node: temporaries and outputs
   Csr<std::uint32_t> control;          // node -> nodes that may start after it
   std::vector<Nanoseconds> durations;  // [column][node]
   std::vector<std::uint32_t> column_of_device;
+  // By node: how long a step lasts at least after its finish, whatever the placement.
+  std::vector<Nanoseconds> least_rest;
 
   // Edges: node n's are edge_begin[n] .. edge_begin[n + 1], tensor by tensor; a tensor's are in
   // ascending order of consumer and its last carries kLastEdge.
@@ -103,6 +104,7 @@ struct SimProgram {
                   const std::vector<std::uint32_t>& uses);
   void find_sources(const Problem& problem);
   void find_starts();
+  void find_rests(const Problem& problem);
 };
 
 }  // namespace emplace

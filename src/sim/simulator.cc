@@ -29,28 +29,41 @@ namespace {
 // Evaluations, after one whose devices may be short of memory, before the next is tried without.
 constexpr std::uint32_t kCloseLooks = 64;
 
-template <bool kSpecial, bool kInstants, bool kMemory, bool kTimeline>
+// What is wanted of a run.
+struct Wanted {
+  bool memory = false;
+  bool timeline = false;
+  bool limited = false;
+};
+
+template <bool kSpecial, bool kInstants, Wanted kWanted>
 Nanoseconds run_engine(const SimProgram& program, const Placement& placement,
-                       const ReadyOrder& order, Simulator::Workspace& workspace) {
-  if (order.fifo()) {
-    constexpr EngineMode kMode{kSpecial, kInstants, true, kMemory, kTimeline};
-    return Engine<kMode>(program, workspace, order).run(placement);
-  }
-  constexpr EngineMode kMode{kSpecial, kInstants, false, kMemory, kTimeline};
-  return Engine<kMode>(program, workspace, order).run(placement);
+                       const ReadyOrder& order, Simulator::Workspace& workspace,
+                       Nanoseconds limit) {
+  const auto run = [&](auto fifo) {
+    constexpr EngineMode kMode{.special = kSpecial,
+                               .instants = kInstants,
+                               .fifo = decltype(fifo)::value,
+                               .memory = kWanted.memory,
+                               .timeline = kWanted.timeline,
+                               .limited = kWanted.limited};
+    return Engine<kMode>(program, workspace, order).run(placement, limit);
+  };
+  return order.fifo() ? run(std::true_type{}) : run(std::false_type{});
 }
 
 // The fastest that knows all that occurs in the program.
-template <bool kMemory, bool kTimeline>
+template <Wanted kWanted>
 Nanoseconds run_fastest(const SimProgram& program, const Placement& placement,
-                        const ReadyOrder& order, Simulator::Workspace& workspace) {
+                        const ReadyOrder& order, Simulator::Workspace& workspace,
+                        Nanoseconds limit = 0) {
   if (program.special) {
-    return run_engine<true, true, kMemory, kTimeline>(program, placement, order, workspace);
+    return run_engine<true, true, kWanted>(program, placement, order, workspace, limit);
   }
   if (program.instants) {
-    return run_engine<false, true, kMemory, kTimeline>(program, placement, order, workspace);
+    return run_engine<false, true, kWanted>(program, placement, order, workspace, limit);
   }
-  return run_engine<false, false, kMemory, kTimeline>(program, placement, order, workspace);
+  return run_engine<false, false, kWanted>(program, placement, order, workspace, limit);
 }
 
 // A folded view starts and finishes when the op that it is folded into finishes.
@@ -188,6 +201,8 @@ Simulator::Workspace::Workspace(const SimProgram& p)
       devices(p.num_devices),
       channels(p.num_channels),
       passing(p.num_channels),
+      idle_since(p.num_devices),
+      earliest_end(p.num_devices),
       queue(p.num_nodes()),
       running(2 * static_cast<std::size_t>(p.num_slots()) + 64),
       transfer_to(p.num_devices),
@@ -249,11 +264,21 @@ Evaluation Simulator::evaluate(const Placement& placement, const ReadyOrder& ord
     --workspace.close_looks;
   }
   Evaluation result;
-  result.step = run_fastest<true, false>(*program_, placement, order, workspace);
+  result.step = run_fastest<Wanted{.memory = true}>(*program_, placement, order, workspace);
   result.overflow = find_overflow(placement, workspace);
   std::copy_n(workspace.peaks.begin(), std::min(peaks.size(), workspace.peaks.size()),
               peaks.begin());
   return result;
+}
+
+Evaluation Simulator::evaluate_below(Nanoseconds limit, const Placement& placement,
+                                     const ReadyOrder& order, Workspace& workspace) const {
+  const Nanoseconds step =
+      run_fastest<Wanted{.limited = true}>(*program_, placement, order, workspace, limit);
+  if (step >= limit) return {step, 0};
+  if (fits_without_release(*program_, placement, workspace)) return {step, 0};
+  run_fastest<Wanted{.memory = true}>(*program_, placement, order, workspace);
+  return {step, find_overflow(placement, workspace)};
 }
 
 Evaluation Simulator::evaluate_with_starts(const Placement& placement, const ReadyOrder& order,
@@ -262,7 +287,8 @@ Evaluation Simulator::evaluate_with_starts(const Placement& placement, const Rea
   EMPLACE_CHECK(starts.size() == problem_->num_ops());
   workspace.event_time.resize(workspace.events.size());
   Evaluation result;
-  result.step = run_fastest<true, true>(*program_, placement, order, workspace);
+  result.step =
+      run_fastest<Wanted{.memory = true, .timeline = true}>(*program_, placement, order, workspace);
   result.overflow = find_overflow(placement, workspace);
   for (OpId op = 0; op < problem_->num_ops(); ++op) starts[op] = start_of(*program_, workspace, op);
   return result;
@@ -270,15 +296,15 @@ Evaluation Simulator::evaluate_with_starts(const Placement& placement, const Rea
 
 Nanoseconds Simulator::step_time(const Placement& placement, const ReadyOrder& order,
                                  Workspace& workspace) const {
-  return run_fastest<false, false>(*program_, placement, order, workspace);
+  return run_fastest<Wanted{}>(*program_, placement, order, workspace);
 }
 
 Timeline Simulator::run(const Placement& placement, const Schedule& schedule) const {
   const WorkspacePtr workspace = make_workspace();
   workspace->event_time.resize(workspace->events.size());
   const ReadyOrder order(*problem_, schedule);
-  const Nanoseconds step =
-      run_engine<true, true, true, true>(*program_, placement, order, *workspace);
+  const Nanoseconds step = run_engine<true, true, Wanted{.memory = true, .timeline = true}>(
+      *program_, placement, order, *workspace, 0);
   find_peaks(*program_, placement, *workspace, true);
   return TimelineReader(*problem_, *program_, placement, *workspace).read(step);
 }

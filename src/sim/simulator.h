@@ -65,7 +65,11 @@ class Simulator {
   // The placement must be valid (check_placement). Peaks, where wanted, are written by device.
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order, Workspace& workspace,
                       std::span<Bytes> peaks = {}) const;
-  // The same, with the time at which each op starts, by op.
+  // The same of a placement whose step is below the limit. Of others it gives up early, and says a
+  // step that is not below it, and no overflow.
+  Evaluation evaluate_below(Nanoseconds limit, const Placement& placement, const ReadyOrder& order,
+                            Workspace& workspace) const;
+  // The same as `evaluate`, with the time at which each op starts, by op.
   Evaluation evaluate_with_starts(const Placement& placement, const ReadyOrder& order,
                                   Workspace& workspace, std::span<Nanoseconds> starts) const;
   // The step time alone, without looking at memory: about two thirds of the cost.

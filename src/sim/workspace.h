@@ -104,6 +104,8 @@ class Simulator::Workspace {
   std::vector<DeviceState> devices;
   std::vector<ChannelState> channels;
   std::vector<PassingTransfers> passing;  // by channel; of those that are unlimited
+  std::vector<Nanoseconds> idle_since;    // by device; where there is a limit
+  std::vector<Nanoseconds> earliest_end;  // by device; likewise
   std::vector<std::uint32_t> queue;       // all devices' queues, end to end
   std::vector<std::uint64_t> running;     // sorted keys end_time << slot_bits | slot
   std::vector<std::uint32_t> startable;   // idle slots that have work

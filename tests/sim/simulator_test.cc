@@ -174,7 +174,19 @@ void expect_same_evaluation(const Simulator& simulator, const RandomRun& random,
   ASSERT_EQ(peaks, random.expected.peaks);
   ASSERT_EQ(evaluation.overflow, overflow_of(random.expected.peaks, problem.cluster()));
   ASSERT_EQ(simulator.evaluate(random.placement, order, workspace), evaluation);
-  ASSERT_EQ(simulator.step_time(random.placement, order, workspace), random.expected.step);
+  const Nanoseconds step = random.expected.step;
+  ASSERT_EQ(simulator.step_time(random.placement, order, workspace), step);
+  // Whoever sets a limit learns all of what is below it, and of the rest that it is not.
+  for (const Nanoseconds limit :
+       {step + 1, 2 * step + 1000, step, step - 1, step / 2, Nanoseconds{0}}) {
+    const Evaluation found = simulator.evaluate_below(limit, random.placement, order, workspace);
+    if (step < limit) {
+      ASSERT_EQ(found, evaluation) << "limit " << limit;
+    } else {
+      ASSERT_GE(found.step, limit);
+      ASSERT_EQ(found.overflow, 0);
+    }
+  }
 }
 
 TEST(Simulator, equals_the_reference_on_random_problems) {

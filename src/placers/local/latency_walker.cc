@@ -86,11 +86,7 @@ Evaluation LatencyWalker::try_moves(std::span<const Move> moves,
 Evaluation LatencyWalker::try_before(std::span<const Move> moves, Nanoseconds latest) {
   return evaluate(
       moves,
-      [&] {
-        const Nanoseconds step = simulator_->step_time(placement_, order_, *workspace_);
-        if (step >= latest) return Evaluation{step, 0};
-        return simulator_->evaluate(placement_, order_, *workspace_);
-      },
+      [&] { return simulator_->evaluate_below(latest, placement_, order_, *workspace_); },
       [&](std::span<const Move> all) {
         return incremental_->evaluate(all, Evaluation{latest, 0});
       });

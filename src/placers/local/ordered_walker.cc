@@ -63,10 +63,7 @@ Evaluation OrderedWalker::evaluate_here(std::optional<Nanoseconds> latest) {
     if (path >= *latest) return {path, 0};
   }
   const ReadyOrder order(problem_, schedule);
-  if (latest) {
-    const Nanoseconds step = simulator_->step_time(placement_, order, *workspace_);
-    if (step >= *latest) return {step, 0};
-  }
+  if (latest) return simulator_->evaluate_below(*latest, placement_, order, *workspace_);
   return simulator_->evaluate(placement_, order, *workspace_);
 }
 
