@@ -7,8 +7,8 @@ import emplace
 
 from ._capture import Capture, capture
 from ._devices import cluster_of, devices_from
-from ._document import is_view
 from ._errors import Error
+from ._operators import is_view
 from ._optimizer import group_of
 from ._profile import Profile
 from ._profile import profile as profile_of

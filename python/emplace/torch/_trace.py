@@ -17,10 +17,14 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from . import _compat
 from ._errors import Error, contents_hidden, first_line, line_of_error, looks_at_values
 from ._inputs import describe
-from ._origin import Origins
-from ._rewrite import fix_layouts, is_random, note_layouts, simplify, written_placeholders
+from ._layouts import fix_layouts, keep_rounding, note_layouts
+from ._operators import operator_name
+from ._origin import Origins, kept_of
+from ._rewrite import is_random, simplify, written_placeholders
+from ._smoothing import shapes_known
 from ._state import states_of, swapped, unchanged, written_error
 from ._values import Shape, note_shapes
+from ._whole import kept_whole, put_back, stand_in
 
 
 # Tracers are patched for the time of a capture, and random numbers are put back after it, so there is
@@ -160,6 +164,7 @@ class Tracer:
         with _LOCK, contextlib.ExitStack() as stack:
             stack.enter_context(_compat.random_state_kept())
             stack.enter_context(_compat.sources_dropped())
+            stack.enter_context(shapes_known())
             stack.enter_context(_compat.portable_kernels() if self.portable
                                 else _compat.traceable_kernels(self.model))
             _compat.loaded()
@@ -177,6 +182,7 @@ class Tracer:
             simplify(trace.module)
             trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
             fix_layouts(trace.module, self.layouts, trace.shapes)
+            keep_rounding(trace.module, trace.shapes)
             refuse_second_draws(trace)
             keep_own_notes(trace)
         return trace
@@ -191,7 +197,7 @@ class Tracer:
 
             shared = torch.is_autocast_cache_enabled()
             with unchanged(self.parameters):
-                with contents_hidden():
+                with contents_hidden(), kept_whole():
                     written = make_fx(step)(*self.values(self.loss is not None))
                 self._refuse_written_parameters(written)
             origins.forget()
@@ -199,15 +205,17 @@ class Tracer:
 
             class Replay(torch.fx.Interpreter):
                 def run_node(self, node):
-                    origins.at(node.meta.get("module", ""), node.meta.get("phase", "forward"),
-                               node.meta.get("line", ""))
+                    origins.at(node)
                     return super().run_node(node)
+
+                def call_function(self, target, args, kwargs):
+                    return super().call_function(stand_in(target), args, kwargs)
 
             def replay(*values):
                 return Replay(written).run(*_compat.flatten(values)[0], enable_io_processing=False)
 
             with torch.no_grad():
-                return make_fx(_compat.functionalize(replay))(*self.values(False))
+                return put_back(make_fx(_compat.functionalize(replay))(*self.values(False)))
 
     def _refuse_written_parameters(self, written):
         for position, node in written_placeholders(written.graph):
@@ -292,11 +300,4 @@ def refuse_second_draws(trace):
 def keep_own_notes(trace):
     """PyTorch 2 leaves a fake tensor at every node, each with a mode of its own."""
     for node in trace.nodes:
-        node.meta = {key: node.meta[key] for key in ("module", "phase", "line") if key in node.meta}
-
-
-def operator_name(target):
-    """"convolution" of aten.convolution.default."""
-    schema = getattr(target, "_schema", None)
-    name = schema.name if schema is not None else getattr(target, "__name__", str(target))
-    return name.split("::")[-1]
+        node.meta = kept_of(node)

@@ -52,6 +52,41 @@ def test_a_replayed_forward_pass_is_eager_bit_for_bit(name):
     assert not captured.graph.training
 
 
+def test_operators_with_a_kernel_of_their_own_stay_whole():
+    _, _, _, captured = capture("activations")
+    types = [op["type"] for op in captured.to_dict()["ops"]]
+    assert types.count("silu_backward") == types.count("mish_backward") == 1
+    assert "sigmoid" not in types and "tanh" not in types
+
+
+SMOOTHED = {
+    "mean": {},
+    "sum": {"reduction": "sum"},
+    "weights": {"weight": torch.rand(5, generator=torch.Generator().manual_seed(3))},
+    "weights and sum": {"weight": torch.full((5,), 0.3), "reduction": "sum"},
+}
+
+
+@pytest.mark.parametrize("size", [(7, 5), (3, 5, 4), (5,)])
+@pytest.mark.parametrize("options", SMOOTHED.values(), ids=SMOOTHED)
+def test_smoothed_labels(options, size):
+    net, x = nn.Conv1d(5, 5, 1, bias=False) if len(size) == 3 else nn.Linear(5, 5), torch.randn(size)
+    whole = torch.randint(0, 5, size[:1] + size[2:] if len(size) > 1 else ())
+    some = whole.clone()
+    if some.dim() > 0:
+        some[1] = 9
+    for target, exact in ((whole, True), (some, False)):
+        criterion = nn.CrossEntropyLoss(label_smoothing=0.1, ignore_index=9, **options)
+        loss = criterion(net(x), target)
+        gradients = torch.autograd.grad(loss, list(net.parameters()))
+        captured = emplace.torch.capture(net, x, loss=criterion, targets=target)
+        ours, theirs = captured.run(x, target)
+        bits = 0 if exact else 1e-6
+        torch.testing.assert_close(ours, loss.detach(), rtol=bits, atol=bits)
+        for one, other in zip(theirs.values(), gradients):
+            torch.testing.assert_close(one, other, rtol=bits, atol=bits)
+
+
 @pytest.mark.parametrize("name", ["vit", "gpt", "encoder", "lstm"])
 def test_portable_captures_are_eager_but_for_the_last_bits(name):
     model, x, y = make(name)
