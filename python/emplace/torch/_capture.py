@@ -43,6 +43,16 @@ class Capture:
         """emplace.graph/1, for json.dump."""
         return self.document.value
 
+    def held(self):
+        """The tensors of the step that live as long as the model: parameters, buffers, and what the
+        optimizer keeps."""
+        trace = self.trace
+        kept = [state.value for state in trace.parameters + trace.buffers]
+        if self.optimizer is not None:
+            kept += [value for values in self.optimizer.state.values() for value in values.values()
+                     if isinstance(value, torch.Tensor)]
+        return kept
+
     def set_times(self, times):
         """Measured times in microseconds: {op: {device or kind: time}}. They replace those that the
         op had for the same devices."""
@@ -136,6 +146,14 @@ def capture(model, example_inputs=None, *, loss=None, targets=(), optimizer=None
 def check_model(model, optimizer, loss):
     if not isinstance(model, torch.nn.Module):
         raise Error(f"model: expected a torch.nn.Module, not {type(model).__name__}")
+    for path, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            what = f"module '{path}' is" if path else "is"
+            raise Error(f"model: {what} TorchScript, whose ops cannot be traced; expected the module that "
+                        "it was made of")
+    if loss is not None and not callable(loss):
+        raise Error("loss: expected a function of the model's output and of the targets, not "
+                    f"{type(loss).__name__}")
     if optimizer is None:
         return
     if loss is None:

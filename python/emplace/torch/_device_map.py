@@ -68,7 +68,7 @@ def device_map(model, example_inputs=None, *, devices=None, max_memory=None, los
     captured = captured_for(devices, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer)
     measured = measured_for(captured, devices, profile)
-    cluster, names = cluster_for(devices, cluster, measured)
+    cluster, names = cluster_for(devices, cluster, captured, measured)
     units = Units(captured, _target_names(captured), loose_parameters=max_memory is None)
     maps, failure = [], None
     accelerators = [device for device in devices if not device.is_cpu]
@@ -166,7 +166,8 @@ def _by_sending(captured, devices, labels, cluster, names, measured):
     parts = _parts(units)
     own = sum(part.resident_bytes for part in parts if part.key == "")
     parts = [part for part in parts if part.key != ""]
-    chosen = choose_resident(parts, gpu.memory - own, bandwidth, _PER_TENSOR)
+    room = problem.cluster.devices[number].memory or gpu.memory
+    chosen = choose_resident(parts, room - own, bandwidth, _PER_TENSOR)
     if chosen is None:
         return None
     stay, sending = chosen[0] | {""}, chosen[1]

@@ -1,6 +1,7 @@
 """Devices that steps run on, and the cluster that they are for the simulator."""
 import os
 import re
+import warnings
 
 import torch
 
@@ -14,18 +15,19 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 
 def parse_bytes(size):
     """A number of bytes, or a text such as 10GiB."""
-    if isinstance(size, int):
-        return size
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(size))
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*", str(size))
     if not found or found.group(2).upper() not in _UNITS:
         raise Error(f"memory '{size}': expected bytes, or a size such as 10GiB or 500MB")
-    return int(float(found.group(1)) * _UNITS[found.group(2).upper()])
+    number, unit = found.group(1), _UNITS[found.group(2).upper()]
+    return int(number) * unit if number.isdigit() else int(float(number) * unit)
 
 
 class Device:
     """A device of PyTorch's: "cpu", "cuda:0".
 
-    memory  how much of it may be used, in bytes or as "10GiB"; what is free, if not given
+    memory  how much of it may be used, in bytes or as "10GiB". If not given: of a GPU, what is free,
+            what PyTorch keeps there without using it, and what the model that is placed has there
+            already; of the host, 80 % of its memory
     kind    the kind of device that the cost model takes it for, such as "h200"; by its name, if not
             given
     """
@@ -46,13 +48,26 @@ class Device:
         elif self.torch_device.type == "meta":
             raise Error("device 'meta': holds no values; expected a device that computes")
         self.name = str(self.torch_device)
-        self.memory = parse_bytes(memory) if memory is not None else self._free()
+        self._memory = parse_bytes(memory) if memory is not None else None
+        if kind is not None and kind not in emplace.device_kinds():
+            raise Error(f"kind '{kind}': expected one of {', '.join(sorted(emplace.device_kinds()))}")
         self.kind = kind or self._kind()
 
-    def _free(self):
-        if self.torch_device.type == "cuda":
-            return torch.cuda.mem_get_info(self.torch_device)[0]
-        return int(0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    @property
+    def memory(self):
+        return self.memory_with([])
+
+    def memory_with(self, tensors):
+        """What may be used by a step to which these tensors belong, wherever they are now."""
+        if self._memory is not None:
+            return self._memory
+        if self.torch_device.type != "cuda":
+            return int(0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        free, _ = torch.cuda.mem_get_info(self.torch_device)
+        unused = (torch.cuda.memory_reserved(self.torch_device)
+                  - torch.cuda.memory_allocated(self.torch_device))
+        return free + unused + sum(tensor.numel() * tensor.element_size() for tensor in tensors
+                                   if self.has(tensor))
 
     def _kind(self):
         """The built-in kind whose name is in the device's: h200 of NVIDIA H200."""
@@ -64,6 +79,9 @@ class Device:
         for word in list(words) + sorted(joined):
             if word in kinds:
                 return word
+        warnings.warn(f"{self.name}: its name, '{torch.cuda.get_device_name(self.torch_device)}', has no "
+                      "kind that emplace knows, so its ops' times are estimated as an a100's; expected "
+                      "kind= of a Device, or profile=True, which measures them", stacklevel=4)
         return "a100"
 
     @property
@@ -94,6 +112,9 @@ class Device:
 def devices_from(given):
     if isinstance(given, (str, torch.device, Device)):
         given = [given]
+    if not isinstance(given, (list, tuple)):
+        raise Error("devices: expected a list of names or Device objects, such as ['cuda:0', 'cpu'], "
+                    f"not {type(given).__name__}")
     devices = [item if isinstance(item, Device) else Device(item) for item in given]
     if not devices:
         raise Error("devices: is empty; expected at least one, such as ['cuda:0', 'cpu']")
@@ -108,12 +129,12 @@ def devices_from(given):
 _PCIE = {"from": "*", "to": "*", "bandwidth": 24e9, "latency_us": 10, "channel": "out"}
 
 
-def cluster_of(devices, links=None):
-    """The emplace.Cluster of these devices, by their names."""
+def cluster_of(devices, links=None, held=()):
+    """The emplace.Cluster of these devices, by their names; `held` are tensors of the step."""
     title = ", ".join(device.name for device in devices)
     lines = ["format: emplace.cluster/1", f'name: "{title}"', "devices:"]
     for device in devices:
-        lines.append(f'  - {{name: "{device.name}", kind: {device.kind}, memory: {device.memory}}}')
+        lines.append(f'  - {{name: "{device.name}", kind: {device.kind}, memory: {device.memory_with(held)}}}')
     lines.append("links:")
     for link in links or [_PCIE]:
         lines.append(f'  - {{from: "{link["from"]}", to: "{link["to"]}", '

@@ -28,6 +28,11 @@ class Origins:
         self._owners = {}  # by autograd node
         self._handles = []
 
+    @property
+    def module(self):
+        """The innermost of those that are being called."""
+        return self._stack[-1]
+
     def at(self, node):
         """What is traced next is made of this node: for replays."""
         self._replayed = node

@@ -181,7 +181,7 @@ def place(model, example_inputs=None, *, devices, loss=None, targets=(), optimiz
     captured = captured_for(devices, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer, name=name)
     measured = measured_for(captured, devices, profile)
-    cluster, names = cluster_for(devices, cluster, measured)
+    cluster, names = cluster_for(devices, cluster, captured, measured)
     problem = emplace.compile(captured.graph, cluster)
     if placement is None:
         answer = emplace.place(problem, placer, seconds=seconds, seed=seed,
@@ -215,10 +215,10 @@ def captured_for(devices, model, example_inputs, **given):
     return model
 
 
-def cluster_for(devices, cluster, measured=None):
+def cluster_for(devices, cluster, captured, measured=None):
     """The cluster, and the device's name of PyTorch's by its name in the cluster."""
     if cluster is None:
-        cluster = cluster_of(devices, measured.links if measured else None)
+        cluster = cluster_of(devices, measured.links if measured else None, captured.held())
     elif measured is not None:
         raise Error("profile: measures the devices that are here; expected no cluster beside it")
     elif isinstance(cluster, str):

@@ -86,8 +86,10 @@ def profile(captured, *, devices, steps=10, warm_up=3):
     if not isinstance(captured, Capture):
         raise Error(f"profile: expected what emplace.torch.capture returns, not "
                     f"{type(captured).__name__}")
-    if steps < 1 or warm_up < 0:
-        raise Error(f"profile: expected at least one step, not {steps}")
+    if not isinstance(steps, int) or steps < 1:
+        raise Error(f"profile: expected at least one step, not {steps!r}")
+    if not isinstance(warm_up, int) or warm_up < 0:
+        raise Error(f"profile: warm_up is {warm_up!r}; expected how many steps are not measured")
     devices, took = devices_from(devices), {}
     times = {}
     for device in devices:

@@ -97,6 +97,7 @@ class Tracer:
         self.trained = [i for i, state in enumerate(self.parameters) if state.value.requires_grad]
         self.origins = Origins(model)
         self.output_structure = None
+        self._returned = False  # the model, in this attempt
         self.layouts = {}
         self._check_devices()
 
@@ -118,12 +119,15 @@ class Tracer:
     def step(self, parameters, buffers, tensors):
         """The whole step as a function of values."""
         args, kwargs, targets = self.inputs.arguments(tensors)
+        self._returned = False
         with swapped(self.model, self.parameters + self.buffers, parameters + buffers) as read:
             if self.loss is None:
                 with torch.no_grad():
                     output = self.model(*args, **kwargs)
                 return self._outputs(output), [], self._new_buffers(read(), parameters)
-            loss = self.loss(self.model(*args, **kwargs), *targets)
+            output = self.model(*args, **kwargs)
+            self._returned = True
+            loss = self.loss(output, *targets)
             buffers = [buffer.detach() for buffer in self._new_buffers(read(), parameters)]
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             what = describe(loss) if isinstance(loss, torch.Tensor) else type(loss).__name__
@@ -232,8 +236,7 @@ class Tracer:
 
     def _explained(self, error):
         """What is wrong, in the user's terms."""
-        line = line_of_error(error)
-        at = f"{line}: " if line else ""
+        at = f"{line_of_error(error) or self._what()}: "
         if looks_at_values(error):
             return Error(f"{at}looks at a tensor's contents, on which the step would depend; "
                          "expected a step whose ops are the same for every input")
@@ -242,9 +245,22 @@ class Tracer:
             return failure
         if failure is not None:
             line = line_of_error(failure)
-            return Error((f"{line}: " if line else "") + "the model does not take its example inputs "
-                         f"({first_line(failure)})")
+            return Error((f"{line}: " if line else "") + f"{self._refused()} ({first_line(failure)})")
         return Error(f"{at}cannot be traced ({first_line(error)})")
+
+    def _what(self):
+        """What was being called, where no line of the user's was."""
+        if self._returned:
+            return "the loss"
+        path = self.origins.module
+        return f"module '{path}'" if path else type(self.model).__name__
+
+    def _refused(self):
+        if not self._returned:
+            return "the model does not take its example inputs"
+        if not self.inputs.targets:
+            return "the loss does not take the model's output alone; expected targets, where it needs them"
+        return "the loss does not take the model's output and the targets"
 
     def _eager_failure(self):
         try:
