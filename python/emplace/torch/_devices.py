@@ -95,6 +95,15 @@ class Device:
         """The tensor, on this device."""
         return tensor.to(self.torch_device, non_blocking=not self.is_cpu)
 
+    def send_to_host(self, tensor):
+        """Begins to copy behind what computes the tensor, before anything else is given to the device:
+        (the copy, what waits until it can be read). None where it need not begin now."""
+        if self.torch_device.type != "cuda":
+            return None
+        copy, done = tensor.to("cpu", non_blocking=True), torch.cuda.Event()
+        done.record(torch.cuda.current_stream(self.torch_device))
+        return copy, done.synchronize
+
     def call(self, target, args, kwargs):
         """Runs an operator; what makes tensors of nothing makes them here."""
         if kwargs.get("device") is not None:

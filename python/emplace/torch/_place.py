@@ -28,7 +28,8 @@ class Placed:
         self.capture, self.devices, self.answer = captured, devices, answer
         self.model, self.optimizer = captured.model, captured.optimizer
         self.device_of = dict(device_of)
-        self.program = Program(captured, devices, self.device_of)
+        starts = dict(zip(answer.problem.graph.op_names, answer.timeline.start.tolist()))
+        self.program = Program(captured, devices, self.device_of, starts)
         self._shared = shared_gradients(captured.trace)
         self._overwritten = overwritten_results(captured.trace)
         self._kept = unchanged_buffers(captured.trace)
