@@ -11,7 +11,7 @@ Times are whole nanoseconds, sizes whole bytes, devices numbers (`answer.placeme
 Importing this loads neither numpy nor libtorch.
 """
 
-from . import _html, placers
+from . import _html, _other_torch, placers
 from ._emplace import (
     Answer,
     ChannelUse,
@@ -127,3 +127,4 @@ __all__ = [
 ]
 
 _html.attach()
+_other_torch.watch()
