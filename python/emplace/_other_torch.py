@@ -21,12 +21,12 @@ class Watch:
             return None
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
+            spec: Any = find(name, path, target) if find else None
             if spec is not None:
                 wrong = _why_not(spec)
                 if wrong:
-                    spec.loader = _Refusing(wrong)  # type: ignore[assignment]
-                return spec
+                    spec.loader = _Refusing(wrong)
+                return spec  # type: ignore[no-any-return]
         return None
 
 
