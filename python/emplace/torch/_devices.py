@@ -2,6 +2,7 @@
 import os
 import re
 import warnings
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -32,7 +33,8 @@ class Device:
             given
     """
 
-    def __init__(self, name, *, memory=None, kind=None):
+    def __init__(self, name: Union[str, torch.device], *, memory: Union[int, str, None] = None,
+                 kind: Optional[str] = None) -> None:
         try:
             self.torch_device = torch.device(name)
         except RuntimeError as error:
@@ -54,10 +56,10 @@ class Device:
         self.kind = kind or self._kind()
 
     @property
-    def memory(self):
+    def memory(self) -> int:
         return self.memory_with([])
 
-    def memory_with(self, tensors):
+    def memory_with(self, tensors: Sequence[torch.Tensor]) -> int:
         """What may be used by a step to which these tensors belong, wherever they are now."""
         if self._memory is not None:
             return self._memory
@@ -85,17 +87,18 @@ class Device:
         return "a100"
 
     @property
-    def is_cpu(self):
+    def is_cpu(self) -> bool:
         return self.torch_device.type == "cpu"
 
-    def has(self, tensor):
+    def has(self, tensor: torch.Tensor) -> bool:
         return tensor.device == self.torch_device
 
-    def take(self, tensor):
+    def take(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor, on this device."""
         return tensor.to(self.torch_device, non_blocking=not self.is_cpu)
 
-    def send_to_host(self, tensor):
+    def send_to_host(
+            self, tensor: torch.Tensor) -> Optional[Tuple[torch.Tensor, Callable[[], None]]]:
         """Begins to copy behind what computes the tensor, before anything else is given to the device:
         (the copy, what waits until it can be read). None where it need not begin now."""
         if self.torch_device.type != "cuda":
@@ -104,13 +107,13 @@ class Device:
         done.record(torch.cuda.current_stream(self.torch_device))
         return copy, done.synchronize
 
-    def call(self, target, args, kwargs):
+    def call(self, target: Callable[..., Any], args: List[Any], kwargs: Any) -> Any:
         """Runs an operator; what makes tensors of nothing makes them here."""
         if kwargs.get("device") is not None:
             kwargs = {**kwargs, "device": self.torch_device}
         return target(*args, **kwargs)
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         if self.torch_device.type == "cuda":
             torch.cuda.synchronize(self.torch_device)
 
@@ -118,7 +121,7 @@ class Device:
         return f"<Device {self.name}>"
 
 
-def devices_from(given):
+def devices_from(given: Any) -> List[Device]:
     if isinstance(given, (str, torch.device, Device)):
         given = [given]
     if not isinstance(given, (list, tuple)):

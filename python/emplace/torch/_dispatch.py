@@ -1,5 +1,6 @@
 """Runs a model by its modules: each moves its arguments to its device when it is called."""
 import types
+from typing import Any, Mapping, Optional
 
 import torch
 
@@ -8,6 +9,7 @@ from ._devices import Device, devices_from
 from ._errors import Error
 from ._place import move_state
 from ._state import states_of
+from ._types import Devices
 
 
 # Where a module keeps the forward that it had as an attribute of its own, beside its class's.
@@ -23,7 +25,9 @@ def key_for(name, device_map):
     return name
 
 
-def dispatch(model, device_map, *, main_device=None, devices=None, optimizer=None):
+def dispatch(model: torch.nn.Module, device_map: Mapping[str, Any], *, main_device: Any = None,
+             devices: Optional[Devices] = None,
+             optimizer: Optional[torch.optim.Optimizer] = None) -> torch.nn.Module:
     """Puts a model's modules on their devices; autograd takes gradients the same way back.
 
     device_map   from modules (or parameters) to devices, as `device_map` gives it
@@ -65,7 +69,7 @@ def dispatch(model, device_map, *, main_device=None, devices=None, optimizer=Non
     return model
 
 
-def undispatch(model):
+def undispatch(model: torch.nn.Module) -> torch.nn.Module:
     """Takes off the hooks; parameters stay where they are."""
     for module in model.modules():
         if getattr(module.__dict__.get("forward"), "is_dispatched", False):
