@@ -37,6 +37,12 @@ def dispatch(model: torch.nn.Module, device_map: Mapping[str, Any], *, main_devi
     optimizer    whose state moves with the parameters
 
     The model stays what it was, of its own class; `undispatch` takes the hooks off again.
+
+    >>> import torch, emplace.torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> device_map = emplace.torch.device_map(net, torch.zeros(3, 4), devices=["cpu"], seconds=1)
+    >>> emplace.torch.dispatch(net, device_map)(torch.zeros(3, 4)).shape
+    torch.Size([3, 2])
     """
     by_name = {device.name: device for device in devices_from(devices)} if devices else {}
     for value in set(device_map.values()):

@@ -183,6 +183,12 @@ def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Device
 
     Parameters and buffers of the model move to their devices, as with model.to(). Raises Error
     where the model does not fit.
+
+    >>> import torch, emplace.torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> placed = emplace.torch.place(net, torch.zeros(3, 4), devices=["cpu"], placer="single")
+    >>> placed(torch.ones(3, 4)).shape, placed.device_of["0.addmm"]
+    (torch.Size([3, 2]), 'cpu')
     """
     places = devices_from(devices)
     captured = captured_for(places, model, example_inputs, loss=loss, targets=targets,

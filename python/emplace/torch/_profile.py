@@ -86,6 +86,11 @@ def profile(captured: Capture, *, devices: Devices, steps: int = 10, warm_up: in
     whatever places the graph uses them. An optimizer's step is measured as a whole, on copies, and shared
     out to the updates by bytes.
     The model's parameters, buffers and optimizer stay as they are.
+
+    >>> import torch, emplace.torch
+    >>> captured = emplace.torch.capture(torch.nn.Linear(4, 2), torch.zeros(3, 4))
+    >>> emplace.torch.profile(captured, devices=["cpu"]).steps["cpu"] > 0
+    True
     """
     if not isinstance(captured, Capture):
         raise Error(f"profile: expected what emplace.torch.capture returns, not "

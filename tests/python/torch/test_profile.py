@@ -23,8 +23,8 @@ def test_every_op_that_computes_is_timed():
                  and op["type"] not in ("parameter", "buffer", "input", "constant")]
     assert set(computing) == set(timed)
     assert all(time > 0 for time in timed.values())
-    # Ops are most of a step; the rest is the interpreter's.
-    assert 0.05 < sum(timed.values()) / 1e6 / profile.steps["cpu"] <= 1.5
+    # The rest of a step is the interpreter's, and others' where the machine is busy.
+    assert 0.01 < sum(timed.values()) / 1e6 / profile.steps["cpu"] <= 1.5
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
     assert "cpu" in repr(profile)
 
