@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Evaluations per second of emplace.Environment from Python, beside those from C++, in turn, in one run.
+"""What an evaluation of emplace.Environment takes from Python, beside the same from C++, in turn, in one run: the
+least processor time of several batches, on one thread, which a busy machine changes the least.
 
 Rows of three sorts: random; contiguous (the groups in order, cut at random places); moves (a contiguous placement with
 one group elsewhere, as a local search asks for).
@@ -11,7 +12,7 @@ With a sort of rows in place of the program, evaluates these alone, for a profil
     PYTHONPATH=build/python perf record /usr/bin/python3 bench/environment.py random
 """
 
-import statistics
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -21,8 +22,8 @@ import emplace
 import numpy as np
 
 CLUSTER = "4xp100"
-WORKLOADS = [("zoo:gpt2-small:layers=2", 4_000), ("zoo:bert-base:layers=1", 4_000), ("zoo:gnmt-4", 128)]
-THREADS = 2
+EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "gnmt4-b256.json.gz"
+WORKLOADS = [("zoo:gpt2-small:layers=2", 4_000), ("zoo:bert-base:layers=1", 4_000), ("zoo:gnmt-4", 128), (str(EXAMPLE), 128)]
 ROUNDS = 5
 
 
@@ -37,12 +38,6 @@ def rows_of(kind, count, groups, devices=4):
         moved = random.integers(groups, size=count)
         rows[np.arange(count), moved] = (rows[np.arange(count), moved] + random.integers(1, devices, size=count)) % devices
     return rows
-
-
-def from_python(environment, rows):
-    start = time.perf_counter()
-    environment.evaluate(rows)
-    return len(rows) / (time.perf_counter() - start)
 
 
 def processor_time(environment, rows):
@@ -64,27 +59,29 @@ def main():
     if sys.argv[1:] and sys.argv[1] in ("random", "contiguous", "moves"):
         return profiled(sys.argv[1])
     program = sys.argv[1] if len(sys.argv) > 1 else "build/bench/environment"
-    print("model                      ops  rows         Python/s      C++/s  ratio of medians  processor time  two cores")
+    print("| graph | placements | from Python, us | from C++, us | Python by C++ |")
     for model, count in WORKLOADS:
         problem = emplace.compile(model, CLUSTER)
-        environment = emplace.Environment(problem, threads=THREADS)
+        environment = emplace.Environment(problem, threads=1)
         for kind in ("random", "contiguous", "moves"):
             rows = rows_of(kind, count, environment.num_groups)
             environment.evaluate(rows)
-            ours, theirs = [], []
-            with tempfile.NamedTemporaryFile() as file:
-                file.write(rows.tobytes())
-                file.flush()
-                for _ in range(ROUNDS):
-                    ours += [from_python(environment, rows) for _ in range(3)]
-                    done = subprocess.run([program, model, CLUSTER, file.name, str(THREADS), "3"],
-                                          capture_output=True, text=True, check=True)
-                    theirs += [float(line) for line in done.stdout.split()]
-            processor = min(processor_time(environment, rows) for _ in range(ROUNDS))
-            ours, theirs = statistics.median(ours), statistics.median(theirs)
-            rates = f"{ours:10.0f} {theirs:10.0f}  {ours / theirs:16.3f}"
-            print(f"{model:<24} {len(problem.graph):5}  {kind:<10} {rates} {processor:12.1f} us {2e6 / processor:10.0f}",
+            ours, theirs = in_turn(program, model, environment, rows)
+            name = pathlib.Path(model).name
+            print(f"| {name}, {len(problem.graph):,} ops | {kind} | {ours:,.1f} | {theirs:,.1f} | {ours / theirs:.2f} |",
                   flush=True)
+
+
+def in_turn(program, model, environment, rows):
+    ours, theirs = [], []
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(rows.tobytes())
+        file.flush()
+        for _ in range(ROUNDS):
+            ours += [processor_time(environment, rows) for _ in range(3)]
+            done = subprocess.run([program, model, CLUSTER, file.name, "1", "3"], capture_output=True, text=True, check=True)
+            theirs += [float(line) for line in done.stdout.split()]
+    return min(ours), min(theirs)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ std::string expected_of() {
     return "a whole number that is not negative";
   } else if constexpr (std::is_integral_v<Value>) {
     return "a whole number";
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    return "a number";
   } else if constexpr (std::is_same_v<Value, std::optional<std::int64_t>>) {
     return "a whole number or None";
   } else if constexpr (std::is_same_v<Value, std::optional<double>>) {

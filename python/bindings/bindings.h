@@ -34,6 +34,7 @@ void bind_errors(py::module_& module);
 void bind_methods(py::module_& module);
 void bind_clusters(py::module_& module);
 void bind_models(py::module_& module);
+void bind_building(py::module_& module);
 void bind_problems(py::module_& module);
 void bind_simulation(py::module_& module);
 void bind_placement(py::module_& module);

@@ -10,6 +10,7 @@ PYBIND11_MODULE(_emplace, module) {
   bind_methods(module);
   bind_clusters(module);
   bind_models(module);
+  bind_building(module);
   bind_problems(module);
   bind_simulation(module);
   bind_placement(module);

@@ -16,6 +16,8 @@ Partition partition_handle(const ProblemHandle& problem, const py::dict& given) 
                            .workers = argument<int>(given, "workers"),
                            .budget = budget_of(given, work),
                            .seed = argument<std::uint64_t>(given, "seed"),
+                           .overlap_slowdown = argument<double>(given, "overlap_slowdown"),
+                           .collectives = argument<std::string>(given, "collectives"),
                            .on_progress = work.listener()};
   std::optional<Partition> found;
   work.run([&] { found = partition(problem.problem, options); });
@@ -50,6 +52,12 @@ TrainResult train_policy(const py::dict& given) {
   options.seed = argument<std::uint64_t>(given, "seed");
   options.budget = budget_of(given, work);
   options.on_progress = work.listener();
+  if (const py::object save = given["on_save"]; !save.is_none()) {
+    // Without the interpreter's lock; the reference is counted by `given`.
+    options.on_save = [&work, function = py::handle(save)](std::string_view policy) {
+      work.call([&] { function(py::bytes(policy.data(), policy.size())); });
+    };
+  }
   TrainResult result;
   work.run([&] { result = train(options); });
   return result;

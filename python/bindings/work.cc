@@ -28,13 +28,17 @@ ProgressListener Work::listener() {
   if (progress_.is_none()) return {};
   return [this](const Progress& progress) {
     if (cancelled_) return;
-    const py::gil_scoped_acquire acquire;
-    try {
-      progress_(progress.line, progress.seconds);
-    } catch (...) {
-      fail(std::current_exception());
-    }
+    call([&] { progress_(progress.line, progress.seconds); });
   };
+}
+
+void Work::call(const std::function<void()>& function) {
+  const py::gil_scoped_acquire acquire;
+  try {
+    function();
+  } catch (...) {
+    fail(std::current_exception());
+  }
 }
 
 void Work::fail(std::exception_ptr error) {

@@ -23,6 +23,8 @@ class Work {
   // To be put into a budget.
   const std::atomic<bool>* cancelled() const { return &cancelled_; }
   ProgressListener listener();
+  // Calls a function with Python's lock held; what it throws ends the work, and `run` throws it.
+  void call(const std::function<void()>& function);
   // For whatever fails in Python, on whichever thread: the work ends, and `run` throws it.
   void fail(std::exception_ptr error);
 

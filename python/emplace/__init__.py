@@ -11,7 +11,7 @@ Times are whole nanoseconds, sizes whole bytes, devices numbers (`answer.placeme
 Importing this loads neither numpy nor libtorch.
 """
 
-from . import _html, placers
+from . import _html, _other_torch, placers
 from ._emplace import (
     Answer,
     ChannelUse,
@@ -27,18 +27,22 @@ from ._emplace import (
     MethodInfo,
     Model,
     OptionInfo,
+    OpDescription,
     OpView,
     Partition,
     PlacerSession,
     Problem,
     ProfileResult,
     Selection,
+    TensorDescription,
+    TensorReference,
     TensorView,
     Timeline,
     TrainResult,
     ZooModel,
     assess,
     build_cluster,
+    build_graph,
     describe_policy,
     device_kinds,
     example_presets,
@@ -78,6 +82,7 @@ __all__ = [
     "LinkRule",
     "MethodInfo",
     "Model",
+    "OpDescription",
     "OpView",
     "OptionInfo",
     "Partition",
@@ -85,12 +90,15 @@ __all__ = [
     "Problem",
     "ProfileResult",
     "Selection",
+    "TensorDescription",
+    "TensorReference",
     "TensorView",
     "Timeline",
     "TrainResult",
     "ZooModel",
     "assess",
     "build_cluster",
+    "build_graph",
     "compare",
     "compile",
     "describe_policy",
@@ -119,3 +127,4 @@ __all__ = [
 ]
 
 _html.attach()
+_other_torch.watch()

@@ -57,6 +57,45 @@ class DeviceDescription:
     memory: Optional[int]
     def __init__(self, name: str, kind: str, memory: Optional[int] = None) -> None: ...
 
+class TensorDescription:
+    shape: list[int]
+    dtype: str
+    bytes: Optional[int]
+    def __init__(self, shape: Sequence[int] = [], dtype: str = "float32", *, bytes: Optional[int] = None) -> None: ...
+
+class TensorReference:
+    op: int
+    output: int
+    def __init__(self, op: int, output: int = 0) -> None: ...
+
+class OpDescription:
+    name: str
+    type: str
+    inputs: list[TensorReference]
+    outputs: list[TensorDescription]
+    phase: str
+    module: str
+    flops: Optional[int]
+    time_us: dict[str, float]
+    persistent_bytes: int
+    colocate: str
+    devices: list[str]
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        inputs: Sequence[Union[TensorReference, int]] = [],
+        outputs: Sequence[TensorDescription] = [],
+        *,
+        phase: str = "forward",
+        module: str = "",
+        flops: Optional[int] = None,
+        time_us: dict[str, float] = {},
+        persistent_bytes: int = 0,
+        colocate: str = "",
+        devices: Sequence[str] = [],
+    ) -> None: ...
+
 class LinkRule:
     from_: str
     to: str
@@ -157,6 +196,7 @@ class Graph:
     _repr_html_: Callable[..., str]
 
 class Model:
+    _repr_html_: Callable[..., str]
     @property
     def graph(self) -> Graph: ...
     @property
@@ -165,6 +205,7 @@ class Model:
     def notes(self) -> list[str]: ...
 
 class Problem:
+    _repr_html_: Callable[..., str]
     @property
     def graph(self) -> Graph: ...
     @property
@@ -448,6 +489,7 @@ def read_model(
     recompute: Sequence[str] = [],
     precision: Optional[str] = None,
 ) -> Model: ...
+def build_graph(name: str, ops: Sequence[OpDescription]) -> Graph: ...
 def zoo_models() -> list[ZooModel]: ...
 def compile(
     graph: Graph,

@@ -9,7 +9,9 @@ from ._emplace import (
     Cluster,
     ExecutionResult,
     Graph,
+    Model,
     Partition,
+    Problem,
     ProfileResult,
     Selection,
     Timeline,
@@ -39,6 +41,8 @@ def attach() -> None:
     Cluster.to_dict = _cluster_dict
     Cluster._repr_html_ = _cluster
     Graph._repr_html_ = _graph
+    Model._repr_html_ = _model
+    Problem._repr_html_ = _problem
     ExecutionResult._repr_html_ = _execution
     ProfileResult.save = _files.save_profile
     ProfileResult._repr_html_ = _profile
@@ -189,7 +193,28 @@ def _svg(timeline: Timeline) -> str:
 def _partition(partition: Partition) -> str:
     from html import escape
 
-    return f"<p>{escape(partition.verdict)}</p><pre>{escape(partition.to_text())}</pre>"
+    found = partition.to_dict()
+    plans = [found, *found.get("compared", []), found.get("one_device"), found.get("placement")]
+    rows = [
+        (
+            plan["how"],
+            duration(plan["step_ns"]),
+            size(plan["transfer_bytes"]),
+            size(max(device["peak_bytes"] for device in plan["devices"])),
+            _yes(plan["fits"]),
+        )
+        for plan in plans
+        if plan
+    ]
+    table = _table(("how", "step", "sent", "memory of the fullest", "fits"), rows)
+    return f"<p>{escape(partition.verdict)}</p>{table}{_image(partition.picture_svg())}"
+
+
+def _image(svg: str) -> str:
+    """A picture that shares no styles with the page around it."""
+    from base64 import b64encode
+
+    return f'<img src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" alt="cuts by layer">'
 
 
 def _execution(result: ExecutionResult) -> str:
@@ -240,6 +265,19 @@ def _graph(graph: Graph) -> str:
     numbers = (f"{graph.num_ops:,}", f"{graph.parameters:,}", f"{graph.flops:.3g}")
     rows = [(graph.name, *numbers, _yes(graph.training))]
     return _table(("graph", "ops", "parameters", "FLOPs", "training"), rows)
+
+
+def _model(model: Model) -> str:
+    from html import escape
+
+    notes = "".join(f"<p>{escape(note)}</p>" for note in model.notes)
+    return _graph(model.graph) + (_cluster(model.cluster) if model.cluster else "") + notes
+
+
+def _problem(problem: Problem) -> str:
+    from html import escape
+
+    return f"<pre>{escape(problem.describe())}</pre>" + _graph(problem.graph) + _cluster(problem.cluster)
 
 
 def _parsed_json(result: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from . import _emplace, _progress
 from ._emplace import Partition, Problem, Selection, TrainResult
@@ -21,12 +21,15 @@ def partition(
     evaluations: Optional[int] = None,
     threads: Optional[int] = None,
     seed: int = 1,
+    overlap_slowdown: float = 1.0,
+    collectives: str = "",
     progress: Listener = None,
     **options: object,
 ) -> Partition:
     """How every tensor and op is divided among `workers` devices (0: all that are no CPUs).
 
-    Further arguments are the method's options (`list_partition_methods`).
+    Devices compute `overlap_slowdown` times as slowly while they send or receive; `collectives` is a
+    file of measured ones, which take what they took. Further arguments are the method's options (`list_partition_methods`).
 
     >>> import emplace
     >>> problem = emplace.compile("zoo:alexnet", "2xp100")
@@ -38,6 +41,8 @@ def partition(
             "method": spec(method, options),
             "workers": workers,
             "seed": seed,
+            "overlap_slowdown": overlap_slowdown,
+            "collectives": collectives,
             "progress": listener,
             **_budget(seconds, evaluations, threads),
         })
@@ -74,13 +79,14 @@ def train(
     evaluations: Optional[int] = None,
     threads: Optional[int] = None,
     progress: Listener = None,
+    on_save: Optional[Callable[[bytes], object]] = None,
     **settings: object,
 ) -> TrainResult:
     """A policy that is trained on many graphs and clusters and then places what it never saw.
 
     `graphs` are files, folders, or names such as 'family:ptb:seed=0..31'; `start` is a policy file to
     begin with; further arguments are the trainer's (`train_settings`). Write `result.policy` to a file,
-    and place with 'gdp(policy=FILE)'.
+    and place with 'gdp(policy=FILE)'. `on_save` is given such a file's bytes every minute or so.
     """
     with _progress.shown(progress, seconds) as listener:
         return _emplace.train({
@@ -99,6 +105,7 @@ def train(
             "resume": resume,
             "seed": seed,
             "progress": listener,
+            "on_save": on_save,
             **_budget(seconds, evaluations, threads),
         })
 

@@ -5,26 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _emplace
+from . import _emplace, spaces
 from ._emplace import Answer, Problem
 
 if TYPE_CHECKING:
     import numpy as np
 
 Reward = Callable[[int, int], float]
-
-
-class Discrete:
-    """The numbers from 0 to n - 1, as gymnasium's space of that name."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def contains(self, number: object) -> bool:
-        return isinstance(number, int) and 0 <= number < self.n
-
-    def __repr__(self) -> str:
-        return f"Discrete({self.n})"
 
 
 def default_reward(time: int, overflow: int) -> float:
@@ -37,8 +24,9 @@ class Environment:
 
     Groups of ops that must share a device are what is decided about. An action is a device's number;
     an observation has the number of the group that is next, the devices that it may use, and the
-    devices of all groups (-1: not yet). The reward comes with the last action. The signatures are
-    gymnasium's.
+    devices of all groups (-1: not yet). The reward comes with the last action. The signatures and spaces
+    (`action_space`, `observation_space`) are gymnasium's; `action_space.sample(observation["allowed"])` is an
+    action that is allowed.
 
     >>> import emplace
     >>> environment = emplace.Environment(emplace.compile("zoo:alexnet", "2xp100"))
@@ -71,7 +59,9 @@ class Environment:
         self._features: Optional[dict[str, Any]] = None
         self._next = 0
         self._devices: Any = None
-        self.action_space = Discrete(len(problem.cluster))
+        self.action_space, self.observation_space = spaces.placement_spaces(
+            spaces, self.num_groups, len(problem.cluster)
+        )
 
     @property
     def num_groups(self) -> int:
@@ -119,11 +109,13 @@ class Environment:
         """Puts the next group on a device."""
         if self._devices is None or self._next == self.num_groups:
             raise _emplace.Error("step: the episode is over; call reset first")
-        device = int(action)
+        device: Any = action
+        if getattr(action, "shape", None) == ():  # numpy's
+            device = device.item()
         if not self.action_space.contains(device) or not self.features["allowed"][self._next, device]:
             allowed = self.features["allowed"][self._next].nonzero()[0].tolist()
             name = self.features["names"][self._next]
-            raise _emplace.Error(f"op '{name}': device number {device}; expected one of {allowed}")
+            raise _emplace.Error(f"op '{name}': device number {device!r}; expected one of {allowed}")
         self._devices[self._next] = device
         self._next += 1
         if self._next < self.num_groups:

@@ -17,6 +17,7 @@ import numpy as np
 from . import _models
 from ._emplace import Cluster, Error, Graph, Model, Problem
 from .environment import Environment, Reward, default_reward, register_with_gymnasium
+from .spaces import placement_spaces
 
 
 class PlacementEnv(gymnasium.Env):
@@ -46,14 +47,9 @@ class PlacementEnv(gymnasium.Env):
             problem = _models.compile(model, cluster)
         self.placing = Environment(problem, objective=objective, reward=reward, threads=threads)
         self.render_mode = render_mode
-        groups, devices = self.placing.num_groups, len(problem.cluster)
-        spaces = gymnasium.spaces
-        self.action_space = spaces.Discrete(devices)
-        self.observation_space = spaces.Dict({
-            "group": spaces.Discrete(groups + 1),
-            "allowed": spaces.MultiBinary(devices),
-            "devices": spaces.Box(-1, devices - 1, shape=(groups,), dtype=np.int32),
-        })
+        self.action_space, self.observation_space = placement_spaces(
+            gymnasium.spaces, self.placing.num_groups, len(problem.cluster)
+        )
 
     def reset(
         self, *, seed: Optional[int] = None, options: Optional[dict[str, Any]] = None

@@ -81,6 +81,44 @@ def test_an_episode(fork):
     assert [own.step(0)[1] for _ in range(4)][-1] == 1 / 210_000
 
 
+@pytest.mark.parametrize("action", [1.7, "x", 2, -1, None, [0, 1], np.array([0, 1])])
+def test_actions_that_are_no_device_are_refused(fork, action):
+    environment = emplace.Environment(fork)
+    environment.reset()
+    with pytest.raises(emplace.Error, match=r"op 'start': device number .*; expected one of \[0, 1\]"):
+        environment.step(action)
+    assert environment.step(np.int64(1))[0]["devices"].tolist() == [1, -1, -1, -1]
+    assert environment.step(np.array(0))[0]["devices"].tolist() == [1, 0, -1, -1]
+
+
+def test_spaces_have_what_is_in_an_episode(fork):
+    environment = emplace.Environment(emplace.compile(fork.graph, fork.cluster, pin=["left=gpu1"]))
+    actions, observations = environment.action_space, environment.observation_space
+    assert actions.contains(np.int64(1)) and 1 in actions and 2 not in actions and not actions.contains(1.0)
+    observation, _ = environment.reset()
+    terminated = False
+    while not terminated:
+        assert observation in observations
+        action = actions.sample(observation["allowed"])
+        assert action in actions
+        observation, _, terminated, _, info = environment.step(action)
+    assert observation in observations and info["devices"][1] == 1
+    for name, wrong in (("group", 6), ("allowed", np.ones(3, dtype=bool)), ("devices", np.full(4, 2, dtype=np.int32)),
+                        ("devices", observation["devices"].astype(float)), ("allowed", np.full(2, 7))):
+        assert {**observation, name: wrong} not in observations
+    assert {} not in observations and 3 not in observations
+    observations.seed(5)
+    drawn = observations.sample()
+    assert drawn in observations
+    observations.seed(5)
+    again = observations.sample()
+    assert all(np.array_equal(drawn[name], again[name]) for name in drawn)
+    actions.seed(3)
+    first = [actions.sample() for _ in range(20)]
+    actions.seed(3)
+    assert first == [actions.sample() for _ in range(20)] and set(first) == {0, 1}
+
+
 def test_the_period_of_a_stream(fork):
     environment = emplace.Environment(fork, objective="period")
     times, _ = environment.evaluate([[0, 0, 1, 0]])

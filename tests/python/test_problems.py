@@ -20,6 +20,32 @@ def test_a_graph_says_what_is_in_it():
     assert "25,557,032" in graph._repr_html_()
 
 
+def test_graphs_are_built_in_code():
+    tensor, op = emplace.TensorDescription, emplace.OpDescription
+    graph = emplace.build_graph("pair", [
+        op("x", "input", [], [tensor([4, 8], "float16")]),
+        op("halves", "Split", [0], [tensor(bytes=32), tensor(bytes=32)], module="body", time_us={"p100": 3.5}),
+        op("sum", "Add", [emplace.TensorReference(1, 1), 1], [tensor([2, 8])], phase="backward", flops=16,
+           persistent_bytes=100, colocate="both", devices=["gpu1"]),
+    ])
+    ops = graph.to_dict()["ops"]
+    assert [o["name"] for o in ops] == graph.op_names == ["x", "halves", "sum"]
+    assert graph.op(2).inputs == [2, 1] and graph.op(2).phase == "backward" and graph.op(1).module == "body"
+    assert graph.tensor(0).shape == [4, 8] and graph.tensor(0).dtype == "float16" and graph.tensor(0).bytes == 64
+    assert ops[1]["time_us"] == {"p100": 3.5} and ops[2]["flops"] == 16 and ops[2]["devices"] == ["gpu1"]
+    assert ops[2]["persistent_bytes"] == 100 and ops[2]["colocate"] == "both"
+    assert emplace.compile(graph, "2xp100").durations[1].tolist() == [3500, 3500]
+    with pytest.raises(emplace.Error, match="'sum'"):
+        emplace.build_graph("wrong", [op("sum", "Add", [7])])
+
+
+def test_models_and_problems_show_themselves():
+    model = emplace.zoo("resnet-50", batch=64)
+    assert "25,557,032" in model._repr_html_()
+    problem = emplace.compile(model, "2xp100")
+    assert all(text in problem._repr_html_() for text in ("25,557,032", "gpu1", "analytic"))
+
+
 def test_options_of_models_are_arguments():
     assert emplace.zoo("gnmt-2", batch=8, sequence=4).graph.num_ops < emplace.zoo("gnmt-2").graph.num_ops
     with pytest.raises(emplace.Error, match="batchh"):

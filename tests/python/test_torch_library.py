@@ -52,3 +52,31 @@ def test_no_second_libtorch_is_loaded(tmp_path):
         pytest.skip("this build's libtorch has no version in its name by which it is told from others")
     assert "another PyTorch" in lines[0] and str(other) in lines[0]
     assert lines[2] == "['expert'] True"
+
+
+FAKE_TORCH = """
+import importlib.util, sys
+sys.path.insert(0, sys.argv[1])
+try:
+    import torch
+    print("imported", torch.__file__.startswith(sys.argv[1]))
+except ImportError as error:
+    print(error.name, "another PyTorch" in str(error) and sys.argv[1] in str(error), "torch" in sys.modules)
+print(importlib.util.find_spec("torch") is not None)
+"""
+
+
+@pytest.mark.parametrize("learn, expected", [(True, "torch True False"), (False, "imported True")])
+def test_no_other_pytorch_is_imported_after_a_learned_placer(tmp_path, learn, expected):
+    (tmp_path / "torch" / "lib").mkdir(parents=True)
+    (tmp_path / "torch" / "__init__.py").write_text("loaded = True\n")
+    (tmp_path / "torch" / "lib" / "libtorch_cpu.so").write_text("another")
+    code = PLACE + ("emplace.place(problem, 'post', evaluations=200)\n" if learn else "\n") + FAKE_TORCH
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [expected, "True"], done.stderr
+
+
+def test_the_pytorch_that_it_was_built_with_may_come_later():
+    pytest.importorskip("torch")
+    done = python(PLACE + "emplace.place(problem, 'post', evaluations=200); import torch; print(torch.ones(2).sum())")
+    assert done.stdout.strip() == "tensor(2.)", done.stderr

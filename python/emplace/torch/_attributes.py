@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from ._trace import operator_name
+from ._operators import operator_name
 
 _RENAMED = {  # arguments of any operator
     "stride": "strides", "dilation": "dilations", "groups": "group", "eps": "epsilon",

@@ -1,4 +1,6 @@
 """A model's step as an emplace graph."""
+from typing import Any, Dict, List, Optional
+
 import torch
 
 import emplace
@@ -10,6 +12,8 @@ from ._errors import Error
 from ._inputs import Inputs
 from ._onnx import is_exported, unpacked
 from ._trace import Tracer
+from ._types import Document as DocumentDict
+from ._types import ExampleInputs, Loss, Model, Path, StepResult, Targets, Times
 from ._values import attribute_of, last_uses
 
 
@@ -25,25 +29,35 @@ class Capture:
         self._graph = None
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.document.value["name"]
 
     @property
-    def training(self):
+    def training(self) -> bool:
         return self.trace.training
 
     @property
-    def graph(self):
+    def graph(self) -> emplace.Graph:
         """The emplace.Graph, made when it is first asked for."""
         if self._graph is None:
             self._graph = emplace.Graph.from_json(to_json(self.document.value))
         return self._graph
 
-    def to_dict(self):
+    def to_dict(self) -> DocumentDict:
         """emplace.graph/1, for json.dump."""
         return self.document.value
 
-    def set_times(self, times):
+    def held(self) -> List[torch.Tensor]:
+        """The tensors of the step that live as long as the model: parameters, buffers, and what the
+        optimizer keeps."""
+        trace = self.trace
+        kept = [state.value for state in trace.parameters + trace.buffers]
+        if self.optimizer is not None:
+            kept += [value for values in self.optimizer.state.values() for value in values.values()
+                     if isinstance(value, torch.Tensor)]
+        return kept
+
+    def set_times(self, times: Times) -> None:
         """Measured times in microseconds: {op: {device or kind: time}}. They replace those that the
         op had for the same devices."""
         for op in self.document.ops:
@@ -52,32 +66,33 @@ class Capture:
                     key: round(value, 3) for key, value in times[op["name"]].items()}}
         self._graph = None
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         """Writes emplace.graph/1, gzipped where the name ends with .gz."""
         write(path, to_json(self.document.value))
 
-    def run(self, *args, **kwargs):
+    def run(self, *args: Any, **kwargs: Any) -> StepResult:
         """Runs the captured ops with the model's parameters and buffers as they are now, changing
         neither. Of a training step: (loss, gradients by parameter's name); else what the model
         returns."""
         trace = self.trace
         values = [state.value.detach() for state in trace.parameters + trace.buffers]
-        env, free = {}, last_uses(trace.module.graph)
+        env: Dict[torch.fx.Node, Any] = {}
+        free = last_uses(trace.module.graph)
         given = iter(values + self.inputs.match(args, kwargs))
         fetch = lambda value: torch.fx.node.map_arg(value, env.__getitem__)
         with torch.no_grad():
-            for node in trace.nodes:
+            *calls, _ = trace.nodes  # the last one is the output
+            for node in calls:
                 if node.op == "placeholder":
                     env[node] = next(given)
                 elif node.op == "get_attr":
                     env[node] = attribute_of(trace.module, node.target)
-                elif node.op == "call_function":
-                    env[node] = node.target(*fetch(node.args), **fetch(node.kwargs))
                 else:
-                    outputs, gradients, _ = trace.results
-                    return self.result(fetch(outputs), fetch(gradients))
+                    env[node] = node.target(*fetch(node.args), **fetch(node.kwargs))
                 for read in free.get(node, ()):
                     del env[read]
+        outputs, gradients, _ = trace.results
+        return self.result(fetch(outputs), fetch(gradients))
 
     def result(self, outputs, gradients):
         """What a step gives back."""
@@ -95,8 +110,9 @@ class Capture:
         return f"<emplace.torch.Capture of {self.name}: a {what} of {ops} ops>"
 
 
-def capture(model, example_inputs=None, *, loss=None, targets=(), optimizer=None, name=None,
-            portable=False):
+def capture(model: Model, example_inputs: ExampleInputs = None, *, loss: Loss = None,
+            targets: Targets = (), optimizer: Optional[torch.optim.Optimizer] = None,
+            name: Optional[str] = None, portable: bool = False) -> Capture:
     """The ops of a model's step, as PyTorch runs them.
 
     model           a torch.nn.Module; whether it is in train() or eval() mode counts. Or what
@@ -136,6 +152,14 @@ def capture(model, example_inputs=None, *, loss=None, targets=(), optimizer=None
 def check_model(model, optimizer, loss):
     if not isinstance(model, torch.nn.Module):
         raise Error(f"model: expected a torch.nn.Module, not {type(model).__name__}")
+    for path, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            what = f"module '{path}' is" if path else "is"
+            raise Error(f"model: {what} TorchScript, whose ops cannot be traced; expected the module that "
+                        "it was made of")
+    if loss is not None and not callable(loss):
+        raise Error("loss: expected a function of the model's output and of the targets, not "
+                    f"{type(loss).__name__}")
     if optimizer is None:
         return
     if loss is None:

@@ -1,4 +1,6 @@
 """A placement by modules, as a dictionary: for models that must stay their own class."""
+from typing import Any, Dict, Mapping, Optional, Union
+
 import torch
 
 import emplace
@@ -8,14 +10,16 @@ from ._devices import Device, devices_from, parse_bytes
 from ._document import owner_of, to_json
 from ._errors import Error
 from ._place import captured_for, cluster_for, measured_for, shortage
+from ._profile import Profile
 from ._stream import Part, choose_resident
+from ._types import ClusterLike, Devices, ExampleInputs, Loss, Memory, Model, Targets
 from ._units import Units, within
 
 # What accelerate needs to send one tensor, beside the time on the wire.
 _PER_TENSOR = 100e-6
 
 
-class DeviceMap(dict):
+class DeviceMap(Dict[str, Any]):
     """From modules to devices, as accelerate's dispatch_model and our dispatch take it.
 
     main_device  where the model's inputs and its own code are. With accelerate, give it as
@@ -25,13 +29,13 @@ class DeviceMap(dict):
     sent_bytes   weights that a step sends to the main device; 0 where modules are computed where
                  they are
     """
-    main_device = None
-    seconds = None
-    answer = None
-    sent_bytes = 0
-    _whole = None
+    main_device: Any = None
+    seconds: float
+    answer: Optional[emplace.Answer] = None
+    sent_bytes: int = 0
+    _whole: Any = None
 
-    def cost(self, seconds=5.0, seed=1):
+    def cost(self, seconds: float = 5.0, seed: int = 1) -> float:
         """How much longer a step takes than the best one that is found op by op, both simulated:
         0.04 is 4 %."""
         if self.answer is None:
@@ -45,9 +49,13 @@ class DeviceMap(dict):
         return f"DeviceMap({dict.__repr__(self)})"
 
 
-def device_map(model, example_inputs=None, *, devices=None, max_memory=None, loss=None, targets=(),
-               optimizer=None, offload="auto", placer="auto", cluster=None, profile=False,
-               seconds=5.0, seed=1, **options):
+def device_map(model: Model, example_inputs: ExampleInputs = None, *,
+               devices: Optional[Devices] = None,
+               max_memory: Optional[Mapping[Union[int, str], Memory]] = None, loss: Loss = None,
+               targets: Targets = (), optimizer: Optional[torch.optim.Optimizer] = None,
+               offload: str = "auto", placer: str = "auto", cluster: ClusterLike = None,
+               profile: Union[bool, Profile] = False, seconds: float = 5.0, seed: int = 1,
+               **options: Any) -> DeviceMap:
     """Where each module of a model should be, such that it runs there by hooks.
 
     Modules with residual adds stay whole, tied weights stay together, and so do modules whose
@@ -64,33 +72,33 @@ def device_map(model, example_inputs=None, *, devices=None, max_memory=None, los
     """
     if offload not in ("auto", "run", "send"):
         raise Error(f"offload '{offload}': expected auto, run or send")
-    devices, labels = _devices(devices, max_memory)
-    captured = captured_for(devices, model, example_inputs, loss=loss, targets=targets,
+    places, labels = _devices(devices, max_memory)
+    captured = captured_for(places, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer)
-    measured = measured_for(captured, devices, profile)
-    cluster, names = cluster_for(devices, cluster, measured)
+    measured = measured_for(captured, places, profile)
+    cluster, names = cluster_for(places, cluster, captured, measured)
     units = Units(captured, _target_names(captured), loose_parameters=max_memory is None)
     maps, failure = [], None
-    accelerators = [device for device in devices if not device.is_cpu]
-    can_send = len(accelerators) == 1 and len(devices) == 2 and not captured.training
+    accelerators = [device for device in places if not device.is_cpu]
+    can_send = len(accelerators) == 1 and len(places) == 2 and not captured.training
     if offload == "send" and not can_send:
         raise Error("offload 'send': expected one GPU and the CPU, and a forward pass")
     if offload != "send":
         search = {"placer": placer, "seconds": seconds, "seed": seed, **options}
         try:
-            maps.append(_by_placement(units, devices, labels, cluster, names, search,
+            maps.append(_by_placement(units, places, labels, cluster, names, search,
                                       for_accelerate=max_memory is not None))
         except Error as error:  # it may be proven that nothing fits
             failure = error
     if offload != "run" and can_send:
-        maps.append(_by_sending(captured, devices, labels, cluster, names, measured))
+        maps.append(_by_sending(captured, places, labels, cluster, names, measured))
     fitting = [made for made in maps if made is not None and (
         made.answer is None or made.answer.fits)]
     if not fitting and failure is not None:
         raise failure
     if not fitting:
         raise Error(f"{captured.name}: does not fit. " + next(
-            (shortage(made.answer, devices) for made in maps if made is not None),
+            (shortage(made.answer, places) for made in maps if made is not None),
             f"{accelerators[0].name} has no room for the largest of the modules"))
     return min(fitting, key=lambda made: made.seconds)
 
@@ -166,7 +174,8 @@ def _by_sending(captured, devices, labels, cluster, names, measured):
     parts = _parts(units)
     own = sum(part.resident_bytes for part in parts if part.key == "")
     parts = [part for part in parts if part.key != ""]
-    chosen = choose_resident(parts, gpu.memory - own, bandwidth, _PER_TENSOR)
+    room = problem.cluster.devices[number].memory or gpu.memory
+    chosen = choose_resident(parts, room - own, bandwidth, _PER_TENSOR)
     if chosen is None:
         return None
     stay, sending = chosen[0] | {""}, chosen[1]

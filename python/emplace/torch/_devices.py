@@ -1,6 +1,8 @@
 """Devices that steps run on, and the cluster that they are for the simulator."""
 import os
 import re
+import warnings
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -14,23 +16,25 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 
 def parse_bytes(size):
     """A number of bytes, or a text such as 10GiB."""
-    if isinstance(size, int):
-        return size
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(size))
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*", str(size))
     if not found or found.group(2).upper() not in _UNITS:
         raise Error(f"memory '{size}': expected bytes, or a size such as 10GiB or 500MB")
-    return int(float(found.group(1)) * _UNITS[found.group(2).upper()])
+    number, unit = found.group(1), _UNITS[found.group(2).upper()]
+    return int(number) * unit if number.isdigit() else int(float(number) * unit)
 
 
 class Device:
     """A device of PyTorch's: "cpu", "cuda:0".
 
-    memory  how much of it may be used, in bytes or as "10GiB"; what is free, if not given
+    memory  how much of it may be used, in bytes or as "10GiB". If not given: of a GPU, what is free,
+            what PyTorch keeps there without using it, and what the model that is placed has there
+            already; of the host, 80 % of its memory
     kind    the kind of device that the cost model takes it for, such as "h200"; by its name, if not
             given
     """
 
-    def __init__(self, name, *, memory=None, kind=None):
+    def __init__(self, name: Union[str, torch.device], *, memory: Union[int, str, None] = None,
+                 kind: Optional[str] = None) -> None:
         try:
             self.torch_device = torch.device(name)
         except RuntimeError as error:
@@ -46,13 +50,26 @@ class Device:
         elif self.torch_device.type == "meta":
             raise Error("device 'meta': holds no values; expected a device that computes")
         self.name = str(self.torch_device)
-        self.memory = parse_bytes(memory) if memory is not None else self._free()
+        self._memory = parse_bytes(memory) if memory is not None else None
+        if kind is not None and kind not in emplace.device_kinds():
+            raise Error(f"kind '{kind}': expected one of {', '.join(sorted(emplace.device_kinds()))}")
         self.kind = kind or self._kind()
 
-    def _free(self):
-        if self.torch_device.type == "cuda":
-            return torch.cuda.mem_get_info(self.torch_device)[0]
-        return int(0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    @property
+    def memory(self) -> int:
+        return self.memory_with([])
+
+    def memory_with(self, tensors: Sequence[torch.Tensor]) -> int:
+        """What may be used by a step to which these tensors belong, wherever they are now."""
+        if self._memory is not None:
+            return self._memory
+        if self.torch_device.type != "cuda":
+            return int(0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        free, _ = torch.cuda.mem_get_info(self.torch_device)
+        unused = (torch.cuda.memory_reserved(self.torch_device)
+                  - torch.cuda.memory_allocated(self.torch_device))
+        return free + unused + sum(tensor.numel() * tensor.element_size() for tensor in tensors
+                                   if self.has(tensor))
 
     def _kind(self):
         """The built-in kind whose name is in the device's: h200 of NVIDIA H200."""
@@ -64,26 +81,39 @@ class Device:
         for word in list(words) + sorted(joined):
             if word in kinds:
                 return word
+        warnings.warn(f"{self.name}: its name, '{torch.cuda.get_device_name(self.torch_device)}', has no "
+                      "kind that emplace knows, so its ops' times are estimated as an a100's; expected "
+                      "kind= of a Device, or profile=True, which measures them", stacklevel=4)
         return "a100"
 
     @property
-    def is_cpu(self):
+    def is_cpu(self) -> bool:
         return self.torch_device.type == "cpu"
 
-    def has(self, tensor):
+    def has(self, tensor: torch.Tensor) -> bool:
         return tensor.device == self.torch_device
 
-    def take(self, tensor):
+    def take(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor, on this device."""
         return tensor.to(self.torch_device, non_blocking=not self.is_cpu)
 
-    def call(self, target, args, kwargs):
+    def send_to_host(
+            self, tensor: torch.Tensor) -> Optional[Tuple[torch.Tensor, Callable[[], None]]]:
+        """Begins to copy behind what computes the tensor, before anything else is given to the device:
+        (the copy, what waits until it can be read). None where it need not begin now."""
+        if self.torch_device.type != "cuda":
+            return None
+        copy, done = tensor.to("cpu", non_blocking=True), torch.cuda.Event()
+        done.record(torch.cuda.current_stream(self.torch_device))
+        return copy, done.synchronize
+
+    def call(self, target: Callable[..., Any], args: List[Any], kwargs: Any) -> Any:
         """Runs an operator; what makes tensors of nothing makes them here."""
         if kwargs.get("device") is not None:
             kwargs = {**kwargs, "device": self.torch_device}
         return target(*args, **kwargs)
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         if self.torch_device.type == "cuda":
             torch.cuda.synchronize(self.torch_device)
 
@@ -91,9 +121,12 @@ class Device:
         return f"<Device {self.name}>"
 
 
-def devices_from(given):
+def devices_from(given: Any) -> List[Device]:
     if isinstance(given, (str, torch.device, Device)):
         given = [given]
+    if not isinstance(given, (list, tuple)):
+        raise Error("devices: expected a list of names or Device objects, such as ['cuda:0', 'cpu'], "
+                    f"not {type(given).__name__}")
     devices = [item if isinstance(item, Device) else Device(item) for item in given]
     if not devices:
         raise Error("devices: is empty; expected at least one, such as ['cuda:0', 'cpu']")
@@ -108,12 +141,12 @@ def devices_from(given):
 _PCIE = {"from": "*", "to": "*", "bandwidth": 24e9, "latency_us": 10, "channel": "out"}
 
 
-def cluster_of(devices, links=None):
-    """The emplace.Cluster of these devices, by their names."""
+def cluster_of(devices, links=None, held=()):
+    """The emplace.Cluster of these devices, by their names; `held` are tensors of the step."""
     title = ", ".join(device.name for device in devices)
     lines = ["format: emplace.cluster/1", f'name: "{title}"', "devices:"]
     for device in devices:
-        lines.append(f'  - {{name: "{device.name}", kind: {device.kind}, memory: {device.memory}}}')
+        lines.append(f'  - {{name: "{device.name}", kind: {device.kind}, memory: {device.memory_with(held)}}}')
     lines.append("links:")
     for link in links or [_PCIE]:
         lines.append(f'  - {{from: "{link["from"]}", to: "{link["to"]}", '

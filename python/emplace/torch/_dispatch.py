@@ -1,5 +1,6 @@
 """Runs a model by its modules: each moves its arguments to its device when it is called."""
 import types
+from typing import Any, Mapping, Optional
 
 import torch
 
@@ -8,6 +9,7 @@ from ._devices import Device, devices_from
 from ._errors import Error
 from ._place import move_state
 from ._state import states_of
+from ._types import Devices
 
 
 # Where a module keeps the forward that it had as an attribute of its own, beside its class's.
@@ -23,7 +25,9 @@ def key_for(name, device_map):
     return name
 
 
-def dispatch(model, device_map, *, main_device=None, devices=None, optimizer=None):
+def dispatch(model: torch.nn.Module, device_map: Mapping[str, Any], *, main_device: Any = None,
+             devices: Optional[Devices] = None,
+             optimizer: Optional[torch.optim.Optimizer] = None) -> torch.nn.Module:
     """Puts a model's modules on their devices; autograd takes gradients the same way back.
 
     device_map   from modules (or parameters) to devices, as `device_map` gives it
@@ -33,6 +37,12 @@ def dispatch(model, device_map, *, main_device=None, devices=None, optimizer=Non
     optimizer    whose state moves with the parameters
 
     The model stays what it was, of its own class; `undispatch` takes the hooks off again.
+
+    >>> import torch, emplace.torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> device_map = emplace.torch.device_map(net, torch.zeros(3, 4), devices=["cpu"], seconds=1)
+    >>> emplace.torch.dispatch(net, device_map)(torch.zeros(3, 4)).shape
+    torch.Size([3, 2])
     """
     by_name = {device.name: device for device in devices_from(devices)} if devices else {}
     for value in set(device_map.values()):
@@ -65,7 +75,7 @@ def dispatch(model, device_map, *, main_device=None, devices=None, optimizer=Non
     return model
 
 
-def undispatch(model):
+def undispatch(model: torch.nn.Module) -> torch.nn.Module:
     """Takes off the hooks; parameters stay where they are."""
     for module in model.modules():
         if getattr(module.__dict__.get("forward"), "is_dispatched", False):

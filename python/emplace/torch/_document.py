@@ -7,19 +7,8 @@ import torch.fx
 
 from ._attributes import attributes_of
 from ._flops import flops_of
+from ._operators import is_view, operator_name
 from ._optimizer import settings_of, state_bytes, update_type
-from ._trace import operator_name
-
-
-def is_view(target):
-    """Whether every result shows (a part of) the first argument."""
-    schema = getattr(target, "_schema", None)
-    if schema is None or not schema.returns:
-        return False
-    if operator_name(target) == "_unsafe_view":
-        return True
-    aliases = [value.alias_info for value in schema.returns]
-    return all(alias is not None and not alias.is_write for alias in aliases)
 
 
 def owner_of(name):

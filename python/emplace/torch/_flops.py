@@ -5,7 +5,7 @@ model counts by itself.
 """
 import math
 
-from ._trace import operator_name
+from ._operators import operator_name
 
 
 def _size(shapes, node):

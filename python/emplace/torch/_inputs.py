@@ -20,8 +20,11 @@ class Inputs:
         else:
             raise Error("example_inputs: expected a tensor, a tuple of arguments or a dictionary "
                         f"of named ones, not {type(example_inputs).__name__}")
+        if not isinstance(targets, (torch.Tensor, tuple, list)):
+            raise Error("targets: expected a tensor or a tuple of them, not "
+                        f"{type(targets).__name__}")
         targets = (targets,) if isinstance(targets, torch.Tensor) else tuple(targets)
-        self.keys = list(kwargs)
+        self.keys, self.targets = list(kwargs), targets
         leaves, self.structure = _compat.flatten((args, kwargs, targets))
         self.constants = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.is_tensor = [isinstance(leaf, torch.Tensor) for leaf in leaves]

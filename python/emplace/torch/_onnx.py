@@ -2,6 +2,7 @@
 import os
 import tempfile
 import warnings
+from typing import Optional
 
 import torch
 
@@ -10,11 +11,14 @@ import emplace
 from ._errors import Error, first_line, line_of_error
 from ._inputs import Inputs
 from ._trace import Tracer
+from ._types import ExampleInputs, Path
 
 _OPSET = 17
 
 
-def onnx_model(model, example_inputs, *, path=None, training=False, optimizer=None, opset=_OPSET):
+def onnx_model(model: torch.nn.Module, example_inputs: ExampleInputs, *, path: Optional[Path] = None,
+               training: bool = False, optimizer: Optional[str] = None,
+               opset: int = _OPSET) -> emplace.Model:
     """The model through PyTorch's exporter to ONNX, as `emplace.read_model` reads it: operators that
     `emplace.partition` can divide.
 

@@ -14,6 +14,12 @@ import torch.fx
 from . import _compat
 from ._errors import line_of_frame
 
+
+def kept_of(node):
+    """What is known of where an op comes from."""
+    return {key: node.meta[key] for key in ("module", "phase", "line") if key in node.meta}
+
+
 class Origins:
     def __init__(self, model):
         self._model = model
@@ -22,11 +28,16 @@ class Origins:
         self._owners = {}  # by autograd node
         self._handles = []
 
-    def at(self, module, phase, line):
-        """What is traced next is of this module: for replays."""
-        self._stack[-1], self._phase, self._line = module, phase, line
+    @property
+    def module(self):
+        """The innermost of those that are being called."""
+        return self._stack[-1]
 
-    _line = None
+    def at(self, node):
+        """What is traced next is made of this node: for replays."""
+        self._replayed = node
+
+    _replayed = None
 
     @contextlib.contextmanager
     def recorded(self):
@@ -35,9 +46,11 @@ class Origins:
 
         def create_node(tracer, *args, **kwargs):
             node = create(tracer, *args, **kwargs)
-            line = self._line
-            if line is None:
-                line = line_of_frame(sys._getframe(1)) if self._phase == "forward" else ""
+            again = self._replayed
+            if again is not None:
+                node.meta.update(kept_of(again), replayed=again)
+                return node
+            line = line_of_frame(sys._getframe(1)) if self._phase == "forward" else ""
             node.meta.update(module=self._stack[-1], phase=self._phase, line=line)
             return node
 

@@ -1,5 +1,6 @@
 """A model whose step runs where a placement says."""
 import operator
+from typing import Any, Optional, Union
 
 import torch
 
@@ -7,12 +8,14 @@ import emplace
 
 from ._capture import Capture, capture
 from ._devices import cluster_of, devices_from
-from ._document import is_view
 from ._errors import Error
+from ._operators import is_view
 from ._optimizer import group_of
 from ._profile import Profile
 from ._profile import profile as profile_of
 from ._run import Program, values_of
+from ._types import (ClusterLike, DeviceLike, Devices, ExampleInputs, Loss, Model, Placement,
+                     Targets)
 
 
 class Placed:
@@ -28,7 +31,8 @@ class Placed:
         self.capture, self.devices, self.answer = captured, devices, answer
         self.model, self.optimizer = captured.model, captured.optimizer
         self.device_of = dict(device_of)
-        self.program = Program(captured, devices, self.device_of)
+        starts = dict(zip(answer.problem.graph.op_names, answer.timeline.start.tolist()))
+        self.program = Program(captured, devices, self.device_of, starts)
         self._shared = shared_gradients(captured.trace)
         self._overwritten = overwritten_results(captured.trace)
         self._kept = unchanged_buffers(captured.trace)
@@ -38,7 +42,7 @@ class Placed:
     def _states(self):
         return self.capture.trace.parameters + self.capture.trace.buffers
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Of a forward pass: what the model returns. Of a training step: the loss. With an
         optimizer the parameters are updated; without one, gradients are added to each parameter's
         `.grad`, as backward() does."""
@@ -65,7 +69,7 @@ class Placed:
             self.optimizer.zero_grad(set_to_none=True)
         return outputs[0]
 
-    def gather(self, device="cpu"):
+    def gather(self, device: DeviceLike = "cpu") -> torch.nn.Module:
         """Brings the model back to one device; this object is of no use then. Returns the model."""
         (target,) = devices_from([device])
         for state in self._states():
@@ -159,8 +163,11 @@ def _move_optimizer_state(optimizer, old, new, device):
             for key, value in kept.items()}
 
 
-def place(model, example_inputs=None, *, devices, loss=None, targets=(), optimizer=None, placer="auto",
-          placement=None, cluster=None, profile=False, seconds=5.0, seed=1, name=None, **options):
+def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Devices, loss: Loss = None,
+          targets: Targets = (), optimizer: Optional[torch.optim.Optimizer] = None,
+          placer: str = "auto", placement: Placement = None, cluster: ClusterLike = None,
+          profile: Union[bool, Profile] = False, seconds: float = 5.0, seed: int = 1,
+          name: Optional[str] = None, **options: Any) -> Placed:
     """Finds where every op of a model's step should run, and gives back what runs it there.
 
     model, example_inputs, loss, targets, optimizer, name: as `capture` takes them. Or `model` is a
@@ -176,22 +183,28 @@ def place(model, example_inputs=None, *, devices, loss=None, targets=(), optimiz
 
     Parameters and buffers of the model move to their devices, as with model.to(). Raises Error
     where the model does not fit.
+
+    >>> import torch, emplace.torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> placed = emplace.torch.place(net, torch.zeros(3, 4), devices=["cpu"], placer="single")
+    >>> placed(torch.ones(3, 4)).shape, placed.device_of["0.addmm"]
+    (torch.Size([3, 2]), 'cpu')
     """
-    devices = devices_from(devices)
-    captured = captured_for(devices, model, example_inputs, loss=loss, targets=targets,
+    places = devices_from(devices)
+    captured = captured_for(places, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer, name=name)
-    measured = measured_for(captured, devices, profile)
-    cluster, names = cluster_for(devices, cluster, measured)
+    measured = measured_for(captured, places, profile)
+    cluster, names = cluster_for(places, cluster, captured, measured)
     problem = emplace.compile(captured.graph, cluster)
     if placement is None:
         answer = emplace.place(problem, placer, seconds=seconds, seed=seed,
-                               use_cpu=any(device.is_cpu for device in devices), **options)
+                               use_cpu=any(device.is_cpu for device in places), **options)
     else:
         answer = assessed(problem, placement, names)
     if not answer.fits:
-        raise Error(f"{captured.name}: does not fit. " + shortage(answer, devices))
+        raise Error(f"{captured.name}: does not fit. " + shortage(answer, places))
     device_of = {op: names[device] for op, device in answer.device_of.items()}
-    return Placed(captured, devices, device_of, answer)
+    return Placed(captured, places, device_of, answer)
 
 
 def measured_for(captured, devices, wanted):
@@ -215,10 +228,10 @@ def captured_for(devices, model, example_inputs, **given):
     return model
 
 
-def cluster_for(devices, cluster, measured=None):
+def cluster_for(devices, cluster, captured, measured=None):
     """The cluster, and the device's name of PyTorch's by its name in the cluster."""
     if cluster is None:
-        cluster = cluster_of(devices, measured.links if measured else None)
+        cluster = cluster_of(devices, measured.links if measured else None, captured.held())
     elif measured is not None:
         raise Error("profile: measures the devices that are here; expected no cluster beside it")
     elif isinstance(cluster, str):

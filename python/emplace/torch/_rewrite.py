@@ -6,15 +6,10 @@ import torch
 import torch.fx
 
 from . import _compat
-from ._errors import Error
-from ._values import note_shapes
+from ._operators import operator_name
+from ._origin import kept_of
 
 _SAME = {"detach", "alias", "lift_fresh", "lift"}
-
-
-def _name(target):
-    schema = getattr(target, "_schema", None)
-    return schema.name.split("::")[-1] if schema is not None else ""
 
 
 def out_of_place(target):
@@ -22,7 +17,7 @@ def out_of_place(target):
     (random numbers written into a fresh tensor) writes nothing that others see."""
     def run(first, *args, **kwargs):
         return target(first.clone(), *args, **kwargs)
-    run.__name__ = _name(target)
+    run.__name__ = operator_name(target)
     run._schema = target._schema
     run.in_place = target
     return run
@@ -33,55 +28,7 @@ def fills_a_fresh_tensor(node):
     operator draws them in the order of the indices, not in that of the tensor's memory."""
     made_by = node.args[0] if node.args else None
     return (node.target is torch.ops.aten.bernoulli.p and isinstance(made_by, torch.fx.Node)
-            and _name(made_by.target) == "empty_like")
-
-
-def note_layouts(module, values):
-    """How tensors lay in memory that were then read by position (as_strided): by what identifies
-    such a view, the Shape of what is viewed. Functionalize does not keep layouts."""
-    views = [node for node in module.graph.nodes if node.op == "call_function"
-             and _name(node.target) == "as_strided"]
-    if not views:
-        return {}
-    layouts, shapes = {}, note_shapes(module, values)
-    for node in views:
-        base = shapes[node.args[0]]
-        known = layouts.setdefault(_view_key(base, node.args[1:]), base)
-        if (known.stride, known.offset) != (base.stride, base.offset):
-            raise Error(f"{node.meta.get('line', '')}: two tensors that lie differently in memory are "
-                        "read by position in the same way, which cannot be told apart")
-    return layouts
-
-
-def _view_key(base, geometry):
-    size, stride, offset = (*geometry, None, None)[:3]
-    return base.size, tuple(size), tuple(stride), offset
-
-
-def by_position(target, layouts, shapes, node):
-    """as_strided, or as_strided_scatter, of a tensor that is laid out as when it was traced."""
-    geometry = node.args[1:] if _name(target) == "as_strided" else node.args[2:]
-    actual = shapes[node.args[0]]
-    base = layouts.get(_view_key(actual, geometry), actual)
-
-    def run(tensor, *args):
-        if tuple(tensor.stride()) != base.stride:
-            tensor = tensor.new_empty_strided(base.size, base.stride).copy_(tensor)
-        inputs, (size, stride, offset) = args[:-3], args[-3:]
-        first = tensor.storage_offset() + (0 if offset is None else offset - base.offset)
-        return target(tensor, *inputs, size, stride, first)
-    run.__name__ = _name(target)
-    run._schema = target._schema
-    return run
-
-
-def fix_layouts(module, layouts, shapes):
-    for node in module.graph.nodes:
-        if node.op == "call_function" and _name(node.target) in ("as_strided",
-                                                                 "as_strided_scatter"):
-            inputs = 1 if _name(node.target) == "as_strided" else 2
-            node.args = (*node.args, *[None] * (inputs + 3 - len(node.args)))
-            node.target = by_position(node.target, layouts, shapes, node)
+            and operator_name(made_by.target) == "empty_like")
 
 
 def written_placeholders(graph):
@@ -120,7 +67,7 @@ def _silent_statistics(node):
     """Positions of the running statistics that a batch norm writes although its schema does not say
     so (native_batch_norm of 1.13, cudnn_batch_norm); none where it writes nothing."""
     schema = getattr(node.target, "_schema", None)
-    if schema is None or "batch_norm" not in _name(node.target) or "backward" in _name(node.target):
+    if schema is None or "batch_norm" not in operator_name(node.target) or "backward" in operator_name(node.target):
         return []
     names = [argument.name for argument in schema.arguments]
     if "training" not in names or "running_mean" not in names:
@@ -140,7 +87,7 @@ def with_statistics(target, positions):
         for position in positions:
             args[position] = args[position].clone()
         return (*target(*args, **kwargs), *(args[position] for position in positions))
-    run.__name__ = _name(target)
+    run.__name__ = operator_name(target)
     run._schema = target._schema
     return run
 
@@ -159,8 +106,7 @@ def _return_statistics(graph, node, positions):
     with graph.inserting_after(node):
         new = [graph.call_function(operator.getitem, (node, results + i)) for i in range(2)]
     for before, fresh in zip(old, new):
-        fresh.meta.update({key: node.meta[key] for key in ("module", "phase", "line")
-                           if key in node.meta})
+        fresh.meta.update(kept_of(node))
         for user in list(before.users):
             if user in after:
                 user.replace_input_with(before, fresh)
@@ -169,7 +115,7 @@ def _return_statistics(graph, node, positions):
 def is_random(node):
     if node.op != "call_function" or node.target is operator.getitem:
         return False
-    name = _name(node.target)
+    name = operator_name(node.target)
     return ("nondeterministic_seeded" in _compat.tags_of(node.target)
             or any(word in name for word in ("bernoulli", "dropout", "rand", "normal_", "uniform_",
                                              "multinomial", "exponential_")))
@@ -180,7 +126,7 @@ def simplify(module):
     for node in list(graph.nodes):
         if node.op != "call_function":
             continue
-        name = _name(node.target)
+        name = operator_name(node.target)
         if name in _SAME:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)

@@ -1,35 +1,23 @@
 """Runs a captured step op by op on several devices.
 
-Every op runs on the device that the placement has for it. A tensor that is needed on another device
-is copied there once, before its first use, and dropped after its last. Random ops keep their order.
+Every op runs on the device that the placement has for it, in the order of the simulated step. A
+tensor that is needed on another device is copied there once, before its first use, and dropped after
+its last. Random ops keep their order.
 """
-import operator
+import concurrent.futures
 
 import torch
-import torch.fx
 
+from ._lanes import Lane, Mail, Stopped, on_the_host
+from ._order import issue_order
 from ._values import attribute_of
 
 
-def filled(value, fetch):
-    """An argument with values in place of nodes; torch.fx's own way takes several times as long."""
-    if isinstance(value, torch.fx.Node):
-        return fetch(value)
-    if isinstance(value, (list, tuple)):
-        return [filled(item, fetch) for item in value]
-    return value
-
-
-def on_the_host(value, device):
-    """Whether it is a number that an op of the device left in the host's memory (the seed of a fused
-    attention's dropout), where whoever takes it reads it."""
-    return value.dim() == 0 and value.device.type == "cpu" and not device.has(value)
-
-
 class Program:
-    """A trace with a device for each op. `device_of` is by name of op, as in the document."""
+    """A trace with a device for each op. `device_of` is by name of op, as in the document; so is
+    `starts`, when each op starts, by which they are issued: without it, in the capture's order."""
 
-    def __init__(self, capture, devices, device_of):
+    def __init__(self, capture, devices, device_of, starts=None):
         self.trace, document = capture.trace, capture.document
         self.devices = devices
         number = {device.name: i for i, device in enumerate(devices)}
@@ -38,40 +26,40 @@ class Program:
         for state in self.trace.parameters + self.trace.buffers:
             self.home[state.name] = self.at[self.trace.state_nodes[state.name]]
         self.calls = [node for node in self.trace.nodes if node.op == "call_function"]
+        if starts is not None:
+            self.calls = issue_order(self.calls, {node: starts[document.op_of[node]]
+                                                  for node in self.calls})
         self.results = self.trace.results
-        self._plan_frees()
+        self.lanes = self._make_lanes()
+        self._host = None if len(self.lanes) == 1 else concurrent.futures.ThreadPoolExecutor(
+            1, thread_name_prefix="emplace host")
         self._constants = self._place_constants()
-        self.copies = 0       # in the last step
-        self.copied_bytes = 0
+
+    @property
+    def copies(self):
+        """How many tensors were copied to another device in the last step."""
+        return sum(lane.copies for lane in self.lanes)
+
+    @property
+    def copied_bytes(self):
+        return sum(lane.copied_bytes for lane in self.lanes)
+
+    def _make_lanes(self):
+        """One, or one for the accelerators and one for the host."""
+        hosts = {i for i, device in enumerate(self.devices) if device.is_cpu}
+        groups = [set(range(len(self.devices))) - hosts, hosts]
+        used = {self.at[call] for call in self.calls}
+        if not all(group & used for group in groups):
+            groups = [groups[0] | groups[1]]
+        ends = [(node, where) for node, where in self._result_places() if node is not None]
+        return [Lane(self.devices, self.at, [call for call in self.calls if self.at[call] in group],
+                     group, ends) for group in groups]
 
     def _place_constants(self):
         """Tensors that the model's code holds, on their devices."""
         return {node: self.devices[self.at[node]].take(
                     attribute_of(self.trace.module, node.target))
                 for node in self.trace.nodes if node.op == "get_attr"}
-
-    def _plan_frees(self):
-        """By call: the (node, device) that nobody needs after it. Results stay."""
-        ends = [(node, where) for node, where in self._result_places() if node is not None]
-        last = {}
-        for call in self.calls:
-            for read in call.all_input_nodes:
-                last[read, self.at[call]] = call
-        kept, keepers = set(ends), {node for node, _ in ends}
-        # What was copied must stay at its producer's until the last copy was made.
-        for (node, where), call in list(last.items()):
-            home = node, self.at[node]
-            if where != self.at[node] and (home not in last or self._later(call, last[home])):
-                last[home] = call
-        self.frees = {}
-        for (node, where), call in last.items():
-            if (node, where) not in kept and not (node in keepers and where == self.at[node]):
-                self.frees.setdefault(call, []).append((node, where))
-
-    def _later(self, one, other):
-        if not hasattr(self, "_position"):
-            self._position = {call: i for i, call in enumerate(self.calls)}
-        return self._position[one] > self._position[other]
 
     def _result_places(self):
         """(node, device) of every result: gradients with their parameters, buffers at home."""
@@ -87,51 +75,61 @@ class Program:
         """(outputs, gradients, buffers) of a step from values that are on their devices; inputs are
         taken from wherever they are. `around(node, device, call)` may run a call in its way."""
         env = dict(((node, self.at[node]), value) for node, value in self._constants.items())
-        self.copies = self.copied_bytes = 0
         for (name, node), value in zip(self.trace.state_nodes.items(), states):
             env[node, self.home[name]] = value
         for node, value in zip(self.trace.input_nodes, inputs):
             device = self.devices[self.at[node]]
             env[node, self.at[node]] = value if device.has(value) else device.take(value)
-        with torch.no_grad():
-            for node in self.calls:
-                self._call(node, env, around)
-            values = [None if node is None else self._fetch(node, where, env)
-                      for node, where in self._result_places()]
+        for lane in self.lanes:
+            lane.begin(dict(env))
+        del env
+        try:
+            self._run_lanes(around)
+            with torch.no_grad():
+                values = [None if node is None else self._result(node, where)
+                          for node, where in self._result_places()]
+        finally:
+            for lane in self.lanes:
+                lane.env = {}
         outputs, gradients = len(self.results[0]), len(self.results[1])
         return values[:outputs], values[outputs:outputs + gradients], values[outputs + gradients:]
 
-    def _call(self, node, env, around):
-        where = self.at[node]
-        device = self.devices[where]
-        fetch = lambda read: self._fetch(read, where, env)
-        args = [filled(value, fetch) for value in node.args]
-        kwargs = {key: filled(value, fetch) for key, value in node.kwargs.items()}
-        if node.target is operator.getitem:
-            env[node, where] = args[0][args[1]]
-        elif around is None:
-            env[node, where] = device.call(node.target, args, kwargs)
-        else:
-            env[node, where] = around(node, device,
-                                      lambda: device.call(node.target, args, kwargs))
-        if not node.users:
-            del env[node, where]
-        for key in self.frees.get(node, ()):
-            env.pop(key, None)
+    def _run_lanes(self, around):
+        """The first lane here, the other in its thread. The first failure ends both."""
+        mail = Mail()
+        if self._host is None:
+            return self.lanes[0].run(mail, around)
 
-    def _fetch(self, node, where, env):
-        value = env.get((node, where))
-        if value is None:
-            value, home = env[node, self.at[node]], self.devices[self.at[node]]
-            if on_the_host(value, home):
-                return value
-            value = self.devices[where].take(value)
-            env[node, where] = value
-            self.copies += 1
-            self.copied_bytes += value.numel() * value.element_size()
-        return value
+        def attempt(lane):
+            try:
+                lane.run(mail, around)
+            except BaseException:
+                mail.stop()
+                raise
+
+        other = self._host.submit(attempt, self.lanes[1])
+        try:
+            attempt(self.lanes[0])
+        except Stopped:
+            pass  # the other says why
+        except BaseException:
+            concurrent.futures.wait([other])
+            raise
+        other.result()
+
+    def _result(self, node, where):
+        lane = self._lane_of(where)
+        if (node, where) in lane.env:
+            return lane.env[node, where]
+        home = self.at[node]
+        value = self._lane_of(home).env[node, home]
+        if on_the_host(value, self.devices[home]):
+            return value
+        return lane.keep(node, where, self.devices[where].take(value))
+
+    def _lane_of(self, where):
+        return next(lane for lane in self.lanes if where in lane.places)
 
 
 def values_of(states):
     return [state.value.detach() for state in states]
-

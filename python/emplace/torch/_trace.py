@@ -17,10 +17,14 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from . import _compat
 from ._errors import Error, contents_hidden, first_line, line_of_error, looks_at_values
 from ._inputs import describe
-from ._origin import Origins
-from ._rewrite import fix_layouts, is_random, note_layouts, simplify, written_placeholders
+from ._layouts import fix_layouts, keep_rounding, note_layouts
+from ._operators import operator_name
+from ._origin import Origins, kept_of
+from ._rewrite import is_random, simplify, written_placeholders
+from ._smoothing import shapes_known
 from ._state import states_of, swapped, unchanged, written_error
 from ._values import Shape, note_shapes
+from ._whole import kept_whole, put_back, stand_in
 
 
 # Tracers are patched for the time of a capture, and random numbers are put back after it, so there is
@@ -93,6 +97,7 @@ class Tracer:
         self.trained = [i for i, state in enumerate(self.parameters) if state.value.requires_grad]
         self.origins = Origins(model)
         self.output_structure = None
+        self._returned = False  # the model, in this attempt
         self.layouts = {}
         self._check_devices()
 
@@ -114,12 +119,15 @@ class Tracer:
     def step(self, parameters, buffers, tensors):
         """The whole step as a function of values."""
         args, kwargs, targets = self.inputs.arguments(tensors)
+        self._returned = False
         with swapped(self.model, self.parameters + self.buffers, parameters + buffers) as read:
             if self.loss is None:
                 with torch.no_grad():
                     output = self.model(*args, **kwargs)
                 return self._outputs(output), [], self._new_buffers(read(), parameters)
-            loss = self.loss(self.model(*args, **kwargs), *targets)
+            output = self.model(*args, **kwargs)
+            self._returned = True
+            loss = self.loss(output, *targets)
             buffers = [buffer.detach() for buffer in self._new_buffers(read(), parameters)]
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             what = describe(loss) if isinstance(loss, torch.Tensor) else type(loss).__name__
@@ -160,6 +168,7 @@ class Tracer:
         with _LOCK, contextlib.ExitStack() as stack:
             stack.enter_context(_compat.random_state_kept())
             stack.enter_context(_compat.sources_dropped())
+            stack.enter_context(shapes_known())
             stack.enter_context(_compat.portable_kernels() if self.portable
                                 else _compat.traceable_kernels(self.model))
             _compat.loaded()
@@ -177,6 +186,7 @@ class Tracer:
             simplify(trace.module)
             trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
             fix_layouts(trace.module, self.layouts, trace.shapes)
+            keep_rounding(trace.module, trace.shapes)
             refuse_second_draws(trace)
             keep_own_notes(trace)
         return trace
@@ -191,7 +201,7 @@ class Tracer:
 
             shared = torch.is_autocast_cache_enabled()
             with unchanged(self.parameters):
-                with contents_hidden():
+                with contents_hidden(), kept_whole():
                     written = make_fx(step)(*self.values(self.loss is not None))
                 self._refuse_written_parameters(written)
             origins.forget()
@@ -199,15 +209,17 @@ class Tracer:
 
             class Replay(torch.fx.Interpreter):
                 def run_node(self, node):
-                    origins.at(node.meta.get("module", ""), node.meta.get("phase", "forward"),
-                               node.meta.get("line", ""))
+                    origins.at(node)
                     return super().run_node(node)
+
+                def call_function(self, target, args, kwargs):
+                    return super().call_function(stand_in(target), args, kwargs)
 
             def replay(*values):
                 return Replay(written).run(*_compat.flatten(values)[0], enable_io_processing=False)
 
             with torch.no_grad():
-                return make_fx(_compat.functionalize(replay))(*self.values(False))
+                return put_back(make_fx(_compat.functionalize(replay))(*self.values(False)))
 
     def _refuse_written_parameters(self, written):
         for position, node in written_placeholders(written.graph):
@@ -224,8 +236,7 @@ class Tracer:
 
     def _explained(self, error):
         """What is wrong, in the user's terms."""
-        line = line_of_error(error)
-        at = f"{line}: " if line else ""
+        at = f"{line_of_error(error) or self._what()}: "
         if looks_at_values(error):
             return Error(f"{at}looks at a tensor's contents, on which the step would depend; "
                          "expected a step whose ops are the same for every input")
@@ -234,9 +245,22 @@ class Tracer:
             return failure
         if failure is not None:
             line = line_of_error(failure)
-            return Error((f"{line}: " if line else "") + "the model does not take its example inputs "
-                         f"({first_line(failure)})")
+            return Error((f"{line}: " if line else "") + f"{self._refused()} ({first_line(failure)})")
         return Error(f"{at}cannot be traced ({first_line(error)})")
+
+    def _what(self):
+        """What was being called, where no line of the user's was."""
+        if self._returned:
+            return "the loss"
+        path = self.origins.module
+        return f"module '{path}'" if path else type(self.model).__name__
+
+    def _refused(self):
+        if not self._returned:
+            return "the model does not take its example inputs"
+        if not self.inputs.targets:
+            return "the loss does not take the model's output alone; expected targets, where it needs them"
+        return "the loss does not take the model's output and the targets"
 
     def _eager_failure(self):
         try:
@@ -292,11 +316,4 @@ def refuse_second_draws(trace):
 def keep_own_notes(trace):
     """PyTorch 2 leaves a fake tensor at every node, each with a mode of its own."""
     for node in trace.nodes:
-        node.meta = {key: node.meta[key] for key in ("module", "phase", "line") if key in node.meta}
-
-
-def operator_name(target):
-    """"convolution" of aten.convolution.default."""
-    schema = getattr(target, "_schema", None)
-    name = schema.name if schema is not None else getattr(target, "__name__", str(target))
-    return name.split("::")[-1]
+        node.meta = kept_of(node)

@@ -62,6 +62,18 @@ class Lstm(nn.Module):
         return self.head(self.lstm(x)[0])
 
 
+class Gru(nn.Module):
+    """With rows that processors do not take as a whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(12, 20, 2, bidirectional=True)
+        self.head = nn.Linear(40, 10)
+
+    def forward(self, x):
+        return self.head(self.gru(x)[0])
+
+
 class Control(nn.Module):
     def __init__(self):
         super().__init__()
@@ -75,7 +87,7 @@ class Control(nn.Module):
 
 # PyTorch 2 computes these eagerly by kernels that are no operators of the step (oneDNN's recurrent
 # networks, the encoder's fast path), or with other kernels for products where memory lies otherwise.
-LAST_BITS = set() if torch.__version__.startswith("1.") else {"encoder", "lstm", "vit"}
+LAST_BITS = set() if torch.__version__.startswith("1.") else {"encoder", "gru", "lstm", "vit"}
 
 
 def same(name, one, other):
@@ -115,6 +127,11 @@ MODELS = {
     "vit": _vit,
     "gpt": lambda: _text(Gpt()),
     "encoder": lambda: _text(Encoder()),
+    "efficientnet": lambda: _torchvision("efficientnet_b0", 64),
+    "activations": lambda: (
+        nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 32), nn.Mish(), nn.Linear(32, 10)),
+        torch.randn(5, 16), torch.randint(0, 10, (5,))),
+    "gru": lambda: (Gru(), torch.randn(5, 3, 12), torch.randint(0, 10, (5, 3))),
     "lstm": lambda: (Lstm(), torch.randn(5, 2, 16), torch.randint(0, 10, (5, 2))),
 }
 

@@ -19,6 +19,7 @@ import emplace.torch
 from emplace.torch import _compat
 from emplace.torch._errors import is_users
 from models import MODELS, Control, cross_entropy, eager, make, same
+from refusals import refused
 
 
 def capture(model_name, **options):
@@ -50,6 +51,13 @@ def test_a_replayed_forward_pass_is_eager_bit_for_bit(name):
     with torch.no_grad():
         assert same(name, model(other), captured.run(other))
     assert not captured.graph.training
+
+
+def test_operators_with_a_kernel_of_their_own_stay_whole():
+    _, _, _, captured = capture("activations")
+    types = [op["type"] for op in captured.to_dict()["ops"]]
+    assert types.count("silu_backward") == types.count("mish_backward") == 1
+    assert "sigmoid" not in types and "tanh" not in types
 
 
 @pytest.mark.parametrize("name", ["vit", "gpt", "encoder", "lstm"])
@@ -451,11 +459,6 @@ def test_checkpointing_is_captured_unless_it_draws_twice():
     emplace.torch.capture(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), x, loss=torch.sum)
 
 
-def refused(match, *args, **kwargs):
-    with pytest.raises(emplace.Error, match=match):
-        emplace.torch.capture(*args, **kwargs)
-
-
 def test_mistakes_are_explained():
     net, x = nn.Linear(4, 2), torch.randn(3, 4)
     refused("expected a torch.nn.Module, not function", lambda x: x, x)
@@ -473,6 +476,11 @@ def test_mistakes_are_explained():
     refused("not the model's", net, x, loss=torch.sum,
             optimizer=torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=1))
     refused("'input': is on meta and the model on cpu", net, x.to("meta"))
+    refused("model: is TorchScript, whose ops cannot be traced", torch.jit.trace(net, x), x)
+    refused("model: module '0' is TorchScript", nn.Sequential(torch.jit.script(net)), x)
+    refused("^module '1': looks at a tensor's contents",
+            nn.Sequential(net, nn.BatchNorm1d(2, momentum=None)), x)
+    refused("^BatchNorm1d: looks at a tensor's contents", nn.BatchNorm1d(4, momentum=None), x)
     captured = emplace.torch.capture(net, x)
     with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 4\\]; expected "
                                             "float32 of shape \\[3, 4\\]"):

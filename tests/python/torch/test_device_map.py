@@ -47,8 +47,11 @@ def test_parameters_of_modules_that_are_taken_apart():
     assert "encoder.layers.encoder_layer_0" in units.names
 
 
+MAKES_TENSORS = {"efficientnet", "gru", "lstm"}  # on input.device, which test devices do not show
+
+
 @pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "lstm"])  # zeros of input.device
+@pytest.mark.parametrize("name", sorted(set(MODELS) - MAKES_TENSORS))
 def test_any_map_of_parts_trains_bit_for_bit(name, count):
     """Parts at random, which shows that what may be apart can be."""
     model, x, y = make(name)

@@ -1,6 +1,8 @@
 """The tutorial's code, run as it stands, with test devices for its GPUs."""
 import doctest
+import importlib
 import os
+import pkgutil
 import re
 
 import emplace.torch
@@ -16,8 +18,13 @@ def blocks():
 
 
 def test_examples_in_docstrings():
-    failed, tried = doctest.testmod(emplace.torch._capture)
-    assert failed == 0 and tried > 0
+    with_examples = set()
+    for info in pkgutil.iter_modules(emplace.torch.__path__):
+        failed, tried = doctest.testmod(importlib.import_module(f"emplace.torch.{info.name}"))
+        assert failed == 0, info.name
+        if tried:
+            with_examples.add(info.name)
+    assert with_examples >= {"_capture", "_dispatch", "_onnx", "_place", "_profile"}
 
 
 def test_the_tutorial(tmp_path, monkeypatch, capsys):

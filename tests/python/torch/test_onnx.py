@@ -10,7 +10,7 @@ import emplace.torch
 from models import MODELS, Control, cross_entropy, make
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"efficientnet"}))  # no bernoulli(out=)
 def test_models_go_through_onnx(name):
     model, x, _ = make(name)
     mode = model.training

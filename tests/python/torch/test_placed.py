@@ -9,6 +9,8 @@ from torch import nn
 
 import emplace
 import emplace.torch
+from emplace.torch._devices import cluster_of
+from emplace.torch._place import move_state
 from fake_device import FakeDevice, On, bare
 from models import MODELS, cross_entropy, eager, make, same
 
@@ -178,6 +180,45 @@ def test_counts_of_steps_move_where_the_device_counts():
         assert optimizer.state[parameter]["step"].place == parameter.place
 
 
+GIB = 2**30
+
+
+class Gpu(FakeDevice):
+    """With the memory of a GPU that has 1 GiB free of 10, 2 in PyTorch's cache, and 4 used."""
+
+    def __init__(self, name):
+        super().__init__(name, memory=None)
+        self.torch_device = torch.device("cuda", 0)
+
+
+def test_what_a_model_has_on_a_gpu_does_not_count_against_it(monkeypatch):
+    asked = {"mem_get_info": (GIB, 10 * GIB), "memory_reserved": 6 * GIB, "memory_allocated": 4 * GIB}
+    for name, value in asked.items():
+        monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
+    gpu, other, net = Gpu("test:0"), Gpu("test:1"), nn.Linear(1024, 1024)
+    assert gpu.memory == 3 * GIB
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    net(torch.ones(1, 1024)).sum().backward()
+    optimizer.step()
+    captured = emplace.torch.capture(net, torch.ones(1, 1024), loss=torch.sum, optimizer=optimizer)
+    for state in captured.trace.parameters:
+        move_state(net, state, gpu, optimizer)
+    own = 2 * 4 * (1024 * 1024 + 1024)
+    cluster = cluster_of([gpu, other], held=captured.held())
+    assert [device.memory for device in cluster.devices] == [3 * GIB + own, 3 * GIB]
+    assert cluster_of([FakeDevice("test:0", memory=5000)], held=captured.held()).devices[0].memory == 5000
+
+
+def test_gpus_that_nobody_knows_are_told(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H200")
+    assert emplace.torch.Device("cuda:0").kind == "h200"
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Acme 9")
+    assert emplace.torch.Device("cuda:0", kind="v100").kind == "v100"
+    with pytest.warns(UserWarning, match="cuda:0: its name, 'Acme 9', has no kind that emplace knows"):
+        assert emplace.torch.Device("cuda:0").kind == "a100"
+
+
 class Counting(FakeDevice):
     """Leaves numbers with the host, as fused attention does with the seeds of its dropout."""
 
@@ -217,8 +258,15 @@ def test_mistakes_are_explained():
             placement={name: "mars" for name in emplace.torch.capture(net, x).graph.op_names})
     refused("fit", net, x, devices=fakes(2, memory=4000))
 
-    with pytest.raises(emplace.Error, match="memory '3 apples': expected bytes, or a size such as"):
-        emplace.torch.Device("cpu", memory="3 apples")
+    refused("devices: expected a list of names or Device objects.*, not NoneType", net, x, devices=None)
+    refused("devices: expected a list of names or Device objects.*, not int", net, x, devices=3)
+    for memory in ("3 apples", -5, "1.2.3GB", True):
+        with pytest.raises(emplace.Error, match=f"memory '{memory}': expected bytes, or a size such as"):
+            emplace.torch.Device("cpu", memory=memory)
+    with pytest.raises(emplace.Error, match="kind 'gpu': expected one of .*h200"):
+        emplace.torch.Device("cpu", kind="gpu")
+    assert emplace.torch.Device("cpu", memory="1.5GiB").memory == 3 * 2**29
+    assert emplace.torch.Device("cpu", memory=2**62 + 1).memory == 2**62 + 1
     captured = emplace.torch.capture(net, x)
     refused("is captured already", captured, x, devices=["cpu"])
     placed = emplace.torch.place(captured, devices=["cpu"])

@@ -1,0 +1,39 @@
+"""Divided tensors."""
+
+import base64
+import re
+
+import pytest
+
+import emplace
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return emplace.compile("zoo:alexnet", "2xp100")
+
+
+def test_a_partition_shows_its_table_and_its_picture(problem):
+    partition = emplace.partition(problem, "all-row")
+    html = partition._repr_html_()
+    assert html.count("<tr>") == 1 + 1 + len(partition.to_dict()["compared"]) + 2  # one device, placed
+    assert "all-row" in html and "one device (gpu0)" in html
+    picture = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', html)[1]
+    assert base64.b64decode(picture).decode() == partition.picture_svg()
+
+
+def test_computing_is_slower_beside_communication(problem):
+    alone = emplace.partition(problem, "all-row").step
+    assert emplace.partition(problem, "all-row", overlap_slowdown=1.5).step > alone
+    with pytest.raises(emplace.Error, match="overlap_slowdown: expected a number, not 'x'"):
+        emplace.partition(problem, "all-row", overlap_slowdown="x")
+
+
+def test_measured_collectives_take_what_they_took(problem, tmp_path):
+    slow = tmp_path / "slow.csv"
+    slow.write_text("op,devices,bytes,microseconds\nreduce-scatter,2,1048576,90000\nall-gather,2,1048576,90000\n")
+    alone = emplace.partition(problem, "data-parallel").step
+    assert emplace.partition(problem, "data-parallel", collectives=str(slow)).step > 2 * alone
+    slow.write_text("op,devices,bytes,microseconds\nbroadcast,2,1,1\n")
+    with pytest.raises(emplace.Error, match="slow.csv.*'broadcast' is unknown"):
+        emplace.partition(problem, "data-parallel", collectives=str(slow))
