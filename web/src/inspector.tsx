@@ -130,7 +130,8 @@ function Details({ result, store, item }: { result: Result; store: Store; item: 
     );
   }
   const inside: number[] = [];
-  for (let op = 0; op < result.numOps; ++op) if (result.concerns(item, op)) inside.push(op);
+  const concerns = result.concerns(item);
+  for (let op = 0; op < result.numOps; ++op) if (concerns(op)) inside.push(op);
   const time = inside.reduce((sum, op) => sum + result.step.length[op], 0);
   const share = new Map<number, number>();
   for (const op of inside) share.set(ops!.device[op], (share.get(ops!.device[op]) ?? 0) + result.step.length[op]);

@@ -6,13 +6,14 @@ import { categoryColour, theme } from "./colours";
 import { opLine } from "./explain";
 import * as format from "./format";
 import { ColourChoice, Legend, Tooltip, ZoomButtons, type TooltipText } from "./parts";
-import type { ColourBy, Result } from "./result";
-import { useStore, type Item, type State, type Store } from "./store";
+import type { ColourBy, Concerns, Result } from "./result";
+import type { Item, State, Store } from "./store";
 
 const kHeight = 520;
 const kOpenWidth = 70; // a box that is smaller than this on the screen stays closed
 const kOpenHeight = 44;
 const kLines = 160;
+const kPale = 0.18; // how opaque what steps back is
 
 // Where the map is: times `scale`, then moved.
 interface View {
@@ -28,25 +29,35 @@ class Layout {
   private readonly pictures = new Map<number, HTMLCanvasElement>();
   private readonly of: Uint16Array;
   private readonly palette: Uint8ClampedArray;
-  private readonly found: Set<number> | null; // what is looked for; the rest steps back
+  wanted: Float64Array[]; // and how many of them do not step back
+  private focus: Concerns | null = null;
 
   constructor(
     readonly result: Result,
     by: ColourBy,
-    search: string,
   ) {
     const map = result.raw.map!;
     const { names, of } = result.colouring(by);
     this.of = of;
     this.palette = paletteOf(names.length);
-    this.found = search.trim() ? new Set(result.matches(search)) : null;
     this.inside = map.parent.map(() => []);
     map.parent.forEach((parent, box) => parent >= 0 && this.inside[parent].push(box));
-    this.counts = map.parent.map(() => new Float64Array(names.length));
-    map.ops.forEach((ops, box) => ops.forEach((op) => ++this.counts[box][of[op]]));
-    for (let box = map.parent.length - 1; box > 0; --box) {
-      this.counts[box].forEach((count, i) => (this.counts[map.parent[box]][i] += count));
-    }
+    this.counts = this.wanted = this.counted(names.length, () => true);
+  }
+
+  private counted(categories: number, concerns: Concerns): Float64Array[] {
+    const { parent, ops } = this.result.raw.map!;
+    const counts = parent.map(() => new Float64Array(categories));
+    ops.forEach((inside, box) => inside.forEach((op) => concerns(op) && ++counts[box][this.of[op]]));
+    for (let box = parent.length - 1; box > 0; --box) counts[box].forEach((count, i) => (counts[parent[box]][i] += count));
+    return counts;
+  }
+
+  stepBackBeside(focus: Concerns | null) {
+    if (focus === this.focus) return;
+    this.focus = focus;
+    this.pictures.clear();
+    this.wanted = focus ? this.counted(this.counts[0].length, focus) : this.counts;
   }
 
   // A box's ops, a pixel each: drawn larger they are squares, however many there are.
@@ -61,7 +72,7 @@ class Layout {
     const image = context.createImageData(canvas.width, canvas.height);
     ops[box].forEach((op, i) => {
       for (let part = 0; part < 3; ++part) image.data[4 * i + part] = this.palette[4 * this.of[op] + part];
-      image.data[4 * i + 3] = this.found && !this.found.has(op) ? 45 : 255;
+      image.data[4 * i + 3] = this.focus && !this.focus(op) ? 255 * kPale : 255;
     });
     context.putImageData(image, 0, 0);
     this.pictures.set(box, canvas);
@@ -110,8 +121,7 @@ export function ModelMapView({ result, store }: { result: Result; store: Store }
   const [lines, setLines] = useState(true);
   const [view, setView] = useState<View | null>(null);
   const [tip, setTip] = useState<TooltipText | null>(null);
-  const search = useStore(store, (state) => state.search);
-  const layout = useMemo(() => new Layout(result, by, search), [result, by, search]);
+  const layout = useMemo(() => new Layout(result, by), [result, by]);
   const flows = useMemo(() => flowsOf(result), [result]);
   const map = result.raw.map!;
   const fitted = (width: number): View => {
@@ -119,7 +129,7 @@ export function ModelMapView({ result, store }: { result: Result; store: Store }
     return { scale, x: (width - map.width[0] * scale) / 2, y: (kHeight - map.height[0] * scale) / 2 };
   };
   const current = (width: number) => view ?? fitted(width);
-  const depends = (state: State) => [state.selected, state.hovered, state.theme];
+  const depends = (state: State) => [state.selected, state.hovered, state.search, state.theme];
   const canvas = useCanvas(store, kHeight, depends, (drawing) =>
     new MapPainter(layout, flows, store, current(drawing.width), lines).draw(drawing),
   );
@@ -281,6 +291,7 @@ class MapPainter {
   }
 
   draw({ context, width, height }: Drawing) {
+    this.layout.stepBackBeside(this.layout.result.focus(this.store.state));
     this.box(context, 0, width, height);
     if (this.lines) this.drawFlows(context, width, height);
     const { selected, hovered } = this.store.state;
@@ -340,11 +351,16 @@ class MapPainter {
     let left = x + inset;
     counts.forEach((count, i) => {
       if (count === 0) return;
-      const part = ((w - 2 * inset) * count) / sum;
       context.fillStyle = categoryColour(i);
-      context.fillRect(left, y + inset + header, part, h - 2 * inset - header);
-      left += part;
+      const wanted = this.layout.wanted[box][i];
+      for (const [ops, alpha] of [[wanted, 1], [count - wanted, kPale]]) {
+        const part = ((w - 2 * inset) * ops) / sum;
+        context.globalAlpha = alpha;
+        context.fillRect(left, y + inset + header, part, h - 2 * inset - header);
+        left += part;
+      }
     });
+    context.globalAlpha = 1;
     if (header) this.title(context, box, x, y + 1, w, header, 11.5);
   }
 
@@ -471,7 +487,7 @@ class MapPainter {
       });
       return;
     }
-    if (item.type === "device") return;
+    if (item.type !== "op" && item.type !== "transfer") return;
     const ops = item.type === "op" ? [item.id] : [result.transfers.op[item.id], ...(result.raw.readers?.[item.id] ?? []).slice(0, 50)];
     for (const op of ops) {
       const [x, y, size] = this.cell(op);
