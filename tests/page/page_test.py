@@ -311,6 +311,7 @@ class Page(PageTest):
         self.assertIn(time_text(data_of((self.folder / "clusters.html").read_text())["results"][0]["answer"]["step_ns"]),
                       " ".join(steps))
         self.assertEqual(len(rows["clusters"]), 3)
+        self.assertIn("one more gpu", self.text("#help"))
         self.browser.find_elements(By.CSS_SELECTOR, "#several thead button")[2].click()
         self.assertIn("No placement fits", self.text("#gain"))
         self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "#timeline"), [])
@@ -354,6 +355,17 @@ class Page(PageTest):
         result = data_of((self.folder / "partition.html").read_text())["results"][0]
         self.assertEqual(self.text("#figure-time"), time_text(result["partition"]["step_ns"]))
         self.assertIn("dimension", self.text("#map .legend"))
+        change, = [change for change in result["answer"]["explanation"]["sensitivities"]["list"]
+                   if change["resource"] == "bandwidth"]
+        self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(change["step_ns"]))
+        self.assertIn("with this partition", self.text("#help"))
+        self.assertNotIn("searches", result)  # Tofu evaluates nothing
+        self.emplace("partition zoo:alexnet:batch=8 -c 2xp100 --evaluations 12 --report searched.html")
+        self.open("searched.html")
+        result = data_of((self.folder / "searched.html").read_text())["results"][0]
+        course, = result["searches"]
+        self.assertEqual(course["points"][-1][2], result["partition"]["step_ns"])
+        self.assertIn(f"{course['points'][-1][1]} plans were evaluated", self.text("#searches"))
 
     def test_one_more_device_of_a_preset_can_be_asked_for(self):
         self.emplace("place zoo:alexnet:batch=8 -c 2xp100 -p heft --report more.html")
@@ -374,6 +386,13 @@ class Page(PageTest):
         self.emplace(f"place {model} -p round_robin --use-cpu -o turns.json")
         self.emplace(f"run {model.replace(' -c', ' turns.json -c')} --steps 2 --warm-up 1 --report run.html")
         self.open("run.html")
+        executed = data_of((self.folder / "run.html").read_text())["results"][0]["execution"]
+        shown = self.texts("#measured-devices tbody tr")
+        for line, device in zip(shown, executed["devices"], strict=True):
+            self.assertIn(bytes_text(device["peak_bytes"]), line)
+            self.assertIn(bytes_text(device["predicted_peak_bytes"]), line)
+        self.assertGreater(len(executed["warnings"]), 0)  # the devices share a core
+        self.assertEqual(self.texts("#gain .warning"), [f"Note: {text}." for text in executed["warnings"]])
         self.assertRegex(self.text("#help"), "Each simulated with this placement, against .* as predicted")
         change = data_of((self.folder / "run.html").read_text())["results"][0]["answer"]["explanation"]["sensitivities"]
         self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(next(

@@ -260,7 +260,7 @@ function textOf(layout: Layout, { box, op }: Found, by: ColourBy): Omit<TooltipT
   const { ops, map, cuts } = result.raw;
   if (op >= 0) {
     const lines = [opLine(result, op), `${format.time(result.step.length[op])}, writes ${format.bytes(ops!.bytes[op])}`];
-    if (cuts && cuts.of_op[op] >= 0) lines.push(`cut along ${cuts.names[cuts.of_op[op]]}`);
+    if (cuts && cuts.of_op[op] >= 0) lines.push(`cut: ${cuts.names[cuts.of_op[op]]}`);
     return { title: ops!.name[op], lines };
   }
   const counts = layout.counts[box];
