@@ -131,6 +131,14 @@ void print_written(const Arguments& arguments, std::optional<std::size_t> bytes)
 
 void run(const Arguments& arguments, Session& session) {
   const Exporter& exporter = find_exporter(arguments.format);
+  if (arguments.micro_batches > 0 && !exporter.in_micro_batches) {
+    std::vector<std::string_view> in_micro_batches;
+    for (const Exporter& other : exporters()) {
+      if (other.in_micro_batches) in_micro_batches.push_back(other.name);
+    }
+    fail_option("--format {} says nothing of micro-batches; expected --micro-batches with {}",
+                exporter.name, fmt::join(in_micro_batches, " or "));
+  }
   const bool to_stream = arguments.output.empty() || arguments.output == "-";
   if (arguments.json && to_stream) {
     fail_option("--json says what was written to a file: expected --output too");

@@ -53,6 +53,7 @@ struct Exporter {
   // Formats of several files fill an empty folder instead, and one of this name is among them.
   void (*fill)(const ExportInput& input, const std::string& folder) = nullptr;
   std::string_view marker = {};
+  bool in_micro_batches = false;  // whether it says how many there are
 
   bool is_folder() const { return fill != nullptr; }
 };

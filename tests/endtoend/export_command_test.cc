@@ -178,6 +178,9 @@ TEST_F(ExportCommand, pipelines_go_out) {
     EXPECT_EQ(parsed.out, "4 4\n");
   }
   expect_refused(from + "torch-schedule", std::vector<std::string>{"no backward pass"});
+  expect_refused(
+      from + "csv --micro-batches 4",
+      std::vector<std::string>{"csv says nothing of micro-batches", "torch-schedule or deepspeed"});
   const std::string training = " -c 4xp100 --granularity layer --training ";
   run("place model.onnx" + training +
       "--placer expert --pin model.rotary=gpu0 -q -o training.json");
