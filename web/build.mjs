@@ -49,6 +49,11 @@ const html = (await readFile(join(here, "src/page.html"), "utf8"))
   .replace("EMPLACE_STYLE", () => output(".css"))
   .replace("EMPLACE_SCRIPT", () => script);
 
+const kMostBytes = 150_000; // every page that is written has all of it
+if (Buffer.byteLength(html) > kMostBytes) {
+  console.error(`the page's code is ${Buffer.byteLength(html)} bytes; expected at most ${kMostBytes}`);
+  process.exit(1);
+}
 if (process.argv.includes("--check")) {
   if ((await readFile(page, "utf8")) !== html) {
     console.error("web/page.html is not what web/src builds: run `npm run build` in web/");

@@ -156,7 +156,11 @@ class PageTest(unittest.TestCase):
 
     def point(self, canvas, x, y, click=False):
         self.show(canvas)
-        actions = ActionChains(self.browser)
+        self.move(canvas, x, y, click)
+
+    def move(self, canvas, x, y, click=False):
+        """The pointer to a place of a canvas that can be seen."""
+        actions = ActionChains(self.browser, duration=50)
         width, height = canvas.size["width"], canvas.size["height"]
         actions.move_to_element_with_offset(canvas, round(x - width / 2), round(y - height / 2))
         if click:

@@ -6,9 +6,10 @@ import hashlib
 import json
 import unittest
 
-from browser import EVIL, LABELS, PageTest, data_of
+from browser import EVIL, LABELS, PAIR, PageTest, bytes_text, data_of
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 MAP_HEIGHT = 520
 PIXEL = "return [...arguments[0].getContext('2d').getImageData(arguments[1], arguments[2], 1, 1).data]"
@@ -94,6 +95,45 @@ class Links(PageTest):
         after = self.pictures()
         self.assertEqual(before[1], after[1])
         self.assertNotEqual(before[2], after[2])
+
+    def test_lines_of_the_map_say_what_they_carry(self):
+        canvas, x, y = self.in_map("right.mm")
+        self.show(canvas)
+        _, to_x, to_y = self.in_map("join")
+        tips = set()
+        for part in range(2, 19):  # across the line, somewhere between the two boxes
+            for off in range(-120, 121, 8):
+                self.move(canvas, x + (to_x - x) / 2 + off, y + (to_y - y) * part / 20)
+                tips.update(self.texts(".tooltip"))
+                if any("→" in tip for tip in tips):
+                    break
+        line = next(tip for tip in tips if "→" in tip)
+        self.assertIn("body.1 → head", line)
+        self.assertIn(bytes_text(1000000), line)
+
+    def test_keys_select_in_the_map(self):
+        canvas = self.canvas("map")
+        chosen = lambda: (self.texts(".inspector.open h3") or [None])[0]
+        for key, name in [("n", "body"), (Keys.ENTER, "body.0"), ("n", "body.1"), (Keys.ENTER, "right.mm"),
+                          (Keys.BACKSPACE, "body.1"), ("p", "body.0"), (Keys.BACKSPACE, "body"), ("n", "head"),
+                          (Keys.BACKSPACE, None)]:
+            canvas.send_keys(key)
+            self.wait(lambda: chosen() == name)
+
+    def test_a_large_cluster_is_drawn_by_machines(self):
+        (self.folder / "large.yaml").write_text(
+            PAIR.split("devices:")[0].replace("pair", "large") +
+            "machines: [{name: host, count: 3, devices: [{name: gpu, kind: gpu, count: 8}],"
+            " links: [{from: '*', to: '*', bandwidth: 10GB/s, latency_us: 1}]}]\n"
+            "network: [{from: '*', to: '*', bandwidth: 1GB/s, latency_us: 10}]\n")
+        self.emplace("place fork.json -c large.yaml -p round_robin --report large.html")
+        self.open("large.html")
+        self.assertEqual(self.texts(".machines b"), ["host0", "host1", "host2"])
+        devices = self.browser.find_elements(By.CSS_SELECTOR, ".machines button")
+        self.assertEqual(len(devices), 24)
+        self.show(devices[9])
+        devices[9].click()
+        self.wait(lambda: self.texts(".inspector.open h3") == ["host1.gpu1"])
 
     def test_an_op_is_marked_in_every_view(self):
         before = self.pictures()

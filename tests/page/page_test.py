@@ -360,6 +360,10 @@ class Page(PageTest):
         self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(change["step_ns"]))
         self.assertIn("with this partition", self.text("#help"))
         self.assertNotIn("searches", result)  # Tofu evaluates nothing
+        self.emplace("partition zoo:stacked-rnn:layers=1,hidden=16,sequence=2,batch=4 -c 2xp100 --method data-parallel "
+                     "--report outputs.html")
+        cuts = data_of((self.folder / "outputs.html").read_text())["results"][0]["cuts"]["names"]
+        self.assertIn("output 1: whole everywhere; output 2: dimension 0 in 2", cuts)
         self.emplace("partition zoo:alexnet:batch=8 -c 2xp100 --evaluations 12 --report searched.html")
         self.open("searched.html")
         result = data_of((self.folder / "searched.html").read_text())["results"][0]
