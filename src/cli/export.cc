@@ -40,6 +40,7 @@ std::string_view needs(const Exporter& exporter) {
     case Of::kPartition:
       return "needs a partition file, as emplace partition writes it";
     case Of::kPlacementOrPartition:
+    case Of::kPlacementOrDegrees:
       return "needs a placement or a partition file";
   }
   return {};
@@ -94,10 +95,11 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
       return std::make_shared<SavedPartition>(read_partition_json(content));
     });
     const auto graph = load_model(request).graph;
+    const auto as_saved = std::make_shared<const SavedPartition>(*saved);
     const LostCuts lost =
         with_context(arguments.saved.path, [&] { return fit_partition(*saved, *graph); });
-    note_lost(lost, exporter);
-    return finish({.graph = *graph, .partition = saved});
+    if (exporter.of != Of::kPlacementOrDegrees) note_lost(lost, exporter);
+    return finish({.graph = *graph, .partition = saved, .as_saved = as_saved});
   }
   const auto problem = load_problem(request);
   return finish(
