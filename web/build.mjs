@@ -8,6 +8,21 @@ import { fileURLToPath } from "node:url";
 const here = dirname(fileURLToPath(import.meta.url));
 const page = join(here, "page.html");
 
+// uPlot has everything in one object, so that nothing of it would be left out: bars and splines are
+// not drawn here.
+const leaner = {
+  name: "leaner",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /uPlot\.esm\.js$/ }, async ({ path }) => {
+      let contents = await readFile(path, "utf8");
+      for (const unused of [/\(paths\.bars\s+= bars\);/, /\(paths\.spline\s+= monotoneCubic\);/]) {
+        if (!unused.test(contents)) throw new Error(`${path}: has no ${unused}`);
+        contents = contents.replace(unused, "");
+      }
+      return { contents, loader: "js" };
+    }),
+};
+
 const result = await build({
   entryPoints: [join(here, "src/main.tsx")],
   absWorkingDir: here,
@@ -25,6 +40,7 @@ const result = await build({
   inject: [join(here, "src/jsx.ts")],
   charset: "utf8",
   legalComments: "none",
+  plugins: [leaner],
 });
 const output = (ending) => result.outputFiles.find((file) => file.path.endsWith(ending)).text.trim();
 // Nothing in the script may end it.
@@ -33,6 +49,11 @@ const html = (await readFile(join(here, "src/page.html"), "utf8"))
   .replace("EMPLACE_STYLE", () => output(".css"))
   .replace("EMPLACE_SCRIPT", () => script);
 
+const kMostBytes = 150_000; // every page that is written has all of it
+if (Buffer.byteLength(html) > kMostBytes) {
+  console.error(`the page's code is ${Buffer.byteLength(html)} bytes; expected at most ${kMostBytes}`);
+  process.exit(1);
+}
 if (process.argv.includes("--check")) {
   if ((await readFile(page, "utf8")) !== html) {
     console.error("web/page.html is not what web/src builds: run `npm run build` in web/");

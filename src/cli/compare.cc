@@ -43,6 +43,18 @@ struct ClusterAnswer {
   std::string page;
 };
 
+// What other hardware would bring the answer, looked at quickly.
+void try_other_hardware(const Assessment& answer, const RunResult& winner, Budget each,
+                        const Session& session, Explanation& explanation) {
+  constexpr double kQuickSeconds = 2;
+  if (session.cancelled) return;
+  const Progress progress([] { return std::string("trying other hardware"); });
+  each.seconds = std::min(each.seconds.value_or(kQuickSeconds), kQuickSeconds);
+  const std::string& order = winner.run.scheduler;
+  explanation.sensitivities =
+      sensitivities(answer, each, order == kBestSchedule ? std::string(kOwnSchedule) : order);
+}
+
 // The best of the placers on the request's cluster.
 ClusterAnswer best_on_cluster(const Arguments& arguments, const ProblemRequest& request,
                               const Session& session) {
@@ -77,6 +89,7 @@ ClusterAnswer best_on_cluster(const Arguments& arguments, const ProblemRequest& 
   Explanation explanation = explain(answer, found.results, request.could_recompute());
   explanation.in_parts = in_parts;
   const Budget budget = arguments.budget.make(session).or_default();
+  try_other_hardware(answer, best, budget, session, explanation);
   const std::string json = with_header({.format = "emplace.answer/1",
                                         .model = request.model,
                                         .made_with = request.made_with(),
@@ -133,22 +146,13 @@ void compare_clusters(const Arguments& arguments, Session& session) {
                                to_json(rows, objective)));
 }
 
-// The page of all runs, and of the best one everything; what other hardware would bring it is
-// looked at quickly.
+// The page of all runs, and of the best one everything.
 std::string page_of(const Comparison& comparison, const RunResult& winner,
                     const std::vector<SearchCourse>& courses, const Question& question,
                     const Session& session) {
-  constexpr double kQuickSeconds = 2;
   const bool recomputes = question.request().could_recompute();
   Explanation explanation = explain(comparison.best, {winner}, recomputes);
-  if (!session.cancelled) {
-    const Progress progress([] { return std::string("trying other hardware"); });
-    Budget each = question.budget();
-    each.seconds = std::min(each.seconds.value_or(kQuickSeconds), kQuickSeconds);
-    const std::string& order = winner.run.scheduler;
-    explanation.sensitivities = sensitivities(
-        comparison.best, each, order == kBestSchedule ? std::string(kOwnSchedule) : order);
-  }
+  try_other_hardware(comparison.best, winner, question.budget(), session, explanation);
   JsonHeader header = question.header();
   const std::string runs = with_header(header, to_json(comparison));
   header.format = "emplace.answer/1";

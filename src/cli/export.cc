@@ -40,6 +40,7 @@ std::string_view needs(const Exporter& exporter) {
     case Of::kPartition:
       return "needs a partition file, as emplace partition writes it";
     case Of::kPlacementOrPartition:
+    case Of::kPlacementOrDegrees:
       return "needs a placement or a partition file";
   }
   return {};
@@ -94,10 +95,11 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
       return std::make_shared<SavedPartition>(read_partition_json(content));
     });
     const auto graph = load_model(request).graph;
+    const auto as_saved = std::make_shared<const SavedPartition>(*saved);
     const LostCuts lost =
         with_context(arguments.saved.path, [&] { return fit_partition(*saved, *graph); });
-    note_lost(lost, exporter);
-    return finish({.graph = *graph, .partition = saved});
+    if (exporter.of != Of::kPlacementOrDegrees) note_lost(lost, exporter);
+    return finish({.graph = *graph, .partition = saved, .as_saved = as_saved});
   }
   const auto problem = load_problem(request);
   return finish(
@@ -131,6 +133,14 @@ void print_written(const Arguments& arguments, std::optional<std::size_t> bytes)
 
 void run(const Arguments& arguments, Session& session) {
   const Exporter& exporter = find_exporter(arguments.format);
+  if (arguments.micro_batches > 0 && !exporter.in_micro_batches) {
+    std::vector<std::string_view> in_micro_batches;
+    for (const Exporter& other : exporters()) {
+      if (other.in_micro_batches) in_micro_batches.push_back(other.name);
+    }
+    fail_option("--format {} says nothing of micro-batches; expected --micro-batches with {}",
+                exporter.name, fmt::join(in_micro_batches, " or "));
+  }
   const bool to_stream = arguments.output.empty() || arguments.output == "-";
   if (arguments.json && to_stream) {
     fail_option("--json says what was written to a file: expected --output too");

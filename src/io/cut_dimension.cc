@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 4> kAlongAxis{"Softmax", "LogSoftmax", "H
                                                      "LpNormalization"};
 constexpr std::array<std::string_view, 2> kFromAxisOn{"LayerNormalization", "RMSNormalization"};
 // What they do is said by more than shapes.
-constexpr std::array<std::string_view, 8> kUnknown{
-    "CumSum", "Einsum", "Gemm", "ReverseSequence", "Scan", "Loop", "ScatterND", "ScatterElements"};
+constexpr std::array<std::string_view, 7> kUnknown{"CumSum", "Einsum",    "ReverseSequence", "Scan",
+                                                   "Loop",   "ScatterND", "ScatterElements"};
 
 int axis_of(const Graph& graph, OpId op, std::int64_t otherwise, int rank) {
   const std::int64_t axis = graph.attributes(op).integer("axis", otherwise);
@@ -62,6 +62,19 @@ std::optional<CutDimension> cut_from_the_end(CutShape from, CutShape to, const C
   return CutDimension{static_cast<int>(at), cut.blocks};
 }
 
+// Of a factor of a product, which may be read transposed; nothing of the dimension that is added
+// up.
+std::optional<CutDimension> cut_after_product(const Attributes& attributes, CutShape from,
+                                              CutShape to, bool left, const CutDimension& cut) {
+  const int rank = static_cast<int>(from.size());
+  if (rank < 2 || to.size() < from.size()) return std::nullopt;
+  if (cut.dimension < rank - 2) return cut_from_the_end(from, to, cut);
+  const bool transposed = attributes.integer(left ? "transA" : "transB", 0) != 0;
+  const bool last = cut.dimension == rank - 1;
+  if (last == (left != transposed)) return std::nullopt;
+  return CutDimension{static_cast<int>(to.size()) - (left ? 2 : 1), cut.blocks};
+}
+
 }  // namespace
 
 std::optional<CutDimension> cut_after(const Graph& graph, OpId op, std::size_t input,
@@ -86,9 +99,8 @@ std::optional<CutDimension> cut_after(const Graph& graph, OpId op, std::size_t i
     const int added = cut.dimension > axis ? static_cast<int>(to.size()) - rank : 0;
     return CutDimension{cut.dimension + added, cut.blocks};
   }
-  // The dimension that is added up.
-  if (type == "MatMul" && (rank < 2 || cut.dimension == (input == 0 ? rank - 1 : rank - 2))) {
-    return std::nullopt;
+  if (input < 2 && (type == "MatMul" || type == "Gemm")) {
+    return cut_after_product(graph.attributes(op), from, to, input == 0, cut);
   }
   if (is_one_of(type, kAlongAxis) && cut.dimension == axis_of(graph, op, -1, rank)) {
     return std::nullopt;

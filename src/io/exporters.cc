@@ -20,6 +20,7 @@
 #include "io/onnx_source.h"
 #include "io/onnx_writer.h"
 #include "io/op_tables.h"
+#include "io/parallel_degrees.h"
 #include "io/pipeline_exports.h"
 #include "io/sharding_json.h"
 #include "io/tp_plan.h"
@@ -163,9 +164,24 @@ std::string export_placed(const ExportInput& input) {
   return Write(*input.problem, input.placed.placement, note_of(input));
 }
 
-template <auto Write>
-std::string export_micro_batches(const ExportInput& input) {
-  return Write(*input.problem, input.placed.placement, input.micro_batches, note_of(input));
+std::string export_schedule(const ExportInput& input) {
+  return write_pipeline_schedule(*input.problem, input.placed.placement, input.micro_batches,
+                                 note_of(input));
+}
+
+// Pipelines of placements, degrees of partitions.
+template <auto Placed, auto Divided>
+std::string export_either(const ExportInput& input) {
+  if (input.as_saved != nullptr) return Divided(input.graph, *input.as_saved, note_of(input));
+  return Placed(*input.problem, input.placed.placement, note_of(input));
+}
+
+std::string export_deepspeed(const ExportInput& input) {
+  const int count = input.micro_batches;
+  if (input.as_saved != nullptr) {
+    return write_deepspeed_degrees(input.graph, *input.as_saved, count, note_of(input));
+  }
+  return write_deepspeed_config(*input.problem, input.placed.placement, count, note_of(input));
 }
 
 template <auto Write>
@@ -188,7 +204,7 @@ constexpr Exporter kExporters[]{
     {"dot", "graph coloured by device, for Graphviz", Of::kPlacement, export_dot},
     {"placement", "with what is predicted for this cluster", Of::kPlacement, export_placement},
     {"onnx-parts", "a folder of ONNX files, one for each device segment, with a manifest",
-     Of::kPlacement, nullptr, fill_onnx_parts, kPartsManifest},
+     Of::kPlacement, nullptr, false, fill_onnx_parts, kPartsManifest},
     {"onnx-devices", "the model with ONNX's multi-device annotations", Of::kPlacementOrPartition,
      export_onnx_devices},
     {"device_map", "modules to devices, for Hugging Face", Of::kPlacement,
@@ -196,13 +212,13 @@ constexpr Exporter kExporters[]{
     {"torch-pipeline", "split points for torch.distributed.pipelining", Of::kPlacement,
      export_placed<write_torch_pipeline>},
     {"torch-schedule", "a pipeline's schedule for torch.distributed.pipelining, as CSV",
-     Of::kPlacement, export_micro_batches<write_pipeline_schedule>},
-    {"torchtitan", "configuration of torchtitan", Of::kPlacement,
-     export_placed<write_torchtitan_config>},
-    {"deepspeed", "configuration of DeepSpeed", Of::kPlacement,
-     export_micro_batches<write_deepspeed_config>},
+     Of::kPlacement, export_schedule, true},
+    {"torchtitan", "configuration of torchtitan", Of::kPlacementOrDegrees,
+     export_either<write_torchtitan_config, write_torchtitan_degrees>},
+    {"deepspeed", "configuration of DeepSpeed", Of::kPlacementOrDegrees, export_deepspeed, true},
     {"llama.cpp", "flags of llama.cpp", Of::kPlacement, export_placed<write_llama_cpp_flags>},
-    {"megatron", "flags of Megatron-LM", Of::kPlacement, export_placed<write_megatron_flags>},
+    {"megatron", "flags of Megatron-LM", Of::kPlacementOrDegrees,
+     export_either<write_megatron_flags, write_megatron_degrees>},
     {"tp_plan", "how linear layers are cut, for Hugging Face", Of::kPartition,
      export_cuts<write_tp_plan>},
     {"dtensor", "cuts of weights and inputs for PyTorch's DTensor", Of::kPartition,

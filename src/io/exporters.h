@@ -34,6 +34,7 @@ struct ExportInput {
 
   // And this by formats that need a partition.
   std::shared_ptr<const SavedPartition> partition = nullptr;
+  std::shared_ptr<const SavedPartition> as_saved = nullptr;  // before it was put into shapes
 
   // Told what the target cannot express of it, and what else its user should know.
   std::function<void(const std::string&)> note = {};
@@ -44,12 +45,14 @@ struct ExportInput {
 };
 
 struct Exporter {
-  enum class Of { kModel, kPlacement, kPartition, kPlacementOrPartition };
+  // Degrees are those of a partition, which is not said tensor by tensor.
+  enum class Of { kModel, kPlacement, kPartition, kPlacementOrPartition, kPlacementOrDegrees };
 
   std::string_view name;
   std::string_view summary;  // in a few words, for help
   Of of;
   std::string (*write)(const ExportInput& input);  // the file's content
+  bool in_micro_batches = false;                   // whether it says how many there are
   // Formats of several files fill an empty folder instead, and one of this name is among them.
   void (*fill)(const ExportInput& input, const std::string& folder) = nullptr;
   std::string_view marker = {};

@@ -107,6 +107,8 @@ class PartitionReader {
           tensor.split = read_levels<int>(
               part.value(), where, file_.factors.size(),
               [&](JsonValue entry) { return dimension_of(json_integer(entry, where), where); });
+        } else if (key == "held") {
+          tensor.held = json_flag(part.value(), where);
         }
       }
       for (const auto& dimension : tensor.split) {

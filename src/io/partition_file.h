@@ -17,6 +17,7 @@ struct SavedPartition {
   struct Tensor {
     std::vector<std::int64_t> shape = {};
     Split split = {};
+    bool held = false;  // what is fetched of it is kept for the rest of the step
   };
   struct Op {
     std::string type = {};

@@ -421,10 +421,11 @@ std::string write_deepspeed_config(const Problem& problem, const Placement& plac
                     count));
   }
   json["gradient_accumulation_steps"] = count;
-  json["pipeline"] = {{"stages", ranks}, {"partition", "uniform"}};
+  json["pipeline"] = {{"stages", ranks}};
   note(
-      "DeepSpeed counts every layer of the PipelineModule, embeddings and head too, when it "
-      "divides them evenly");
+      "a PipelineModule needs partition_method='type:CLASS', with the class of the numbered "
+      "layers: "
+      "'uniform' counts embeddings and head too, and the stages would begin elsewhere");
   pipeline.say_more(note, "layers of a PipelineModule have to hand them on");
   return laid_out(json, 1);
 }

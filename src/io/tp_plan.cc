@@ -5,9 +5,12 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+
+#include "tensor/captured_operators.h"
 
 #include "io/cut_dimension.h"
 #include "io/json_layout.h"
@@ -34,6 +37,7 @@ std::string numberless(const std::string& path) {
 struct Product {
   OpId op = 0;
   bool cuts_output = false;
+  bool inputs_first = false;  // in the weight; nn.Linear's has its outputs first
 };
 
 // Follows the weight through transpositions; nothing where it goes elsewhere too, as a table that
@@ -46,13 +50,14 @@ std::optional<Product> product_of(const Graph& graph, TensorId tensor, int dimen
     if (product) return std::nullopt;
     const auto inputs = graph.inputs(reader);
     const std::string_view type = graph.type(reader);
-    if (type == "Transpose" || type == "aten.t" || type == "t") {
+    if (type == "Transpose") {
       product = product_of(graph, graph.outputs(reader)[0], 1 - dimension);
+      if (product) product->inputs_first = !product->inputs_first;
     } else if (type == "MatMul" && inputs.size() > 1 && inputs[1] == tensor) {
-      product = Product{reader, dimension == 1};
+      product = Product{reader, dimension == 1, true};
     } else if (type == "Gemm" && inputs.size() > 1 && inputs[1] == tensor) {
       const bool transposed = graph.attributes(reader).integer("transB", 0) != 0;
-      product = Product{reader, (dimension == 1) != transposed};
+      product = Product{reader, (dimension == 1) != transposed, !transposed};
     }
     if (!product) return std::nullopt;
   }
@@ -61,8 +66,8 @@ std::optional<Product> product_of(const Graph& graph, TensorId tensor, int dimen
 
 class TpPlan {
  public:
-  TpPlan(const Graph& graph, const SavedPartition& partition)
-      : graph_(graph), partition_(partition) {
+  TpPlan(Graph graph, const SavedPartition& partition, bool captured)
+      : graph_(std::move(graph)), partition_(partition), captured_(captured) {
     for (const int factor : partition.factors) devices_ *= factor;
   }
 
@@ -80,6 +85,13 @@ class TpPlan {
     if (!others_.empty()) {
       note(fmt::format("weights that are cut and are not of linear layers are left whole: '{}'{}",
                        *others_.begin(), others_.size() > 1 ? " and others" : ""));
+    }
+    if (!inputs_first_.empty()) {
+      note(
+          fmt::format("weights have their inputs first here, '{}'{}: where the model's have so "
+                      "too, as those of "
+                      "GPT-2's Conv1D, transformers cuts the wrong dimension",
+                      *inputs_first_.begin(), inputs_first_.size() > 1 ? " and others" : ""));
     }
     note("a tp_plan says how weights are cut; how activations are cut follows from it");
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
@@ -144,6 +156,7 @@ class TpPlan {
         others_.insert(name);
         return;
       }
+      if (product->inputs_first) take_inputs_first(name);
       const Style found = product->cuts_output ? Style::kColumns : Style::kRows;
       if (style != Style::kReplicate && found != style) {
         fail_input("parameter '{}' is cut in two ways; a tp_plan has one way a module", name);
@@ -151,6 +164,17 @@ class TpPlan {
       style = found;
     }
     add_layer(numberless(name.substr(0, dot)), style, name, product);
+  }
+
+  void take_inputs_first(const std::string& name) {
+    if (captured_) {
+      fail_input(
+          "parameter '{}' has its inputs first, as GPT-2's Conv1D; a tp_plan is for nn.Linear, "
+          "which "
+          "has its outputs first, and transformers would cut the wrong dimension",
+          name);
+    }
+    inputs_first_.insert(name);
   }
 
   void add_layer(const std::string& pattern, Style style, const std::string& weight,
@@ -264,20 +288,28 @@ class TpPlan {
     }
   }
 
-  const Graph& graph_;
+  Graph graph_;
   const SavedPartition& partition_;
+  bool captured_;
   std::int64_t devices_ = 1;
   std::vector<Layer> layers_;
   std::map<std::string, std::size_t> number_of_;
   std::unordered_map<OpId, std::size_t> layer_of_;  // by product
   std::set<std::string> others_;
+  std::set<std::string> inputs_first_;
 };
 
 }  // namespace
 
 std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
                           const ExportNote& note) {
-  return TpPlan(graph, partition).write(note);
+  // What was captured from PyTorch has its operators, which are followed as ONNX's, and its weights
+  // as the model has them.
+  bool captured = false;
+  for (OpId op = 0; op < graph.num_ops() && !captured; ++op) {
+    captured = !graph.is_source(op) && is_captured_operator(graph.type(op));
+  }
+  return TpPlan(translate_captured(graph).graph, partition, captured).write(note);
 }
 
 }  // namespace emplace

@@ -153,7 +153,22 @@ std::string cut_name(const Cuts& cuts, const Workers& workers) {
   return parts.empty() ? "whole everywhere" : join_words(parts);
 }
 
-// By op of the divided graph: how the first tensor that its original writes is cut.
+// How what the op writes is cut, output by output where they differ.
+std::string cut_names(const PartitionAnswer& answer, OpId op) {
+  std::vector<std::string> names;
+  for (const TensorId output : answer.graph->outputs(op)) {
+    names.push_back(cut_name(answer.plan.tensors[output], answer.plan.workers));
+  }
+  if (std::all_of(names.begin(), names.end(), [&](const auto& name) { return name == names[0]; })) {
+    return names[0];
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = fmt::format("output {}: {}", i + 1, names[i]);
+  }
+  return fmt::format("{}", fmt::join(names, "; "));
+}
+
+// By op of the divided graph: how what its original writes is cut.
 Json cuts_of(const PartitionAnswer& answer) {
   const Graph& divided = answer.outcome.problem->graph();
   std::vector<std::string> names;
@@ -165,8 +180,7 @@ Json cuts_of(const PartitionAnswer& answer) {
       of_op.push_back(-1);
       continue;
     }
-    const Cuts& cuts = answer.plan.tensors[answer.graph->outputs(*original)[0]];
-    const std::string text = cut_name(cuts, answer.plan.workers);
+    const std::string text = cut_names(answer, *original);
     const auto found = std::find(names.begin(), names.end(), text);
     of_op.push_back(found - names.begin());
     if (found == names.end()) names.push_back(text);
@@ -239,7 +253,10 @@ std::string page_of_partition(const PageSource& source, const PartitionAnswer& a
   const Assessor assessor(std::make_shared<const Simulator>(answer.outcome.problem), {}, {},
                           answer.terms);
   const Assessment divided = assessor.assess(answer.outcome.placement, {});
-  const Explanation explanation = explain(divided);
+  Explanation explanation = explain(divided);
+  if (!answer.collectives_measured) {
+    explanation.sensitivities = sensitivities_of_placement(divided);
+  }
   Json json =
       result_of(source, with_header_of(source.answer, to_json(divided, nullptr, &explanation)),
                 divided, explanation);
@@ -247,6 +264,7 @@ std::string page_of_partition(const PageSource& source, const PartitionAnswer& a
                               answer.whole->cluster().name());
   json["partition"] = Json::parse(source.answer);
   json["cuts"] = cuts_of(answer);
+  if (!answer.course.points.empty()) json["searches"] = courses_of({answer.course});
   return dumped_page(json);
 }
 

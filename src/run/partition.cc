@@ -108,6 +108,7 @@ class PartitionFinder {
                   cluster_->name());
     }
     answer_.input = std::make_shared<const PartitionInput>(*answer_.graph);
+    answer_.collectives_measured = costs_.collectives != nullptr;
   }
 
   PartitionAnswer find() {
@@ -117,9 +118,17 @@ class PartitionFinder {
     tell("searching for a partition");
     answer_.method = spec.to_string();
     PartitionContext context(*answer_.input, divided_, *answer_.on, costs_);
+    answer_.course.run = {.placer = spec, .seed = options_.seed};
+    const Budget began = clock_.restarted();
+    const auto note_course = [&](const auto& incumbent) {
+      answer_.course.points.push_back(
+          {began.elapsed_seconds(), context.evaluations(), incumbent.value()});
+    };
+    const auto listening = context.incumbent().listen(note_course);
     answer_.plan = crew_ != nullptr
                        ? find_on_ranks(*method, context)
                        : method->find(context, time_left(kSearchShare), Rng(options_.seed));
+    if (context.evaluations() > 0) note_course(context.incumbent());
     take_outcome(context);
     tell("comparing");
     compare(context, spec.key);

@@ -15,6 +15,7 @@
 #include "tensor/topology.h"
 
 #include "run/rates.h"
+#include "run/search_course.h"
 
 namespace emplace {
 
@@ -45,6 +46,8 @@ struct PartitionAnswer {
   std::vector<std::string> not_compared;  // methods that there was no time for
   // Where fewer devices are faster, as those of one machine may be: by a quick method.
   std::optional<WayToRun> on_fewer;
+  SearchCourse course = {};            // of the method, as far as it evaluated plans
+  bool collectives_measured = false;   // then not all of them take what the links say
   Nanoseconds bound = 0;               // no division among the workers takes less
   std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;

@@ -17,6 +17,7 @@
 #include "run/learning_files.h"
 #include "run/placer_runs.h"
 #include "run/run_status.h"
+#include "run/search_course.h"
 #include "run/subset_problems.h"
 
 namespace emplace {
@@ -39,19 +40,6 @@ struct PortfolioRequest {
   std::size_t islands = 0;
   // Samples of a placer that learns are valued here, not by ranks, where that takes less.
   double least_shared_seconds = 0.005;
-};
-
-// How far a run had come when.
-struct CoursePoint {
-  double seconds = 0;  // since the run began
-  std::int64_t evaluations = 0;
-  std::optional<Evaluation> best = std::nullopt;
-  Nanoseconds bound = 0;  // 0: none
-};
-struct SearchCourse {
-  PlacerRun run;
-  std::vector<CoursePoint> points = {};    // where the best or the bound changed, and the end
-  std::vector<TrainingPoint> rounds = {};  // of one that learns
 };
 
 struct PortfolioResult {

@@ -126,11 +126,27 @@ class Exports(ExportTest):
         megatron = shlex.split(self.emplace(self.placed + "megatron"))
         self.assertEqual(megatron[:2], ["--pipeline-model-parallel-size", "4"])
         llama = shlex.split(self.emplace(self.placed + "llama.cpp"))
-        if llama[0] == "--tensor-split":
-            shares = [float(share) for share in llama[1].split(",")]
-            self.assertEqual(len(shares), 4)
-        for pattern in (word.rsplit("=", 1)[0] for word in llama if "=" in word):
-            re.compile(pattern)
+        flags = dict(zip(llama[::2], llama[1::2], strict=True))
+        self.assertEqual(flags["--n-gpu-layers"], "999")
+        # Layers go along the GPUs in order, and the head counts as one.
+        shares = [float(share) for share in flags["--tensor-split"].split(",")]
+        self.assertEqual(len(shares), 4)
+        self.assertEqual(sum(shares), self.layers() + 1)
+
+    def test_flags_of_layers_that_go_another_way_are_patterns(self):
+        device_of = dict(self.device_of)
+        for name, row in self.ops.items():
+            device_of[name] = {"gpu0": "gpu1", "gpu1": "gpu0"}.get(row["device"], row["device"])
+        (self.folder / "turned.json").write_text(json.dumps({"assignment": device_of}))
+        llama = shlex.split(self.emplace(self.placed.replace("placement.json", "turned.json") + "llama.cpp"))
+        flags = dict(zip(llama[::2], llama[1::2], strict=True))
+        rules = [rule.rsplit("=", 1) for rule in flags["--override-tensor"].split(",")]
+        names = [f"blk.{layer}.ffn_up.weight" for layer in range(self.layers())] + ["output.weight"]
+        for name in names:
+            self.assertEqual(sum(re.search(pattern, name) is not None for pattern, _ in rules), 1, name)
+
+    def layers(self):
+        return len({found[1] for name in self.ops if (found := re.search(r"layers\.(\d+)\.", name))})
 
     def test_cuts_fit_the_shapes(self):
         onnx = needs("onnx")

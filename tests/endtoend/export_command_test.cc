@@ -178,6 +178,9 @@ TEST_F(ExportCommand, pipelines_go_out) {
     EXPECT_EQ(parsed.out, "4 4\n");
   }
   expect_refused(from + "torch-schedule", std::vector<std::string>{"no backward pass"});
+  expect_refused(
+      from + "csv --micro-batches 4",
+      std::vector<std::string>{"csv says nothing of micro-batches", "torch-schedule or deepspeed"});
   const std::string training = " -c 4xp100 --granularity layer --training ";
   run("place model.onnx" + training +
       "--placer expert --pin model.rotary=gpu0 -q -o training.json");
@@ -192,6 +195,31 @@ TEST_F(ExportCommand, pipelines_go_out) {
   const Json config = Json::parse(folder_.read("deepspeed.json"));
   EXPECT_EQ(config["pipeline"]["stages"], 4);
   EXPECT_EQ(config["train_micro_batch_size_per_gpu"], 1);
+}
+
+// GPT-2 has queries, keys and values in one matrix, of which plans cut each by itself.
+TEST_F(ExportCommand, partitions_are_degrees_of_training_programs) {
+  const std::string model =
+      "zoo:gpt2-small:layers=2,batch=8,sequence=32,hidden=64,heads=4,vocabulary=128 ";
+  const auto divided = [&](const std::string& method, const std::string& format) {
+    run("partition " + model + "-c 4xv100-nvlink --evaluations 20 --method " + method +
+        " -o plan.json -q");
+    return run("export " + model + "plan.json -f " + format).out;
+  };
+  const auto stage = [&](const std::string& method) {
+    return Json::parse(divided(method, "deepspeed"))["zero_optimization"]["stage"];
+  };
+  EXPECT_EQ(stage("data-parallel"), 0);
+  EXPECT_EQ(stage("zero"), 1);
+  EXPECT_EQ(stage("'zero(gradients=true)'"), 2);
+  EXPECT_EQ(stage("'fsdp(hold=true)'"), 2);
+  EXPECT_EQ(stage("fsdp"), 3);
+  EXPECT_EQ(divided("zero", "megatron"),
+            "--use-distributed-optimizer --micro-batch-size 2 --global-batch-size 8\n");
+  EXPECT_THAT(divided("fsdp", "torchtitan"), HasSubstr("data_parallel_shard_degree = 4"));
+  run("partition " + model + "-c 4xv100-nvlink --evaluations 20 --method tofu -o plan.json -q");
+  expect_refused("export " + model + "plan.json -f megatron",
+                 std::vector<std::string>{"zoo:gpt2-small", "level 0", "expected"});
 }
 
 TEST_F(ExportCommand, formats_say_what_they_need) {

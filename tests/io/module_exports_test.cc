@@ -391,7 +391,9 @@ TEST(DeepSpeed, divides_layers_evenly_or_not_at_all) {
   const Json json = Json::parse(write_deepspeed_config(
       *problem, placed(*problem, {{"layers.2", 1}, {"layers.3", 1}, {"head", 1}}), 4,
       notes.listener()));
-  EXPECT_EQ(json["pipeline"], Json({{"stages", 2}, {"partition", "uniform"}}));
+  // Not "uniform", which would count the embedding and the head as layers.
+  EXPECT_EQ(json["pipeline"], Json({{"stages", 2}}));
+  EXPECT_THAT(notes.said, ::testing::Contains(HasSubstr("partition_method='type:CLASS'")));
   EXPECT_EQ(json["gradient_accumulation_steps"], 4);
   EXPECT_THAT(error_text([&] {
                 write_deepspeed_config(*problem, placed(*problem, {{"layers.3", 1}, {"head", 1}}),

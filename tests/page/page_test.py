@@ -1,160 +1,24 @@
 """Opens pages that the program wrote in a real browser, as people do: what they show is what --json
-says, hovering and selecting work in all views, nothing leaves the page, names stay text.
+says, hovering and selecting work, nothing leaves the page, names stay text.
 
 Usage: page_test.py EMPLACE. Exits with 77 (skipped) where there is no browser."""
 
 import base64
 import csv
-import gzip
 import io
 import json
 import os
-import pathlib
-import re
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-except ImportError:
-    print("skipped: python3-selenium is not installed")
-    sys.exit(77)
-
-BROWSERS = ["/usr/bin/chromium", "/usr/bin/google-chrome"]
-DRIVER = pathlib.Path("/usr/bin/chromedriver")
-EMPLACE = ""
-
-# Two branches that meet, one of them with a name that would end a script and begin another.
-EVIL = "left</script><script>window.broken = true</script><img src=x onerror='window.broken = true'>"
-FORK = {
-    "format": "emplace.graph/1",
-    "name": "fork <b>bold</b>",
-    "tensors": [{"bytes": 1000}, {"bytes": 1000000}, {"bytes": 1000000}, {"bytes": 4}],
-    "ops": [
-        {"name": "left.weight", "type": "parameter", "inputs": [], "outputs": [0]},
-        {"name": EVIL, "type": "mm<i>", "inputs": [0], "outputs": [1], "module": "body.0",
-         "time_us": {"gpu": 1000}},
-        {"name": "right.mm", "type": "mm", "inputs": [], "outputs": [2], "module": "body.1",
-         "time_us": {"gpu": 1200}},
-        {"name": "join", "type": "add", "inputs": [1, 2], "outputs": [3], "module": "head",
-         "time_us": {"gpu": 300}},
-    ],
-}
-PAIR = """format: emplace.cluster/1
-name: pair
-kinds: {gpu: {peak_flops: {float32: 1e12}, memory_bandwidth: 100GB/s, memory: 1GiB, launch_us: 1}}
-devices: [{name: d, kind: gpu, count: 2}]
-links: [{from: "*", to: "*", bandwidth: 10GB/s, latency_us: 10, channel: out}]
-"""
-LABELS = 132  # the width of the timeline's labels
-FIRST_ROW = 26 + 13  # the middle of its first row
+from browser import EMPLACE, EVIL, FORK, LABELS, PAIR, PageTest, bytes_text, data_of, time_text
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 
-def time_text(ns):
-    """As the page writes times."""
-    if ns < 1e3:
-        return f"{ns} ns"
-    value, unit = (ns / 1e3, "µs") if ns < 1e6 else (ns / 1e6, "ms") if ns < 1e10 else (ns / 1e9, "s")
-    return f"{value:.{1 if value >= 100 else 2 if value >= 10 else 3}f} {unit}"
-
-
-def bytes_text(count):
-    names = ["B", "KiB", "MiB", "GiB", "TiB"]
-    value, unit = float(count), 0
-    while value >= 1024 and unit < 4:
-        value, unit = value / 1024, unit + 1
-    return f"{count} B" if unit == 0 else f"{value:.{1 if value < 100 else 0}f} {names[unit]}"
-
-
-def data_of(page):
-    packed = re.search(r'<script id="data" type="text/plain">([^<]*)</script>', page)[1]
-    return json.loads(gzip.decompress(base64.b64decode(packed)))
-
-
-def start_browser(downloads):
-    binary = next((path for path in BROWSERS if pathlib.Path(path).exists()), None)
-    if binary is None or not DRIVER.exists():
-        print("skipped: neither chromium nor its driver is installed")
-        sys.exit(77)
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"]:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.chrome.service.Service(str(DRIVER))
-    browser = webdriver.Chrome(service=service, options=options)
-    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
-    return browser
-
-
-class Page(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.temporary.name)
-        (cls.folder / "fork.json").write_text(json.dumps(FORK))
-        (cls.folder / "pair.yaml").write_text(PAIR)
-        cls.answer = cls.emplace("place fork.json -c pair.yaml --evaluations 500 --report place.html --json")
-        cls.data = data_of((cls.folder / "place.html").read_text())
-        cls.browser = start_browser(cls.folder)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.quit()
-        cls.temporary.cleanup()
-
-    @classmethod
-    def emplace(cls, arguments):
-        done = subprocess.run([EMPLACE, *arguments.split()], cwd=cls.folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
-
-    def open(self, name):
-        self.browser.get_log("browser")
-        self.browser.get_log("performance")
-        self.browser.get((self.folder / name).as_uri())
-        self.wait(lambda: self.browser.execute_script("return document.documentElement.dataset.ready"))
-        # A browser that starts may still be laying the page out.
-        time.sleep(0.2)
-
-    def wait(self, condition, seconds=20):
-        end = time.monotonic() + seconds
-        while not (value := condition()):
-            self.assertLess(time.monotonic(), end, "waited too long")
-            time.sleep(0.05)
-        return value
-
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def text(self, selector):
-        return self.find(selector).text
-
-    def texts(self, selector):
-        return [element.text for element in self.browser.find_elements(By.CSS_SELECTOR, selector)]
-
-    def point_at(self, op, click=False):
-        """The pointer onto an op of the timeline."""
-        result = self.data["results"][0]
-        index = result["ops"]["name"].index(op)
-        start, length = result["steps"][0]["start"][index], result["steps"][0]["length"][index]
-        canvas = self.find("#timeline canvas")
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
-        width, height = canvas.size["width"], canvas.size["height"]
-        x = LABELS + (start + length / 2) / self.answer["step_ns"] * (width - LABELS)
-        y = FIRST_ROW + 31 * result["ops"]["device"][index]
-        actions = ActionChains(self.browser)
-        actions.move_to_element_with_offset(canvas, round(x - width / 2), round(y - height / 2))
-        if click:
-            actions.click()
-        actions.perform()
-
+class Page(PageTest):
     # ---- what it says
 
     def test_numbers_are_those_of_the_json(self):
@@ -237,7 +101,7 @@ class Page(unittest.TestCase):
     def test_the_map_can_be_hovered_and_opened(self):
         self.open("place.html")
         canvas = self.find("#map canvas")
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
+        self.show(canvas)
         ActionChains(self.browser).move_to_element(canvas).perform()
         found = set()
         for x in range(-400, 401, 50):
@@ -318,7 +182,7 @@ class Page(unittest.TestCase):
     def stream_slice(self, result, op, step):
         """The middle of an op of a step, in the timeline: x and y of the canvas."""
         canvas = self.find("#timeline canvas")
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
+        self.show(canvas)
         index = result["ops"]["name"].index(op)
         start, length = result["steps"][step]["start"][index], result["steps"][step]["length"][index]
         until = result["stream"]["entered"][-1]
@@ -327,14 +191,6 @@ class Page(unittest.TestCase):
         stage = result["stream"]["stages"].index(result["ops"]["device"][index])
         x = LABELS + (start + length / 2) / until * (canvas.size["width"] - LABELS)
         return canvas, x, 26 + 16 + lanes * (lane + 1) + 8 + 31 * stage + 13
-
-    def point(self, canvas, x, y, click=False):
-        actions = ActionChains(self.browser)
-        width, height = canvas.size["width"], canvas.size["height"]
-        actions.move_to_element_with_offset(canvas, round(x - width / 2), round(y - height / 2))
-        if click:
-            actions.click()
-        actions.perform()
 
     def test_a_stream_says_what_the_json_says(self):
         answer, result = self.stream()
@@ -455,6 +311,7 @@ class Page(unittest.TestCase):
         self.assertIn(time_text(data_of((self.folder / "clusters.html").read_text())["results"][0]["answer"]["step_ns"]),
                       " ".join(steps))
         self.assertEqual(len(rows["clusters"]), 3)
+        self.assertIn("one more gpu", self.text("#help"))
         self.browser.find_elements(By.CSS_SELECTOR, "#several thead button")[2].click()
         self.assertIn("No placement fits", self.text("#gain"))
         self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "#timeline"), [])
@@ -498,6 +355,21 @@ class Page(unittest.TestCase):
         result = data_of((self.folder / "partition.html").read_text())["results"][0]
         self.assertEqual(self.text("#figure-time"), time_text(result["partition"]["step_ns"]))
         self.assertIn("dimension", self.text("#map .legend"))
+        change, = [change for change in result["answer"]["explanation"]["sensitivities"]["list"]
+                   if change["resource"] == "bandwidth"]
+        self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(change["step_ns"]))
+        self.assertIn("with this partition", self.text("#help"))
+        self.assertNotIn("searches", result)  # Tofu evaluates nothing
+        self.emplace("partition zoo:stacked-rnn:layers=1,hidden=16,sequence=2,batch=4 -c 2xp100 --method data-parallel "
+                     "--report outputs.html")
+        cuts = data_of((self.folder / "outputs.html").read_text())["results"][0]["cuts"]["names"]
+        self.assertIn("output 1: whole everywhere; output 2: dimension 0 in 2", cuts)
+        self.emplace("partition zoo:alexnet:batch=8 -c 2xp100 --evaluations 12 --report searched.html")
+        self.open("searched.html")
+        result = data_of((self.folder / "searched.html").read_text())["results"][0]
+        course, = result["searches"]
+        self.assertEqual(course["points"][-1][2], result["partition"]["step_ns"])
+        self.assertIn(f"{course['points'][-1][1]} plans were evaluated", self.text("#searches"))
 
     def test_one_more_device_of_a_preset_can_be_asked_for(self):
         self.emplace("place zoo:alexnet:batch=8 -c 2xp100 -p heft --report more.html")
@@ -518,6 +390,13 @@ class Page(unittest.TestCase):
         self.emplace(f"place {model} -p round_robin --use-cpu -o turns.json")
         self.emplace(f"run {model.replace(' -c', ' turns.json -c')} --steps 2 --warm-up 1 --report run.html")
         self.open("run.html")
+        executed = data_of((self.folder / "run.html").read_text())["results"][0]["execution"]
+        shown = self.texts("#measured-devices tbody tr")
+        for line, device in zip(shown, executed["devices"], strict=True):
+            self.assertIn(bytes_text(device["peak_bytes"]), line)
+            self.assertIn(bytes_text(device["predicted_peak_bytes"]), line)
+        self.assertGreater(len(executed["warnings"]), 0)  # the devices share a core
+        self.assertEqual(self.texts("#gain .warning"), [f"Note: {text}." for text in executed["warnings"]])
         self.assertRegex(self.text("#help"), "Each simulated with this placement, against .* as predicted")
         change = data_of((self.folder / "run.html").read_text())["results"][0]["answer"]["explanation"]["sensitivities"]
         self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(next(
@@ -538,16 +417,6 @@ class Page(unittest.TestCase):
             self.assertIn(expected, done.stderr, arguments)
             self.assertFalse((self.folder / "refused.html").exists(), arguments)
 
-    def tearDown(self):
-        """No script failed and nothing was asked for but the page itself."""
-        errors = [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
-        self.assertEqual(errors, [])
-        for entry in self.browser.get_log("performance"):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                self.assertRegex(message["params"]["request"]["url"], r"^(file|data|blob):")
-
 
 if __name__ == "__main__":
-    EMPLACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

@@ -33,6 +33,15 @@ TEST(ReportPage, holds_what_it_was_given_whatever_its_names) {
   }
 }
 
+// Of every page that is written, so that many can be kept and sent.
+TEST(ReportPage, has_no_more_code_than_it_may) {
+  constexpr std::size_t kMost = 150'000;
+  constexpr std::size_t kSmallestData = 1000;
+  const std::string page = page_html({result_named("")});
+  EXPECT_GT(page.size(), kSmallestData);
+  EXPECT_LE(page.size(), kMost + kSmallestData);
+}
+
 TEST(ReportPage, of_what_json_printed_has_what_that_says) {
   const TemporaryFolder folder;
   const auto only = [&](const std::string& text) {

@@ -146,6 +146,44 @@ function curvesCsv(result: Result): string {
   return csv([columns.map(([name]) => name), ...columns[0][1].map((_, i) => columns.map(([, values]) => values[i]))]);
 }
 
+// Many devices: a box for each machine, or for each kind where their names say of none.
+function Machines({ cluster, store, words }: { cluster: Cluster; store: Store; words: string[] }) {
+  const machines = new Map<string, number[]>();
+  const kinds = new Map<string, number>();
+  cluster.devices.forEach(({ name, kind }, i) => {
+    const machine = name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : kind;
+    machines.set(machine, [...(machines.get(machine) ?? []), i]);
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  });
+  return (
+    <figure class="cluster">
+      <div class="machines">
+        {[...machines].map(([machine, devices]) => (
+          <div>
+            <b>{machine}</b>
+            <span>
+              {devices.map((id) => {
+                const { name, kind, memory } = cluster.devices[id];
+                return (
+                  <button
+                    title={`${name}, ${kind}, ${format.bytes(memory)}`}
+                    aria-label={name}
+                    style={{ background: categoryColour(id) }}
+                    onMouseEnter={() => store.hover({ type: "device", id })}
+                    onMouseLeave={() => store.hover(null)}
+                    onClick={() => store.select({ type: "device", id })}
+                  />
+                );
+              })}
+            </span>
+          </div>
+        ))}
+      </div>
+      <figcaption class="hint">{format.joined([...[...kinds].map(([kind, n]) => `${n} × ${kind}`), ...words.slice(0, 6)])}</figcaption>
+    </figure>
+  );
+}
+
 // Devices around a circle, a line for each pair that is linked, darker for more bandwidth.
 function Drawing({ cluster, store }: { cluster: Cluster; store: Store }) {
   const count = cluster.devices.length;
@@ -155,11 +193,7 @@ function Drawing({ cluster, store }: { cluster: Cluster; store: Store }) {
     classes.set(name, (classes.get(name) ?? 0) + 1);
   }
   const words = [...classes].map(([name, links]) => `${format.counted(links, "link")} of ${name}`);
-  if (count > 16) {
-    const kinds = new Map<string, number>();
-    for (const device of cluster.devices) kinds.set(device.kind, (kinds.get(device.kind) ?? 0) + 1);
-    return <p>{format.joined([...[...kinds].map(([kind, n]) => `${n} × ${kind}`), ...words.slice(0, 6)])}</p>;
-  }
+  if (count > 16) return <Machines cluster={cluster} store={store} words={words} />;
   const [width, height] = [380, count > 2 ? 230 : 120];
   const [boxWidth, boxHeight] = [104, 40];
   const place = (i: number): [number, number] => {

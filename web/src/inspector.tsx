@@ -101,7 +101,7 @@ function Details({ result, store, item }: { result: Result; store: Store; item: 
           {result.isStream && `in step ${step + 1} `}
           {length > 0 ? `starts at ${format.time(start)}, takes ${format.time(length)}` : `takes no time, at ${format.time(start)}`}; writes{" "}
           {format.bytes(ops!.bytes[item.id])}
-          {result.raw.cuts && result.raw.cuts.of_op[item.id] >= 0 && `, cut along ${result.raw.cuts.names[result.raw.cuts.of_op[item.id]]}`}
+          {result.raw.cuts && result.raw.cuts.of_op[item.id] >= 0 && `, cut: ${result.raw.cuts.names[result.raw.cuts.of_op[item.id]]}`}
         </p>
         {waitLines(result, item.id, step).map((line) => (
           <p class="muted">{line}</p>
@@ -130,7 +130,8 @@ function Details({ result, store, item }: { result: Result; store: Store; item: 
     );
   }
   const inside: number[] = [];
-  for (let op = 0; op < result.numOps; ++op) if (result.concerns(item, op)) inside.push(op);
+  const concerns = result.concerns(item);
+  for (let op = 0; op < result.numOps; ++op) if (concerns(op)) inside.push(op);
   const time = inside.reduce((sum, op) => sum + result.step.length[op], 0);
   const share = new Map<number, number>();
   for (const op of inside) share.set(ops!.device[op], (share.get(ops!.device[op]) ?? 0) + result.step.length[op]);

@@ -3,10 +3,11 @@
 import { useState } from "preact/hooks";
 import { cut, font, timeGrid, useCanvas, type Drawing } from "./canvas";
 import { theme, useColours } from "./colours";
+import { deviceRow } from "./explain";
 import * as format from "./format";
 import { Legend, Tooltip, type TooltipText } from "./parts";
 import type { Result } from "./result";
-import { useStore, type Store } from "./store";
+import { aside, useStore, type Item, type Store } from "./store";
 import { labelsIn } from "./timeline_painter";
 import type { MemoryOfDevice } from "./types";
 
@@ -142,6 +143,8 @@ function draw(
   context.beginPath();
   context.rect(labels, 0, width - labels, height);
   context.clip();
+  const beside = aside(store.state);
+  context.globalAlpha = beside?.type === "device" && beside.id !== id ? 0.25 : 1;
   const start = at(device, from);
   const base = new Float64Array(device.time.length);
   device.held.forEach((column, use) => {
@@ -180,12 +183,12 @@ function draw(
     context.setLineDash([]);
   }
   if (device.peak > 0) markPeak(context, x(device.peak_time), y(device.peak), device, width, colours.text);
+  context.globalAlpha = 1;
   for (const [item, colour] of [[selected, colours.text], [hovered, colours.accent]] as const) {
-    if (item?.type !== "op" || result.raw.ops!.device[item.id] !== id) continue;
+    if (!item || item.type === "device") continue;
     context.strokeStyle = colour;
-    for (const { start: starts, length } of result.raw.steps!) {
-      const [left, right] = [x(starts[item.id]), x(starts[item.id] + length[item.id])];
-      context.strokeRect(left, top - 4, Math.max(1, right - left), bottom - top + 4);
+    for (const [begin, end] of spans(result, id, item, (to - from) / width)) {
+      context.strokeRect(x(begin), top - 4, Math.max(1, x(end) - x(begin)), bottom - top + 4);
     }
   }
   context.restore();
@@ -198,6 +201,20 @@ function draw(
   context.font = font(11);
   context.fillStyle = colours.muted;
   context.fillText(`of ${format.bytes(capacity)}`, 2, (top + bottom) / 2 + 9);
+}
+
+// When the device runs what is meant, as one where no gap would be seen.
+function spans(result: Result, device: number, item: Item, gap: number): [number, number][] {
+  const { start, end, id, step } = deviceRow(result, device);
+  const concerns = result.concerns(item);
+  const found: [number, number][] = [];
+  start.forEach((begin, i) => {
+    if (!concerns(id[i], step[i])) return;
+    const last = found[found.length - 1];
+    if (last && begin - last[1] <= gap) last[1] = end[i];
+    else found.push([begin, end[i]]);
+  });
+  return found;
 }
 
 function markPeak(

@@ -1,5 +1,5 @@
 // A result with what views need worked out once: rows of slices, groups of modules, colours.
-import type { Item } from "./store";
+import { aside, same, type Item, type State } from "./store";
 import type { RawResult, Step, Transfers } from "./types";
 
 export interface Row {
@@ -12,6 +12,8 @@ export interface Row {
   id: Int32Array; // ops, transfers or steps
   step: Uint8Array; // of a stream
 }
+
+export type Concerns = (op: number, step?: number) => boolean;
 
 export type ColourBy = "module" | "phase" | "type" | "device" | "step" | "cut";
 
@@ -32,6 +34,7 @@ export class Result {
   private boxOf_: Int32Array | null = null;
   private lowered: string[] | null = null;
   private readersOf_: number[][] | null = null;
+  private focused: { search: string; item: Item | null; concerns: Concerns | null } | null = null;
   private colourings = new Map<ColourBy, Colouring>();
 
   constructor(readonly raw: RawResult) {
@@ -172,22 +175,37 @@ export class Result {
     return this.boxOf_;
   }
 
-  // Whether the op is what is meant, or in it.
-  concerns(item: Item, op: number): boolean {
+  // Whether an op is what is meant, or in it, at all or in a step.
+  concerns(item: Item): Concerns {
+    const { ops, readers } = this.raw;
     switch (item.type) {
       case "op":
-        return item.id === op;
-      case "transfer":
-        return this.transfers.op[item.id] === op || (this.raw.readers?.[item.id] ?? []).includes(op);
+        return (op) => op === item.id;
       case "step":
-        return false;
+        return (_, step) => step === undefined || step === item.id;
+      case "transfer": {
+        const ends = new Set([this.transfers.op[item.id], ...(readers?.[item.id] ?? [])]);
+        return (op) => ends.has(op);
+      }
       case "device":
-        return this.raw.ops!.device[op] === item.id;
+        return (op) => ops!.device[op] === item.id;
       case "module": {
-        const module = this.moduleOf(op);
-        return module === item.path || module.startsWith(item.path + ".");
+        const inside = ops!.modules.map((path) => path === item.path || path.startsWith(item.path + "."));
+        return (op) => inside[ops!.module[op]];
       }
     }
+  }
+
+  // What is plain while something is looked for or pointed at, and the rest steps back; null: all.
+  // The same while that is the same.
+  focus(state: State): Concerns | null {
+    const item = aside(state);
+    const last = this.focused;
+    if (last && last.search === state.search && same(last.item, item)) return last.concerns;
+    const found = state.search.trim() ? new Set(this.matches(state.search)) : null;
+    const concerns = found ? (op: number) => found.has(op) : item && this.concerns(item);
+    this.focused = { search: state.search, item, concerns };
+    return concerns;
   }
 
   // Which colourings there are, the usual one first.

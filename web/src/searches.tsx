@@ -96,7 +96,7 @@ function Evaluations({ searches, store }: { searches: Search[]; store: Store }) 
   });
   return (
     <>
-      <h3>Placements evaluated, where the best or the bound changed</h3>
+      <h3>Evaluations, where the best or the bound changed</h3>
       <Plot store={store} title="Evaluations over the time of the search" options={options} data={data} />
     </>
   );
@@ -259,7 +259,7 @@ export function Searches({ result, store }: { result: Result; store: Store }) {
       {learning.map((search) => (
         <Learning search={search} store={store} />
       ))}
-      {sum > 0 && <p class="hint">{format.count(sum)} placements were evaluated in all.</p>}
+      {sum > 0 && <p class="hint">{format.count(sum)} {result.raw.partition ? "plans" : "placements"} were evaluated in all.</p>}
     </section>
   );
 }

@@ -78,6 +78,11 @@ export class Store {
   }
 }
 
+// Beside a module, a device or a step the rest steps back; ops and transfers are outlined.
+export function aside({ hovered, selected }: State): Item | null {
+  return [hovered, selected].find((item) => item && item.type !== "op" && item.type !== "transfer") ?? null;
+}
+
 export function same(a: Item | null, b: Item | null): boolean {
   return a === b || (a !== null && b !== null && key(a) === key(b));
 }

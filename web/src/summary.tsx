@@ -142,13 +142,43 @@ function Measured({ result }: { result: Result }) {
   const { execution } = result.raw;
   const shown = execution!.types.slice(0, 10);
   const estimated = result.raw.costs?.some((cost) => cost.source === "analytic" && cost.ops > 0);
+  const { warnings, drift, losses = [] } = execution!;
   return (
     <>
+      {warnings.map((warning) => (
+        <p class="warning">
+          <strong class="bad">Note:</strong> {warning}.
+        </p>
+      ))}
       <p class="muted">
         Half of the measured steps took between {execution!.step_ms_quartiles.map((ms) => ms.toPrecision(4)).join(" and ")} ms. With the op
         times of this very run the simulator says {execution!.oracle_ms.toPrecision(4)} ms: the rest of the difference is op times.
         {estimated && " They were estimated; emplace profile measures them."}
+        {drift && ` The same work took ${format.percent(Math.abs(drift - 1))} ${drift < 1 ? "less" : "more"} afterwards than before.`}
+        {losses.length > 0 && ` The loss was ${losses[0].toPrecision(6)} in the first step, ${losses[losses.length - 1].toPrecision(6)} in the last.`}
       </p>
+      <div class="scroll">
+        <table id="measured-devices">
+          <thead>
+            <tr>
+              <th>device</th>
+              <th class="number">busy</th>
+              <th class="number">peak memory, measured</th>
+              <th class="number">predicted</th>
+            </tr>
+          </thead>
+          <tbody>
+            {execution!.devices.map((device) => (
+              <tr>
+                <td>{device.name}</td>
+                <td class="number">{device.busy_ms.toFixed(3)} ms</td>
+                <td class="number">{format.bytes(device.peak_bytes)}</td>
+                <td class="number">{format.bytes(device.predicted_peak_bytes)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
       <div class="scroll">
         <table>
           <thead>
@@ -388,7 +418,7 @@ function whatIf(command: string, change: Sensitivity): string | null {
     const equal = /^(emplace place .*(?:-c|--cluster)[ =])(\d+)(x[a-z]\w*(?: .*)?)$/;
     return equal.test(command) ? command.replace(equal, (_, before: string, count: string, after: string) => before + (Number(count) + 1) + after) : null;
   }
-  if (!/^emplace (place|compare|simulate) /.test(command)) return null;
+  if (!/^emplace (place|compare|simulate|partition) /.test(command)) return null;
   return `${command} --scale ${change.resource}=${change.factor}`;
 }
 
@@ -397,7 +427,8 @@ function Help({ result }: { result: Result }) {
   const { sensitivities, in_parts, batches } = answer.explanation ?? {};
   if (!sensitivities && !in_parts && !batches) return null;
   const now = sensitivities ? timeOf(sensitivities) : result.time;
-  const searched = result.raw.kind !== "simulate" && result.raw.kind !== "run";
+  const { kind } = result.raw;
+  const searched = !["simulate", "run", "partition"].includes(kind);
   const gain = (time: number, fits: boolean) => {
     if (!fits) return <span class="bad">does not fit</span>;
     if (sensitivities ? !sensitivities.fits : !answer.fits) return "fits";
@@ -408,7 +439,7 @@ function Help({ result }: { result: Result }) {
       <h2>What would help?</h2>
       {sensitivities && (
         <p class="muted">
-          Each simulated{searched ? ", after a short search for the best placement there" : " with this placement"}, against{" "}
+          Each simulated{searched ? ", after a short search for the best placement there" : ` with this ${kind === "partition" ? kind : "placement"}`}, against{" "}
           {format.time(now)}
           {!searched ? " as predicted." : now < 0.995 * result.time ? ", which the same search finds as things are: a longer search pays, too." : " now."}
         </p>

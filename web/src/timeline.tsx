@@ -17,11 +17,9 @@ export function Timeline({ result, store }: { result: Result; store: Store }) {
   const [chain, setChain] = useState(true);
   const [links, setLinks] = useState(true);
   const [tip, setTip] = useState<TooltipText | null>(null);
-  const search = useStore(store, (state) => state.search);
-  const matches = useMemo(() => new Set(result.matches(search)), [result, search]);
   const { rows, height } = useMemo(() => placeRows(result, links), [result, links]);
   const colouring = result.colouring(by);
-  const painter = new Painter(result, store, rows, by, chain, search.trim() ? matches : null);
+  const painter = new Painter(result, store, rows, by, chain);
   const canvas = useCanvas(store, height, (state) => [state], (drawing) => painter.draw(drawing));
 
   const timesWidth = (width: number) => Math.max(1, width - labelsIn(width));

@@ -4,7 +4,7 @@ import { cut, font, timeGrid, type Drawing } from "./canvas";
 import { categoryColour, theme, type Theme } from "./colours";
 import * as format from "./format";
 import type { ColourBy, Result, Row } from "./result";
-import type { Store } from "./store";
+import { aside, type Store } from "./store";
 
 // The width of the labels, here and in the charts of memory.
 export const labelsIn = (width: number) => (width < 700 ? 80 : 132);
@@ -39,7 +39,7 @@ export function placeRows(result: Result, links: boolean): { rows: PlacedRow[]; 
 }
 
 // Whether a slice is what is looked for; null: nothing is.
-type Wanted = ((op: number, step: number) => boolean) | null;
+type Wanted = ((row: Row, slice: number) => boolean) | null;
 
 export class Painter {
   private left = 0; // where the time begins
@@ -50,7 +50,6 @@ export class Painter {
     readonly rows: PlacedRow[],
     readonly by: ColourBy,
     readonly chain: boolean,
-    readonly matches: Set<number> | null,
   ) {}
 
   draw(drawing: Drawing) {
@@ -66,7 +65,7 @@ export class Painter {
     context.rect(this.left, 0, width - this.left, height);
     context.clip();
     if (this.result.isStream) this.drawStream(drawing, x, colours);
-    const wanted = this.wanted(selected);
+    const wanted = this.wanted();
     for (const placed of this.rows) this.row(context, placed, x, scale, wanted, colours);
     if (this.chain && this.result.raw.chain) this.drawChain(context, x, colours.text);
     this.outline(context, x, selected, colours.text, 2);
@@ -75,15 +74,19 @@ export class Painter {
     this.labels(context, colours, selected, hovered);
   }
 
-  // While something is looked for, the rest steps back; likewise beside a module or a step.
-  private wanted(selected: Store["state"]["selected"]): Wanted {
-    const { matches } = this;
-    if (matches) return (op) => matches.has(op);
-    if (selected?.type === "step") return (_, step) => step === selected.id;
-    if (selected?.type !== "module") return null;
-    const inside = new Set<number>();
-    for (let op = 0; op < this.result.numOps; ++op) if (this.result.concerns(selected, op)) inside.add(op);
-    return (op) => inside.has(op);
+  // Transfers are those that a device sends or is sent, or of what is made by a wanted op.
+  private wanted(): Wanted {
+    const { result } = this;
+    const { state } = this.store;
+    const concerns = result.focus(state);
+    if (!concerns) return null;
+    const item = aside(state);
+    const device = item?.type === "device" && !state.search.trim() ? item.id : -1;
+    return (row, i) => {
+      if (row.kind !== "channel" || device < 0) return concerns(result.opOf(row, i), row.step[i]);
+      const { from, to } = result.transfersOf(row, i);
+      return from[row.id[i]] === device || to[row.id[i]] === device;
+    };
   }
 
   // While the first step is on its way the pipeline fills; then a step ends every period.
@@ -190,7 +193,7 @@ export class Painter {
       const category = steps || this.by === "step" ? row.step[i] : of[op];
       // Of a step, what is not its forward pass is paler.
       const pale = !steps && this.by === "step" && phase[op] > 0;
-      const key = (category << 2) | (pale ? 2 : 0) | (wanted && !wanted(op, row.step[i]) ? 1 : 0);
+      const key = (category << 2) | (pale ? 2 : 0) | (wanted && !wanted(row, i) ? 1 : 0);
       const gap = right - left > 3 ? 0.5 : 0;
       if (key === run && left <= end + 0.4 && right - begin < 4096 && gap === 0) {
         end = Math.max(end, right);
@@ -204,7 +207,7 @@ export class Painter {
     fill();
     context.globalAlpha = 1;
     if (row.kind === "channel" || (to - from) * scale <= 0) return;
-    const plain = (i: number) => wanted === null || wanted(this.result.opOf(row, i), row.step[i]);
+    const plain = (i: number) => wanted === null || wanted(row, i);
     if (!steps) this.names(context, row, y, height, x, plain);
     if (steps ? height >= 9 : this.by === "step") this.numbers(context, row, y, height, x, plain);
   }

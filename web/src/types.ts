@@ -185,6 +185,8 @@ export interface Execution {
   predicted_ratio: number;
   oracle_ms: number;
   oracle_ratio: number;
+  drift?: number | null;
+  losses?: number[];
   devices: { name: string; busy_ms: number; peak_bytes: number; predicted_peak_bytes: number }[];
   types: { type: string; ops: number; measured_ms: number; predicted_ms: number }[];
 }
