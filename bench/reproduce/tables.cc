@@ -14,12 +14,23 @@ namespace emplace::bench {
 namespace {
 
 std::string format_interval(const MeanInterval& interval) {
+  if (!std::isfinite(interval.high)) return fmt::format("{:.3f}", interval.mean);  // of one value
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", interval.mean, interval.low, interval.high);
 }
 
 std::string format_claimed(const Statement& statement) {
   if (statement.least > 0) return fmt::format("{:.2f} to {:.2f}", statement.least, statement.most);
   return fmt::format("at most {:.2f}", statement.most);
+}
+
+// "5 seeds", "3 models".
+std::string format_sample(const Statement& statement, const std::optional<Ratio>& ratio,
+                          int seeds) {
+  if (ratio && ratio->sample == Sample::kModels) {
+    const std::size_t models = statement.workloads.size();
+    return models == 1 ? "one model" : fmt::format("{} models", models);
+  }
+  return fmt::format("{} seeds", seeds);
 }
 
 const char* measure_name(Measure measure) {
@@ -88,15 +99,15 @@ std::string statements_table(const Claim& claim, Version version, const Evidence
   std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n", claim.key, to_string(version),
                                  claim.text, claim.source);
   text +=
-      "| statement | on | ratio of | measured, 95 % interval | claimed | verdict | seeds | code "
-      "|\n|---|---|---|---|---|---|---|---|\n";
+      "| statement | on | ratio of | measured, 95 % interval | interval over | claimed | verdict | "
+      "code |\n|---|---|---|---|---|---|---|---|\n";
   for (const Statement& statement : claim.statements) {
-    const auto ratio =
-        evidence.has(statement) ? evidence.ratio(statement) : std::optional<MeanInterval>();
+    const auto ratio = evidence.has(statement) ? evidence.ratio(statement) : std::optional<Ratio>();
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", statement.text,
                         fmt::join(statement.workloads, ", "), measure_name(statement.measure),
-                        ratio ? format_interval(*ratio) : "", format_claimed(statement),
-                        to_string(verdict_of(statement, evidence)), evidence.seeds(statement),
+                        ratio ? format_interval(ratio->interval) : "",
+                        format_sample(statement, ratio, evidence.seeds(statement)),
+                        format_claimed(statement), to_string(verdict_of(statement, evidence)),
                         fmt::join(evidence.codes(statement), ", "));
   }
   return text;
