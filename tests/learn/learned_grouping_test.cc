@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "learn/methods/episode_policy.h"
+#include "learn/unit_cycles.h"
 #include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 
@@ -18,6 +19,20 @@ std::shared_ptr<const Problem> chain_of_nine() {
   return compile_timed(graph.build(), gpu_cluster(2));
 }
 
+// A chain, and on the way back each op reads what it made, as backward ops do.
+std::shared_ptr<const Problem> there_and_back(int length) {
+  TimedGraph graph;
+  std::vector<TensorId> forward{graph.op("x", 10, {})};
+  for (int i = 1; i < length; ++i) {
+    forward.push_back(graph.op("f" + std::to_string(i), 10, {forward.back()}, 50'000));
+  }
+  TensorId at = forward.back();
+  for (int i = length; i-- > 0;) {
+    at = graph.backward("b" + std::to_string(i), 10, {at, forward[static_cast<std::size_t>(i)]});
+  }
+  return compile_timed(graph.build(), gpu_cluster(2));
+}
+
 LearnedGrouping grouping_of(const Problem& problem, std::int64_t groups) {
   Rng rng(1);
   return LearnedGrouping(group_by_colocation(problem), groups, {.learning_rate = 0.01}, torch::kCPU,
@@ -29,6 +44,22 @@ TEST(LearnedGrouping, begins_with_slices) {
   const UnitGraph units = grouping_of(*problem, 3).likeliest();
   ASSERT_EQ(units.size(), 3U);
   for (OpId op = 0; op < 9; ++op) EXPECT_EQ(units.unit_of_op(op), op / 3);
+}
+
+TEST(LearnedGrouping, closes_no_cycle) {
+  const auto problem = there_and_back(30);
+  LearnedGrouping grouping = grouping_of(*problem, 6);
+  const UnitGraph first = grouping.likeliest();
+  EXPECT_EQ(first.size(), 6U);
+  EXPECT_FALSE(has_cycle(first));
+  Rng rng(3);
+  for (int i = 0; i < 200; ++i) {
+    const UnitGraph units = grouping.draw(rng);
+    EXPECT_LE(units.size(), 6U);
+    ASSERT_FALSE(has_cycle(units));
+    TrainingPoint point;
+    grouping.learn(rng.uniform(), point);
+  }
 }
 
 TEST(LearnedGrouping, has_no_more_groups_than_members) {
