@@ -135,6 +135,21 @@ std::string step_cell(const Evidence& evidence, const std::string& name,
   return cell;
 }
 
+// Placements that a run had evaluated when it had its best.
+double placements_to_best(const LearningRun& run) {
+  return run.history.empty() ? 0 : static_cast<double>(run.history.back().evaluations);
+}
+
+std::string until_best(const Evidence& evidence, const std::string& name,
+                       const std::string& entrant) {
+  const int seeds = evidence.seeds(name, entrant);
+  double mean = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    mean += placements_to_best(evidence.run(name, entrant, seed)) / seeds;
+  }
+  return fmt::format(", after {}", format_count(static_cast<std::int64_t>(mean)));
+}
+
 std::string grid_table(const Grid& grid, Version version, const Evidence& evidence) {
   std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n| workload |", grid.key,
                                  to_string(version), grid.text, grid.source);
@@ -147,19 +162,17 @@ std::string grid_table(const Grid& grid, Version version, const Evidence& eviden
     std::set<int> seeds;
     std::set<std::string> codes;
     for (const Grid::Column& column : grid.columns) {
-      text += fmt::format(" {} |", step_cell(evidence, name, column.entrant));
-      if (!evidence.has(name, column.entrant)) continue;
+      const bool has = evidence.has(name, column.entrant);
+      text += fmt::format(
+          " {}{} |", step_cell(evidence, name, column.entrant),
+          has && grid.until_best ? until_best(evidence, name, column.entrant) : std::string());
+      if (!has) continue;
       seeds.insert(evidence.seeds(name, column.entrant));
       codes.merge(evidence.codes(name, column.entrant));
     }
     text += fmt::format(" {} | {} |\n", fmt::join(seeds, ", "), fmt::join(codes, ", "));
   }
   return text;
-}
-
-// Placements that a run had evaluated when it had its best.
-double placements_to_best(const LearningRun& run) {
-  return run.history.empty() ? 0 : static_cast<double>(run.history.back().evaluations);
 }
 
 // Steps of training after which a search of real steps has paid for itself, against the expert.
