@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "learn/methods/episode_policy.h"
+#include "learn/sampled_gradient.h"
 #include "learn/unit_cycles.h"
 #include "learn/units/groupings.h"
 #include "support/timed_graph.h"
@@ -88,6 +89,73 @@ TEST(LearnedGrouping, learns_what_costs_less) {
   with_the_first = 0;
   for (int i = 0; i < 100; ++i) with_the_first += draw() ? 1 : 0;
   EXPECT_GT(with_the_first, 95);
+}
+
+// All groupings of three members into two groups, by a grouper of the same parameters.
+TEST(LearnedGrouping, learns_along_the_gradient_of_the_expected_cost) {
+  TimedGraph graph;
+  TensorId at = graph.op("a", 100, {});
+  for (const char* name : {"b", "c"}) at = graph.op(name, 100, {at});
+  const auto problem = compile_timed(graph.build(), gpu_cluster(2));
+  Rng rng(1);
+  LearnedGrouping grouping(group_by_colocation(*problem), 2, {.adam = false, .learning_rate = 1},
+                           torch::kCPU, rng);
+  const auto cost_of = [](const UnitGraph& units) {
+    return 1.0 + 2.0 * units.unit_of_op(1) + 4.0 * units.unit_of_op(2);
+  };
+  Rng first(1);
+  Parameters parameters(torch::kCPU);
+  const UnitGraph members = group_by_colocation(*problem);
+  const Grouper grouper(parameters, members, 2, {.first_groups = FirstGroups::kStages}, first);
+  StateWriter begun;
+  {
+    // Far enough from its slices that all has a chance, with a baseline.
+    TrainingPoint point;
+    grouping.draw(rng);
+    grouping.learn(3, point);
+    StateWriter state;
+    grouping.save(state);
+    const StateReader reader(state.bytes(), "state");
+    const torch::NoGradGuard no_gradients;
+    for (auto& [name, tensor] : parameters.named()) {
+      torch::Tensor values = tensor;
+      reader.load("policy." + name, values);
+      if (name.starts_with("grouper.output")) values.copy_(normals(values.sizes().vec(), rng) * 8);
+      begun.put("policy." + name, values);
+    }
+    begun.put("baseline", reader.reals("baseline"));
+    Optimizer({.adam = false, .learning_rate = 1}).save(begun, "grouper.optimizer");
+  }
+  const torch::Tensor log_probs = torch::log_softmax(grouper.logits(), 1);
+  torch::Tensor expected = torch::zeros({});
+  int likely = 0;
+  for (std::uint32_t code = 0; code < 8; ++code) {
+    const std::vector<std::uint32_t> labels{code & 1, code >> 1 & 1, code >> 2};
+    torch::Tensor log_prob = torch::zeros({});
+    for (std::int64_t i = 0; i < 3; ++i) {
+      log_prob = log_prob + log_probs[i][static_cast<std::int64_t>(labels[i])];
+    }
+    likely += log_prob.item<double>() > -6 ? 1 : 0;
+    expected = expected + log_prob.exp() * cost_of(group_as_labelled(*problem, labels, 2));
+  }
+  EXPECT_GE(likely, 3);
+  const auto exact = torch::autograd::grad({expected}, parameters.tensors());
+  const StateReader beginning(begun.bytes(), "state");
+  Estimates estimates;
+  for (int i = 0; i < 2000; ++i) {
+    grouping.load(beginning);
+    TrainingPoint point;
+    grouping.learn(cost_of(grouping.draw(rng)), point);
+    StateWriter state;
+    grouping.save(state);
+    const StateReader reader(state.bytes(), "state");
+    std::vector<torch::Tensor> step;
+    for (const auto& [name, tensor] : parameters.named()) {
+      step.push_back(tensor.detach() - reader.tensor("policy." + name));
+    }
+    estimates.add(step, exact);
+  }
+  estimates.expect_unbiased();
 }
 
 TEST(LearnedGrouping, one_policy_plays_on_all_of_its_groupings) {
