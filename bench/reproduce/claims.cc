@@ -344,7 +344,7 @@ std::vector<Grid> placeto_parts(const Systems& systems) {
                                           {"no messages", with("rounds=0")}};
   const std::string text = "Rewards at every step or at the end; without pools; without messages";
   return {{"Placeto's parts", text, "Placeto", placeto_models(), columns, /*until_best=*/true},
-          {"Placeto's parts, long",
+          {"Placeto's parts at length",
            text + "; ten times as many placements",
            "Placeto",
            {"Placeto: Inception-V3, 2 GPUs, 24,000 placements",

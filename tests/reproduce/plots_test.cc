@@ -66,11 +66,13 @@ TEST(Claims, are_of_all_published_workloads) {
   }
 }
 
+// Which can be asked for in a list.
 TEST(Claims, have_keys_of_their_own) {
   for (const Version version : {Version::kPaper, Version::kEmplace}) {
     std::set<std::string> keys;
     for (const Claim& claim : claims(version)) EXPECT_TRUE(keys.insert(claim.key).second);
     for (const Grid& grid : grids(version)) EXPECT_TRUE(keys.insert(grid.key).second);
+    for (const std::string& key : keys) EXPECT_EQ(key.find(','), std::string::npos) << key;
   }
 }
 
