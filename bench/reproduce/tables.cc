@@ -14,7 +14,10 @@ namespace emplace::bench {
 namespace {
 
 std::string format_interval(const MeanInterval& interval) {
-  if (!std::isfinite(interval.high)) return fmt::format("{:.3f}", interval.mean);  // of one value
+  // Of one value, or of one that is repeated.
+  if (!std::isfinite(interval.high) || interval.high <= interval.low * (1 + 1e-9)) {
+    return fmt::format("{:.3f}", interval.mean);
+  }
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", interval.mean, interval.low, interval.high);
 }
 
