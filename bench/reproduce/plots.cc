@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -69,9 +70,9 @@ const char* label_of(Spent spent) {
   return "seconds with real steps";
 }
 
-// In step times on one device; 0 where nothing that fits was found by then.
+// In step times on one device; endless where nothing that fits was found by then.
 double best_by(const LearningRun& run, Spent spent, double at, Nanoseconds single) {
-  double best = 0;
+  double best = std::numeric_limits<double>::infinity();
   for (const RunProgress& point : run.history) {
     if (spent_at(point, spent) > at) break;
     if (point.fits) best = static_cast<double>(point.step) / static_cast<double>(single);
@@ -83,6 +84,21 @@ struct JudgedStatement {
   const Statement* statement;
   MeanInterval interval;
 };
+
+// In lines that are ended at the first chance. gnuplot takes labels at axes for formats, so there
+// must be no "%".
+std::string tic_label(const std::string& text) {
+  constexpr std::size_t kLine = 45;
+  std::string label;
+  std::size_t length = 0;
+  for (const char c : text) {
+    label += c == '%' ? "percent" : std::string(1, c);
+    if (++length < kLine || (c != ' ' && c != ',')) continue;
+    label += "\\n";
+    length = 0;
+  }
+  return quoted(label);
+}
 
 // A row each, the first on top: what is claimed as a band, what was measured as a line.
 std::string statements_script(const std::vector<JudgedStatement>& judged,
@@ -110,11 +126,14 @@ std::string statements_script(const std::vector<JudgedStatement>& judged,
         "set object rectangle from {}, first {} to first {}, first {} fc rgb '#cfe8cf' fs noborder "
         "behind\n",
         least, row - 0.35, statement.most, row + 0.35);
-    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(statement.text), row);
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", tic_label(statement.text), row);
   }
   return fmt::format(
       "{}END\n{}set title {}\nset logscale x\nset xrange [{:.4f}:{:.4f}]\n"
-      "set yrange [{}:0.6]\nset ytics ({})\nset grid noytics xtics\nunset key\n"
+      "set yrange [{}:0.6]\nset ytics ({})\nset xtics (0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, "
+      "1.5, 2, 3, 5, 10, 20)\n"
+      "set lmargin at screen 0.42\n"
+      "set grid noytics xtics\nunset key\n"
       "set xlabel 'ratio; what is claimed is shaded'\nset bars 0.5\n"
       "set arrow from first 1, graph 0 to first 1, graph 1 nohead lc rgb '#888888'\n"
       "plot $points using 1:2:3:4 with xerrorbars pt 7 ps 0.7 lw 2 lc rgb '#1f4e79'",
@@ -168,13 +187,11 @@ std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const 
     const double at = last * i / kPoints;
     std::vector<double> steps;
     for (int seed = 1; seed <= seeds; ++seed) {
-      const double best =
-          best_by(evidence.run(name, entrant, seed), spent, at, evidence.stage(name).single);
-      if (best > 0) steps.push_back(best);
+      steps.push_back(
+          best_by(evidence.run(name, entrant, seed), spent, at, evidence.stage(name).single));
     }
-    if (2 * steps.size() > static_cast<std::size_t>(seeds)) {
-      curve.emplace_back(at, median_of(steps));
-    }
+    const double median = median_of(steps);
+    if (std::isfinite(median)) curve.emplace_back(at, median);
   }
   return curve;
 }
@@ -219,7 +236,7 @@ bool draw_statements(const std::string& path, const Claim& claim, Version versio
   }
   if (judged.empty()) return false;
   plot(path, statements_script(judged, fmt::format("{} ({})", claim.key, to_string(version))), 1100,
-       120 + 40 * static_cast<int>(judged.size()));
+       120 + 52 * static_cast<int>(judged.size()));
   return true;
 }
 

@@ -52,6 +52,23 @@ TEST(Plots, show_the_best_so_far_over_what_was_spent) {
   EXPECT_TRUE(curve_of(evidence, model, "single", Spent::kMeasuredSeconds).empty());
 }
 
+TEST(Plots, never_rise_where_seeds_find_what_fits_at_different_times) {
+  const std::string model = "RNNLM on 4 of today";
+  RunStore store("");
+  const std::vector<std::pair<int, int>> found{
+      {100, 1000}, {100, 1100}, {100, 1900}, {300, 1800}, {300, 2000}};
+  for (int seed = 1; seed <= 5; ++seed) {
+    const auto [evaluations, step] = found[static_cast<std::size_t>(seed - 1)];
+    LearningRun run{.step = step * 1000, .fits = true, .evaluations = 600, .history = {}};
+    run.history = {{evaluations, 1, 1, run.step, true}};
+    store.keep(run_key(workload(model), "random", seed, {}), run);
+  }
+  const Evidence evidence({{model, {nullptr, 1'000'000}}}, store, 5, {});
+  const Curve curve = curve_of(evidence, model, "random", Spent::kPlacements);
+  EXPECT_DOUBLE_EQ(at(curve, 200), 1.9);
+  EXPECT_DOUBLE_EQ(at(curve, 600), 1.8);
+}
+
 // Whatever the papers on placement ran on is in some claim, in both versions.
 TEST(Claims, are_of_all_published_workloads) {
   for (const Version version : {Version::kPaper, Version::kEmplace}) {
