@@ -13,7 +13,8 @@ namespace emplace::bench {
 enum class Spent { kPlacements, kAgentSeconds, kMeasuredSeconds };
 
 // The best step so far in parts of one device's, the median of the seeds, at so much spent; from
-// where it is of a step that fits, as of more than half of the seeds. Nothing of placers that do not spend it.
+// where it is of a step that fits, as of more than half of the seeds. Nothing of placers that do
+// not spend it.
 std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const std::string& name,
                                                 const std::string& entrant, Spent spent);
 
