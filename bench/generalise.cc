@@ -6,9 +6,11 @@
 //     --placers "random" "gdp(policy=shipped)" "gdp(policy=shipped,finetune=50)" "gdp@8000"
 //     "auto@10s"
 #include <cmath>
-#include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +25,8 @@
 #include "placers/all.h"
 
 #include "cli/blas.h"
+#include "learn/general/finish.h"
+#include "learn/train/environment.h"
 #include "run/training_tasks.h"
 #include "support/trials.h"
 
@@ -41,16 +45,23 @@ struct Settings {
   bool all = false;
 };
 
-// "gdp@8000": a placer with a budget of evaluations; "auto@10s": of time.
+// "gdp@8000": a placer with a budget of evaluations; "auto@10s": of time; "finished:random": what a
+// placer finds, rounded and made to fit as what policies propose is, which shows what is not
+// learned.
 struct Entrant {
   std::string text;
   MethodSpec placer;
   Budget budget;
+  bool finished = false;
 };
 
 Entrant parse(const std::string& text) {
+  constexpr std::string_view kFinished = "finished:";
+  Entrant entrant{
+      .text = text, .placer = {}, .budget = {}, .finished = text.starts_with(kFinished)};
   const std::size_t at = text.rfind('@');
-  Entrant entrant{.text = text, .placer = MethodSpec::parse(text.substr(0, at)), .budget = {}};
+  const std::size_t first = entrant.finished ? kFinished.size() : 0;
+  entrant.placer = MethodSpec::parse(text.substr(first, at == std::string::npos ? at : at - first));
   if (at == std::string::npos) return entrant;
   const std::string limit = text.substr(at + 1);
   if (!limit.empty() && limit.find_first_not_of("0123456789") == std::string::npos) {
@@ -74,13 +85,30 @@ struct Score {
   bool no_worse() const { return fits && (!expert_fits || ratio <= 1.0005); }
 };
 
+RunResult finished(PlaceContext& context, RunResult found, std::uint64_t seed) {
+  learn::Environment environment(context, Budget{}, "finish");
+  const learn::Finish finish(context.problem());
+  std::vector<DeviceId> devices(context.problem().num_devices());
+  std::iota(devices.begin(), devices.end(), DeviceId{0});
+  finish(found.result.placement, devices, environment);
+  finish.insist(environment, Rng(seed));
+  const Solution best = context.incumbent().best().value();
+  if (best.value < found.evaluation) {
+    found.result.placement = best.placement;
+    found.evaluation = best.value;
+  }
+  found.evaluations = context.evaluations();
+  return found;
+}
+
 RunResult run(const NamedProblem& problem, const Entrant& entrant, int seed = 1) {
   PlaceContext context(problem.problem);
   Budget budget;  // its clock begins now
   budget.seconds = entrant.budget.seconds;
   budget.evaluations = entrant.budget.evaluations;
-  return run_placer(all_placers(), context,
-                    {.placer = entrant.placer, .seed = static_cast<std::uint64_t>(seed)}, budget);
+  const PlacerRun chosen{.placer = entrant.placer, .seed = static_cast<std::uint64_t>(seed)};
+  RunResult result = run_placer(all_placers(), context, chosen, budget);
+  return entrant.finished ? finished(context, std::move(result), chosen.seed) : result;
 }
 
 std::vector<Score> run_all(const NamedProblem& problem, const std::vector<Entrant>& entrants,
@@ -168,7 +196,8 @@ int main(int argc, char** argv) {
   app.add_option("--graphs", settings.graphs, "As for emplace train")->required();
   app.add_option("--clusters", settings.clusters, "Likewise")->required();
   app.add_option("--memory", settings.memory, "Likewise")->delimiter(',');
-  app.add_option("--placers", settings.placers, "Each perhaps with @EVALUATIONS or @TIME")
+  app.add_option("--placers", settings.placers,
+                 "Each perhaps with @EVALUATIONS or @TIME, or after \"finished:\"")
       ->required();
   app.add_option("--seeds", settings.seeds, "Runs of each placer on each case, which are averaged")
       ->check(CLI::Range(1, 1000))

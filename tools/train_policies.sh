@@ -7,7 +7,8 @@
 #   tools/train_policies.sh no-cnn no-rnn no-transformer    # gdp without one kind of architecture
 #   tools/train_policies.sh gdp-ptb placeto-ptb ...    # on one family alone (cifar10, nmt, ptb)
 #   tools/train_policies.sh nmt-both nmt-imitation nmt-practice nmt-plain nmt-untrained    # the same for one cluster,
-#                                                      in minutes: imitation, then practice; one of them; ...
+#                                                      in minutes: imitation, then practice; one of them; ...;
+#                                                      "batch": on the graphs that policies of the family are measured on
 #
 # A training that was interrupted goes on where it was (OUT/NAME.state).
 # EMPLACE names the program (default: build/emplace), OUT the folder (default: policies, and build/policies for the
@@ -53,7 +54,7 @@ train() {
 
 # train_part FAMILY-HOW
 train_part() {
-  local family=${1%-*} clusters=4xp100
+  local family=${1%-*} clusters=4xp100 seeds=0..15
   local imitate="--imitate anneal --imitate-evaluations 2000"
   local how
   case ${1##*-} in
@@ -62,10 +63,11 @@ train_part() {
     practice) how="--steps 160" ;;
     plain) how="$imitate --imitation-steps 80 --steps 80 --superposition false" ;;
     untrained) how="--steps 0" ;;
+    batch) how="$imitate --imitation-steps 80 --steps 80" seeds=100..103 ;;
     *) unknown "$1" ;;
   esac
   # shellcheck disable=SC2086  # lists of words
-  train gdp "$1" "family:$family:seed=0..15" --tasks-per-step 4 $how
+  train gdp "$1" "family:$family:seed=$seeds" --tasks-per-step 4 $how
 }
 
 both="$imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3"

@@ -53,6 +53,7 @@ struct Grid {
   std::string source;
   std::vector<std::string> workloads;
   std::vector<Column> columns;
+  bool until_best = false;  // also how many placements it took until the best
 };
 
 std::vector<Claim> claims(Version version);

@@ -1,4 +1,4 @@
-// Drawings of tables and learning curves, by gnuplot.
+// All drawings, and a page of them.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace emplace::bench {
 
-// FOLDER/KEY-VERSION.svg of every table, and FOLDER/KEY-VERSION-curves.svg of the learning curves
-// of every claim and table: the best step so far over the placements evaluated, the median of the
-// seeds; and FOLDER/README.md, which shows them all. Throws an Error where gnuplot is missing or
-// fails.
+// FOLDER/KEY-VERSION.svg of every table, -statements.svg of every claim, and of both the learning
+// curves: -curves.svg over placements, -curves-agent.svg over the agent's time, -curves-real.svg
+// over time with real steps; and FOLDER/README.md, which shows them all. What has no runs stays as
+// it is. Throws an Error where gnuplot is missing or fails.
 void draw_figures(const Program& program, const Evidence& evidence, const std::string& folder);
 
 }  // namespace emplace::bench

@@ -14,12 +14,26 @@ namespace emplace::bench {
 namespace {
 
 std::string format_interval(const MeanInterval& interval) {
+  // Of one value, or of one that is repeated.
+  if (!std::isfinite(interval.high) || interval.high <= interval.low * (1 + 1e-9)) {
+    return fmt::format("{:.3f}", interval.mean);
+  }
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", interval.mean, interval.low, interval.high);
 }
 
 std::string format_claimed(const Statement& statement) {
   if (statement.least > 0) return fmt::format("{:.2f} to {:.2f}", statement.least, statement.most);
   return fmt::format("at most {:.2f}", statement.most);
+}
+
+// "5 seeds", "3 models".
+std::string format_sample(const Statement& statement, const std::optional<Ratio>& ratio,
+                          int seeds) {
+  if (ratio && ratio->sample == Sample::kModels) {
+    const std::size_t models = statement.workloads.size();
+    return models == 1 ? "one model" : fmt::format("{} models", models);
+  }
+  return fmt::format("{} seeds", seeds);
 }
 
 const char* measure_name(Measure measure) {
@@ -88,15 +102,15 @@ std::string statements_table(const Claim& claim, Version version, const Evidence
   std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n", claim.key, to_string(version),
                                  claim.text, claim.source);
   text +=
-      "| statement | on | ratio of | measured, 95 % interval | claimed | verdict | seeds | code "
-      "|\n|---|---|---|---|---|---|---|---|\n";
+      "| statement | on | ratio of | measured, 95 % interval | interval over | claimed | verdict | "
+      "code |\n|---|---|---|---|---|---|---|---|\n";
   for (const Statement& statement : claim.statements) {
-    const auto ratio =
-        evidence.has(statement) ? evidence.ratio(statement) : std::optional<MeanInterval>();
+    const auto ratio = evidence.has(statement) ? evidence.ratio(statement) : std::optional<Ratio>();
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", statement.text,
                         fmt::join(statement.workloads, ", "), measure_name(statement.measure),
-                        ratio ? format_interval(*ratio) : "", format_claimed(statement),
-                        to_string(verdict_of(statement, evidence)), evidence.seeds(statement),
+                        ratio ? format_interval(ratio->interval) : "",
+                        format_sample(statement, ratio, evidence.seeds(statement)),
+                        format_claimed(statement), to_string(verdict_of(statement, evidence)),
                         fmt::join(evidence.codes(statement), ", "));
   }
   return text;
@@ -124,6 +138,21 @@ std::string step_cell(const Evidence& evidence, const std::string& name,
   return cell;
 }
 
+// Placements that a run had evaluated when it had its best.
+double placements_to_best(const LearningRun& run) {
+  return run.history.empty() ? 0 : static_cast<double>(run.history.back().evaluations);
+}
+
+std::string until_best(const Evidence& evidence, const std::string& name,
+                       const std::string& entrant) {
+  const int seeds = evidence.seeds(name, entrant);
+  double mean = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    mean += placements_to_best(evidence.run(name, entrant, seed)) / seeds;
+  }
+  return fmt::format(", after {}", format_count(static_cast<std::int64_t>(mean)));
+}
+
 std::string grid_table(const Grid& grid, Version version, const Evidence& evidence) {
   std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n| workload |", grid.key,
                                  to_string(version), grid.text, grid.source);
@@ -136,19 +165,17 @@ std::string grid_table(const Grid& grid, Version version, const Evidence& eviden
     std::set<int> seeds;
     std::set<std::string> codes;
     for (const Grid::Column& column : grid.columns) {
-      text += fmt::format(" {} |", step_cell(evidence, name, column.entrant));
-      if (!evidence.has(name, column.entrant)) continue;
+      const bool has = evidence.has(name, column.entrant);
+      text += fmt::format(
+          " {}{} |", step_cell(evidence, name, column.entrant),
+          has && grid.until_best ? until_best(evidence, name, column.entrant) : std::string());
+      if (!has) continue;
       seeds.insert(evidence.seeds(name, column.entrant));
       codes.merge(evidence.codes(name, column.entrant));
     }
     text += fmt::format(" {} | {} |\n", fmt::join(seeds, ", "), fmt::join(codes, ", "));
   }
   return text;
-}
-
-// Placements that a run had evaluated when it had its best.
-double placements_to_best(const LearningRun& run) {
-  return run.history.empty() ? 0 : static_cast<double>(run.history.back().evaluations);
 }
 
 // Steps of training after which a search of real steps has paid for itself, against the expert.

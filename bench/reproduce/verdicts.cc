@@ -112,15 +112,21 @@ double Evidence::reached(Measure measure, const std::string& name, const std::st
   return static_cast<double>(std::max<std::int64_t>(1, never ? one.evaluations : hit->evaluations));
 }
 
-double Evidence::log_ratio(const Statement& statement, const std::string& name, int seed,
-                           int seeds) const {
-  if (statement.measure == Measure::kStepTime) {
-    return std::log(step_time(name, statement.left, seed) / step_time(name, statement.right, seed));
-  }
+Evidence::Sides Evidence::measured(const Statement& statement, const std::string& name,
+                                   int seeds) const {
   const double target = std::max(median_of(step_times(name, statement.left, seeds)),
                                  median_of(step_times(name, statement.right, seeds)));
-  return std::log(reached(statement.measure, name, statement.left, seed, target) /
-                  reached(statement.measure, name, statement.right, seed, target));
+  const auto of = [&](const std::string& placer, int seed) {
+    return std::log(statement.measure == Measure::kStepTime
+                        ? step_time(name, placer, seed)
+                        : reached(statement.measure, name, placer, seed, target));
+  };
+  Sides sides;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    sides.left.push_back(of(statement.left, seed));
+    sides.right.push_back(of(statement.right, seed));
+  }
+  return sides;
 }
 
 bool Evidence::always_fits(const std::string& name, const std::string& placer, int seeds) const {
@@ -130,27 +136,30 @@ bool Evidence::always_fits(const std::string& name, const std::string& placer, i
   return true;
 }
 
-std::optional<MeanInterval> Evidence::ratio(const Statement& statement) const {
+std::optional<Ratio> Evidence::ratio(const Statement& statement) const {
   const int count = seeds(statement);
+  const auto models = static_cast<double>(statement.workloads.size());
+  std::vector<double> by_seed(static_cast<std::size_t>(count), 0);
+  std::vector<double> by_model;
+  bool seeds_differ = false;
   for (const std::string& name : statement.workloads) {
     // The stand-in for "nothing fits" must not decide.
     if (!always_fits(name, statement.left, count)) return {};
     if (!always_fits(name, statement.right, count)) return {};
-  }
-  std::vector<double> by_seed;
-  for (int seed = 1; seed <= count; ++seed) {
-    double sum = 0;
-    for (const std::string& name : statement.workloads) {
-      sum += log_ratio(statement, name, seed, count);
+    const Sides sides = measured(statement, name, count);
+    for (std::size_t i = 0; i < by_seed.size(); ++i) {
+      by_seed[i] += (sides.left[i] - sides.right[i]) / models;
+      seeds_differ |= sides.left[i] != sides.left[0] || sides.right[i] != sides.right[0];
     }
-    by_seed.push_back(sum / static_cast<double>(statement.workloads.size()));
+    by_model.push_back(sides.left.at(0) - sides.right.at(0));
   }
-  return geometric_interval(by_seed);
+  if (seeds_differ) return Ratio{geometric_interval(by_seed), Sample::kSeeds};
+  return Ratio{geometric_interval(by_model), Sample::kModels};
 }
 
-Verdict judge(const Statement& statement, const std::optional<MeanInterval>& measured) {
+Verdict judge(const Statement& statement, const std::optional<Ratio>& measured) {
   if (!measured) return Verdict::kUnclear;
-  const MeanInterval& ratio = *measured;
+  const MeanInterval& ratio = measured->interval;
   if (ratio.low >= statement.least && ratio.high < statement.most) return Verdict::kReproduced;
   if (ratio.low >= statement.most || ratio.high < statement.least) return Verdict::kNotReproduced;
   return Verdict::kUnclear;

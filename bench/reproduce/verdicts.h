@@ -22,6 +22,15 @@ inline constexpr double kNothingFits = 10;
 // Fewer seeds say nothing, unless fewer were asked for.
 inline constexpr int kFewestSeeds = 3;
 
+// What an interval says the spread of.
+enum class Sample { kSeeds, kModels };
+
+// Of the geometric mean over the models.
+struct Ratio {
+  MeanInterval interval;
+  Sample sample = Sample::kSeeds;
+};
+
 // All runs of one comparison, of which some placers may have more seeds than others. A statement is
 // judged by the seeds that all of its runs have.
 class Evidence {
@@ -49,9 +58,10 @@ class Evidence {
   std::vector<double> step_times(const std::string& workload, const std::string& placer) const;
   std::vector<double> step_times(const std::string& workload, const std::string& placer,
                                  int seeds) const;
-  // Of left's measure over right's, in the geometric mean over the workloads.
-  // Nothing where some run of either found nothing that fits.
-  std::optional<MeanInterval> ratio(const Statement& statement) const;
+  // Of left's measure over right's. The interval is over the seeds; where no seed makes a
+  // difference, as of placers without chance, they are one run, and it is over the models
+  // (unbounded where there is one). Nothing where some run of either found nothing that fits.
+  std::optional<Ratio> ratio(const Statement& statement) const;
 
  private:
   bool enough(int seeds) const { return seeds >= std::min(kFewestSeeds, seeds_); }
@@ -62,9 +72,12 @@ class Evidence {
   // How far the run was when it was as good as that, in step times on one device.
   double reached(Measure measure, const std::string& workload, const std::string& placer, int seed,
                  double target) const;
-  // Of one seed, of so many.
-  double log_ratio(const Statement& statement, const std::string& workload, int seed,
-                   int seeds) const;
+  // The logarithms of what is measured, by seed.
+  struct Sides {
+    std::vector<double> left;
+    std::vector<double> right;
+  };
+  Sides measured(const Statement& statement, const std::string& workload, int seeds) const;
 
   std::map<std::string, Stage> stages_;
   const RunStore& runs_;
@@ -73,7 +86,7 @@ class Evidence {
 };
 
 // Reproduced where the interval is within what is claimed, not where it is outside.
-Verdict judge(const Statement& statement, const std::optional<MeanInterval>& measured);
+Verdict judge(const Statement& statement, const std::optional<Ratio>& measured);
 // Of a claim: the worst of its statements'.
 Verdict judge(const std::vector<Verdict>& statements);
 

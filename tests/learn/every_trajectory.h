@@ -19,7 +19,9 @@ struct EpisodeWorld {
   const MovePolicy& policy;
   Environment& environment;
   const Runtimes& runtimes;
-  std::vector<DeviceId> devices;  // by unit, at first
+  std::vector<DeviceId> devices;    // by unit, at first
+  std::vector<UnitId> turns = {};   // empty: every unit's, in order
+  std::vector<float> leaning = {};  // by device, or empty
 };
 
 // Calls `visit` with every sequence of decisions from `state` on, its probability and its runtimes.
@@ -28,9 +30,10 @@ class EveryTrajectory {
   using Visit =
       std::function<void(double, const std::vector<Decision>&, const std::vector<double>&)>;
   EveryTrajectory(const EpisodeWorld& world, Visit visit)
-      : world_(world), visit_(std::move(visit)) {
+      : world_(world), turns_(world.turns), visit_(std::move(visit)) {
     const std::size_t units = world.policy.units().size();
-    go_on({world.devices, std::vector<std::uint8_t>(units, 0), {}, 0}, 1);
+    for (UnitId unit = 0; world.turns.empty() && unit < units; ++unit) turns_.push_back(unit);
+    go_on({world.devices, std::vector<std::uint8_t>(units, 0), {}, 0, world.leaning}, 1);
   }
 
  private:
@@ -40,10 +43,10 @@ class EveryTrajectory {
             .get();
     state.starts = world_.policy.features().starts(result[0].starts);
     runtimes_.push_back(world_.runtimes(result[0].outcome));
-    if (decisions_.size() == state.devices.size()) {
+    if (decisions_.size() == turns_.size()) {
       visit_(probability, decisions_, runtimes_);
     } else {
-      state.current = static_cast<UnitId>(decisions_.size());
+      state.current = turns_[decisions_.size()];
       const PlacementState* one = &state;
       const torch::Tensor probs = world_.policy.log_probs({&one, 1}).detach().exp()[0];
       for (DeviceId device = 0; device < 2; ++device) {
@@ -59,6 +62,7 @@ class EveryTrajectory {
   }
 
   const EpisodeWorld& world_;
+  std::vector<UnitId> turns_;
   Visit visit_;
   std::vector<Decision> decisions_;
   std::vector<double> runtimes_;

@@ -11,6 +11,7 @@
 #include "learn/general/kinds.h"
 #include "learn/methods/episode_run.h"
 #include "learn/nn/optimizer.h"
+#include "learn/sampled_gradient.h"
 #include "learn/train/state.h"
 #include "learn/units/groupings.h"
 #include "support/timed_graph.h"
@@ -169,6 +170,32 @@ TEST(GeneralEpisodes, gradient_is_that_of_the_expected_improvement) {
     expect_gradient_of_improvement(
         {world.policy, world.environment, world.runtimes, world.policy.slices()}, reward, 0.0005);
   }
+}
+
+// As when a placement is refined: a block of units moves, one after the other, leaning to a device.
+TEST(GeneralEpisodes, of_a_block_that_leans_teach_the_gradient_of_the_expected_improvement) {
+  GeneralWorld world(chain(2, 4));
+  world.move_parameters();
+  const EpisodeWorld block{world.policy, world.environment, world.runtimes, {1, 1, 0, 1},
+                           {2, 1},       {0.0F, 0.7F}};
+  expect_gradient_of_improvement(block, EpisodeReward::kImprovement, 0.0005);
+  const std::vector<torch::Tensor> exact = expected_gradient(block, EpisodeReward::kImprovement);
+  Estimates estimates;
+  constexpr std::size_t kWorkers = 200;
+  for (int i = 0; i < 15; ++i) {
+    std::vector<Trajectory> trajectories(
+        kWorkers, {.devices = block.devices, .turns = block.turns, .leaning = block.leaning});
+    play_episode(world.policy, world.runtimes, world.environment, world.rng, trajectories);
+    StepBaseline baseline(1);
+    std::vector<torch::Tensor> sum =
+        gradient_of(world.policy,
+                    weighted_decisions(trajectories, EpisodeReward::kImprovement, baseline), 0, 1)
+            .by_parameter;
+    // The mean that they are compared with has a part of each in it.
+    for (torch::Tensor& part : sum) part /= static_cast<double>(kWorkers - 1);
+    estimates.add(sum, exact);
+  }
+  estimates.expect_unbiased();
 }
 
 TEST(GeneralEpisodes, know_what_is_where) {

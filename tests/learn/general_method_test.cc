@@ -23,6 +23,8 @@
 #include "learn/general/policy_file.h"
 #include "learn/general/sequence_policy.h"
 #include "learn/general/shipped.h"
+#include "learn/learners/ppo.h"
+#include "learn/sampled_gradient.h"
 #include "learn/train/state.h"
 #include "learn/units/groupings.h"
 #include "support/timed_graph.h"
@@ -240,6 +242,47 @@ TEST(GeneralPolicies, draw_parts_of_a_placement_anew) {
     EXPECT_GT(scores.log_probs[1].abs().max().item<double>(), 1e-3);
     const torch::Tensor one = policy->score(drawn.slice(1, 1)).log_probs;
     EXPECT_LT((one - drawn.log_probs.narrow(0, 1, 1)).abs().max().item<double>(), 1e-4);
+  }
+}
+
+// Four ops in a row, of which the two in the middle are decided about anew, leaning to a device.
+TEST(GeneralPolicies, redrawn_parts_teach_the_gradient_of_the_expected_cost) {
+  TimedGraph graph;
+  TensorId at = graph.op("a", 300, {}, 200'000);
+  for (const char* name : {"b", "c", "d"}) at = graph.op(name, 200, {at}, 150'000);
+  const auto problem = compile_timed(graph.build(), gpu_cluster(2));
+  Rng rng(4);
+  const GeneralNetwork network{.width = 8};
+  const torch::Tensor open = torch::tensor({{false, true, true, false}});
+  const torch::Tensor leanings = torch::tensor({{0.0F, 1.5F}});
+  const CostSettings cost{.shortage = Shortage::kPenalty};
+  constexpr double kRate = 1;
+  constexpr std::int64_t kBatch = 200;
+  for (const GeneralPolicyPtr& policy :
+       {general_attention_policy(group_by_colocation(*problem), network, "cpu", rng),
+        general_attention_policy(group_by_colocation(*problem), network, "cpu", rng, 2),
+        general_sequence_policy(group_by_colocation(*problem), network, "cpu", rng)}) {
+    {
+      const torch::NoGradGuard no_gradients;
+      for (torch::Tensor& tensor : policy->parameters().tensors()) {
+        tensor.add_(normals(tensor.sizes().vec(), rng), 0.1);
+      }
+    }
+    const Placement placement{0, 1, 0, 1};
+    const LearnerPtr learner = ppo(*problem, {.batch = kBatch,
+                                              .epochs = 1,
+                                              .optimizer = {.adam = false, .learning_rate = kRate},
+                                              .cost = cost,
+                                              .normalize_advantage = false});
+    const Enumeration all(*policy, *problem, cost, policy->redraw(placement, open, leanings, rng));
+    const std::vector<torch::Tensor> exact = all.gradient(*policy);
+    Estimates estimates;
+    for (int i = 0; i < 20; ++i) {
+      const Samples samples =
+          policy->redraw(placement, open.expand({kBatch, -1}), leanings.expand({kBatch, -1}), rng);
+      estimates.add(step_of(*policy, *problem, *learner, samples, kRate), exact);
+    }
+    estimates.expect_unbiased();
   }
 }
 

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "learn/learners/reinforce.h"
 #include "learn/policies/grouper.h"
 #include "learn/policies/policy.h"
+#include "learn/sampled_gradient.h"
 #include "learn/units/group_embedding.h"
 #include "learn/units/groupings.h"
 #include "learn/units/orders.h"
@@ -417,6 +419,52 @@ TEST_P(GradientOf, is_the_expected_costs) {
     const double along = (gradient * direction).sum().item<double>();
     EXPECT_NEAR((above - below) / (2 * step), along, 1e-3 + 0.02 * along) << name;
   }
+}
+
+// As published: one grouping an update, which four samples share, and noise on both networks'
+// logits.
+TEST(GrouperPlacer, updates_under_noise_go_along_the_expected_cost) {
+  TimedGraph graph;
+  graph.op("b", 200, {graph.op("a", 300, {}, 200'000)});
+  const auto problem = compile_timed(graph.build(), gpu_cluster(2));
+  GrouperPlacerSettings settings = small();
+  settings.groups = 2;
+  settings.first_groups = FirstGroups::kWeights;
+  settings.share_grouping = 4;
+  const PolicyPtr policy = policy_of(*problem, settings);
+  sharpen(*policy, 2);
+  policy->begin_round(0);
+  const CostSettings cost{.shortage = Shortage::kPenalty};
+  const LearnerPtr learner = reinforce(
+      *problem, {.batch = 4, .optimizer = {.adam = false, .learning_rate = 1}, .cost = cost});
+  // Of the noise of one sample, by the devices of both groups: for each grouping, the decisions.
+  const auto gradient_under = [&](const Samples& one) {
+    Samples all = one.slice(0, 1);
+    all.actions = torch::zeros({16, 4}, torch::kInt64);
+    all.context[0] = torch::arange(16).floor_divide(4);
+    all.context[2] = one.context[2].narrow(0, 0, 1).expand({16, -1, -1}).contiguous();
+    for (int code = 0; code < 16; ++code) {
+      for (int i = 0; i < 4; ++i) all.actions[code][i] = (code >> (3 - i)) & 1;
+    }
+    const Costs costs(*problem, cost);
+    std::vector<double> weights;
+    for (const SampleOutcome& outcome : outcomes_of(*policy, *problem, all)) {
+      weights.push_back(costs(outcome));
+    }
+    const torch::Tensor probability = policy->score(all).log_probs.to(torch::kFloat64).sum(1).exp();
+    // An empty group is on the first device for certain.
+    EXPECT_NEAR(probability.sum().item<double>(), 1, 1e-4);
+    return torch::autograd::grad({(probability * torch::tensor(weights, torch::kFloat64)).sum()},
+                                 policy->parameters().tensors());
+  };
+  Estimates estimates;
+  Rng rng(9);
+  for (int update = 0; update < 700; ++update) {
+    const Samples samples = policy->sample(4, rng);
+    ASSERT_EQ(samples.context.size(), 3U);
+    estimates.add(step_of(*policy, *problem, *learner, samples, 1), gradient_under(samples));
+  }
+  estimates.expect_unbiased();
 }
 
 INSTANTIATE_TEST_SUITE_P(FirstGroups, GradientOf,

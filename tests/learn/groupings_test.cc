@@ -74,6 +74,42 @@ TEST(Groupings, are_sound_on_random_problems) {
   }
 }
 
+// Of a chain a - b - c - d - e: b would be between a and c.
+TEST(Groupings, as_labelled_are_in_pieces_where_they_would_close_a_cycle) {
+  TimedGraph graph;
+  TensorId at = graph.op("a", 10, {});
+  for (const char* name : {"b", "c", "d", "e"}) at = graph.op(name, 10, {at});
+  const auto problem = grouped_on_two(graph);
+  const auto units_of = [&](std::vector<std::uint32_t> labels, std::int64_t most) {
+    const UnitGraph units = group_as_labelled(*problem, labels, most);
+    std::vector<UnitId> of_op;
+    for (OpId op = 0; op < 5; ++op) of_op.push_back(units.unit_of_op(op));
+    return of_op;
+  };
+  EXPECT_EQ(units_of({7, 7, 3, 3, 3}, 5), (std::vector<UnitId>{0, 0, 1, 1, 1}));
+  EXPECT_EQ(units_of({7, 3, 7, 7, 3}, 5), (std::vector<UnitId>{0, 1, 2, 2, 3}));
+  const std::vector<UnitId> few = units_of({7, 3, 7, 7, 3}, 2);
+  EXPECT_TRUE(std::is_sorted(few.begin(), few.end()));
+  EXPECT_EQ(few.back(), 1U);
+}
+
+TEST(Groupings, as_labelled_are_sound_and_acyclic_on_random_problems) {
+  Rng rng(31);
+  for (int trial = 0; trial < 30; ++trial) {
+    const auto problem = random_problem(rng);
+    std::vector<std::uint32_t> labels(problem->num_groups());
+    for (std::uint32_t& label : labels) label = static_cast<std::uint32_t>(rng.below(4));
+    const UnitGraph units = group_as_labelled(*problem, labels, problem->num_groups());
+    expect_sound(units);
+    // Nobody has company of other labels.
+    for (GroupId a = 0; a < problem->num_groups(); ++a) {
+      EXPECT_EQ(labels[a], labels[units.groups(units.unit_of_group(a)).front()]);
+    }
+    expect_sound(group_as_labelled(*problem, labels, 4));
+    ASSERT_FALSE(HasFailure()) << describe(*problem, {}, {});
+  }
+}
+
 TEST(Groupings, join_an_op_and_its_only_consumer_up_to_a_share_of_the_time) {
   TimedGraph graph;
   const TensorId a = graph.op("a", 10, {});

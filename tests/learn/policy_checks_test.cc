@@ -15,6 +15,7 @@
 #include "learn/policies/segment_seq2seq.h"
 #include "learn/policies/seq2seq.h"
 #include "learn/policies/table.h"
+#include "learn/sampled_gradient.h"
 #include "learn/units/groupings.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
@@ -191,91 +192,23 @@ std::shared_ptr<const Problem> three_ops() {
   return compile(graph.build(), std::make_shared<const Cluster>(Cluster(gpu_cluster(2))));
 }
 
-// All sequences of decisions, each once, with what each costs.
-struct Enumeration {
-  Enumeration(Policy& policy, const Problem& problem, const CostSettings& cost) {
-    Rng rng(1);
-    const Samples any = policy.sample(1, rng);
-    const Scores scores = policy.score(any);
-    std::vector<std::int64_t> classes;
-    for (const torch::Tensor& distribution : scores.distributions) {
-      for (std::int64_t i = 0; i < distribution.size(1); ++i)
-        classes.push_back(distribution.size(2));
-    }
-    std::int64_t count = 1;
-    for (const std::int64_t size : classes) count *= size;
-    samples.context = any.context;
-    samples.actions =
-        torch::empty({count, static_cast<std::int64_t>(classes.size())}, torch::kInt64);
-    for (std::int64_t row = 0; row < count; ++row) {
-      std::int64_t rest = row;
-      for (std::size_t i = 0; i < classes.size(); ++i) {
-        samples.actions[row][static_cast<std::int64_t>(i)] = rest % classes[i];
-        rest /= classes[i];
-      }
-    }
-    Evaluator evaluator(std::make_shared<const Simulator>(
-        std::shared_ptr<const Problem>(std::shared_ptr<void>(), &problem)));
-    const Costs costs(problem, cost);
-    for (std::int64_t row = 0; row < count; ++row) {
-      const Evaluation value = evaluator.evaluate(policy.placement(samples, row));
-      outcomes.push_back({value.step, value.overflow, true});
-      cost_of.push_back(costs(outcomes.back()));
-    }
-  }
-
-  double expected_cost(Policy& policy) const {
-    const torch::NoGradGuard no_gradients;
-    const torch::Tensor probability = policy.score(samples).log_probs.sum(1).exp();
-    double sum = 0;
-    for (std::size_t i = 0; i < cost_of.size(); ++i) {
-      sum += probability[static_cast<std::int64_t>(i)].item<double>() * cost_of[i];
-    }
-    EXPECT_NEAR(probability.sum().item<double>(), 1, 1e-4);
-    return sum;
-  }
-
-  Samples samples;
-  std::vector<SampleOutcome> outcomes;
-  std::vector<double> cost_of;
-};
-
 // One plain step of the learner from very many samples goes along the gradient of the expected
 // cost: the step's length is the slope that finite differences find in its direction.
 void expect_gradient(Policy& policy, const Problem& problem, Learner& learner,
                      const CostSettings& cost, double rate) {
-  const Enumeration all(policy, problem, cost);
   Rng rng(11);
-  const Samples samples = policy.sample(learner.batch(), rng);
-  std::promise<std::vector<SampleOutcome>> promise;
-  std::vector<SampleOutcome> outcomes;
-  Evaluator evaluator(std::make_shared<const Simulator>(
-      std::shared_ptr<const Problem>(std::shared_ptr<void>(), &problem)));
-  for (std::int64_t i = 0; i < samples.size(); ++i) {
-    const Evaluation value = evaluator.evaluate(policy.placement(samples, i));
-    outcomes.push_back({value.step, value.overflow, true});
-  }
-  promise.set_value(outcomes);
-  PendingOutcomes pending(promise.get_future());
-  std::vector<torch::Tensor> before;
-  for (const torch::Tensor& parameter : policy.parameters().tensors()) {
-    before.push_back(parameter.detach().clone());
-  }
-  learner.update(policy, samples, pending, 2);
+  const Enumeration all(policy, problem, cost, policy.sample(1, rng));
+  const std::vector<torch::Tensor> before = values_of(policy);
+  const std::vector<torch::Tensor> direction =
+      step_of(policy, problem, learner, policy.sample(learner.batch(), rng), rate);
   const torch::NoGradGuard no_gradients;
-  std::vector<torch::Tensor> direction;
-  double squares = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    direction.push_back((before[i] - policy.parameters().tensors()[i].detach()) / rate);
-    squares += direction.back().pow(2).sum().item<double>();
-  }
-  const double length = std::sqrt(squares);
+  const double length = flat(direction).norm().item<double>();
   const auto cost_at = [&](double step) {
     for (std::size_t i = 0; i < before.size(); ++i) {
       torch::Tensor parameter = policy.parameters().tensors()[i];
       parameter.copy_(before[i] + direction[i] * (step / length));
     }
-    return all.expected_cost(policy);
+    return all.expected_cost(policy).item<double>();
   };
   constexpr double kStep = 0.0015;
   const double slope = (cost_at(kStep) - cost_at(-kStep)) / (2 * kStep);

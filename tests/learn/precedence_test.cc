@@ -7,6 +7,7 @@
 #include "cluster/presets.h"
 
 #include "learn/encoders/message_passing.h"
+#include "learn/unit_cycles.h"
 #include "learn/units/groupings.h"
 #include "support/captures.h"
 #include "support/random_problem.h"
@@ -130,34 +131,6 @@ TEST(Precedence, is_acyclic_on_random_problems_and_groupings) {
     }
     ASSERT_FALSE(testing::Test::HasFailure()) << describe(*problem, {}, {});
   }
-}
-
-// Edges between the ops of different units, but for those of parameters and their views: whether
-// going along them leads back. What precedence_of leaves out on cycles is in them.
-bool has_cycle(const UnitGraph& units) {
-  const Graph& graph = units.problem().graph();
-  std::vector<std::pair<UnitId, UnitId>> edges;
-  std::vector<std::size_t> missing(units.size(), 0);
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    for (const TensorId tensor : graph.inputs(op)) {
-      OpId from = graph.producer(tensor);
-      while (graph.is_view(from)) from = graph.producer(graph.inputs(from)[0]);
-      if (graph.is_source(from) || units.unit_of_op(from) == units.unit_of_op(op)) continue;
-      edges.emplace_back(units.unit_of_op(from), units.unit_of_op(op));
-      ++missing[units.unit_of_op(op)];
-    }
-  }
-  const auto successors = Csr<UnitId>::from_pairs(units.size(), edges);
-  std::vector<UnitId> ready;
-  for (UnitId unit = 0; unit < units.size(); ++unit) {
-    if (missing[unit] == 0) ready.push_back(unit);
-  }
-  for (std::size_t i = 0; i < ready.size(); ++i) {
-    for (const UnitId next : successors[ready[i]]) {
-      if (--missing[next] == 0) ready.push_back(next);
-    }
-  }
-  return ready.size() < units.size();
 }
 
 TEST(Precedence, has_ancestors_descendants_and_parallel_units_in_captured_steps) {

@@ -24,13 +24,16 @@ Statement at_most(double most, double least = 0) {
 TEST(Verdicts, of_a_statement_are_by_its_whole_interval) {
   using enum Verdict;
   const Statement claimed = at_most(0.9, 0.5);
-  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.6, 0.8}), kReproduced);
-  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.5, 0.8}), kReproduced);  // the least is within
-  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.6, 0.9}), kUnclear);     // the most is not
-  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.4, 0.8}), kUnclear);
-  EXPECT_EQ(judge(claimed, MeanInterval{0.7, 0.4, 1.8}), kUnclear);
-  EXPECT_EQ(judge(claimed, MeanInterval{1.0, 0.9, 1.1}), kNotReproduced);
-  EXPECT_EQ(judge(claimed, MeanInterval{0.4, 0.3, 0.49}), kNotReproduced);
+  const auto verdict = [&](const MeanInterval& interval) {
+    return judge(claimed, Ratio{interval, Sample::kSeeds});
+  };
+  EXPECT_EQ(verdict({0.7, 0.6, 0.8}), kReproduced);
+  EXPECT_EQ(verdict({0.7, 0.5, 0.8}), kReproduced);  // the least is within
+  EXPECT_EQ(verdict({0.7, 0.6, 0.9}), kUnclear);     // the most is not
+  EXPECT_EQ(verdict({0.7, 0.4, 0.8}), kUnclear);
+  EXPECT_EQ(verdict({0.7, 0.4, 1.8}), kUnclear);
+  EXPECT_EQ(verdict({1.0, 0.9, 1.1}), kNotReproduced);
+  EXPECT_EQ(verdict({0.4, 0.3, 0.49}), kNotReproduced);
   EXPECT_EQ(judge(claimed, std::nullopt), kUnclear);
 }
 
@@ -79,11 +82,49 @@ TEST(Evidence, compares_seeds_in_pairs_and_averages_over_models) {
   // Half as long with either seed, though the seeds are far apart: the interval has no width.
   const auto halved = evidence.ratio(at_most(1));
   ASSERT_TRUE(halved);
-  EXPECT_NEAR(halved->mean, 0.5, 1e-6);
-  EXPECT_NEAR(halved->high, 0.5, 1e-6);
+  EXPECT_NEAR(halved->interval.mean, 0.5, 1e-6);
+  EXPECT_NEAR(halved->interval.high, 0.5, 1e-6);
   Statement both = at_most(1);
   both.workloads = {kModel, kOther};
-  EXPECT_NEAR(evidence.ratio(both)->mean, 1, 1e-6);
+  EXPECT_NEAR(evidence.ratio(both)->interval.mean, 1, 1e-6);
+}
+
+// One run is one run, however often it is counted.
+TEST(Evidence, without_chance_is_as_wide_as_its_models_differ) {
+  EvidenceOf runs;
+  runs.add(kModel, "single", 1, 0.4);
+  runs.add(kOther, "single", 1, 0.9);
+  runs.add(kModel, "heft", 1, 0.8);
+  runs.add(kOther, "heft", 1, 0.9);
+  const Evidence evidence = runs.with(5);
+  Statement statement = at_most(1);
+  statement.left = "single";
+  statement.right = "heft";
+  statement.workloads = {kModel, kOther};
+  const auto over_both = evidence.ratio(statement);
+  ASSERT_TRUE(over_both);
+  EXPECT_EQ(over_both->sample, Sample::kModels);
+  // Half, and equal: by Student's t of two values, in logarithms.
+  EXPECT_NEAR(over_both->interval.mean, std::sqrt(0.5), 1e-6);
+  EXPECT_NEAR(over_both->interval.high, std::sqrt(0.5) * std::exp(12.706 * std::log(2) / 2), 1e-2);
+  EXPECT_EQ(judge(statement, over_both), Verdict::kUnclear);
+  // A single model says nothing of others.
+  statement.workloads = {kModel};
+  EXPECT_EQ(judge(statement, evidence.ratio(statement)), Verdict::kUnclear);
+}
+
+TEST(Evidence, of_seeds_that_agree_to_the_digit_is_over_models_too) {
+  EvidenceOf runs;
+  for (int seed = 1; seed <= 3; ++seed) {
+    runs.add(kModel, "random", seed, 0.5);
+    runs.add(kModel, "anneal", seed, 0.8);
+  }
+  EXPECT_EQ(judge(at_most(1), runs.with(3).ratio(at_most(1))), Verdict::kUnclear);
+  // One seed that differs, of either, and they are a sample.
+  runs.add(kModel, "anneal", 3, 0.81);
+  const auto over_seeds = runs.with(3).ratio(at_most(1));
+  EXPECT_EQ(over_seeds->sample, Sample::kSeeds);
+  EXPECT_EQ(judge(at_most(1), over_seeds), Verdict::kReproduced);
 }
 
 TEST(Evidence, is_of_the_seeds_that_both_have) {
@@ -100,7 +141,7 @@ TEST(Evidence, is_of_the_seeds_that_both_have) {
   const Evidence evidence = runs.with(5);
   EXPECT_EQ(evidence.seeds(at_most(1)), 4);
   EXPECT_TRUE(evidence.has(at_most(1)));
-  EXPECT_NEAR(evidence.ratio(at_most(1))->mean, std::pow(0.2, 0.25), 1e-6);
+  EXPECT_NEAR(evidence.ratio(at_most(1))->interval.mean, std::pow(0.2, 0.25), 1e-6);
 }
 
 TEST(Evidence, says_which_code_it_is_of) {
@@ -138,7 +179,7 @@ TEST(Evidence, counts_until_a_run_is_as_good_as_the_worse_median) {
   const auto ratio_of = [&](Measure measure) {
     Statement statement = at_most(1);
     statement.measure = measure;
-    return evidence.ratio(statement)->mean;
+    return evidence.ratio(statement)->interval.mean;
   };
   EXPECT_NEAR(ratio_of(Measure::kEvaluations), std::cbrt(0.5 * 0.5 * 100 / 600), 1e-6);
   EXPECT_NEAR(ratio_of(Measure::kAgentSeconds), std::cbrt(0.5 * 0.5 * 10 / 60), 1e-6);

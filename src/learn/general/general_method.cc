@@ -1,28 +1,20 @@
 #include "learn/general/general_method.h"
 
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 
 #include "learn/features/device_view.h"
 #include "learn/general/agent.h"
+#include "learn/general/finish.h"
 #include "learn/general/kinds.h"
-#include "learn/general/memory_repair.h"
-#include "learn/general/overflow_descent.h"
 #include "learn/general/policy_file.h"
-#include "learn/general/rounding.h"
 #include "learn/methods/method.h"
 #include "learn/nn/optimizer.h"
 #include "learn/train/state.h"
 
 namespace emplace::learn {
 namespace {
-
-// To make a placement fit.
-constexpr int kTries = 16;
-// Evaluations to make the best fit where none does, from each way to round it.
-constexpr std::int64_t kInsisting = 1000;
 
 // How many devices are tried: all, and fewer.
 std::vector<std::size_t> numbers_of_devices(std::size_t all) {
@@ -49,8 +41,7 @@ class GeneralMethod final : public Method {
   // The number of devices that did best is the one that is learned on.
   void prepare(Environment& environment, Rng& rng) override {
     const Incumbent& incumbent = environment.context().incumbent();
-    const MemoryRepair repair(environment.problem());
-    const Rounding rounding(environment.problem());
+    const Finish finish(environment.problem());
     const std::vector<torch::Tensor> trained = agent_->parameters().values();
     std::optional<Evaluation> best;
     for (const std::size_t count : numbers_of_devices(environment.problem().num_devices())) {
@@ -59,10 +50,7 @@ class GeneralMethod final : public Method {
       agent_->use(devices);
       const auto try_likeliest = [&](std::int64_t proposals) {
         for (const Placement& proposed : agent_->propose(proposals, environment, rng)) {
-          repair(proposed, devices, kTries, environment);
-          for (Placement& cut : rounding(proposed)) {
-            repair(std::move(cut), devices, kTries, environment);
-          }
+          finish(proposed, devices, environment);
         }
       };
       try_likeliest(count > 1 ? settings_.proposals : 1);
@@ -77,8 +65,9 @@ class GeneralMethod final : public Method {
         devices_ = devices;
       }
     }
-    insist_on_fitting(environment, rng);
-    if (devices_.empty()) devices_ = agent_->views().fastest(environment.problem().num_devices());
+    const bool insisted = finish.insist(environment, rng);
+    if (insisted || devices_.empty())
+      devices_ = agent_->views().fastest(environment.problem().num_devices());
     agent_->use(devices_);
     from_ = incumbent.best();
   }
@@ -141,22 +130,6 @@ class GeneralMethod final : public Method {
     from_.emplace();
     from_->placement.assign(from.begin(), from.end());
     from_->value = {state.integer("from_step"), state.integer("from_overflow")};
-  }
-
-  // From the placement that misses least; not where steps are measured, which takes too long.
-  void insist_on_fitting(Environment& environment, Rng& rng) {
-    const std::optional<Solution> best = environment.context().incumbent().best();
-    if (!best || best->value.fits() || environment.context().evaluator().measures()) return;
-    std::vector<DeviceId> devices(environment.problem().num_devices());
-    std::iota(devices.begin(), devices.end(), DeviceId{0});
-    const OverflowDescent descent(environment.problem());
-    std::vector<Placement> starts = Rounding(environment.problem())(best->placement);
-    starts.push_back(best->placement);
-    for (Placement& start : starts) {
-      descent(std::move(start), devices, kInsisting, environment, rng.split(1));
-      if (environment.context().incumbent().value()->fits()) break;
-    }
-    devices_ = devices;
   }
 
   static constexpr ImitationSettings kImitation{.learning_rate = 3e-3};

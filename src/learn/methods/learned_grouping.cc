@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "learn/units/groupings.h"
+
 namespace emplace::learn {
 namespace {
 
@@ -15,8 +17,9 @@ constexpr double kDecay = 0.9;
 LearnedGrouping::LearnedGrouping(UnitGraph members, std::int64_t groups,
                                  const OptimizerSettings& optimizer, torch::Device device, Rng& rng)
     : members_(std::move(members)),
+      groups_(std::min<std::int64_t>(groups, members_.size())),
       parameters_(device),
-      grouper_(parameters_, members_, std::min<std::int64_t>(groups, members_.size()), {}, rng),
+      grouper_(parameters_, members_, groups_, {.first_groups = FirstGroups::kStages}, rng),
       baseline_(kDecay),
       optimizer_(optimizer) {}
 
@@ -28,7 +31,7 @@ UnitGraph LearnedGrouping::units_of(const torch::Tensor& group_of_member) const 
   for (GroupId id = 0; id < problem.num_groups(); ++id) {
     labels[id] = static_cast<std::uint32_t>(group[members_.unit_of_group(id)]);
   }
-  return UnitGraph(problem, labels);
+  return group_as_labelled(problem, labels, groups_);
 }
 
 UnitGraph LearnedGrouping::likeliest() const {

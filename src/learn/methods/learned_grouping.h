@@ -1,7 +1,7 @@
 // Units that are learned together with how they are placed: what Placeto's authors leave to future
-// work. HDP's grouper (learn/policies/grouper.h) begins with slices of the graph, draws one
-// grouping for all workers of an episode, and learns by REINFORCE from how their episodes end,
-// compared with a moving average.
+// work. HDP's grouper (learn/policies/grouper.h) begins with slices of the order in which ops run,
+// draws one grouping for all workers of an episode, and learns by REINFORCE from how their episodes
+// end, compared with a moving average.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,9 @@ class LearnedGrouping {
                   torch::Device device, Rng& rng);
 
   const UnitGraph& members() const { return members_; }
-  // What is in no group is no unit; what no device may run together is several.
+  // What is in no group is no unit; what would close a cycle, or no device may run together, is
+  // several, and pieces of groups are merged where there are more than groups: see
+  // group_as_labelled (learn/units/groupings.h).
   UnitGraph likeliest() const;
   UnitGraph draw(Rng& rng);
   // Of what was drawn last; says in the point how groups changed.
@@ -40,6 +42,7 @@ class LearnedGrouping {
   UnitGraph units_of(const torch::Tensor& group_of_member) const;
 
   UnitGraph members_;
+  std::int64_t groups_;
   Parameters parameters_;
   Grouper grouper_;
   MovingBaseline baseline_;

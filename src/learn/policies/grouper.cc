@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "learn/units/orders.h"
+#include "learn/units/precedence.h"
 
 namespace emplace::learn {
 namespace {
@@ -48,14 +50,14 @@ Matrix neighbour_features(const UnitGraph& units) {
   return result;
 }
 
-Matrix locality_feature(const UnitGraph& units) {
+Matrix place_feature(const UnitGraph& units, std::span<const UnitId> order) {
   Matrix result{units.size(), 1, std::vector<float>(units.size(), 0)};
   double total = 0;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     total += static_cast<double>(units.mean_duration(unit) + 1);
   }
   double before = 0;
-  for (const UnitId unit : locality_order(units)) {
+  for (const UnitId unit : order) {
     const auto time = static_cast<double>(units.mean_duration(unit) + 1);
     result.at(unit, 0) = static_cast<float>(2 * (before + time / 2) / total - 1);
     before += time;
@@ -74,24 +76,26 @@ Grouper::Grouper(Parameters& parameters, const UnitGraph& units, std::int64_t gr
   const torch::Tensor features =
       to_tensor(unit_features(units, settings.features), parameters.device());
   types_ = features.narrow(1, 0, types).contiguous();
-  const torch::Tensor locality = to_tensor(locality_feature(units), parameters.device());
+  const bool stages = settings.first_groups == FirstGroups::kStages;
+  const std::vector<UnitId> order = stages ? precedence_of(units).order : locality_order(units);
+  const torch::Tensor place = to_tensor(place_feature(units, order), parameters.device());
   std::vector<torch::Tensor> others{features.narrow(1, types, features.size(1) - types),
                                     to_tensor(neighbour_features(units), parameters.device())};
-  if (settings.features == Features::kAll) others.push_back(locality);
+  if (settings.features == Features::kAll) others.push_back(place);
   other_ = torch::cat(others, 1);
   embeddings_ = parameters.glorot("grouper.types", types, settings.type_width, rng);
   hidden_ = Linear(parameters, "grouper.hidden", settings.type_width + other_.size(1),
                    std::max<std::int64_t>(2, settings.hidden), rng);
   output_ = Linear(parameters, "grouper.output", hidden_.bias.size(0), groups, rng);
-  if (settings.first_groups == FirstGroups::kSlices) begin_as_slices(locality);
+  if (settings.first_groups == FirstGroups::kSlices || stages) begin_as_slices(place);
 }
 
 // The network's own part is 0 at first.
-void Grouper::begin_as_slices(const torch::Tensor& locality) {
+void Grouper::begin_as_slices(const torch::Tensor& place) {
   const torch::NoGradGuard no_gradients;
   const std::int64_t groups = output_.bias.size(0);
-  const torch::Tensor middles = torch::arange(groups, locality.options()) + 0.5;
-  const torch::Tensor places = (locality + 1) * (0.5 * static_cast<double>(groups));
+  const torch::Tensor middles = torch::arange(groups, place.options()) + 0.5;
+  const torch::Tensor places = (place + 1) * (0.5 * static_cast<double>(groups));
   const torch::Tensor outside = torch::relu((places - middles).abs() - 0.5);
   lead_ = std::log(kCertainty * static_cast<double>(groups));
   slices_ = -torch::clamp_max(kSteepness * outside, lead_);

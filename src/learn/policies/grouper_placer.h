@@ -21,6 +21,7 @@ namespace emplace::learn {
 enum class FirstGroups {
   kSlices,   // pieces of equal time along the locality order (learn/units/orders.h), which units
              // leave and join as the grouper learns
+  kStages,   // the same along the order in which units run
   kWeights,  // what small random weights make of the features: nearly any group is as likely
   kDrawn,    // every unit in a group drawn once, and no grouper: what learned groups must beat
 };

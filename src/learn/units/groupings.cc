@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -113,6 +114,25 @@ UnitGraph group_to_size(const Problem& problem, std::int64_t most_units) {
 
 UnitGraph group_to_size_acyclic(const Problem& problem, std::int64_t most_units) {
   Merger merger(problem, /*acyclic=*/true);
+  merge_to_size(merger, most_units);
+  return UnitGraph(problem, merger.labels());
+}
+
+// Each joins the last piece of its label. What comes before it is in few pieces by then, so the
+// search for a path between the two is short.
+UnitGraph group_as_labelled(const Problem& problem,
+                            const std::vector<std::uint32_t>& label_of_group,
+                            std::int64_t most_units) {
+  Merger merger(problem, /*acyclic=*/true);
+  const SetLimits any{.time = std::numeric_limits<Nanoseconds>::max() / 2,
+                      .memory = std::numeric_limits<Bytes>::max() / 2};
+  std::map<std::uint32_t, UnitId> last;  // by label, some group of its last piece
+  for (const UnitId group : merger.sets()) {
+    check_time_at(group);
+    const auto [piece, is_first] = last.emplace(label_of_group[group], group);
+    if (!is_first) merger.merge(merger.set_of(piece->second), group, any);
+    piece->second = group;
+  }
   merge_to_size(merger, most_units);
   return UnitGraph(problem, merger.labels());
 }

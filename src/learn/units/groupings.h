@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "learn/units/unit_graph.h"
 
@@ -34,5 +35,12 @@ UnitGraph group_to_size(const Problem& problem, std::int64_t most_units);
 // sees it, as long as colocation groups do. A layer's forward and backward ops are thus in
 // different units, unless colocation binds them.
 UnitGraph group_to_size_acyclic(const Problem& problem, std::int64_t most_units);
+
+// Of groups with the same label one unit, or as many, along the order in which they run, as it
+// takes for units to be acyclic (as above) and to have a device each. Where these are more than
+// `most_units`, they are merged on as above.
+UnitGraph group_as_labelled(const Problem& problem,
+                            const std::vector<std::uint32_t>& label_of_group,
+                            std::int64_t most_units);
 
 }  // namespace emplace::learn

@@ -1,0 +1,31 @@
+// Single drawings, by gnuplot. All throw an Error where gnuplot is missing or fails.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reproduce/tables.h"
+
+namespace emplace::bench {
+
+// What a search has spent.
+enum class Spent { kPlacements, kAgentSeconds, kMeasuredSeconds };
+
+// The best step so far in parts of one device's, the median of the seeds, at so much spent; from
+// where it is of a step that fits, as of more than half of the seeds. Nothing of placers that do
+// not spend it.
+std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const std::string& name,
+                                                const std::string& entrant, Spent spent);
+
+// One panel a workload. Whether there was anything to draw.
+bool draw_curves(const std::string& path, const Entrants& entrants, const Evidence& evidence,
+                 Spent spent);
+// A group of bars a workload, relative to the best of its row.
+void draw_grid(const std::string& path, const Grid& grid, Version version,
+               const Evidence& evidence);
+// Every statement that was judged: its interval, over what is claimed. Whether there was any.
+bool draw_statements(const std::string& path, const Claim& claim, Version version,
+                     const Evidence& evidence);
+
+}  // namespace emplace::bench
