@@ -19,7 +19,7 @@
 
 namespace emplace {
 
-// Of several times: the one in the middle, and those between which half of them are.
+// Of several times: the median and the quartiles, between which half of them are, interpolated.
 struct TimeSpread {
   Nanoseconds median = 0;
   Nanoseconds low = 0;
