@@ -182,6 +182,13 @@ Nanoseconds Laboratory::send(DeviceId from, DeviceId to, Bytes bytes) {
   return gpus || on_ranks_ ? send_by_program(from, to, bytes) : runtime_->send(from, to, bytes);
 }
 
+std::optional<exec::Numbers> numbers_named(std::string_view name) {
+  for (const auto& [known, numbers] : kNumbers) {
+    if (name == known) return numbers;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers) {
   if (numbers == exec::Numbers::kOwn) return std::nullopt;
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {

@@ -66,6 +66,13 @@ TEST(TimeSpread, holds_half_of_the_times) {
   }
 }
 
+TEST(Numbers, have_the_names_that_users_choose_from) {
+  EXPECT_EQ(numbers_named("float32"), exec::Numbers::kFloat32);
+  EXPECT_EQ(numbers_named("tf32"), exec::Numbers::kTf32);
+  EXPECT_EQ(numbers_named("own"), exec::Numbers::kOwn);
+  EXPECT_EQ(numbers_named("int8"), std::nullopt);
+}
+
 TEST(ProgramOrder, is_the_simulator_s_sequence_where_asked) {
   Rng rng(5);
   for (int round = 0; round < 50; ++round) {
