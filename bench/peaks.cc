@@ -2,12 +2,15 @@
 // number of devices a profile, then some placements (support/candidates.h), each predicted and
 // executed on devices that share a core. Prints the table of docs/results/execution.md.
 //
-//   build/bench/peaks [MODEL...] [--devices 1,2,4] [--seconds 1] [--rows]
+//   build/bench/peaks [MODEL...] [--devices 1,2,4] [--seconds 1] [--rows] [--wait SECONDS]
 //
 // A ratio is measured by predicted, of a device that has at least a twentieth of the model's peak
 // on one device. "oracle" is predicted from the op times of the very run, so that nothing but the
 // rules of memory is left; the order of events is still the run's. With --rows every placement is
-// shown.
+// shown. With --wait a second table follows, of steps in which nothing is computed: ops hold their
+// results, and what the profile says that they hold beside, and wait. Their times and the links'
+// are drawn out until the step on one device takes so many seconds, so that the order of events is
+// the simulated one although devices share a core: what is left are the rules.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,6 +26,9 @@
 #include "sim/simulator.h"
 
 #include "cli/blas.h"
+#include "exec/clock.h"
+#include "exec/machine.h"
+#include "exec/program.h"
 #include "report/table.h"
 #include "run/execution.h"
 #include "run/problem_request.h"
@@ -47,6 +53,7 @@ struct Settings {
   std::vector<std::string> models = kModels;
   std::vector<int> devices = {1, 2, 4};
   double seconds = 1;
+  double wait = 0;  // 0: no such table
   bool rows = false;
 };
 
@@ -105,7 +112,105 @@ std::string join(const std::vector<double>& ratios) {
   return text;
 }
 
-void try_model(const std::string& model, int devices, const Settings& settings, Table& table) {
+// Results of a view are parts of what it views, or one number of it many times.
+torch::Tensor seen(const torch::Tensor& of, const exec::Integers& shape) {
+  const std::int64_t count = c10::multiply_integers(shape);
+  const auto there = static_cast<std::int64_t>(of.storage().nbytes() / of.element_size());
+  exec::Integers strides(shape.size(), 0);
+  if (of.storage_offset() + count <= there) {
+    std::int64_t stride = 1;
+    for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) strides[i] = stride;
+  }
+  return torch::as_strided(of, shape, strides, of.storage_offset());
+}
+
+exec::OpCompiler waiting_ops(const std::shared_ptr<const Problem>& problem,
+                             const Placement& placement) {
+  return [problem, placement](const Graph& graph, OpId op, const exec::OpTarget& target) {
+    std::vector<exec::Integers> shapes;
+    std::vector<torch::ScalarType> types;
+    for (const TensorId tensor : graph.outputs(op)) {
+      const auto shape = graph.shape(tensor);
+      shapes.emplace_back(shape.begin(), shape.end());
+      types.push_back(exec::scalar_type(graph.dtype(tensor), target));
+    }
+    const Nanoseconds length = problem->duration(op, placement[op]);
+    const Bytes beside = graph.temp_bytes(op);
+    const bool view = graph.is_view(op);
+    const auto run = [=](exec::OpStep& step) {
+      const Nanoseconds start = exec::now();
+      const torch::Tensor temporary = torch::empty({beside}, torch::kByte);
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        step.outputs[i] =
+            view ? seen(step.inputs[0], shapes[i]) : torch::empty(shapes[i], types[i]);
+      }
+      exec::wait_until(start + length);
+    };
+    return exec::CompiledOp{.run = run, .native = true};
+  };
+}
+
+torch::Tensor empty_source(const Graph& graph, OpId op, std::size_t output) {
+  const auto shape = graph.shape(graph.outputs(op)[output]);
+  return torch::empty(exec::Integers(shape.begin(), shape.end()));
+}
+
+// Everything takes that many times as long. Sums are not in place: they would take no time.
+std::shared_ptr<const Problem> drawn_out(const Problem& problem, std::int64_t times) {
+  ClusterSpec spec = problem.cluster().spec();
+  for (Device& device : spec.devices) {
+    device.slowdown = Decimal{times, 0};
+    device.gap = 0;
+  }
+  for (LinkRule& rule : spec.links) {
+    rule.latency *= times;
+    rule.bandwidth = std::max<std::int64_t>(1, rule.bandwidth / times);
+  }
+  CompileOptions options = problem.compile_options();
+  options.in_place = InPlace::kNone;
+  return compile(std::make_shared<const Graph>(problem.graph()),
+                 std::make_shared<const Cluster>(spec), options);
+}
+
+std::vector<exec::MemoryRecord> wait_a_step(const std::shared_ptr<const Problem>& problem,
+                                            const Placement& placement, const Schedule& schedule) {
+  const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
+  exec::Machine machine(std::shared_ptr<const Cluster>(problem, &problem->cluster()), {});
+  const exec::ProgramOptions options{.order = order_of(*problem, placement, schedule, false),
+                                     .in_place = InPlace::kNone};
+  const auto program = std::make_shared<exec::StepProgram>(
+      machine, graph, placement, options, empty_source, waiting_ops(problem, placement));
+  const exec::StepRecord record = program->step();
+  if (record.failure) fail(ErrorKind::kSystem, "{}", record.failure->text);
+  return program->memory();
+}
+
+void try_waiting(const std::string& model, const Problem& problem,
+                 const std::vector<Candidate>& tried, const Settings& settings, Table& table) {
+  const auto alone = Simulator(std::shared_ptr<const Problem>(&problem, [](const Problem*) {
+                     })).run(Placement(problem.num_ops(), 0), {});
+  const auto times = static_cast<std::int64_t>(settings.wait * 1e9) / alone.step + 1;
+  const auto slow = drawn_out(problem, times);
+  Ratios ratios;
+  for (const Candidate& candidate : tried) {
+    const Timeline predicted = Simulator(slow).run(candidate.placement, candidate.schedule);
+    const auto memory = wait_a_step(slow, candidate.placement, candidate.schedule);
+    std::vector<double> own;
+    for (DeviceId id = 0; id < problem.num_devices(); ++id) {
+      if (predicted.devices[id].peak < alone.devices[0].peak / 20) continue;
+      own.push_back(ratio(memory[id].peak, predicted.devices[id].peak));
+      ratios.add(own.back());
+    }
+    if (settings.rows) {
+      fmt::print("{:10} waiting {}\n", candidate.name, join(own));
+      std::fflush(stdout);
+    }
+  }
+  table.add({model.substr(4), fmt::format("{}", problem.num_devices()), ratios.text()});
+}
+
+void try_model(const std::string& model, int devices, const Settings& settings, Table& table,
+               Table& waiting) {
   const auto cluster = shared_core(devices);
   const auto loaded = load_problem({.model = model, .cluster = "2xp100"});
   const auto graph = std::shared_ptr<const Graph>(loaded, &loaded->graph());
@@ -113,14 +218,15 @@ void try_model(const std::string& model, int devices, const Settings& settings, 
   const auto problem =
       compile(profile.graph, std::make_shared<const Cluster>(profile.cluster), CostMode::kMeasured);
   const Bytes alone = Simulator(problem).run(Placement(problem->num_ops(), 0), {}).devices[0].peak;
-  Laboratory laboratory(std::shared_ptr<const Cluster>(problem, &problem->cluster()));
+  std::optional<Laboratory> laboratory(
+      std::in_place, std::shared_ptr<const Cluster>(problem, &problem->cluster()));
   Ratios predicted;
   Ratios oracle;
   const std::vector<Candidate> tried =
       devices == 1 ? std::vector<Candidate>{{"single", Placement(problem->num_ops(), 0)}}
                    : candidates(problem, settings.seconds);
   for (const Candidate& candidate : tried) {
-    const Execution run = execute(laboratory, problem, candidate.placement, candidate.schedule,
+    const Execution run = execute(*laboratory, problem, candidate.placement, candidate.schedule,
                                   {.steps = 2, .warm_up = 1});
     if (run.failed()) fail(ErrorKind::kSystem, "{}", run.measurement.failure->text);
     const Timeline with_own = simulate_with_times(problem, candidate.placement, candidate.schedule,
@@ -141,6 +247,8 @@ void try_model(const std::string& model, int devices, const Settings& settings, 
     }
   }
   table.add({model.substr(4), fmt::format("{}", devices), predicted.text(), oracle.text()});
+  laboratory.reset();  // one machine at a time
+  if (settings.wait > 0) try_waiting(model, *problem, tried, settings, waiting);
 }
 
 }  // namespace
@@ -152,16 +260,18 @@ int main(int argc, char** argv) {
   app.add_option("models", settings.models, "Models of the zoo");
   app.add_option("--devices", settings.devices, "How many")->delimiter(',');
   app.add_option("--seconds", settings.seconds, "For each search");
+  app.add_option("--wait", settings.wait, "Also steps in which ops wait: seconds on one device");
   app.add_flag("--rows", settings.rows, "Every placement");
   CLI11_PARSE(app, argc, argv);
   Table table(
       {{"model"}, {"devices"}, {"measured / predicted; within 10 %"}, {"measured / oracle"}});
+  Table waiting({{"model"}, {"devices"}, {"waiting: measured / predicted; within 10 %"}});
   try {
     for (const std::string& model : settings.models) {
       for (const int devices : settings.devices) {
         fmt::print("{} on {}\n", model, devices);
         std::fflush(stdout);
-        try_model(model, devices, settings, table);
+        try_model(model, devices, settings, table, waiting);
       }
     }
   } catch (const std::exception& error) {
@@ -169,5 +279,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   fmt::print("{}", table.to_string());
+  if (settings.wait > 0) fmt::print("\n{}", waiting.to_string());
   return 0;
 }
