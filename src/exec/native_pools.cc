@@ -68,9 +68,11 @@ std::optional<loops::Plane> plane_of(const Window& window, const Shape& x, const
   return plane;
 }
 
+// libtorch can differentiate its own kernels alone.
 bool by_loops(const std::optional<loops::Plane>& plane, const Tensor& x) {
   const auto type = x.scalar_type();
-  return plane && x.is_cpu() && (type == torch::kFloat || type == torch::kDouble);
+  return plane && x.is_cpu() && !x.requires_grad() &&
+         (type == torch::kFloat || type == torch::kDouble);
 }
 
 // Calls body(image, Real{}) for every image of every channel, shared by the threads.

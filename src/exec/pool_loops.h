@@ -1,6 +1,7 @@
 // Pools of one image, compiled such that processors take several windows at a time
 // (cmake/learn.cmake): libtorch's kernels for images that lie row by row take one element after the
-// other. Processor time of inception-v3's pools on one core: a fifth of libtorch's.
+// other. On one core, inception-v3's largest elements take a fifth of its time, means and their
+// gradients half.
 #pragma once
 
 #include <cstdint>
