@@ -2,17 +2,26 @@
 // number of devices a profile, then some placements (support/candidates.h), each predicted and
 // executed on devices that share a core. Prints the table of docs/results/execution.md.
 //
-//   build/bench/peaks [MODEL...] [--devices 1,2,4] [--seconds 1] [--rows]
+//   build/bench/peaks [MODEL...] [--devices 1,2,4] [--seconds 1] [--rows] [--fixed-order]
+//                     [--wait SECONDS]
 //
 // A ratio is measured by predicted, of a device that has at least a twentieth of the model's peak
-// on one device. "oracle" is predicted from the op times of the very run, so that nothing but the
-// rules of memory is left; the order of events is still the run's. With --rows every placement is
-// shown.
+// on one device; nothing is in place. "oracle" is predicted from the op times of the very run, "own
+// events" is what the rules of memory make of the times at which ops and transfers of the run began
+// and ended: it tells rules that are wrong from events that come in another order, as they do on
+// devices that share a core. With --fixed-order each device takes its ops in exactly the simulated
+// sequence. With --rows every placement is shown. With --wait a second table follows, of steps in
+// which nothing is computed: ops hold their results, and what the profile says that they hold
+// beside, and wait. Their times and the links' are drawn out until the step on one device takes so
+// many seconds, so that the order of events is the simulated one.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +32,9 @@
 #include "sim/simulator.h"
 
 #include "cli/blas.h"
+#include "exec/clock.h"
+#include "exec/machine.h"
+#include "exec/program.h"
 #include "report/table.h"
 #include "run/execution.h"
 #include "run/problem_request.h"
@@ -47,7 +59,9 @@ struct Settings {
   std::vector<std::string> models = kModels;
   std::vector<int> devices = {1, 2, 4};
   double seconds = 1;
+  double wait = 0;  // 0: no such table
   bool rows = false;
+  bool fixed_order = false;
 };
 
 // Devices on one core, joined by links that are slow enough not to depend on it.
@@ -105,42 +119,220 @@ std::string join(const std::vector<double>& ratios) {
   return text;
 }
 
-void try_model(const std::string& model, int devices, const Settings& settings, Table& table) {
+// Peaks by the rules of memory (docs/simulator.md, nothing in place) from when ops and transfers of
+// an executed step began and ended. Inputs stay, as they do there.
+class PeaksOfEvents {
+ public:
+  PeaksOfEvents(const Problem& problem, const Placement& placement, const Timeline& executed)
+      : graph_(problem.graph()),
+        placement_(placement),
+        executed_(executed),
+        changes_(problem.num_devices()) {}
+
+  std::vector<Bytes> find() {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) add_op(op);
+    for (const Transfer& transfer : executed_.transfers) {
+      const Nanoseconds end = last_use(transfer.tensor, transfer.to, transfer.finish);
+      add(transfer.to, transfer.start, end, graph_.memory_bytes(transfer.tensor));
+    }
+    std::vector<Bytes> peaks;
+    for (auto& changes : changes_) {
+      std::sort(changes.begin(), changes.end());  // of one time, releases first
+      Bytes now = 0;
+      Bytes peak = 0;
+      for (const auto& [time, bytes] : changes) peak = std::max(peak, now += bytes);
+      peaks.push_back(peak);
+    }
+    return peaks;
+  }
+
+ private:
+  static constexpr Nanoseconds kAlways = std::numeric_limits<Nanoseconds>::max();
+
+  void add(DeviceId device, Nanoseconds begin, Nanoseconds end, Bytes bytes) {
+    if (end <= begin) return;
+    changes_[device].emplace_back(begin, bytes);
+    changes_[device].emplace_back(end, -bytes);
+  }
+
+  void add_op(OpId op) {
+    const DeviceId device = placement_[op];
+    const auto& [start, finish] = executed_.ops[op];
+    add(device, 0, kAlways, graph_.persistent_bytes(op));
+    add(device, start, finish, graph_.temp_bytes(op));
+    for (const TensorId tensor : graph_.outputs(op)) {
+      if (graph_.is_view(op)) continue;
+      const bool stays = graph_.is_source(op);
+      add(device, stays ? 0 : start, stays ? kAlways : last_use(tensor, device, finish),
+          graph_.memory_bytes(tensor));
+    }
+  }
+
+  // By ops there, by transfers from there, and of whatever sees it there.
+  Nanoseconds last_use(TensorId tensor, DeviceId device, Nanoseconds end) const {
+    for (const OpId reader : graph_.consumers(tensor)) {
+      if (placement_[reader] != device) continue;
+      end = std::max(end, executed_.ops[reader].finish);
+      if (!graph_.is_view(reader) || graph_.inputs(reader)[0] != tensor) continue;
+      for (const TensorId seen : graph_.outputs(reader)) end = last_use(seen, device, end);
+    }
+    for (const Transfer& transfer : executed_.transfers) {
+      const bool sent = transfer.tensor == tensor && transfer.from == device;
+      if (sent) end = std::max(end, transfer.finish);
+    }
+    return end;
+  }
+
+  const Graph& graph_;
+  const Placement& placement_;
+  const Timeline& executed_;
+  std::vector<std::vector<std::pair<Nanoseconds, Bytes>>> changes_;  // by device
+};
+
+// Results of a view are parts of what it views, or one number of it many times.
+torch::Tensor seen(const torch::Tensor& of, const exec::Integers& shape) {
+  const std::int64_t count = c10::multiply_integers(shape);
+  const auto there = static_cast<std::int64_t>(of.storage().nbytes() / of.element_size());
+  exec::Integers strides(shape.size(), 0);
+  if (of.storage_offset() + count <= there) {
+    std::int64_t stride = 1;
+    for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) strides[i] = stride;
+  }
+  return torch::as_strided(of, shape, strides, of.storage_offset());
+}
+
+exec::OpCompiler waiting_ops(const std::shared_ptr<const Problem>& problem,
+                             const Placement& placement) {
+  return [problem, placement](const Graph& graph, OpId op, const exec::OpTarget& target) {
+    std::vector<exec::Integers> shapes;
+    std::vector<torch::ScalarType> types;
+    for (const TensorId tensor : graph.outputs(op)) {
+      const auto shape = graph.shape(tensor);
+      shapes.emplace_back(shape.begin(), shape.end());
+      types.push_back(exec::scalar_type(graph.dtype(tensor), target));
+    }
+    const Nanoseconds length = problem->duration(op, placement[op]);
+    const Bytes beside = graph.temp_bytes(op);
+    const bool view = graph.is_view(op);
+    const auto run = [=](exec::OpStep& step) {
+      const Nanoseconds start = exec::now();
+      const torch::Tensor temporary = torch::empty({beside}, torch::kByte);
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        step.outputs[i] =
+            view ? seen(step.inputs[0], shapes[i]) : torch::empty(shapes[i], types[i]);
+      }
+      exec::wait_until(start + length);
+    };
+    return exec::CompiledOp{.run = run, .native = true};
+  };
+}
+
+torch::Tensor empty_source(const Graph& graph, OpId op, std::size_t output) {
+  const auto shape = graph.shape(graph.outputs(op)[output]);
+  return torch::empty(exec::Integers(shape.begin(), shape.end()));
+}
+
+// Everything takes that many times as long. Sums are not in place: they would take no time.
+std::shared_ptr<const Problem> drawn_out(const Problem& problem, std::int64_t times) {
+  ClusterSpec spec = problem.cluster().spec();
+  for (Device& device : spec.devices) {
+    device.slowdown = Decimal{times, 0};
+    device.gap = 0;
+  }
+  for (LinkRule& rule : spec.links) {
+    rule.latency *= times;
+    rule.bandwidth = std::max<std::int64_t>(1, rule.bandwidth / times);
+  }
+  CompileOptions options = problem.compile_options();
+  options.in_place = InPlace::kNone;
+  return compile(std::make_shared<const Graph>(problem.graph()),
+                 std::make_shared<const Cluster>(spec), options);
+}
+
+std::vector<exec::MemoryRecord> wait_a_step(const std::shared_ptr<const Problem>& problem,
+                                            const Placement& placement, const Schedule& schedule) {
+  const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
+  exec::Machine machine(std::shared_ptr<const Cluster>(problem, &problem->cluster()), {});
+  const exec::ProgramOptions options{.order = order_of(*problem, placement, schedule, false),
+                                     .in_place = InPlace::kNone};
+  const auto program = std::make_shared<exec::StepProgram>(
+      machine, graph, placement, options, empty_source, waiting_ops(problem, placement));
+  const exec::StepRecord record = program->step();
+  if (record.failure) fail(ErrorKind::kSystem, "{}", record.failure->text);
+  return program->memory();
+}
+
+void try_waiting(const std::string& model, const Problem& problem,
+                 const std::vector<Candidate>& tried, const Settings& settings, Table& table) {
+  const auto alone = Simulator(std::shared_ptr<const Problem>(&problem, [](const Problem*) {
+                     })).run(Placement(problem.num_ops(), 0), {});
+  const auto times = static_cast<std::int64_t>(settings.wait * 1e9) / alone.step + 1;
+  const auto slow = drawn_out(problem, times);
+  Ratios ratios;
+  for (const Candidate& candidate : tried) {
+    const Timeline predicted = Simulator(slow).run(candidate.placement, candidate.schedule);
+    const auto memory = wait_a_step(slow, candidate.placement, candidate.schedule);
+    std::vector<double> own;
+    for (DeviceId id = 0; id < problem.num_devices(); ++id) {
+      if (predicted.devices[id].peak < alone.devices[0].peak / 20) continue;
+      own.push_back(ratio(memory[id].peak, predicted.devices[id].peak));
+      ratios.add(own.back());
+    }
+    if (settings.rows) {
+      fmt::print("{:10} waiting {}\n", candidate.name, join(own));
+      std::fflush(stdout);
+    }
+  }
+  table.add({model.substr(4), fmt::format("{}", problem.num_devices()), ratios.text()});
+}
+
+void try_model(const std::string& model, int devices, const Settings& settings, Table& table,
+               Table& waiting) {
   const auto cluster = shared_core(devices);
   const auto loaded = load_problem({.model = model, .cluster = "2xp100"});
   const auto graph = std::shared_ptr<const Graph>(loaded, &loaded->graph());
   const Profile profile = profile_of(graph, cluster);
-  const auto problem =
-      compile(profile.graph, std::make_shared<const Cluster>(profile.cluster), CostMode::kMeasured);
+  const auto problem = compile(profile.graph, std::make_shared<const Cluster>(profile.cluster),
+                               {.cost = CostMode::kMeasured, .in_place = InPlace::kNone});
   const Bytes alone = Simulator(problem).run(Placement(problem->num_ops(), 0), {}).devices[0].peak;
-  Laboratory laboratory(std::shared_ptr<const Cluster>(problem, &problem->cluster()));
+  std::optional<Laboratory> laboratory(
+      std::in_place, std::shared_ptr<const Cluster>(problem, &problem->cluster()));
   Ratios predicted;
   Ratios oracle;
+  Ratios by_rules;
   const std::vector<Candidate> tried =
       devices == 1 ? std::vector<Candidate>{{"single", Placement(problem->num_ops(), 0)}}
                    : candidates(problem, settings.seconds);
   for (const Candidate& candidate : tried) {
-    const Execution run = execute(laboratory, problem, candidate.placement, candidate.schedule,
-                                  {.steps = 2, .warm_up = 1});
+    const Execution run = execute(*laboratory, problem, candidate.placement, candidate.schedule,
+                                  {.steps = 1, .warm_up = 0, .fixed_order = settings.fixed_order});
     if (run.failed()) fail(ErrorKind::kSystem, "{}", run.measurement.failure->text);
     const Timeline with_own = simulate_with_times(problem, candidate.placement, candidate.schedule,
                                                   run.measurement.op_times);
     std::vector<double> ratios;
     std::vector<double> own;
+    std::vector<double> from_events;
+    const auto events = PeaksOfEvents(*problem, candidate.placement, run.measured).find();
     for (DeviceId id = 0; id < problem->num_devices(); ++id) {
       if (run.predicted.devices[id].peak < alone / 20) continue;
       const Bytes measured = run.measurement.memory[id].peak;
+      from_events.push_back(ratio(measured, events[id]));
+      by_rules.add(from_events.back());
       ratios.push_back(ratio(measured, run.predicted.devices[id].peak));
       own.push_back(ratio(measured, with_own.devices[id].peak));
       predicted.add(ratios.back());
       oracle.add(own.back());
     }
     if (settings.rows) {
-      fmt::print("{:10} {}; oracle {}\n", candidate.name, join(ratios), join(own));
+      fmt::print("{:10} {}; oracle {}; own events {}\n", candidate.name, join(ratios), join(own),
+                 join(from_events));
       std::fflush(stdout);
     }
   }
-  table.add({model.substr(4), fmt::format("{}", devices), predicted.text(), oracle.text()});
+  table.add({model.substr(4), fmt::format("{}", devices), predicted.text(), oracle.text(),
+             by_rules.text()});
+  laboratory.reset();  // one machine at a time
+  if (settings.wait > 0) try_waiting(model, *problem, tried, settings, waiting);
 }
 
 }  // namespace
@@ -152,16 +344,22 @@ int main(int argc, char** argv) {
   app.add_option("models", settings.models, "Models of the zoo");
   app.add_option("--devices", settings.devices, "How many")->delimiter(',');
   app.add_option("--seconds", settings.seconds, "For each search");
+  app.add_option("--wait", settings.wait, "Also steps in which ops wait: seconds on one device");
+  app.add_flag("--fixed-order", settings.fixed_order, "Ops in the simulated sequence");
   app.add_flag("--rows", settings.rows, "Every placement");
   CLI11_PARSE(app, argc, argv);
-  Table table(
-      {{"model"}, {"devices"}, {"measured / predicted; within 10 %"}, {"measured / oracle"}});
+  Table table({{"model"},
+               {"devices"},
+               {"measured / predicted; within 10 %"},
+               {"measured / oracle"},
+               {"measured / own events"}});
+  Table waiting({{"model"}, {"devices"}, {"waiting: measured / predicted; within 10 %"}});
   try {
     for (const std::string& model : settings.models) {
       for (const int devices : settings.devices) {
         fmt::print("{} on {}\n", model, devices);
         std::fflush(stdout);
-        try_model(model, devices, settings, table);
+        try_model(model, devices, settings, table, waiting);
       }
     }
   } catch (const std::exception& error) {
@@ -169,5 +367,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   fmt::print("{}", table.to_string());
+  if (settings.wait > 0) fmt::print("\n{}", waiting.to_string());
   return 0;
 }

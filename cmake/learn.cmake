@@ -17,7 +17,8 @@ target_compile_options(emplace_torch PRIVATE -fno-semantic-interposition $<$<CON
 target_precompile_headers(emplace_torch PRIVATE src/learn/nn/torch.h)
 emplace_together(emplace_torch)
 # Plain loops, which the compiler turns into vector code only where roots report no errors.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/exec/loops.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/exec/loops.cc ${PROJECT_SOURCE_DIR}/src/exec/pool_loops.cc
+                            PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
                             SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math")
 # Without a definition of its own, so that others can use its precompiled header.
 set_target_properties(emplace_torch PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}

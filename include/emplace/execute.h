@@ -16,9 +16,11 @@
 namespace emplace {
 
 struct RunOptions {
-  int steps = 50;                   // that are timed
-  int warm_up = 10;                 // before these; they do not count
-  std::string numbers = "float32";  // of floating tensors: float32, float64, or own (as the graph)
+  int steps = 50;    // that are timed
+  int warm_up = 10;  // before these; they do not count
+  // Of floating tensors: float32, float64, own (as the graph), or tf32 (float32, but GPUs may round
+  // factors to 10 bits).
+  std::string numbers = "float32";
   bool fixed_order = false;   // exactly the simulated sequence of ops, not just its priorities
   bool launch_each = false;   // GPUs' ops one by one, not in graphs
   bool limit_memory = false;  // devices have no more than the cluster says
@@ -72,10 +74,10 @@ ExecutionResult run(const std::shared_ptr<const Problem>& problem, const Placeme
                     const Schedule& schedule = {}, const RunOptions& options = {});
 
 struct ProfileOptions {
-  int phases = 3;                   // how often everything is measured: speeds change over time
-  int steps = 7;                    // that are timed, of each kind of device in each phase
-  int warm_up = 10;                 // before these
-  int proposals = 3;                // of a search, executed to learn what transfers cost besides
+  int phases = 3;     // how often everything is measured: speeds change over time
+  int steps = 7;      // that are timed, of each kind of device in each phase
+  int warm_up = 10;   // before these
+  int proposals = 8;  // of a search, at most, executed to learn what transfers cost besides
   std::string numbers = "float32";  // as above
   bool busy = true;                 // also with all devices busy: needs memory for a model on each
   const std::atomic<bool>* cancelled = nullptr;

@@ -32,11 +32,9 @@ struct ProfileResult::State {
 
 namespace {
 
-exec::Numbers numbers_named(const std::string& name) {
-  if (name == "float32") return exec::Numbers::kFloat32;
-  if (name == "float64") return exec::Numbers::kFloat64;
-  if (name == "own") return exec::Numbers::kOwn;
-  fail_option("numbers '{}': expected float32, float64 or own", name);
+exec::Numbers require_numbers(const std::string& name) {
+  if (const auto numbers = numbers_named(name)) return *numbers;
+  fail_option("numbers '{}': expected float32, float64, own or tf32", name);
 }
 
 void require_count(const char* what, int count, int least) {
@@ -79,7 +77,7 @@ ExecutionResult run(const std::shared_ptr<const Problem>& problem, const Placeme
       .steps = options.steps,
       .warm_up = options.warm_up,
       .seed = options.seed,
-      .numbers = numbers_named(options.numbers),
+      .numbers = require_numbers(options.numbers),
       .fixed_order = options.fixed_order,
       .gpu_launch = options.launch_each ? exec::GpuLaunch::kEach : exec::GpuLaunch::kGraphs};
   const auto lock = whole_machine(options.cancelled);
@@ -182,31 +180,27 @@ ProfileResult profile(const std::shared_ptr<const Problem>& problem,
       .phases = options.phases, .proposals = options.proposals, .busy = options.busy};
   settings.measure.steps = options.steps;
   settings.measure.warm_up = options.warm_up;
-  settings.measure.numbers = numbers_named(options.numbers);
+  settings.measure.numbers = require_numbers(options.numbers);
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto cluster = shared_cluster(problem);
   const Profiler profiler(graph, cluster, settings);
 
   const auto lock = whole_machine(options.cancelled);
-  std::atomic<int> done{0};
-  std::atomic<int> phase{0};
-  const Ticker ticker(options.on_progress, [&] {
-    if (phase == settings.phases) return std::string("what a search proposes, for the links");
-    return fmt::format("phase {} of {}: step {} of {}", phase.load() + 1, settings.phases,
-                       done.load(), profiler.steps_of_phase());
-  });
-  Laboratory laboratory(cluster, {.cancelled = options.cancelled}, [&] { ++done; });
+  ProfileProgress at;
+  const Ticker ticker(options.on_progress, [&] { return profiler.describe(at); });
+  Laboratory laboratory(cluster, {.cancelled = options.cancelled}, [&] { ++at.steps; });
   ProfileResult::State state{.profile = {}, .cluster = {}, .notes = laboratory.warnings()};
   if (const auto warning = narrow_warning(*graph, settings.measure.numbers)) {
     state.notes.push_back(*warning);
   }
   std::vector<ProfilePhase> phases;
-  for (; phase < settings.phases; ++phase) {
-    done = 0;
-    phases.push_back(profiler.measure(laboratory, phase));
+  while (at.phase < settings.phases) {
+    phases.push_back(profiler.measure(laboratory, at.phase));
+    at.begin_phase(at.phase + 1);
   }
   state.profile = profiler.combine(phases);
-  profiler.learn_transfers(laboratory, state.profile);
+  profiler.learn_transfers(laboratory, state.profile,
+                           [&](int number) { at.begin_proposal(number); });
   if (is_set(options.cancelled)) fail(ErrorKind::kSystem, "cancelled before all was measured");
   state.cluster = std::make_shared<const Cluster>(state.profile.cluster);
   return ProfileResult(std::make_shared<const ProfileResult::State>(std::move(state)));

@@ -62,14 +62,14 @@ Nanoseconds deadline_of(const std::string& text) {
 void add_numbers(Command command, std::string& numbers) {
   command
       .text("--numbers", numbers,
-            "What floating-point numbers are computed in: float32, float64, or own (bfloat16 and "
-            "float16 where the model has them, as GPUs can). Default: float32")
-      .one_of({"float32", "float64", "own"});
-}
-
-exec::Numbers numbers_of(const std::string& text) {
-  if (text == "own") return exec::Numbers::kOwn;
-  return text == "float64" ? exec::Numbers::kFloat64 : exec::Numbers::kFloat32;
+            "What floating-point numbers are computed in: float32, float64, own (bfloat16 and "
+            "float16 where the model has them, as GPUs can), or tf32 (float32, but GPUs may round "
+            "factors to 10 bits). Default: float32")
+      .one_of([] {
+        std::vector<std::string> names;
+        for (const auto& [name, meaning] : kNumbers) names.emplace_back(name);
+        return names;
+      }());
 }
 
 Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& problems,

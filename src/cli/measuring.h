@@ -23,9 +23,8 @@ struct MeasuringArguments {
 // --deadline, and what it means: nanoseconds, 0 where it is not given.
 void add_deadline(Command command, std::string& deadline, const std::string& otherwise);
 Nanoseconds deadline_of(const std::string& text);
-// --numbers, and what it means.
+// --numbers, of which run/measurement.h says what they mean.
 void add_numbers(Command command, std::string& numbers);
-exec::Numbers numbers_of(const std::string& text);
 
 // This machine, where it is asked for.
 class Measuring {

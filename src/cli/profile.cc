@@ -85,7 +85,7 @@ void profile(const ProfileArguments& arguments, Session& session) {
   if (arguments.output == "-") fail_option("--output: expected a file, as a second goes beside it");
   ProfileSettings settings = arguments.settings;
   settings.busy = !arguments.no_busy;
-  settings.measure.numbers = numbers_of(arguments.numbers);
+  settings.measure.numbers = *numbers_named(arguments.numbers);
   const std::string cluster_output =
       arguments.cluster_output.empty() ? beside(arguments.output) : arguments.cluster_output;
   const Outputs outputs(session, {arguments.output, cluster_output}, arguments.json,
@@ -99,29 +99,25 @@ void profile(const ProfileArguments& arguments, Session& session) {
   PhaseFile file(arguments.output + ".phases", phases_header(*graph, *cluster, settings),
                  arguments.resume);
   session.can_be_cancelled = true;
-  std::atomic<int> done{0};
-  std::atomic<int> phase{static_cast<int>(file.phases().size())};
+  ProfileProgress at;
+  at.begin_phase(static_cast<int>(file.phases().size()));
   std::vector<std::string> warnings;
   Profile found;
   {
-    const Progress progress([&] {
-      if (phase == settings.phases) return std::string("what a search proposes, for the links");
-      return fmt::format("phase {} of {}: step {} of {}", phase.load() + 1, settings.phases,
-                         done.load(), profiler.steps_of_phase());
-    });
-    Laboratory laboratory(cluster, {.cancelled = &session.cancelled}, [&] { ++done; });
+    const Progress progress([&] { return profiler.describe(at); });
+    Laboratory laboratory(cluster, {.cancelled = &session.cancelled}, [&] { ++at.steps; });
     warnings = laboratory.warnings();
-    for (; phase < settings.phases; ++phase) {
-      done = 0;
+    while (at.phase < settings.phases) {
       try {
-        file.add(profiler.measure(laboratory, phase));
+        file.add(profiler.measure(laboratory, at.phase));
       } catch (const Error&) {
         if (session.cancelled) file.fail_interrupted(settings.phases);
         throw;
       }
+      at.begin_phase(at.phase + 1);
     }
     found = profiler.combine(file.phases());
-    profiler.learn_transfers(laboratory, found);
+    profiler.learn_transfers(laboratory, found, [&](int number) { at.begin_proposal(number); });
   }
   for (const std::string& warning : warnings) warn(warning);
   outputs.write(arguments.output, write_graph_json(*found.graph));
@@ -165,8 +161,8 @@ void add_profile(Command& root, Session& session) {
       .type("N");
   command
       .integer("--proposals", arguments->settings.proposals, 0, 100,
-               "How many placements that a search proposes are executed, to learn what transfers "
-               "cost beside the link")
+               "How many placements that a search proposes are executed at most, to learn what "
+               "transfers cost beside the link; fewer where they take as long as predicted")
       .shown()
       .type("N");
   add_numbers(command, arguments->numbers);

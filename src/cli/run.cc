@@ -125,7 +125,7 @@ void run(RunArguments arguments, Session& session, RankPeers* others) {
   if (first && arguments.saved.path.empty()) note_devices(problem, file.placement);
   MeasureSettings settings = arguments.settings;
   settings.fixed_order = arguments.order == "simulated";
-  settings.numbers = numbers_of(arguments.numbers);
+  settings.numbers = *numbers_named(arguments.numbers);
   settings.deadline = deadline_of(arguments.deadline);
   if (others != nullptr && settings.deadline > 0) {
     fail_option("--deadline: steps of several ranks have none; leave it out");

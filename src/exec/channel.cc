@@ -12,8 +12,8 @@
 
 namespace emplace::exec {
 
-torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& link) {
-  const Nanoseconds start = now();
+torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& link,
+                    Nanoseconds start) {
   const MemoryAccounts::For account(to);
   torch::Tensor copy = torch::empty(tensor.sizes(), tensor.options());
   const std::size_t bytes = copy.nbytes();

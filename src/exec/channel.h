@@ -17,9 +17,10 @@
 
 namespace emplace::exec {
 
-// A copy for the device, made on this thread; no sooner than the link would bring it, where that is
-// throttled.
-torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& link);
+// A copy for the device, made on this thread; where the link is throttled, no sooner than it would
+// bring what was sent at `start`.
+torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& link,
+                    Nanoseconds start);
 
 class Channel {
  public:

@@ -1,12 +1,14 @@
 #include "exec/program.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "base/check.h"
 #include "base/error.h"
 
 #include "exec/clock.h"
+#include "exec/tf32.h"
 
 namespace emplace::exec {
 namespace {
@@ -72,6 +74,8 @@ StepRecord StepProgram::step() {
   if (stopped()) return record_of(collect());  // on all ranks, as they agree at the end of a step
   if (machine_.cancelled()) stop({Failure::Kind::kCancelled, "the step was cancelled"});
   if (stopped() && !ranks_) return record_of(collect());
+  std::optional<Tf32> tf32;
+  if (gpus_) tf32.emplace(options_.numbers == Numbers::kTf32);
   reset();
   if (ranks_) go_ = ranks_->begin(failure_).value_or(0);
   if (!stopped()) {
@@ -404,24 +408,31 @@ void StepProgram::release(CopyId copy) {
 
 void StepProgram::send(TransferId transfer) {
   carrying_.fetch_add(1, std::memory_order_relaxed);
-  machine_.channel(plan_.transfers[transfer].channel).post([this, transfer] {
-    if (!stopped()) carry_over(transfer);
+  machine_.channel(plan_.transfers[transfer].channel).post([this, transfer, sent = now()] {
+    if (!stopped()) carry_over(transfer, sent);
     carrying_.fetch_sub(1, std::memory_order_release);
   });
 }
 
-void StepProgram::carry_over(TransferId transfer) {
+// A throttled link is as quick as it says, however late the thread that is the link comes to it:
+// transfers begin when they were sent, or when the one before had passed.
+void StepProgram::carry_over(TransferId transfer, Nanoseconds sent) {
   const PlannedTransfer& planned = plan_.transfers[transfer];
   const Transfer& what = transfers_[transfer];
   const auto carry_it = [&] {
     Interval& time = transfer_times_[transfer];
-    time.start = now();
     const Link& link = *machine_.cluster().link(what.from, what.to);
+    Nanoseconds& passed = passed_[planned.channel];
+    time.start = link.throttled ? std::max(sent, passed) : now();
     if (!here(what.to)) {
       ranks_->carry(transfer, time);
       release(planned.from);
     } else if (on_gpu(what.from) || on_gpu(what.to)) {
       const MemoryAccounts::For account(what.to);
+      if (link.throttled) {  // it is sent when it has been launched, which is earlier
+        gpus_->wait_for_result(transfer);
+        if (on_gpu(what.from)) time.start = std::max(time.start, now());
+      }
       const auto bytes = static_cast<Bytes>(values_[planned.from].nbytes());
       gpus_->carry(transfer, [&] {
         if (link.throttled) wait_until(time.start + transfer_time(link, bytes));
@@ -430,12 +441,13 @@ void StepProgram::carry_over(TransferId transfer) {
       time.end = now();
       release(planned.from);
     } else {
-      values_[planned.to] = carry(values_[planned.from], what.to, link);
+      values_[planned.to] = carry(values_[planned.from], what.to, link, time.start);
       time.end = now();
       release(planned.from);
       arrived(planned.to);
     }
-    if (link.throttled && link.hold > 0) wait_until(time.end + link.hold);
+    passed = time.end + link.hold;
+    if (link.throttled && link.hold > 0) wait_until(passed);
   };
   guarded(graph_->producer(what.tensor), carry_it, &what);
 }

@@ -100,7 +100,7 @@ class StepProgram final : public Program,
   void release(CopyId copy);
   bool overwrite_input(OpId op, Tensors& inputs, Tensors& outputs);
   void limit_gpus();
-  void carry_over(TransferId transfer);
+  void carry_over(TransferId transfer, Nanoseconds sent);
   // `sent`: what is done is to send the op's result.
   template <class Body>
   void guarded(OpId op, const Body& body, const Transfer* sent = nullptr);
@@ -137,6 +137,7 @@ class StepProgram final : public Program,
   Nanoseconds go_ = 0;  // when the step is to start; 0: at once
   std::atomic<Nanoseconds> started_{0};
   Signal start_;
+  std::vector<Nanoseconds> passed_;  // by channel: when it was free again after the last transfer
   std::atomic<int> carrying_{0};
   std::atomic<bool> stopped_{false};
   mutable std::mutex failure_mutex_;

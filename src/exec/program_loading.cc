@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include "exec/program.h"
+#include "exec/segments.h"
 
 namespace emplace::exec {
 namespace {
@@ -46,6 +47,7 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
       ready_(machine.num_devices()),
       signals_(machine.num_devices()),
       running_(machine.num_devices()),
+      passed_(machine.cluster().num_channels(), 0),
       op_times_(graph_->num_ops()),
       temporary_(graph_->num_ops(), 0),
       written_(graph_->num_ops(), 0),
@@ -81,23 +83,12 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
   if (gpus_) guard(OpId{0}, [&] { gpus_->prepare(); });
 }
 
-// On a GPU, ops only wait for what comes from other devices.
 void StepProgram::find_gpus() {
   const std::vector<int>& cuda = machine_.cuda_of_device();
   if (std::all_of(cuda.begin(), cuda.end(), [](int index) { return index < 0; })) return;
   gpus_ = make_gpu_parts(*this, cuda, options_);
-  for (OpId op = 0; op < graph_->num_ops(); ++op) {
-    PlannedOp& planned = plan_.ops[op];
-    if (!on_gpu(planned.device) || graph_->is_source(op)) continue;
-    planned.missing = 0;
-    for (const CopyId copy : planned.releases) {
-      const OpId producer = graph_->producer(plan_.copies[copy].tensor);
-      planned.missing += plan_.ops[producer].device == planned.device ? 0 : 1;
-    }
-    for (const OpId before : graph_->after(op)) {
-      const bool here = graph_->is_source(before) || plan_.ops[before].device == planned.device;
-      planned.missing += here ? 0 : 1;
-    }
+  for (const DeviceId device : devices_) {
+    if (on_gpu(device)) wait_for_others_alone(*graph_, device, plan_);
   }
 }
 

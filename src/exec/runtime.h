@@ -100,8 +100,9 @@ struct ProgramOrder {
 // with the time of each, which takes longer.
 enum class GpuLaunch { kGraphs, kEach, kTimed };
 
-// What floating tensors are executed in; kOwn: 16 bits where the graph has such.
-enum class Numbers { kFloat32, kFloat64, kOwn };
+// What floating tensors are executed in; kOwn: 16 bits where the graph has such. kTf32: float32,
+// whose products and convolutions on GPUs may round factors to 10 bits.
+enum class Numbers { kFloat32, kFloat64, kOwn, kTf32 };
 
 struct ProgramOptions {
   ProgramOrder order = {};

@@ -56,7 +56,9 @@ class Cutter {
   }
 
   // What other devices need of a segment is sent when all of it has been launched. So it must not
-  // wait for something that comes of what it sends itself.
+  // wait for something that comes of what it sends itself. All that it waits for, but for what its
+  // first op needs, is made by ops that start before that one, and so do the first ops of their
+  // segments: there can be no circle.
   void begin_if_late(OpId op) {
     if (plan_.ops[op].missing == 0) return;
     const Segment& segment = segments_.back();
@@ -65,7 +67,8 @@ class Cutter {
     segments_.emplace_back();
   }
 
-  // All that comes from other devices, by the simulated times.
+  // All that comes from other devices, by the simulated times, before that one. What takes no time
+  // may come of an op that starts just then.
   bool is_there(OpId op, Nanoseconds time) const {
     for (const CopyId copy : plan_.ops[op].inputs) {
       const auto arriving = transfer_to_.find(copy);
@@ -73,7 +76,7 @@ class Cutter {
       const auto known = arrived_.find(arriving->second);
       if (known != arrived_.end() && known->second) continue;
       const auto simulated = order_.arrivals.find({plan_.copies[copy].tensor, device_});
-      if (simulated == order_.arrivals.end() || simulated->second > time) return false;
+      if (simulated == order_.arrivals.end() || simulated->second >= time) return false;
     }
     for (const OpId before : graph_.after(op)) {
       const bool elsewhere = !graph_.is_source(before) && plan_.ops[before].device != device_;
@@ -92,6 +95,22 @@ class Cutter {
 };
 
 }  // namespace
+
+void wait_for_others_alone(const Graph& graph, DeviceId device, StepPlan& plan) {
+  for (OpId op = 0; op < graph.num_ops(); ++op) {
+    PlannedOp& planned = plan.ops[op];
+    if (planned.device != device || graph.is_source(op)) continue;
+    planned.missing = 0;
+    for (const CopyId copy : planned.releases) {
+      const OpId producer = graph.producer(plan.copies[copy].tensor);
+      planned.missing += plan.ops[producer].device == device ? 0 : 1;
+    }
+    for (const OpId before : graph.after(op)) {
+      const bool here = graph.is_source(before) || plan.ops[before].device == device;
+      planned.missing += here ? 0 : 1;
+    }
+  }
+}
 
 std::vector<Segment> cut_segments(const Graph& graph, const StepPlan& plan, DeviceId device,
                                   const ProgramOrder& order) {

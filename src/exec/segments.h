@@ -17,7 +17,11 @@ struct Segment {
   std::vector<OpId> followed;        // those that ops on other devices come after
 };
 
-// The device's ops in the order that is asked for, else in the graph's.
+// Ops of a GPU are executed in the order in which they are launched: from now on, those of the
+// device only wait for what comes from other devices.
+void wait_for_others_alone(const Graph& graph, DeviceId device, StepPlan& plan);
+
+// Of a device whose ops do. The device's ops in the order that is asked for, else in the graph's.
 std::vector<Segment> cut_segments(const Graph& graph, const StepPlan& plan, DeviceId device,
                                   const ProgramOrder& order);
 

@@ -249,10 +249,38 @@ class Writer {
     } else if (!unused.empty()) {
       line("not used: {}", fmt::join(unused, ", "));
     }
-    if (uses_cpu(assessment_)) {
+    if (uses_cpu(assessment_)) write_cpus();
+  }
+
+  // Where times are of steps that were executed on these devices, launches are in them.
+  bool launches_are_measured() const {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.is_source(op) || graph_.is_view(op)) continue;
+      if (cluster_.device(assessment_.placement[op]).runs_on.empty()) return false;
+      if (graph_.measured_times(op).empty()) return false;
+    }
+    return true;
+  }
+
+  void write_cpus() {
+    Bytes needed = 0;
+    Bytes accelerators = 0;
+    for (DeviceId id = 0; id < cluster_.num_devices(); ++id) {
+      needed += assessment_.used(id);
+      if (cluster_.is_cpu(id)) continue;
+      const Bytes memory = cluster_.device(id).memory;
+      accelerators =
+          std::min(kUnlimited, accelerators + std::min(memory, kUnlimited - accelerators));
+    }
+    if (!launches_are_measured()) {
       line(
           "CPUs also start the accelerators' kernels, which is not counted: expect their ops, and "
           "what waits for them, to take longer");
+    }
+    if (needed <= accelerators) {
+      line(
+          "the accelerators have memory for all of it: where such steps were executed, a CPU "
+          "beside them gained 0 to 4 %");
     }
   }
 

@@ -1,5 +1,6 @@
 #include "report/profile_report.h"
 
+#include <cmath>
 #include <functional>
 
 #include <nlohmann/json.hpp>
@@ -71,10 +72,25 @@ ProfilePhase phase_of(const Json& json) {
   return phase;
 }
 
+std::string learned_text(const Profile& profile) {
+  if (!profile.transfers) return "";
+  const LearnedTransfers& learned = *profile.transfers;
+  if (learned.failed) {
+    return "\nA step that a search proposed failed, so what transfers take beside the links is not "
+           "known.\n";
+  }
+  if (learned.near) return "";
+  return fmt::format(
+      "\nWhat transfers take beside the links is not settled: the last of {} placements that a "
+      "search proposed took {:.1f} % {} than predicted; expected 2 % at most.\n",
+      learned.proposals, 100 * std::abs(1 / (1 + learned.error) - 1),
+      learned.error < 0 ? "longer" : "less");
+}
+
 }  // namespace
 
 std::string to_text(const Profile& profile) {
-  return kind_table(profile) + link_table(profile) +
+  return kind_table(profile) + link_table(profile) + learned_text(profile) +
          fmt::format("\nThe same work took up to {:.1f} % longer in one phase than in another.\n",
                      100 * (profile.drift - 1));
 }
@@ -99,6 +115,12 @@ std::string to_json(const Profile& profile) {
                              {"added_us", static_cast<double>(link.added) / 1e3},
                              {"bandwidth", link.fit.bandwidth},
                              {"error", link.fit.error}});
+  }
+  if (profile.transfers) {
+    json["transfers"] = {{"proposals", profile.transfers->proposals},
+                         {"error", profile.transfers->error},
+                         {"near", profile.transfers->near},
+                         {"failed", profile.transfers->failed}};
   }
   json["drift"] = profile.drift;
   return json.dump();

@@ -59,6 +59,15 @@ std::vector<Nanoseconds> medians(const std::vector<exec::StepRecord>& records, s
   return result;
 }
 
+// The first, second or third quartile of sorted times, interpolated between two of them.
+Nanoseconds quarter(const std::vector<Nanoseconds>& sorted, std::size_t which) {
+  const std::size_t quarters = (sorted.size() - 1) * which;
+  const std::size_t below = quarters / 4;
+  const auto rest = static_cast<Nanoseconds>(quarters % 4);
+  if (rest == 0) return sorted[below];
+  return sorted[below] + (sorted[below + 1] - sorted[below]) * rest / 4;
+}
+
 }  // namespace
 
 double TimeSpread::relative() const {
@@ -68,9 +77,7 @@ double TimeSpread::relative() const {
 TimeSpread spread_of(std::vector<Nanoseconds> times) {
   if (times.empty()) return {};
   std::sort(times.begin(), times.end());
-  const std::size_t last = times.size() - 1;
-  return {
-      .median = times[times.size() / 2], .low = times[last / 4], .high = times[last - last / 4]};
+  return {.median = quarter(times, 2), .low = quarter(times, 1), .high = quarter(times, 3)};
 }
 
 Laboratory::Laboratory(std::shared_ptr<const Cluster> cluster, const exec::RuntimeOptions& options,
@@ -173,6 +180,13 @@ Nanoseconds Laboratory::send_by_program(DeviceId from, DeviceId to, Bytes bytes)
 Nanoseconds Laboratory::send(DeviceId from, DeviceId to, Bytes bytes) {
   const bool gpus = is_gpu(cluster_->device(from)) || is_gpu(cluster_->device(to));
   return gpus || on_ranks_ ? send_by_program(from, to, bytes) : runtime_->send(from, to, bytes);
+}
+
+std::optional<exec::Numbers> numbers_named(std::string_view name) {
+  for (const auto& [known, numbers] : kNumbers) {
+    if (name == known) return numbers;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers) {

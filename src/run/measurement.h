@@ -1,12 +1,15 @@
 // Steps executed for real, and what was measured of them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -19,7 +22,7 @@
 
 namespace emplace {
 
-// Of several times: the one in the middle, and those between which half of them are.
+// Of several times: the median and the quartiles, between which half of them are, interpolated.
 struct TimeSpread {
   Nanoseconds median = 0;
   Nanoseconds low = 0;
@@ -90,6 +93,15 @@ class Laboratory {
   std::function<void()> done_;
   std::unique_ptr<exec::Program> reference_;
 };
+
+// What numbers are called where users choose them.
+inline constexpr std::array<std::pair<const char*, exec::Numbers>, 4> kNumbers = {{
+    {"float32", exec::Numbers::kFloat32},
+    {"float64", exec::Numbers::kFloat64},
+    {"own", exec::Numbers::kOwn},
+    {"tf32", exec::Numbers::kTf32},
+}};
+std::optional<exec::Numbers> numbers_named(std::string_view name);
 
 // What to say of a model with numbers of 16 bits, which are executed as float32; nothing of others.
 std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers);

@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-#include "cluster/device_pattern.h"
 #include "cluster/runs_on.h"
 #include "graph/copy.h"
 #include "graph/graph_builder.h"
 
 #include "run/contention.h"
+#include "run/link_classes.h"
 #include "run/transfer_costs.h"
 
 namespace emplace {
@@ -125,6 +125,25 @@ int Profiler::steps_of_phase() const {
   return runs * (settings_.measure.warm_up + settings_.measure.steps);
 }
 
+void ProfileProgress::begin_phase(int number) {
+  phase = number;
+  steps = 0;
+}
+
+void ProfileProgress::begin_proposal(int number) {
+  proposal = number;
+  steps = 0;
+}
+
+std::string Profiler::describe(const ProfileProgress& progress) const {
+  if (progress.phase == settings_.phases) {
+    return fmt::format("for the links: proposal {} of at most {}, {} steps",
+                       progress.proposal.load(), settings_.proposals, progress.steps.load());
+  }
+  return fmt::format("phase {} of {}: step {} of {}", progress.phase.load() + 1, settings_.phases,
+                     progress.steps.load(), steps_of_phase());
+}
+
 Measurement Profiler::measure_or_throw(Laboratory& laboratory,
                                        const std::shared_ptr<const Graph>& graph,
                                        const Placement& placement, const std::string& what) const {
@@ -226,7 +245,8 @@ DeviceId Profiler::turns() const {
   return has_gpu() ? cluster_->num_devices() : DeviceId{1};
 }
 
-void Profiler::learn_transfers(Laboratory& laboratory, Profile& profile) const {
+void Profiler::learn_transfers(Laboratory& laboratory, Profile& profile,
+                               const std::function<void(int)>& proposed) const {
   const auto execute = [&](const Problem& problem, const Placement& placement,
                            const Schedule& schedule) -> std::optional<Nanoseconds> {
     const Measurement step = laboratory.measure(
@@ -235,7 +255,7 @@ void Profiler::learn_transfers(Laboratory& laboratory, Profile& profile) const {
     if (step.failure) return std::nullopt;
     return step.step().median;
   };
-  learn_transfer_costs(execute, {.rounds = settings_.proposals}, profile);
+  learn_transfer_costs(execute, {.rounds = settings_.proposals, .proposed = proposed}, profile);
 }
 
 std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laboratory) const {
@@ -247,7 +267,8 @@ std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laborat
     if (cluster_->spec().links[rule].throttled) continue;
     for (DeviceId from = 0; from < cluster_->num_devices() && samples[rule].empty(); ++from) {
       for (DeviceId to = 0; to < cluster_->num_devices() && samples[rule].empty(); ++to) {
-        if (from == to || cluster_->link(from, to) == nullptr || rule_of(from, to) != rule)
+        if (from == to || cluster_->link(from, to) == nullptr ||
+            rule_of_link(cluster_->spec(), from, to) != rule)
           continue;
         for (Bytes bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
           for (int i = 0; i < kRepeats; ++i) {
@@ -265,23 +286,12 @@ void Profiler::add_sent(const Measurement& measurement,
                         std::vector<std::vector<LinkSample>>& links) const {
   for (std::size_t i = 0; i < measurement.transfers.size(); ++i) {
     const exec::Transfer& sent = measurement.transfers[i];
-    const std::size_t rule = rule_of(sent.from, sent.to);
+    const std::size_t rule = rule_of_link(cluster_->spec(), sent.from, sent.to);
     if (cluster_->spec().links[rule].throttled) continue;
     // What a GPU sends also waits for the op that makes it.
     if (is_gpu(cluster_->device(sent.from))) continue;
     links[rule].push_back({graph_->bytes(sent.tensor), measurement.transfer_times[i]});
   }
-}
-
-std::size_t Profiler::rule_of(DeviceId from, DeviceId to) const {
-  const auto& rules = cluster_->spec().links;
-  for (std::size_t i = rules.size(); i-- > 0;) {
-    if (names_device(rules[i].from, cluster_->device(from)) &&
-        names_device(rules[i].to, cluster_->device(to))) {
-      return i;
-    }
-  }
-  return rules.size();
 }
 
 KindProfile Profiler::combine_kind(std::size_t kind, const std::vector<ProfilePhase>& phases,

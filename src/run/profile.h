@@ -3,8 +3,10 @@
 // measured times and the same cluster with measured links and gaps.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,7 @@ namespace emplace {
 
 struct ProfileSettings {
   int phases = 3;     // each measures everything once: a machine's speed changes over time
-  int proposals = 3;  // of a search, executed to learn what transfers cost beside the link
+  int proposals = 8;  // of a search, at most, executed to learn what transfers cost beside the link
   MeasureSettings measure = {.steps = 7};
   bool busy = true;  // also with all devices busy
 };
@@ -60,12 +62,31 @@ struct LinkProfile {
   Nanoseconds added = 0;  // to the latency: what transfers cost beside (run/transfer_costs.h)
 };
 
+// How learning what transfers cost beside the link ended.
+struct LearnedTransfers {
+  int proposals = 0;    // that a search made
+  double error = 0;     // of the last one's prediction, before it was learned from
+  bool near = false;    // that is little, or the last is on one device
+  bool failed = false;  // it could not be executed
+};
+
 struct Profile {
   std::shared_ptr<const Graph> graph = nullptr;
   ClusterSpec cluster = {};
   std::vector<KindProfile> kinds = {};
   std::vector<LinkProfile> links = {};
+  std::optional<LearnedTransfers> transfers = std::nullopt;
   double drift = 1;  // the slowest phase by the fastest, of work that is always the same
+};
+
+// What is being measured, for whoever watches from another thread.
+struct ProfileProgress {
+  std::atomic<int> phase{0};     // all of them: then what a search proposes
+  std::atomic<int> proposal{0};  // from 1 on
+  std::atomic<int> steps{0};     // of the phase or proposal
+
+  void begin_phase(int number);
+  void begin_proposal(int number);
 };
 
 class Profiler {
@@ -77,13 +98,16 @@ class Profiler {
   const std::vector<std::pair<std::string, DeviceId>>& kinds() const { return kinds_; }
   // How many steps a phase has, for progress.
   int steps_of_phase() const;
+  std::string describe(const ProfileProgress& progress) const;
 
   // Throws an Error that says which step failed, and why.
   ProfilePhase measure(Laboratory& laboratory, int phase) const;
   // Of one phase or more.
   Profile combine(const std::vector<ProfilePhase>& phases) const;
-  // Then, where links can be learned about: executes what a search proposes.
-  void learn_transfers(Laboratory& laboratory, Profile& profile) const;
+  // Then, where links can be learned about: executes what a search proposes. `proposed` is told how
+  // many proposals there were, with each.
+  void learn_transfers(Laboratory& laboratory, Profile& profile,
+                       const std::function<void(int)>& proposed = {}) const;
 
  private:
   Measurement measure_or_throw(Laboratory& laboratory, const std::shared_ptr<const Graph>& graph,
@@ -96,7 +120,6 @@ class Profiler {
   bool has_gpu() const;
   bool worth_scattering() const;
   DeviceId turns() const;  // of scattered steps
-  std::size_t rule_of(DeviceId from, DeviceId to) const;
   KindProfile combine_kind(std::size_t kind, const std::vector<ProfilePhase>& phases,
                            std::vector<Nanoseconds>& alone, std::vector<Nanoseconds>& busy) const;
   LinkProfile combine_link(std::size_t rule, const std::vector<ProfilePhase>& phases) const;

@@ -1,6 +1,11 @@
+// Costs that explain all that was executed, by the sum of squared relative errors of predictions:
+// from those of the round before, by steps that halve, of all costs together and then of each. So
+// costs differ only where proposals tell them apart, and pairs that none has used follow the rest.
+// The sum never rises, but it is no convex function of the costs: they need not be the best.
 #include "run/transfer_costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "placer/run.h"
@@ -8,47 +13,72 @@
 #include "placers/all.h"
 
 #include "run/contention.h"
+#include "run/link_classes.h"
 
 namespace emplace {
 namespace {
 
+using Costs = std::vector<Nanoseconds>;  // by class
+
 struct Proposal {
   Placement placement;
   Schedule schedule = {};
+  Nanoseconds target = 0;  // what it is to be predicted as
 };
 
-ClusterSpec with_latency(const ClusterSpec& spec, Nanoseconds added) {
-  ClusterSpec result = spec;
-  for (LinkRule& rule : result.links) rule.latency += rule.throttled ? 0 : added;
-  return result;
+bool may_change(const LinkClass& link) {
+  return !link.own.throttled;
 }
 
 class TransferCosts {
  public:
   TransferCosts(const ExecutedStep& execute, const TransferCostSettings& settings,
                 const Profile& profile)
-      : execute_(execute), settings_(settings), profile_(profile) {}
+      : execute_(execute),
+        settings_(settings),
+        profile_(profile),
+        classes_(link_classes(profile.cluster)) {}
 
-  // What latencies are to be raised by.
-  Nanoseconds learn() const {
-    Nanoseconds added = 0;
-    for (int round = 0; round < settings_.rounds; ++round) {
-      const Proposal proposal = propose(added, round);
-      const std::optional<Nanoseconds> target = target_of(proposal, added);
+  const std::vector<LinkClass>& classes() const { return classes_; }
+
+  Costs learn(LearnedTransfers& result) {
+    Costs costs(classes_.size(), 0);
+    for (int round = 0; round < settings_.rounds && !result.near && !result.failed; ++round) {
+      Proposal proposal = propose(costs, round);
+      ++result.proposals;
+      if (settings_.proposed) settings_.proposed(result.proposals);
+      if (!sends(proposal.placement)) {
+        result = {.proposals = result.proposals, .near = true};
+        break;
+      }
+      const std::optional<Nanoseconds> target = target_of(proposal, costs);
+      result.failed = !target;
       if (!target) break;
-      added = latency_for(proposal, added, *target);
+      proposal.target = *target;
+      result.error = error_of(proposal, costs);
+      const bool none =
+          std::all_of(costs.begin(), costs.end(), [](auto cost) { return cost == 0; });
+      // Steps that are faster than predicted without any cost are not the links' fault.
+      result.near = result.error >= -settings_.near && (none || result.error <= settings_.near);
+      known_.push_back(std::move(proposal));
+      if (!result.near) costs = fit(std::move(costs));
     }
-    return added;
+    return costs;
   }
 
  private:
-  std::shared_ptr<const Problem> problem_with(Nanoseconds added) const {
-    const auto cluster = std::make_shared<const Cluster>(with_latency(profile_.cluster, added));
-    return compile(profile_.graph, cluster, CostMode::kMeasured);
+  std::shared_ptr<const Problem> problem_with(const Costs& costs) const {
+    ClusterSpec spec = profile_.cluster;
+    spec.links.clear();
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      spec.links.push_back(classes_[i].own);
+      spec.links.back().latency += costs[i];
+    }
+    return compile(profile_.graph, std::make_shared<const Cluster>(spec), CostMode::kMeasured);
   }
 
-  Proposal propose(Nanoseconds added, int round) const {
-    PlaceContext context(problem_with(added));
+  Proposal propose(const Costs& costs, int round) const {
+    PlaceContext context(problem_with(costs));
     Budget budget;
     budget.seconds = settings_.seconds;
     const RunResult found =
@@ -58,33 +88,42 @@ class TransferCosts {
     return {found.result.placement, found.result.schedule};
   }
 
-  Nanoseconds predicted(const Proposal& proposal, Nanoseconds added) const {
-    return predict(problem_with(added), proposal.placement, proposal.schedule).step;
+  static bool sends(const Placement& placement) {
+    return std::any_of(placement.begin(), placement.end(),
+                       [&](DeviceId device) { return device != placement.front(); });
   }
 
-  std::optional<Nanoseconds> measured(const Proposal& proposal, Nanoseconds added) const {
-    return execute_(*problem_with(added), proposal.placement, proposal.schedule);
+  Nanoseconds predicted(const Proposal& proposal, const Costs& costs) const {
+    return predict(problem_with(costs), proposal.placement, proposal.schedule).step;
   }
 
-  // What the proposal is to be predicted as; nothing where it need not change. The machine's speed
-  // of the moment is that of a step without transfers, right before.
-  std::optional<Nanoseconds> target_of(const Proposal& proposal, Nanoseconds added) const {
-    const Placement& placement = proposal.placement;
-    const bool sends = std::any_of(placement.begin(), placement.end(),
-                                   [&](DeviceId device) { return device != placement.front(); });
-    if (!sends) return std::nullopt;
-    const Proposal alone{Placement(placement.size(), busiest(placement))};
-    const std::optional<Nanoseconds> alone_measured = measured(alone, added);
-    const std::optional<Nanoseconds> step = measured(proposal, added);
-    // Without such a step, a slow moment could not be told from slow transfers.
+  // Of the prediction, relative to what it is to be.
+  double error_of(const Proposal& proposal, const Costs& costs) const {
+    return static_cast<double>(predicted(proposal, costs)) / static_cast<double>(proposal.target) -
+           1;
+  }
+
+  double sum_of_squares(const Costs& costs) const {
+    double sum = 0;
+    for (const Proposal& proposal : known_) {
+      const double error = error_of(proposal, costs);
+      sum += error * error;
+    }
+    return sum;
+  }
+
+  // The machine's speed of the moment is that of a step without transfers, right before. Without
+  // such a step, a slow moment could not be told from slow transfers.
+  std::optional<Nanoseconds> target_of(const Proposal& proposal, const Costs& costs) const {
+    const auto problem = problem_with(costs);
+    const Proposal alone{Placement(proposal.placement.size(), busiest(proposal.placement))};
+    const std::optional<Nanoseconds> alone_measured = execute_(*problem, alone.placement, {});
+    const std::optional<Nanoseconds> step =
+        execute_(*problem, proposal.placement, proposal.schedule);
     if (!step || !alone_measured || *alone_measured <= 0) return std::nullopt;
     const double speed =
-        static_cast<double>(predicted(alone, added)) / static_cast<double>(*alone_measured);
-    const double target = speed * static_cast<double>(*step);
-    if (static_cast<double>(predicted(proposal, added)) >= (1 - settings_.near) * target) {
-      return std::nullopt;
-    }
-    return static_cast<Nanoseconds>(target);
+        static_cast<double>(predicted(alone, costs)) / static_cast<double>(*alone_measured);
+    return std::max<Nanoseconds>(1, std::llround(speed * static_cast<double>(*step)));
   }
 
   // The device with the most ops.
@@ -97,36 +136,87 @@ class TransferCosts {
     return static_cast<DeviceId>(std::max_element(counts.begin(), counts.end()) - counts.begin());
   }
 
-  // The least with which the proposal is predicted to take that long.
-  Nanoseconds latency_for(const Proposal& proposal, Nanoseconds added, Nanoseconds target) const {
-    constexpr Nanoseconds kMost = 1'000'000;
+  // No cost need be larger than all the time that the last step took beyond its prediction.
+  Costs fit(Costs costs) const {
     constexpr Nanoseconds kExact = 100;
-    Nanoseconds low = added;
-    Nanoseconds high = kMost;
-    if (predicted(proposal, high) < target) return added;
-    while (high - low > kExact) {
-      const Nanoseconds middle = low + (high - low) / 2;
-      (predicted(proposal, middle) < target ? low : high) = middle;
+    const Proposal& last = known_.back();
+    double least = sum_of_squares(costs);
+    Nanoseconds step = std::abs(last.target - predicted(last, costs));
+    for (; step >= kExact; step /= 2) {
+      for (const std::vector<std::size_t>& moved : directions()) {
+        for (const Nanoseconds by : {step, -step}) {
+          Costs next = costs;
+          for (const std::size_t i : moved) next[i] = std::max<Nanoseconds>(0, next[i] + by);
+          if (next == costs) continue;
+          const double sum = sum_of_squares(next);
+          if (sum >= least) continue;
+          least = sum;
+          costs = std::move(next);
+          break;
+        }
+      }
     }
-    return high;
+    return costs;
+  }
+
+  // Classes whose costs change together.
+  std::vector<std::vector<std::size_t>> directions() const {
+    std::vector<std::vector<std::size_t>> result(1);
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      if (may_change(classes_[i])) result.front().push_back(i);
+    }
+    if (result.front().size() == 1) return result;
+    for (const std::size_t i : std::vector(result.front())) result.push_back({i});
+    return result;
   }
 
   const ExecutedStep& execute_;
   const TransferCostSettings& settings_;
   const Profile& profile_;
+  std::vector<LinkClass> classes_;
+  std::vector<Proposal> known_;
 };
+
+// Rules whose classes cost the same stay as they are.
+void apply(const std::vector<LinkClass>& classes, const Costs& costs, Profile& profile) {
+  std::vector<LinkRule> rules;
+  std::vector<LinkProfile> links;
+  const auto add = [&](const LinkRule& rule, const LinkProfile& link, Nanoseconds cost) {
+    rules.push_back(rule);
+    rules.back().latency += cost;
+    links.push_back(link);
+    links.back().from = rule.from;
+    links.back().to = rule.to;
+    links.back().added = cost;
+  };
+  std::size_t i = 0;
+  for (std::size_t rule = 0; rule < profile.cluster.links.size(); ++rule) {
+    const std::size_t first = i;
+    while (i < classes.size() && classes[i].rule == rule) ++i;
+    const bool same = std::all_of(costs.begin() + static_cast<std::ptrdiff_t>(first),
+                                  costs.begin() + static_cast<std::ptrdiff_t>(i),
+                                  [&](Nanoseconds cost) { return cost == costs[first]; });
+    if (same) {
+      add(profile.cluster.links[rule], profile.links[rule], first == i ? 0 : costs[first]);
+      continue;
+    }
+    for (std::size_t k = first; k < i; ++k) add(classes[k].own, profile.links[rule], costs[k]);
+  }
+  profile.cluster.links = std::move(rules);
+  profile.links = std::move(links);
+}
 
 }  // namespace
 
 void learn_transfer_costs(const ExecutedStep& execute, const TransferCostSettings& settings,
                           Profile& profile) {
-  const auto& links = profile.cluster.links;
-  const bool some =
-      std::any_of(links.begin(), links.end(), [](const LinkRule& rule) { return !rule.throttled; });
-  if (!some || profile.cluster.devices.size() < 2) return;
-  const Nanoseconds added = TransferCosts(execute, settings, profile).learn();
-  profile.cluster = with_latency(profile.cluster, added);
-  for (LinkProfile& link : profile.links) link.added = link.throttled ? 0 : added;
+  TransferCosts costs(execute, settings, profile);
+  const auto& classes = costs.classes();
+  if (std::none_of(classes.begin(), classes.end(), may_change) || settings.rounds == 0) return;
+  LearnedTransfers result;
+  const Costs learned = costs.learn(result);
+  apply(classes, learned, profile);
+  profile.transfers = result;
 }
 
 }  // namespace emplace

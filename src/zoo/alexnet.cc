@@ -7,7 +7,11 @@ namespace emplace::zoo {
 namespace {
 
 struct AlexNet : ImageOptions {
-  static OptionSchema<AlexNet> schema() { return classifier_schema<AlexNet>(); }
+  std::int64_t width = 4096;
+
+  static OptionSchema<AlexNet> schema() {
+    return image_schema<AlexNet>(63).integer("width", &AlexNet::width, 1, 1 << 20, kWidthHelp);
+  }
 };
 
 Value conv_relu(Net& net, std::string_view name, const Value& x, std::int64_t out,
@@ -33,17 +37,17 @@ Value extract_features(Net& net, const AlexNet& options) {
   return pool(net, "12", x);
 }
 
-Value classify(Net& net, const Value& features, std::int64_t classes) {
+Value classify(Net& net, const Value& features, const AlexNet& options) {
   const auto scope = net.scope("classifier");
   Value x = dropout(net, reshape(net, features, {features.dim(0), -1}), 0.5);
-  x = relu(net, linear(net, "1", x, 4096));
+  x = relu(net, linear(net, "1", x, options.width));
   x = dropout(net, x, 0.5);
-  x = relu(net, linear(net, "4", x, 4096));
-  return linear(net, "6", x, classes);
+  x = relu(net, linear(net, "4", x, options.width));
+  return linear(net, "6", x, options.classes);
 }
 
 void build(Net& net, const AlexNet& options) {
-  image_loss(net, classify(net, extract_features(net, options), options.classes));
+  image_loss(net, classify(net, extract_features(net, options), options));
 }
 
 }  // namespace

@@ -151,6 +151,28 @@ TEST(Executor, a_throttled_link_carries_one_tensor_at_a_time) {
   EXPECT_GE(tried.executed.step, tried.simulated.step);
 }
 
+// What follows from the first tensor keeps the thread that carries them for a while.
+TEST(Executor, a_throttled_link_is_not_slower_where_its_thread_is_late) {
+  GraphBuilder builder("late");
+  const TensorId x = builder.add({.name = "x", .type = "input"}, {floats(16)})[0];
+  const auto both = builder.add(timed("both", {x}, 1), {floats(250'000), floats(1'000'000)});
+  OpSpec view = timed("view", {both[0]}, 10);
+  view.view = true;
+  view.time_us.clear();
+  builder.add(view, {floats(250'000)});
+  builder.add(timed("second", {both[1]}, 1), {floats(1)});
+  const Placement placement{0, 0, 1, 1};
+  const auto cluster =
+      shared_core_cluster(2, {.bandwidth = 200'000'000, .latency = 1000, .throttled = true});
+  const Tried tried = try_step(std::move(builder), cluster, placement);
+  ASSERT_FALSE(tried.executed.failure) << tried.executed.failure->text;
+  ASSERT_EQ(tried.executed.transfers.size(), 2U);
+  const Interval& first = tried.executed.transfers[0];
+  const Interval& second = tried.executed.transfers[1];
+  EXPECT_EQ(second.start, first.end);
+  EXPECT_GE(second.length(), 20 * kMillisecond);
+}
+
 TEST(Executor, an_op_waits_for_those_it_comes_after) {
   GraphBuilder builder("after");
   const TensorId x = builder.add({.name = "x", .type = "input"}, {floats(16)})[0];

@@ -1,6 +1,7 @@
 // Whatever goes wrong in a step, it ends: the op and the device are named, all threads are there
 // for the next program, and nothing hangs.
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -41,13 +42,15 @@ std::shared_ptr<const Graph> fault_graph(Rng& rng, int ops, Placement& placement
   return std::make_shared<const Graph>(std::move(builder).build());
 }
 
-enum class Fault { kThrows, kRunsOut, kIsCancelled, kNone };
+enum class Fault { kThrows, kTorchThrows, kRunsOut, kIsCancelled, kNone };
+constexpr int kRealFaults = 3;  // the first
 
 // What the op that fails does.
 CompiledOp compile_fault(const CompiledOp& plain, Fault fault, std::atomic<bool>& cancelled) {
   CompiledOp failing = plain;
   failing.run = [plain, fault, &cancelled](OpStep& step) {
     if (fault == Fault::kThrows) throw std::runtime_error("it broke");
+    if (fault == Fault::kTorchThrows) torch::ones({2}).add_(torch::ones({3}));
     if (fault == Fault::kRunsOut) torch::empty({1 << 22});
     if (fault == Fault::kIsCancelled) cancelled = true;
     plain.run(step);
@@ -55,47 +58,67 @@ CompiledOp compile_fault(const CompiledOp& plain, Fault fault, std::atomic<bool>
   return failing;
 }
 
+std::ptrdiff_t count_threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+// One step of a new program, in which the op does that.
+void expect_fault(Machine& machine, int devices, Fault fault, Rng& rng,
+                  std::atomic<bool>& cancelled) {
+  Placement placement;
+  const auto graph = fault_graph(rng, 8, placement, devices);
+  const auto bad = static_cast<OpId>(1 + rng.below(8));
+  cancelled = false;
+  StepProgram program(machine, graph, placement, {}, sources_of_ones(),
+                      [&](const Graph& of, OpId op, const OpTarget& target) {
+                        const CompiledOp plain = compile_waiting_op(of, op, target);
+                        return op == bad ? compile_fault(plain, fault, cancelled) : plain;
+                      });
+  const StepRecord record = program.step();
+  if (fault == Fault::kNone) {
+    EXPECT_FALSE(record.failure) << record.failure->text;
+    return;
+  }
+  ASSERT_TRUE(record.failure);
+  if (fault == Fault::kIsCancelled) {
+    EXPECT_EQ(record.failure->kind, Failure::Kind::kCancelled);
+    return;
+  }
+  const char* why = fault == Fault::kThrows        ? "it broke"
+                    : fault == Fault::kTorchThrows ? "must match the size"
+                                                   : "memory runs out";
+  EXPECT_EQ(record.failure->kind,
+            fault == Fault::kRunsOut ? Failure::Kind::kMemory : Failure::Kind::kOp);
+  EXPECT_THAT(record.failure->text,
+              AllOf(HasSubstr(fmt::format("op '{}' (Timed)", graph->op_name(bad))),
+                    HasSubstr(fmt::format("device 'cpu{}'", placement[bad])), HasSubstr(why)));
+}
+
+// Between them, steps that are cancelled and steps that are fine.
 TEST(Faults, a_thousand_steps_that_fail_all_end_and_say_why) {
   Rng rng(3);
   std::atomic<bool> cancelled{false};
   constexpr int kFaults = 1000;
   constexpr int kPerMachine = 50;
   std::unique_ptr<Machine> machine;
+  std::ptrdiff_t threads = 0;
   for (int i = 0; i < kFaults; ++i) {
     const int devices = 1 + i / kPerMachine % 4;
     if (i % kPerMachine == 0) {
       machine.reset();  // before the next one counts memory
+      if (i == kPerMachine) threads = count_threads();
       machine =
           std::make_unique<Machine>(shared_core_cluster(devices, {}, /*memory=*/1 << 20),
                                     RuntimeOptions{.cancelled = &cancelled, .limit_memory = true});
     }
-    Placement placement;
-    const auto graph = fault_graph(rng, 8, placement, devices);
-    const auto fault = static_cast<Fault>(rng.below(4));
-    const auto bad = static_cast<OpId>(1 + rng.below(8));
-    cancelled = false;
-    StepProgram program(*machine, graph, placement, {}, sources_of_ones(),
-                        [&](const Graph& of, OpId op, const OpTarget& target) {
-                          const CompiledOp plain = compile_waiting_op(of, op, target);
-                          return op == bad ? compile_fault(plain, fault, cancelled) : plain;
-                        });
-    const StepRecord record = program.step();
-    if (fault == Fault::kNone) {
-      EXPECT_FALSE(record.failure) << record.failure->text;
-      continue;
-    }
-    ASSERT_TRUE(record.failure) << i;
-    if (fault == Fault::kIsCancelled) {
-      EXPECT_EQ(record.failure->kind, Failure::Kind::kCancelled);
-      continue;
-    }
-    EXPECT_EQ(record.failure->kind,
-              fault == Fault::kThrows ? Failure::Kind::kOp : Failure::Kind::kMemory);
-    EXPECT_THAT(record.failure->text,
-                AllOf(HasSubstr(fmt::format("op '{}' (Timed)", graph->op_name(bad))),
-                      HasSubstr(fmt::format("device 'cpu{}'", placement[bad])),
-                      HasSubstr(fault == Fault::kThrows ? "it broke" : "memory runs out")));
+    SCOPED_TRACE(i);
+    expect_fault(*machine, devices, static_cast<Fault>(i % kRealFaults), rng, cancelled);
+    if (i % 4 == 0) expect_fault(*machine, devices, Fault::kIsCancelled, rng, cancelled);
+    if (i % 4 == 2) expect_fault(*machine, devices, Fault::kNone, rng, cancelled);
   }
+  machine.reset();
+  EXPECT_EQ(count_threads(), threads);
 }
 
 TEST(Faults, parameters_that_do_not_fit_are_said) {

@@ -50,7 +50,7 @@ Computed compute(const std::shared_ptr<const Graph>& graph,
   return computed;
 }
 
-Placement random_placement(const Problem& problem, Rng& rng) {
+Placement placement_on_all(const Problem& problem, Rng& rng) {
   std::vector<DeviceId> devices;
   for (GroupId group = 0; group < problem.num_groups(); ++group) {
     devices.push_back(static_cast<DeviceId>(rng.below(problem.num_devices())));
@@ -65,11 +65,13 @@ TEST_P(PlacedStep, computes_what_one_device_computes) {
   const Computed alone = compute(graph, shared_core_cluster(1), Placement(graph->num_ops(), 0));
   ASSERT_FALSE(alone.losses.empty());
   EXPECT_TRUE(std::isfinite(alone.losses.back())) << alone.losses.back();
-  Rng rng(17);
-  for (const int devices : {2, 4}) {
+  for (int i = 0; i < 6; ++i) {
+    const int devices = 2 + i % 3;
+    SCOPED_TRACE(fmt::format("placement {} on {} devices", i, devices));
+    Rng rng(static_cast<std::uint64_t>(17 + i));
     const auto cluster = shared_core_cluster(devices);
     const auto problem = compile(graph, cluster, CostMode::kAnalytic);
-    const Computed placed = compute(graph, cluster, random_placement(*problem, rng));
+    const Computed placed = compute(graph, cluster, placement_on_all(*problem, rng));
     EXPECT_EQ(placed.losses, alone.losses);
     for (TensorId tensor = 0; tensor < graph->num_tensors(); ++tensor) {
       const OpId op = graph->producer(tensor);
@@ -87,7 +89,7 @@ TEST_P(PlacedStep, computes_the_same_in_place) {
   const auto cluster = shared_core_cluster(2);
   const auto problem = compile(graph, cluster, CostMode::kAnalytic);
   Rng rng(18);
-  const Placement placement = random_placement(*problem, rng);
+  const Placement placement = placement_on_all(*problem, rng);
   const Computed watched = compute(graph, cluster, placement);
   for (const InPlace mode : {InPlace::kNone, InPlace::kSums, InPlace::kAll}) {
     const Computed unwatched = compute(graph, cluster, placement, false, mode);

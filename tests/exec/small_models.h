@@ -8,6 +8,8 @@
 namespace emplace::exec {
 
 inline constexpr const char* kSmallModels[] = {
+    "alexnet:batch=2,image=64,width=8",
+    "vgg-16:batch=1,image=32,width=8",
     "cifar-10-cnn:batch=2",
     "resnet-50:batch=2,image=32",
     "densenet-121:batch=2,image=32,growth=4",

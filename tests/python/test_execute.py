@@ -103,7 +103,7 @@ def test_two_at_once_follow_each_other(problem):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"numbers": "int8"}, "numbers 'int8': expected float32, float64 or own"),
+        ({"numbers": "int8"}, "numbers 'int8': expected float32, float64, own or tf32"),
         ({"steps": 0}, "steps 0: expected 1 or more"),
         ({"warm_up": -1}, "warm_up -1: expected 0 or more"),
     ],

@@ -14,6 +14,7 @@
 #include "support/fork.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
+#include "support/with_cpu.h"
 
 namespace emplace {
 namespace {
@@ -67,6 +68,32 @@ TEST(Explanation, best_split_is_the_best_of_more_than_one_device_that_was_tried)
                     tried("heft", kApart, 111'000), tried("expert", kApart, 100'000, 5)});
   ASSERT_TRUE(explanation.best_split);
   EXPECT_EQ(explanation.best_split->placer, "heft") << "the fastest that fits";
+}
+
+// An op on a GPU, the other on a CPU beside it.
+std::string explain_beside_cpu(Bytes memory, bool executed) {
+  const auto ops = ops_with_cpu({100, 1000}, memory);
+  ClusterSpec cluster = ops->cluster().spec();
+  if (executed) {
+    cluster.devices[0].runs_on = "cuda:0";
+    cluster.devices[2].runs_on = "cores 0";
+  }
+  const auto problem = compile(std::shared_ptr<const Graph>(ops, &ops->graph()),
+                               std::make_shared<const Cluster>(cluster));
+  const Assessment apart =
+      Assessor(std::make_shared<const Simulator>(problem), {}).assess({0, 2}, {});
+  return to_text(explain(apart), apart);
+}
+
+TEST(Explanation, says_what_is_not_counted_of_cpus_that_start_kernels) {
+  EXPECT_THAT(explain_beside_cpu(kUnlimited, false), HasSubstr("kernels, which is not counted"));
+  EXPECT_THAT(explain_beside_cpu(kUnlimited, true), Not(HasSubstr("is not counted")));
+}
+
+TEST(Explanation, says_what_cpus_gain_beside_accelerators_that_could_hold_all) {
+  EXPECT_THAT(explain_beside_cpu(kUnlimited, true), HasSubstr("gained 0 to 4 %"));
+  EXPECT_THAT(explain_beside_cpu(1'000'000, false), HasSubstr("gained 0 to 4 %"));
+  EXPECT_THAT(explain_beside_cpu(400, true), Not(HasSubstr("gained")));
 }
 
 // Nineteen ops that need nothing of each other, ten of them on one device.

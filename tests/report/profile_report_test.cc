@@ -103,6 +103,19 @@ Profile some_profile() {
   return profile;
 }
 
+TEST(ProfileReport, says_where_what_transfers_cost_is_not_settled) {
+  Profile profile = some_profile();
+  profile.transfers = {.proposals = 2, .near = true};
+  EXPECT_THAT(to_text(profile), Not(HasSubstr("beside the links")));
+  profile.transfers = {.proposals = 8, .error = -0.2};
+  EXPECT_THAT(to_text(profile), AllOf(HasSubstr("not settled"), HasSubstr("last of 8"),
+                                      HasSubstr("25.0 % longer than predicted")));
+  profile.transfers = {.proposals = 8, .error = 0.25};
+  EXPECT_THAT(to_text(profile), HasSubstr("20.0 % less than predicted"));
+  profile.transfers = {.proposals = 1, .failed = true};
+  EXPECT_THAT(to_text(profile), HasSubstr("failed, so what transfers take"));
+}
+
 TEST(ProfileReport, tells_people_all_that_was_measured) {
   const std::string text = to_text(some_profile());
   EXPECT_THAT(text, AllOf(HasSubstr("cpu-3cores"), HasSubstr("120.0 ms"), HasSubstr("110.0 ms"),

@@ -39,6 +39,40 @@ TEST(TimeSpread, is_the_middle_and_what_half_lie_between) {
   EXPECT_EQ(spread_of({}).relative(), 0);
 }
 
+TEST(TimeSpread, quartiles_lie_between_times_where_the_count_asks_for_it) {
+  const TimeSpread seven = spread_of({10, 20, 30, 40, 50, 60, 70});
+  EXPECT_EQ(seven.low, 25);
+  EXPECT_EQ(seven.median, 40);
+  EXPECT_EQ(seven.high, 55);
+  const TimeSpread ten = spread_of({0, 100, 200, 300, 400, 500, 600, 700, 800, 900});
+  EXPECT_EQ(ten.low, 225);
+  EXPECT_EQ(ten.median, 450);
+  EXPECT_EQ(ten.high, 675);
+  const TimeSpread two = spread_of({10, 30});
+  EXPECT_EQ(two.low, 15);
+  EXPECT_EQ(two.median, 20);
+  EXPECT_EQ(two.high, 25);
+}
+
+TEST(TimeSpread, holds_half_of_the_times) {
+  for (int count = 4; count <= 40; ++count) {
+    std::vector<Nanoseconds> times;
+    for (Nanoseconds i = 0; i < count; ++i) times.push_back(1000 * i * i);
+    const TimeSpread spread = spread_of(times);
+    const auto inside = std::count_if(times.begin(), times.end(), [&](Nanoseconds time) {
+      return time >= spread.low && time <= spread.high;
+    });
+    EXPECT_LE(std::abs(2 * static_cast<int>(inside) - count), 2) << count;
+  }
+}
+
+TEST(Numbers, have_the_names_that_users_choose_from) {
+  EXPECT_EQ(numbers_named("float32"), exec::Numbers::kFloat32);
+  EXPECT_EQ(numbers_named("tf32"), exec::Numbers::kTf32);
+  EXPECT_EQ(numbers_named("own"), exec::Numbers::kOwn);
+  EXPECT_EQ(numbers_named("int8"), std::nullopt);
+}
+
 TEST(ProgramOrder, is_the_simulator_s_sequence_where_asked) {
   Rng rng(5);
   for (int round = 0; round < 50; ++round) {

@@ -155,6 +155,7 @@ class CudaParts final : public GpuParts {
 
   void prepare() override;
   void run(DeviceId device) override;
+  void wait_for_result(TransferId transfer) override;
   void carry(TransferId transfer, const std::function<void()>& arrived) override;
 
   MemoryRecord memory(DeviceId device) const override {
@@ -437,6 +438,14 @@ void CudaParts::launch_graphs(GpuPart& part) {
     }
     after_launch(part, planned.segment);
   }
+}
+
+void CudaParts::wait_for_result(TransferId transfer) {
+  const StepPlan& plan = host_.plan();
+  const TensorCopy& copy = plan.copies[plan.transfers[transfer].from];
+  const OpId producer = host_.graph().producer(copy.tensor);
+  if (!has(copy.device) || host_.graph().is_source(producer)) return;
+  C10_CUDA_CHECK(cudaEventSynchronize(event(made_, producer).get()));
 }
 
 void CudaParts::carry(TransferId transfer, const std::function<void()>& arrived) {
