@@ -81,9 +81,9 @@ void draw_figures(const Program& program, const Evidence& evidence, const std::s
             std::tuple{Spent::kAgentSeconds, "-curves-agent", "the agent's time"},
             std::tuple{Spent::kMeasuredSeconds, "-curves-real", "time with real steps"}}) {
         const std::string name = file(key, ending);
-        if (!origin.empty()) draw_curves(path(name), entrants, evidence, spent);
+        const bool drawn = !origin.empty() && draw_curves(path(name), entrants, evidence, spent);
         show(fmt::format("{}, {}: learning curves over {}", key, to_string(part.version), over),
-             name, origin);
+             name, drawn ? origin : "");
       }
     };
     for (const Grid& grid : part.grids) {
@@ -97,9 +97,9 @@ void draw_figures(const Program& program, const Evidence& evidence, const std::s
     for (const Claim& claim : part.claims) {
       const Entrants entrants = entrants_of({{part.version, {claim}, {}}});
       const std::string name = file(claim.key, "-statements");
-      draw_statements(path(name), claim, part.version, evidence);
+      const bool drawn = draw_statements(path(name), claim, part.version, evidence);
       show(fmt::format("{}, {}: statements", claim.key, to_string(part.version)), name,
-           origin_of(claim, evidence));
+           drawn ? origin_of(claim, evidence) : "");
       curves(claim.key, entrants);
     }
   }

@@ -208,7 +208,7 @@ bool draw_curves(const std::string& path, const Entrants& entrants, const Eviden
       const auto curve = curve_of(evidence, name, placer, spent);
       if (curve.size() < 2 || evidence.run(name, placer, 1).history.size() < 2) continue;
       script += fmt::format("$curve{} << END\n", blocks);
-      for (const auto& [x, y] : curve) script += fmt::format("{:.1f} {:.5f}\n", x, y);
+      for (const auto& [x, y] : curve) script += fmt::format("{:.6g} {:.5f}\n", x, y);
       script += "END\n";
       lines += fmt::format("{}$curve{} using 1:2 with lines lw 2 title {}",
                            lines.empty() ? "" : ", ", blocks++, quoted(placer));

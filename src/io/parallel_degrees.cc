@@ -97,7 +97,9 @@ class DegreesFinder {
     batched_.assign(graph_.num_tensors(), false);
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.phase(op) != Phase::kForward) continue;
-      bool batched = graph_.role(op) == OpRole::kInput && first_of(graph_.outputs(op)[0]) > 1;
+      const auto outputs = graph_.outputs(op);
+      bool batched =
+          graph_.role(op) == OpRole::kInput && !outputs.empty() && first_of(outputs[0]) > 1;
       for (const TensorId tensor : graph_.inputs(op)) batched = batched || batched_[tensor];
       for (const TensorId tensor : graph_.outputs(op)) batched_[tensor] = batched;
     }
@@ -149,8 +151,7 @@ class DegreesFinder {
       if (!batched_[output] || saved(output) == nullptr || split_of(output, level) == 0) continue;
       fail_input(
           "level {} divides the examples of the inputs, but not those of op '{}'; expected "
-          "examples "
-          "divided everywhere, or layers by columns and rows",
+          "examples divided everywhere, or layers by columns and rows",
           level, graph_.op_name(op));
     }
   }
@@ -218,14 +219,47 @@ class DegreesFinder {
     for (auto& [name, tensor] : own.tensors) {
       if (!tensor.split.empty()) tensor.split = {tensor.split[level]};
     }
-    const auto plan = nlohmann::json::parse(write_tp_plan(graph_, own, [](const std::string&) {}));
+    const nlohmann::json plan = plan_of(own, level);
+    bool any = false;
     for (const auto& [pattern, style] : plan.items()) {
-      const bool layer = pattern.find(".*.") != std::string::npos;
-      if (!layer || style == "colwise" || style == "rowwise") continue;
+      if (!is_of_numbered_layer(pattern)) continue;
+      any = true;
+      if (style == "colwise" || style == "rowwise") continue;
       fail_input(
           "level {} divides neither examples nor layers as Megatron-LM does: '{}' is {}; expected "
           "columns whose outputs rows take as they are",
           level, pattern, style.get<std::string>());
+    }
+    if (!any) {
+      fail_input("level {} divides neither examples nor numbered layers, as of transformers",
+                 level);
+    }
+    require_linear_layers(plan, level);
+  }
+
+  static bool is_of_numbered_layer(const std::string& pattern) {
+    return ("." + pattern + ".").find(".*.") != std::string::npos;
+  }
+
+  nlohmann::json plan_of(const SavedPartition& partition, std::size_t level) const {
+    try {
+      return nlohmann::json::parse(write_tp_plan(graph_, partition, [](const std::string&) {}));
+    } catch (const Error& error) {
+      fail_input("level {}: {}", level, error.what());
+    }
+  }
+
+  // Of the matrices and larger weights of numbered layers, those that are cut.
+  void require_linear_layers(const nlohmann::json& plan, std::size_t level) const {
+    for (const OpId op : of_role(OpRole::kParameter)) {
+      const TensorId tensor = graph_.outputs(op)[0];
+      if (!split_of(tensor, level) || saved(tensor)->shape.size() < 2) continue;
+      const std::string name(graph_.op_name(op));
+      const std::string pattern = pattern_of(name.substr(0, name.rfind('.')));
+      if (!is_of_numbered_layer(pattern)) continue;
+      if (name.ends_with(".weight") && plan.contains(pattern)) continue;
+      fail_input("level {} cuts parameter '{}', which is no linear layer's; expected linear layers",
+                 level, name);
     }
   }
 

@@ -424,8 +424,7 @@ std::string write_deepspeed_config(const Problem& problem, const Placement& plac
   json["pipeline"] = {{"stages", ranks}};
   note(
       "a PipelineModule needs partition_method='type:CLASS', with the class of the numbered "
-      "layers: "
-      "'uniform' counts embeddings and head too, and the stages would begin elsewhere");
+      "layers: 'uniform' counts embeddings and head too, and the stages would begin elsewhere");
   pipeline.say_more(note, "layers of a PipelineModule have to hand them on");
   return laid_out(json, 1);
 }

@@ -18,21 +18,6 @@
 namespace emplace {
 namespace {
 
-// "model.layers.3.mlp.up_proj" -> "model.layers.*.mlp.up_proj".
-std::string numberless(const std::string& path) {
-  std::string pattern;
-  std::size_t begin = 0;
-  while (begin <= path.size()) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    const std::string part = path.substr(begin, end - begin);
-    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
-    if (begin > 0) pattern += '.';
-    pattern += number ? "*" : part;
-    begin = end + 1;
-  }
-  return pattern;
-}
-
 // The product that reads a weight, and what a cut of one of the weight's dimensions does to it.
 struct Product {
   OpId op = 0;
@@ -89,8 +74,7 @@ class TpPlan {
     if (!inputs_first_.empty()) {
       note(
           fmt::format("weights have their inputs first here, '{}'{}: where the model's have so "
-                      "too, as those of "
-                      "GPT-2's Conv1D, transformers cuts the wrong dimension",
+                      "too, as those of GPT-2's Conv1D, transformers cuts the wrong dimension",
                       *inputs_first_.begin(), inputs_first_.size() > 1 ? " and others" : ""));
     }
     note("a tp_plan says how weights are cut; how activations are cut follows from it");
@@ -163,15 +147,14 @@ class TpPlan {
       }
       style = found;
     }
-    add_layer(numberless(name.substr(0, dot)), style, name, product);
+    add_layer(pattern_of(name.substr(0, dot)), style, name, product);
   }
 
   void take_inputs_first(const std::string& name) {
     if (captured_) {
       fail_input(
           "parameter '{}' has its inputs first, as GPT-2's Conv1D; a tp_plan is for nn.Linear, "
-          "which "
-          "has its outputs first, and transformers would cut the wrong dimension",
+          "which has its outputs first, and transformers would cut the wrong dimension",
           name);
     }
     inputs_first_.insert(name);
@@ -266,7 +249,7 @@ class TpPlan {
 
   bool is_bias_of(OpId weight, const Origin& origin) const {
     const std::string name(graph_.op_name(weight));
-    const std::string pattern = numberless(name.substr(0, std::min(name.rfind('.'), name.size())));
+    const std::string pattern = pattern_of(name.substr(0, std::min(name.rfind('.'), name.size())));
     return !origin.whole && origin.columns.size() == 1 &&
            layers_[*origin.columns.begin()].pattern == pattern;
   }
@@ -310,6 +293,20 @@ std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
     captured = !graph.is_source(op) && is_captured_operator(graph.type(op));
   }
   return TpPlan(translate_captured(graph).graph, partition, captured).write(note);
+}
+
+std::string pattern_of(const std::string& path) {
+  std::string pattern;
+  std::size_t begin = 0;
+  while (begin <= path.size()) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    if (begin > 0) pattern += '.';
+    pattern += number ? "*" : part;
+    begin = end + 1;
+  }
+  return pattern;
 }
 
 }  // namespace emplace

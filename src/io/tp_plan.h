@@ -17,4 +17,7 @@ namespace emplace {
 std::string write_tp_plan(const Graph& graph, const SavedPartition& partition,
                           const ExportNote& note);
 
+// The pattern of a module or parameter: "model.layers.3.mlp" -> "model.layers.*.mlp".
+std::string pattern_of(const std::string& path);
+
 }  // namespace emplace

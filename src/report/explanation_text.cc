@@ -279,7 +279,8 @@ class Writer {
     }
     if (needed <= accelerators) {
       line(
-          "the accelerators have memory for all of it: where such steps were executed, a CPU "
+          "the accelerators together have memory for all of it: where such steps were executed, a "
+          "CPU "
           "beside them gained 0 to 4 %");
     }
   }

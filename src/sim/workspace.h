@@ -91,7 +91,7 @@ class Simulator::Workspace {
     }
   }
 
-  // What only the general engine needs of a transfer.
+  // What only special links need of a transfer.
   struct MulticastState {
     Nanoseconds hold;
     std::uint32_t also;  // the next of the further destinations that this transfer serves

@@ -29,6 +29,8 @@ class TrainedLayers {
     Split gradients = {};
     std::vector<std::optional<std::string>> updates = {};
     bool held = false;
+    std::string layer = "layers.";  // and its number
+    std::string weight = "weight";  // of the first product
   };
 
   TrainedLayers(std::vector<int> factors, const Cut& cut) : cut_(cut) {
@@ -38,9 +40,9 @@ class TrainedLayers {
     for (int i = 0; i < devices; ++i) partition_.devices.push_back("gpu" + std::to_string(i));
     TensorId x = add("x", "input", {}, {kExamples, 16}, cut.examples);
     for (int i = 0; i < 2; ++i) {
-      const std::string layer = "layers." + std::to_string(i);
-      x = product(layer + ".up", x, 32, 16, cut.columns);
-      x = product(layer + ".down", x, 16, 32, cut.rows);
+      const std::string layer = cut.layer + std::to_string(i);
+      x = product(layer + ".up", cut.weight, x, 32, 16, cut.columns);
+      x = product(layer + ".down", "weight", x, 16, 32, cut.rows);
     }
     for (const auto& [name, weight, shape] : weights_) {
       const TensorId gradient =
@@ -80,12 +82,13 @@ class TrainedLayers {
                         {{.shape = shape, .dtype = DType::kFloat32}})[0];
   }
 
-  TensorId product(const std::string& name, TensorId from, std::int64_t out, std::int64_t in,
-                   const Split& split) {
+  TensorId product(const std::string& name, const std::string& weight_name, TensorId from,
+                   std::int64_t out, std::int64_t in, const Split& split) {
     const DegreesShape shape{out, in};
-    const TensorId weight = add(name + ".weight", "parameter", {}, shape, split);
-    partition_.tensors[name + ".weight"].held = cut_.held;
-    weights_.push_back({name + ".weight", weight, shape});
+    const std::string path = name + "." + weight_name;
+    const TensorId weight = add(path, "parameter", {}, shape, split);
+    partition_.tensors[path].held = cut_.held;
+    weights_.push_back({path, weight, shape});
     return add(name, "Gemm", {from, weight}, {kExamples, out}, cut_.examples, Phase::kForward,
                {{"transB", std::int64_t{1}}});
   }
@@ -155,6 +158,22 @@ TEST(ParallelDegrees, levels_may_divide_examples_and_layers) {
                 TrainedLayers({2, 4}, cut).megatron();
               }),
               HasSubstr("expected columns whose outputs rows take as they are"));
+}
+
+// A model without numbers, and weights that are no linear layer's.
+TEST(ParallelDegrees, tensor_parallelism_is_of_the_linear_layers_of_numbered_blocks) {
+  const TrainedLayers::Cut columns{
+      .examples = kWhole, .columns = kFirst, .rows = kFirst, .updates = {{}}, .layer = "layer"};
+  EXPECT_THAT(error_text([&] { TrainedLayers({2}, columns).megatron(); }),
+              HasSubstr("level 0 divides neither examples nor numbered layers"));
+  const TrainedLayers::Cut other{.examples = kWhole,
+                                 .columns = kFirst,
+                                 .rows = {1},
+                                 .updates = {{}},
+                                 .weight = "in_proj_weight"};
+  EXPECT_THAT(error_text([&] { TrainedLayers({2}, other).megatron(); }), HasSubstr("level 0"));
+  const TrainedLayers::Cut none{.examples = kWhole, .updates = {{}}};
+  EXPECT_THAT(error_text([&] { TrainedLayers({2}, none).megatron(); }), HasSubstr("level 0: "));
 }
 
 TEST(ParallelDegrees, examples_are_shared_out_evenly) {

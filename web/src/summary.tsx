@@ -418,7 +418,7 @@ function whatIf(command: string, change: Sensitivity): string | null {
     const equal = /^(emplace place .*(?:-c|--cluster)[ =])(\d+)(x[a-z]\w*(?: .*)?)$/;
     return equal.test(command) ? command.replace(equal, (_, before: string, count: string, after: string) => before + (Number(count) + 1) + after) : null;
   }
-  if (!/^emplace (place|compare|simulate|partition) /.test(command)) return null;
+  if (!/^emplace (place|compare|simulate) /.test(command)) return null;
   return `${command} --scale ${change.resource}=${change.factor}`;
 }
 
