@@ -54,7 +54,8 @@ def compared(emplace, placer, folder):
             return None, f"failed: {done.stderr.strip()}"
     manifest = json.loads((folder / "parts/manifest.json").read_text())
     done = run(["node", RUN_PARTS, "model.onnx", "parts"], folder)
-    return len(manifest["parts"]), "same" if done.returncode == 0 else f"differs: {done.stderr.strip()[-200:]}"
+    said = done.stderr.strip()[-200:] or f"ended with {done.returncode}"  # negative: killed, as for want of memory
+    return len(manifest["parts"]), "same" if done.returncode == 0 else f"not the same: {said}"
 
 
 def main():
