@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Whether captured models compute the same in parts: python3-onnx, and npm's onnxruntime-node in NODE_PATH.
 
-Usage: bench/onnx_parts.py EMPLACE [NAME ...]. Models are NAME.onnx.gz in ../shared/data/graphs, or where GRAPHS points (without names, all that are
-there), whose weights are absent: random ones of their sizes take their place. Each is placed by several placers, and
-ONNX Runtime computes the whole and the parts on the same inputs. Says how many parts there are; ends with 1 where an
-output differs by a bit."""
+Usage: bench/onnx_parts.py EMPLACE [NAME ...]. Models are NAME.onnx.gz in ../shared/data/graphs, or where GRAPHS points
+(without names, all that are there), whose weights are absent: random ones of their sizes take their place. Each is
+placed by several placers, and ONNX Runtime computes the whole and the parts on the same inputs. Says how many parts
+there are; ends with 1 where an output differs by a bit."""
 
 import gzip
 import json
@@ -54,7 +54,8 @@ def compared(emplace, placer, folder):
             return None, f"failed: {done.stderr.strip()}"
     manifest = json.loads((folder / "parts/manifest.json").read_text())
     done = run(["node", RUN_PARTS, "model.onnx", "parts"], folder)
-    return len(manifest["parts"]), "same" if done.returncode == 0 else f"differs: {done.stderr.strip()[-200:]}"
+    said = done.stderr.strip()[-200:] or f"ended with {done.returncode}"  # negative: killed, as for want of memory
+    return len(manifest["parts"]), "same" if done.returncode == 0 else f"not the same: {said}"
 
 
 def main():

@@ -120,16 +120,19 @@ class PartitionFinder {
     PartitionContext context(*answer_.input, divided_, *answer_.on, costs_);
     answer_.course.run = {.placer = spec, .seed = options_.seed};
     const Budget began = clock_.restarted();
-    const auto note_course = [&](const auto& incumbent) {
+    const auto listening = context.incumbent().listen([&](const auto& incumbent) {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), incumbent.value()});
-    };
-    const auto listening = context.incumbent().listen(note_course);
+    });
     answer_.plan = crew_ != nullptr
                        ? find_on_ranks(*method, context)
                        : method->find(context, time_left(kSearchShare), Rng(options_.seed));
-    if (context.evaluations() > 0) note_course(context.incumbent());
     take_outcome(context);
+    // Another rank's plan may be better than the course's own.
+    if (context.evaluations() > 0) {
+      answer_.course.points.push_back(
+          {began.elapsed_seconds(), context.evaluations(), answer_.outcome.value});
+    }
     tell("comparing");
     compare(context, spec.key);
     find_on_fewer();
