@@ -33,8 +33,10 @@ constexpr double kPlacementShare = 0.25;
 constexpr double kLongestPlacement = 10;
 // Under a limit of evaluations, so that the answer does not follow the clock.
 constexpr std::int64_t kPlacementsPerPlan = 20;
-// How long the search for a partition may, of what is then left; comparing has the rest.
+// How long the search for a partition may, of what is then left; comparing has the rest, but for
+// what is kept for the bound, of the whole time.
 constexpr double kSearchShare = 0.85;
+constexpr double kBoundShare = 0.05;
 
 void check(const Problem& problem) {
   if (!problem.compile_options().rules.empty()) {
@@ -128,7 +130,8 @@ class PartitionFinder {
     std::erase_if(answer_.not_compared, [&](const std::string& other) {
       return compare_with(other, spec.key == "search");
     });
-    answer_.bound = divided_step_bound(*answer_.input, *divided_, *answer_.on, costs_);
+    const Budget left = time_left();
+    answer_.bound = divided_step_bound(*answer_.input, *divided_, *answer_.on, costs_, &left);
     find_undivided(answer_);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
@@ -250,7 +253,8 @@ class PartitionFinder {
     return left;
   }
   bool has_time_for(double seconds) const {
-    return !cancelled() && (!clock_.seconds || *time_left().seconds >= seconds);
+    if (cancelled() || !clock_.seconds) return !cancelled();
+    return *time_left().seconds >= seconds + kBoundShare * *clock_.seconds;
   }
 
   WayToRun way_of(std::string name, const PlanOutcome& outcome, const Plan& plan,

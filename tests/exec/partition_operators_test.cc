@@ -27,12 +27,6 @@ const T& any_of(const std::vector<T>& options, Rng& rng) {
   return options[rng.below(options.size())];
 }
 
-std::vector<std::int8_t> all_dimensions(std::size_t rank) {
-  std::vector<std::int8_t> result(rank);
-  for (std::size_t d = 0; d < rank; ++d) result[d] = static_cast<std::int8_t>(d);
-  return result;
-}
-
 // Ways to divide an op in which everybody has something to do.
 std::vector<Cuts> valid_ways(PartitionProblem& problem, const PartitionInput& input, OpId op) {
   return problem.ways_of_op(input.classes.of_op[op], true);
@@ -51,7 +45,7 @@ class Divider {
     }
     for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
       const tdl::Region whole = input_.whole(tensor);
-      tensor_ways_.push_back(ways_to_cut(whole, all_dimensions(whole.size()), workers_, true));
+      tensor_ways_.push_back(ways_to_cut({whole, all_dimensions(whole.size()), workers_}, true));
     }
   }
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "tensor/budgets.h"
 #include "tensor/method.h"
 #include "tensor/methods/all.h"
-#include "tensor/methods/common/budgets.h"
 #include "tensor/methods/common/divided_updates.h"
 #include "tensor/methods/common/joint_search.h"
 
