@@ -16,6 +16,7 @@
 
 #include "tensor/captured_operators.h"
 #include "tensor/methods/all.h"
+#include "tensor/movers.h"
 #include "tensor/prepare.h"
 #include "tensor/step_bound.h"
 
@@ -264,7 +265,8 @@ class PartitionFinder {
             .peaks = outcome.peaks,
             .moved = outcome.moved,
             .fits = outcome.value.fits(),
-            .whole_share = whole_share(*divided_, plan, on.devices[0])};
+            .whole_share = whole_share(*divided_, plan, on.devices[0]),
+            .unmeasured = outcome.unmeasured};
   }
 
   // Searches have evaluated their answer already.
@@ -322,6 +324,9 @@ class PartitionFinder {
       return true;
     } catch (const OutOfTime&) {
       return false;
+    } catch (const TooManyPieces&) {
+      answer_.too_large.push_back(key);
+      return true;
     }
   }
 
@@ -340,6 +345,8 @@ class PartitionFinder {
         if (!best || is_better(way, *best)) best = way;
       } catch (const OutOfTime&) {
         break;
+      } catch (const TooManyPieces&) {
+        break;
       }
     }
     return best;
@@ -354,7 +361,7 @@ class PartitionFinder {
       // Planning takes about as long as evaluating.
       if (!has_time_for(2 * evaluation_seconds_)) break;
       auto way = quick_on(workers_on(*divided_, static_cast<int>(count)));
-      if (!way || !is_better(*way, best)) break;
+      if (!way || is_better(best, *way)) break;  // as fast on fewer is better
       way->name += fmt::format(" on {} devices", count);
       best = *way;
       answer_.on_fewer = std::move(way);
@@ -420,7 +427,7 @@ const WayToRun& PartitionAnswer::best_in_parts() const {
   for (const WayToRun& way : others) {
     if (is_better(way, *best)) best = &way;
   }
-  return on_fewer && is_better(*on_fewer, *best) ? *on_fewer : *best;
+  return on_fewer && !is_better(*best, *on_fewer) ? *on_fewer : *best;
 }
 
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,

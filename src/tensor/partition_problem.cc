@@ -299,7 +299,8 @@ Spread PartitionProblem::made_by(const Access& access, const Cuts& op_cuts) {
 }
 
 PartitionProblem::KeptWays PartitionProblem::kept_ways(const Access& access,
-                                                       const std::vector<Cuts>& tensor_ways) const {
+                                                       const std::vector<Cuts>& tensor_ways,
+                                                       LevelSet reduced_on) const {
   const tdl::Region whole = input_.whole(tensor_of(access));
   const Workers& workers = traffic_.workers();
   KeptWays kept;
@@ -307,8 +308,8 @@ PartitionProblem::KeptWays PartitionProblem::kept_ways(const Access& access,
   for (const Cuts& cuts : tensor_ways) {
     kept.ways.push_back({spread_of(whole, cuts, workers)});
     if (!access.write) continue;
-    const auto [at, added] =
-        reduced.try_emplace(cuts_for_reduction(whole, cuts, workers), kept.reduced.size());
+    const auto [at, added] = reduced.try_emplace(
+        cuts_for_reduction(whole, cuts, workers, reduced_on), kept.reduced.size());
     if (added) kept.reduced.push_back(spread_of(whole, at->first, workers));
     kept.ways.back().reduced = at->second;
   }
@@ -350,7 +351,7 @@ void PartitionProblem::add_row(const Access& access, const Spread& touched, Kept
 std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
                                                     const std::vector<Cuts>& op_ways,
                                                     const std::vector<Cuts>& tensor_ways) {
-  KeptWays kept = kept_ways(access, tensor_ways);
+  std::map<LevelSet, KeptWays> kept;
   std::vector<std::pair<Spread, std::size_t>> known;  // with their rows
   std::vector<std::int64_t> result;
   result.reserve(op_ways.size() * tensor_ways.size());
@@ -361,7 +362,12 @@ std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
                                     [&](const auto& each) { return each.first == touched; });
     if (found == known.end()) {
       known.emplace_back(std::move(touched), result.size());
-      add_row(access, known.back().first, kept, result);
+      const Spread& row = known.back().first;
+      const bool partial = access.write && row.partial();
+      const LevelSet among = partial ? traffic_.levels_to_reduce(row) : LevelSet{0};
+      const auto [at, first] = kept.try_emplace(among);
+      if (first) at->second = kept_ways(access, tensor_ways, among);
+      add_row(access, row, at->second, result);
       continue;
     }
     for (std::size_t i = 0; i < tensor_ways.size(); ++i) {

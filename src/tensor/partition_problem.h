@@ -135,7 +135,9 @@ class PartitionProblem {
     std::vector<Kept> ways;
     std::vector<Spread> reduced;
   };
-  KeptWays kept_ways(const Access& access, const std::vector<Cuts>& tensor_ways) const;
+  // Partial results are reduced in parts on these levels.
+  KeptWays kept_ways(const Access& access, const std::vector<Cuts>& tensor_ways,
+                     LevelSet reduced_on) const;
   // What an update changes: weights, or state, which stays where it is.
   enum class Changed : std::uint8_t { kNothing, kWeight, kState };
   // Of ops of one signature with tensors of one element size.

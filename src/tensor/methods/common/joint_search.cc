@@ -16,6 +16,7 @@
 
 #include "tensor/budgets.h"
 #include "tensor/methods/common/kept_memory.h"
+#include "tensor/methods/common/layer_pairs.h"
 
 #include "selection/solve.h"
 
@@ -38,6 +39,7 @@ struct JointCosts {
     for (ClassId op = 0; op < classes.num_ops; ++op) {
       first.ops.push_back(problem.ways_of_op(op, true, {}, some));
     }
+    if (!settings.free_backward) pairs = layer_pairs(input);
   }
 
   static CoarseningOptions classes_for(const PartitionContext& context,
@@ -53,7 +55,8 @@ struct JointCosts {
   Traffic traffic;
   PartitionProblem problem;
   KeptMemory kept;
-  Ways first;  // as many as are all weighed, and one more
+  Ways first;                    // as many as are all weighed, and one more
+  std::vector<LayerPair> pairs;  // to be divided alike
 };
 
 namespace {
@@ -152,6 +155,7 @@ class JointRun {
           return settings_.computing * piece_time(costs_.context, input_, costs_.problem, op, cuts);
         },
         memory_limit_ ? &memory : nullptr);
+    forbid_unlike(costs_.pairs, input_, ways, selection);
     selection.set_usage_limit(memory_limit_);
     return selection;
   }

@@ -33,6 +33,8 @@ struct JointSearchSettings {
   // Whether a weight, its gradient and the optimizer's state may lie in different parts, so that an
   // update is divided further than the weight.
   bool storage_apart = false;
+  // Whether ops may be divided otherwise than those whose gradients they compute.
+  bool free_backward = true;
 };
 
 struct JointCosts;
