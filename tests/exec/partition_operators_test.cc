@@ -143,6 +143,22 @@ TEST(Partition, every_operator_computes_in_parts_what_it_computes_whole) {
   EXPECT_EQ(unseen, std::set<std::string>{}) << "described, but never divided here";
 }
 
+TEST(Partition, attention_is_divided_whatever_is_left_out_or_kept) {
+  int seen = 0;
+  for (const Case& model : exec::forward_cases()) {
+    if (!model.type.ends_with("Attention")) continue;
+    const Graph graph = forward_of(model);
+    const Divider divider(graph, Workers({2}));
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.type(op) != model.type) continue;
+      ++seen;
+      ASSERT_NE(divider.descriptions()[op], nullptr) << model.type << " " << seen;
+      EXPECT_GT(divider.ways(op).size(), 1U) << model.type << " " << seen;
+    }
+  }
+  EXPECT_GE(seen, 7);
+}
+
 // The tensor of a graph that was taken apart that is the op's output; nothing where no one op makes
 // it any more.
 std::optional<TensorId> output_in(const Graph& apart, const Graph& whole, OpId op, std::size_t i) {
