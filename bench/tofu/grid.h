@@ -38,7 +38,8 @@ std::vector<std::string> rival_methods();
 // Samples a second on 8 K80s as the paper has them (spec of what is public; 0: not known).
 struct Published {
   double tofu = 0;
-  double op_placement = 0;
+  double op_placement = 0;  // with MXNet
+  double tensorflow_op_placement = 0;
 };
 Published published(const std::string& model);
 

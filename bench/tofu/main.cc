@@ -94,11 +94,11 @@ class Runner {
   Trial best(const GridModel& model, const Machine& machine, const std::string& column) {
     const bool one = column == "small-batch" || column == "ideal" || column == "swap";
     std::int64_t first = one ? 1 : 8;
-    std::int64_t most = one ? model.most / 4 : model.most;
-    // Searches at the batch that is best for their rivals, and less where that does not fit.
-    if (column == "auto") first = batch_of(model, machine, "expert", first);
+    // The ideal has no limit of memory, and so every batch that others have.
+    std::int64_t most = one && column != "ideal" ? model.most / 4 : model.most;
+    // Searches begin at the batch that is best for their rivals. Placements stay there, or below.
+    if (column == "auto") most = first = batch_of(model, machine, "expert", first);
     if (column == "search") first = batch_of(model, machine, "tofu", first);
-    if (column == "auto" || column == "search") most = first;
     const auto at = [&](std::int64_t batch) {
       return try_batch(model, machine, column, batch, settings_);
     };

@@ -33,7 +33,8 @@ void print_throughput(const Rows& rows, const Machine& machine) {
              machine.cluster);
   fmt::print(
       "| model | ideal | small batch | swap | ops: expert | ops: auto | tofu | search | tofu of "
-      "ideal | published: tofu | ops |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+      "ideal | published: tofu | ops: MXNet | ops: TensorFlow "
+      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
   for (const GridModel& model : grid_models()) {
     std::string line = "| " + model.name;
     bool any = false;
@@ -50,8 +51,9 @@ void print_throughput(const Rows& rows, const Machine& machine) {
                                100 * tofu->samples_per_second() / ideal->samples_per_second())
                  : " | ";
     const Published known = machine.name == "k80" ? published(model.name) : Published{};
-    line += known.tofu > 0 ? fmt::format(" | {:.0f} | {:.0f}", known.tofu, known.op_placement)
-                           : " | | ";
+    line += known.tofu > 0 ? fmt::format(" | {:.0f} | {:.0f} | {:.0f}", known.tofu,
+                                         known.op_placement, known.tensorflow_op_placement)
+                           : " | | | ";
     fmt::print("{} |\n", line);
   }
 }

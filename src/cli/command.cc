@@ -15,6 +15,7 @@
 #include "cli/live_view.h"
 #include "cli/messages.h"
 #include "cli/progress.h"
+#include "cli/threads_option.h"
 #include "run/least_time.h"
 
 namespace emplace::cli {
@@ -314,11 +315,7 @@ void BudgetArguments::add_to(Command command, const std::string& time_is_for) {
       .type("DURATION");
   command.count("--evaluations", evaluations, "Stop searching after this many simulated steps")
       .type("N");
-  command
-      .integer("--threads", threads, 1, 1024,
-               "How many threads a search may use, on each rank. Default: all, shared by the ranks "
-               "of a machine; under --evaluations the result does not depend on them")
-      .type("N");
+  add_threads(command, threads);
 }
 
 Budget BudgetArguments::make(const Session& session) const {

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
+#include "cli/threads_option.h"
 #include "io/graph_json_writer.h"
 #include "io/trace_json.h"
 #include "report/page.h"
@@ -185,6 +186,7 @@ void add_partition(Command& root, Session& session) {
              "Stop searching after this many simulated plans: the same seed gives the same plan, "
              "which --time does not promise")
       .type("N");
+  add_threads(command, arguments->budget.threads);
   add_seed(command, arguments->options.seed);
   arguments->ranks.add_to(command);
   add_file(command, "-o,--output", arguments->output,

@@ -54,7 +54,11 @@ void Progress::tick() {
 void Progress::draw() {
   const TerminalSize size = terminal_size(STDERR_FILENO);
   Lines lines = lines_(size.columns);
-  if (!terminal_) return say(lines.front() + "\n");
+  if (!terminal_) {
+    if (lines.front() != said_) say(lines.front() + "\n");
+    said_ = lines.front();
+    return;
+  }
   // What is higher than the terminal could not be erased again.
   if (lines.size() + 1 > size.rows) lines.resize(1);
   std::string text = erased();

@@ -34,6 +34,7 @@ class Progress {
   std::function<Lines(std::size_t columns)> lines_;
   bool terminal_;
   std::size_t drawn_ = 0;  // lines on the terminal now
+  std::string said_;       // last, where there is no terminal
   std::mutex mutex_;
   std::condition_variable done_changed_;
   bool done_ = false;

@@ -33,12 +33,18 @@ bool CollectiveTimes::add(Collective op, int devices, int machines, Bytes bytes,
 
 std::optional<double> CollectiveTimes::nanoseconds(Collective op, int devices, int machines,
                                                    double bytes) const {
-  const auto found = curves_.find({op, devices, machines});
-  if (found == curves_.end()) {
-    if (op == Collective::kAllReduce) return std::nullopt;
-    const auto both = nanoseconds(Collective::kAllReduce, devices, machines, bytes);
-    return both ? std::optional(*both / 2) : std::nullopt;
+  for (const int on : {machines, kAnyMachines}) {
+    if (const auto own = known(op, devices, on, bytes)) return own;
+    if (op == Collective::kAllReduce) continue;
+    if (const auto both = known(Collective::kAllReduce, devices, on, bytes)) return *both / 2;
   }
+  return std::nullopt;
+}
+
+std::optional<double> CollectiveTimes::known(Collective op, int devices, int machines,
+                                             double bytes) const {
+  const auto found = curves_.find({op, devices, machines});
+  if (found == curves_.end()) return std::nullopt;
   const Curve& curve = found->second;
   const auto above = curve.lower_bound(static_cast<Bytes>(bytes));
   if (above == curve.begin()) return above->second * 1000;

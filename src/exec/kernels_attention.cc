@@ -1,5 +1,6 @@
-// Attention in one op, in its simple form: no past, no padding masks by length. FlashAttention is
-// in native_attention.cc.
+// Attention in one op, with masks and what was kept of earlier steps, but without lengths:
+// sequences are whole. FlashAttention is in native_attention.cc.
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -47,14 +48,42 @@ Tensor attend(const Tensor& q, Tensor k, Tensor v, const Options& options) {
   return scores.softmax(-1).matmul(v);
 }
 
-// Queries, keys and values; those that were one tensor may be listed once.
-Tensor separate_attention(const Call& call, std::int64_t heads, std::int64_t key_heads,
-                          const Options& options) {
-  const Tensor& q = call.in(0);
-  const Tensor& k = call.has(1) ? call.in(1) : q;
-  const Tensor& v = call.has(2) ? call.in(2) : k;
-  const Tensor result = attend(apart(q, heads), apart(k, key_heads), apart(v, key_heads), options);
-  return together(result, call.shape());
+// The input at a position of the operator's definition, of which some may be left out.
+Tensor given_at(const Call& call, std::size_t position) {
+  std::size_t before = 0;
+  for (const std::int64_t omitted : call.integers("omitted_inputs")) {
+    if (static_cast<std::size_t>(omitted) == position) return {};
+    before += static_cast<std::size_t>(omitted) < position ? 1 : 0;
+  }
+  return call.has(position - before) ? call.in(position - before) : Tensor();
+}
+
+// Queries, keys and values; those that were one tensor may be listed once. From position `past` on
+// may be keys and values of earlier steps; all of them together are what is put out after Y.
+Tensors separate_attention(const Call& call, std::int64_t heads, std::int64_t key_heads,
+                           const Options& options, std::size_t past, const Tensor& bias = {}) {
+  if (call.outputs.size() > 3 || call.given("omitted_outputs")) {
+    fail(ErrorKind::kUnsupported, "there is no kernel for more than Y and present keys and values");
+  }
+  Tensor q = call.in(0);
+  Tensor k = call.has(1) ? call.in(1) : q;
+  Tensor v = call.has(2) ? call.in(2) : k;
+  if (bias.defined()) {
+    const auto parts = bias.split_with_sizes({q.size(-1), k.size(-1), v.size(-1)});
+    q = q + parts[0];
+    k = k + parts[1];
+    v = v + parts[2];
+  }
+  k = apart(k, key_heads);
+  v = apart(v, key_heads);
+  if (const Tensor kept = given_at(call, past); kept.defined()) {
+    k = at::cat({kept, k}, 2);
+    v = at::cat({given_at(call, past + 1), v}, 2);
+  }
+  Tensors results{together(attend(apart(q, heads), k, v, options), call.shape())};
+  if (call.outputs.size() > 1) results.push_back(k);
+  if (call.outputs.size() > 2) results.push_back(v);
+  return results;
 }
 
 // Contrib operator: input [batch, length, in], weights [in, 3 x hidden], bias [3 x hidden].
@@ -70,30 +99,44 @@ Tensor packed_attention(const Call& call) {
       call.shape());
 }
 
-// ONNX's own (opset 23): Q, K, V, perhaps a mask.
-Tensor attention(const Call& call) {
-  if (call.has(1) && call.in(0).dim() == 3 && call.in(1).dim() == 2) return packed_attention(call);
-  Options options{.scale = call.real("scale", 0), .causal = call.integer("is_causal", 0) != 0};
-  if (call.has(3)) options.mask = call.in(3);
+// ONNX's own (opset 23): Q, K, V, perhaps a mask, past keys and values.
+Tensors attention(const Call& call) {
+  if (call.has(1) && call.in(0).dim() == 3 && call.in(1).dim() == 2) {
+    return {packed_attention(call)};
+  }
+  const Options options{.scale = call.real("scale", 0),
+                        .causal = call.integer("is_causal", 0) != 0,
+                        .mask = given_at(call, 3)};
   const std::int64_t heads = call.integer("q_num_heads", 1);
-  return separate_attention(call, heads, call.integer("kv_num_heads", heads), options);
+  return separate_attention(call, heads, call.integer("kv_num_heads", heads), options, 4);
 }
 
-Tensor multi_head_attention(const Call& call) {
-  if (call.inputs.size() > 3) {
-    fail(ErrorKind::kUnsupported, "there is no kernel for more inputs than Q, K and V");
+// Q, K, V, perhaps a bias of all three, which keys count [batch, keys], what is added to scores,
+// past keys and values.
+Tensors multi_head_attention(const Call& call) {
+  const std::int64_t heads = call.integer("num_heads", 1);
+  Options options{.scale = call.real("scale", 0),
+                  .causal = call.integer("unidirectional", 0) != 0,
+                  .mask = given_at(call, 5)};
+  if (const Tensor counts = given_at(call, 4); counts.defined()) {
+    if (counts.dim() != 2 || options.mask.defined()) {
+      fail(ErrorKind::kUnsupported, "there is no kernel for masks other than [batch, keys]");
+    }
+    options.mask = counts.to(torch::kBool).unsqueeze(1).unsqueeze(1);
+  }
+  return separate_attention(call, heads, heads, options, 6, given_at(call, 3));
+}
+
+// Q, K, V, perhaps past keys and values, then lengths, which are those of whole sequences, tables
+// of rotations, and what is added to scores.
+Tensors group_query_attention(const Call& call) {
+  if (call.integer("do_rotary", 0) != 0) {
+    fail(ErrorKind::kUnsupported, "there is no kernel for attention that rotates");
   }
   const std::int64_t heads = call.integer("num_heads", 1);
   return separate_attention(
-      call, heads, heads,
-      {.scale = call.real("scale", 0), .causal = call.integer("unidirectional", 0) != 0});
-}
-
-// Lengths that follow Q, K and V are those of whole sequences.
-Tensor group_query_attention(const Call& call) {
-  const std::int64_t heads = call.integer("num_heads", 1);
-  return separate_attention(call, heads, call.integer("kv_num_heads", heads),
-                            {.scale = call.real("scale", 0), .causal = true});
+      call, heads, call.integer("kv_num_heads", heads),
+      {.scale = call.real("scale", 0), .causal = true, .mask = given_at(call, 10)}, 3);
 }
 
 struct RotaryInputs {
@@ -143,9 +186,9 @@ Tensor rotary_embedding(const Call& call) {
 }  // namespace
 
 void add_attention(KernelTable& table) {
-  table["Attention"] = single(attention);
-  table["MultiHeadAttention"] = single(multi_head_attention);
-  table["GroupQueryAttention"] = single(group_query_attention);
+  table["Attention"] = attention;
+  table["MultiHeadAttention"] = multi_head_attention;
+  table["GroupQueryAttention"] = group_query_attention;
   table["RotaryEmbedding"] = single(rotary_embedding);
 }
 

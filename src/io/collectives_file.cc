@@ -61,8 +61,9 @@ void read_line(std::string_view line, std::size_t columns, CollectiveTimes& time
   const int devices = number_in(fields[1], "devices", 2, kMost);
   const Bytes bytes = number_in<Bytes>(fields[2], "bytes", 1, Bytes{1} << 50);
   const double us = number_in(fields[3], "microseconds", 1e-3, 1e12);
-  const int machines = columns == 4 ? 1 : number_in(fields[4], "machines", 1, kMost);
-  if (devices % machines != 0) {
+  const int machines =
+      columns == 4 ? CollectiveTimes::kAnyMachines : number_in(fields[4], "machines", 1, kMost);
+  if (machines != CollectiveTimes::kAnyMachines && devices % machines != 0) {
     fail_input("machines: {} devices are not spread evenly over {}", devices, machines);
   }
   if (!times.add(*op, devices, machines, bytes, us)) {

@@ -1,5 +1,8 @@
 #include "report/partition_report.h"
 
+#include <map>
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -37,6 +40,7 @@ Json json_of(const WayToRun& way, const PartitionAnswer& answer) {
   json["fits"] = way.fits;
   json["transfer_bytes"] = way.moved;
   if (way.whole_share > 0) json["whole_share"] = way.whole_share;
+  if (!way.unmeasured.empty()) json["unmeasured_devices"] = way.unmeasured;
   json["rates"] = to_json(rates_of(way, answer.terms, cluster));
   for (DeviceId device = 0; device < way.peaks.size(); ++device) {
     json["devices"].push_back({{"name", cluster.device(device).name},
@@ -90,6 +94,25 @@ std::string note_copies(const PartitionAnswer& answer) {
       join_words(ways)));
 }
 
+// Steps that go by measurements stand beside some that do not.
+std::string note_unmeasured(const PartitionAnswer& answer) {
+  std::map<std::set<int>, std::vector<std::string>> ways;
+  const auto add = [&](const WayToRun& way) {
+    if (!way.unmeasured.empty()) ways[way.unmeasured].push_back(way.name);
+  };
+  add(answer.chosen);
+  for (const WayToRun& way : answer.others) add(way);
+  if (answer.on_fewer) add(*answer.on_fewer);
+  std::string text;
+  for (const auto& [devices, names] : ways) {
+    text += wrapped(fmt::format(
+        "Collectives among {} devices were not measured: for them the steps of {} go by "
+        "what the links promise, which measured steps beside them may fall short of.",
+        fmt::join(devices, ", "), join_words(names)));
+  }
+  return text;
+}
+
 std::string note_undivided(const PartitionAnswer& answer) {
   std::string text;
   if (!answer.undivided.empty()) {
@@ -111,8 +134,8 @@ std::string note_bound(const PartitionAnswer& answer) {
   const WayToRun& best = answer.best_in_parts();
   if (answer.bound <= 0 || !best.fits) return "";
   return wrapped(fmt::format(
-      "No division among these devices takes less than {}, which computing alone needs: at most "
-      "{:.2f} times as fast is possible.",
+      "No division among these devices takes less than {}, for computing and what it has to send: "
+      "at most {:.2f} times as fast is possible.",
       format_time(answer.bound),
       static_cast<double>(best.step) / static_cast<double>(answer.bound)));
 }
@@ -179,10 +202,15 @@ std::string to_text(const PartitionAnswer& answer) {
   text += table_of_ways(answer) + "\n" + table_of_devices(answer) + "\n" + wrapped(verdict(answer));
   text +=
       wrapped("The plan: " + plan_in_words(*answer.graph, answer.input->descriptions, answer.plan));
-  text += note_bound(answer) + note_copies(answer);
+  text += note_bound(answer) + note_copies(answer) + note_unmeasured(answer);
   if (!answer.not_compared.empty()) {
     text += wrapped(
         fmt::format("Not compared, since the time was over: {}.", join_words(answer.not_compared)));
+  }
+  if (!answer.too_large.empty()) {
+    text +=
+        wrapped(fmt::format("Not compared, since the divided graph would have too many ops: {}.",
+                            join_words(answer.too_large)));
   }
   return text + note_undivided(answer);
 }
@@ -203,6 +231,7 @@ std::string to_json(const PartitionAnswer& answer) {
   json["placement"] = json_of(answer.placed, answer);
   json["lower_bound_ns"] = answer.bound;
   json["not_compared"] = answer.not_compared;
+  if (!answer.too_large.empty()) json["too_large"] = answer.too_large;
   json["verdict"] = verdict(answer);
   json["plan_in_words"] = plan_in_words(*answer.graph, answer.input->descriptions, answer.plan);
   return json.dump(1) + "\n";

@@ -16,6 +16,7 @@
 
 #include "tensor/captured_operators.h"
 #include "tensor/methods/all.h"
+#include "tensor/movers.h"
 #include "tensor/prepare.h"
 #include "tensor/step_bound.h"
 
@@ -33,8 +34,10 @@ constexpr double kPlacementShare = 0.25;
 constexpr double kLongestPlacement = 10;
 // Under a limit of evaluations, so that the answer does not follow the clock.
 constexpr std::int64_t kPlacementsPerPlan = 20;
-// How long the search for a partition may, of what is then left; comparing has the rest.
+// How long the search for a partition may, of what is then left; comparing has the rest, but for
+// what is kept for the bound, of the whole time.
 constexpr double kSearchShare = 0.85;
+constexpr double kBoundShare = 0.05;
 
 void check(const Problem& problem) {
   if (!problem.compile_options().rules.empty()) {
@@ -140,7 +143,8 @@ class PartitionFinder {
     std::erase_if(answer_.not_compared, [&](const std::string& other) {
       return compare_with(other, spec.key == "search");
     });
-    answer_.bound = divided_step_bound(*answer_.input, *divided_, *answer_.on, costs_);
+    const Budget left = time_left();
+    answer_.bound = divided_step_bound(*answer_.input, *divided_, *answer_.on, costs_, &left);
     find_undivided(answer_);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
@@ -262,7 +266,8 @@ class PartitionFinder {
     return left;
   }
   bool has_time_for(double seconds) const {
-    return !cancelled() && (!clock_.seconds || *time_left().seconds >= seconds);
+    if (cancelled() || !clock_.seconds) return !cancelled();
+    return *time_left().seconds >= seconds + kBoundShare * *clock_.seconds;
   }
 
   WayToRun way_of(std::string name, const PlanOutcome& outcome, const Plan& plan,
@@ -272,7 +277,8 @@ class PartitionFinder {
             .peaks = outcome.peaks,
             .moved = outcome.moved,
             .fits = outcome.value.fits(),
-            .whole_share = whole_share(*divided_, plan, on.devices[0])};
+            .whole_share = whole_share(*divided_, plan, on.devices[0]),
+            .unmeasured = outcome.unmeasured};
   }
 
   // Searches have evaluated their answer already.
@@ -330,6 +336,9 @@ class PartitionFinder {
       return true;
     } catch (const OutOfTime&) {
       return false;
+    } catch (const TooManyPieces&) {
+      answer_.too_large.push_back(key);
+      return true;
     }
   }
 
@@ -348,6 +357,8 @@ class PartitionFinder {
         if (!best || is_better(way, *best)) best = way;
       } catch (const OutOfTime&) {
         break;
+      } catch (const TooManyPieces&) {
+        break;
       }
     }
     return best;
@@ -362,7 +373,7 @@ class PartitionFinder {
       // Planning takes about as long as evaluating.
       if (!has_time_for(2 * evaluation_seconds_)) break;
       auto way = quick_on(workers_on(*divided_, static_cast<int>(count)));
-      if (!way || !is_better(*way, best)) break;
+      if (!way || is_better(best, *way)) break;  // as fast on fewer is better
       way->name += fmt::format(" on {} devices", count);
       best = *way;
       answer_.on_fewer = std::move(way);
@@ -428,7 +439,7 @@ const WayToRun& PartitionAnswer::best_in_parts() const {
   for (const WayToRun& way : others) {
     if (is_better(way, *best)) best = &way;
   }
-  return on_fewer && is_better(*on_fewer, *best) ? *on_fewer : *best;
+  return on_fewer && !is_better(*best, *on_fewer) ? *on_fewer : *best;
 }
 
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,

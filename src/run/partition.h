@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct WayToRun {
   bool fits = false;
   // Of a division: the part of the computing, by its time, that every device does whole.
   double whole_share = 0;
+  // Among how many devices it exchanges what was not measured, where collectives are.
+  std::set<int> unmeasured = {};
 
   Bytes largest_peak() const;
   int devices() const;  // that it uses
@@ -44,7 +47,8 @@ struct PartitionAnswer {
   WayToRun chosen;
   std::vector<WayToRun> others;           // what other methods make of it
   std::vector<std::string> not_compared;  // methods that there was no time for
-  // Where fewer devices are faster, as those of one machine may be: by a quick method.
+  std::vector<std::string> too_large;     // those whose divided graph has too many ops
+  // Where fewer devices are as fast, or faster, as those of one machine may be: by a quick method.
   std::optional<WayToRun> on_fewer;
   SearchCourse course = {};            // of the method, as far as it evaluated plans
   bool collectives_measured = false;   // then not all of them take what the links say

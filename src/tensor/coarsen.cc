@@ -46,7 +46,9 @@ class Coarsener {
         descriptions_(descriptions),
         updates_(updates),
         tensors_(graph.num_tensors()),
-        ops_(graph.num_ops()) {}
+        ops_(graph.num_ops()),
+        forward_of_(graph.num_ops()),
+        differentiated_(graph.num_tensors()) {}
 
   // A gradient op is named after its forward op (graph/gradient_graph.h) and writes gradients of
   // that op's inputs; only the sum of several gradients, which is the one Add of the backward pass,
@@ -60,6 +62,7 @@ class Coarsener {
       const auto forward = graph_.find_op(name.substr(0, found));
       if (!forward) continue;
       const bool is_sum = graph_.type(op) == "Add";
+      if (!is_sum) forward_of_[op] = forward;
       const auto candidates = is_sum ? graph_.outputs(*forward) : graph_.inputs(*forward);
       const std::string_view label = name.substr(found + kGradient.size());
       for (const TensorId gradient : graph_.outputs(op)) {
@@ -125,6 +128,8 @@ class Coarsener {
     Classes result;
     result.of_tensor = number(tensors_, graph_.num_tensors(), result.num_tensors);
     result.of_op = number(ops_, graph_.num_ops(), result.num_ops);
+    result.forward_of = std::move(forward_of_);
+    result.differentiated = std::move(differentiated_);
     return result;
   }
 
@@ -163,12 +168,15 @@ class Coarsener {
       if (!other || !same_shape(graph_, operands[i], graph_.outputs(backward)[0])) continue;
       if (gradient == inputs.end()) continue;
       tie(*gradient, result);
+      forward_of_[backward] = forward;
+      differentiated_[*gradient] = result;
       tie_gradient_to(operands[i], graph_.outputs(backward)[0]);
       return;
     }
   }
 
   void tie_gradient_to(TensorId of, TensorId gradient) {
+    differentiated_[gradient] = of;
     if (!updates_ && graph_.role(graph_.producer(of)) == OpRole::kParameter) return;
     tie(of, gradient);
   }
@@ -224,6 +232,8 @@ class Coarsener {
   bool updates_;
   UnionFind tensors_;
   UnionFind ops_;
+  std::vector<std::optional<OpId>> forward_of_;
+  std::vector<std::optional<TensorId>> differentiated_;
 };
 
 }  // namespace

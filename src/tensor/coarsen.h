@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "graph/graph.h"
@@ -20,6 +21,10 @@ struct Classes {
   std::vector<ClassId> of_op;      // ops of one class have one description
   ClassId num_tensors = 0;
   ClassId num_ops = 0;
+  // By op of the backward pass: the op whose gradient it computes; by tensor: what it is the
+  // gradient of. As far as these are known, and where gradients are looked for at all.
+  std::vector<std::optional<OpId>> forward_of;
+  std::vector<std::optional<TensorId>> differentiated;
 };
 
 struct CoarseningOptions {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tensor/budgets.h"
+
 namespace emplace {
 namespace {
 
@@ -37,8 +39,13 @@ PartitionContext::PartitionContext(const PartitionInput& input,
       costs_(costs_in(*problem_, std::move(costs))) {}
 
 const PieceTimes& PartitionContext::piece_times() const {
-  std::call_once(
-      timed_, [&] { piece_times_ = std::make_unique<const PieceTimes>(input_, *problem_, on_); });
+  constexpr double kShare = 0.5;  // of the time that there is for costs
+  std::call_once(timed_, [&] {
+    std::optional<Budget> limit;
+    if (limit_) limit = budget_part(*limit_, kShare * seconds_left(*limit_).value_or(0));
+    piece_times_ =
+        std::make_unique<const PieceTimes>(input_, *problem_, on_, limit ? &*limit : nullptr);
+  });
   return *piece_times_;
 }
 

@@ -15,6 +15,7 @@ PlanOutcome evaluate_plan(const PartitionInput& input, const Plan& plan,
   LoweredGraph lowered = lower(input.graph, input.descriptions, plan, names, &network);
   PlanOutcome outcome;
   outcome.moved = lowered.moved;
+  outcome.unmeasured = network.unmeasured();
   outcome.problem = compile(std::make_shared<const Graph>(std::move(lowered.graph)), cluster,
                             CompileOptions{.cost = costs.mode, .in_place = costs.in_place});
   for (const Worker worker : lowered.worker_of) outcome.placement.push_back(devices[worker]);

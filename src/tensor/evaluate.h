@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "cluster/cluster.h"
@@ -22,6 +23,8 @@ struct PlanOutcome {
   Evaluation value;
   std::vector<Bytes> peaks;  // by device
   Bytes moved = 0;           // between workers
+  // Among how many devices it exchanges what was not measured, where collectives are.
+  std::set<int> unmeasured;
 };
 
 // What pieces and transfers are taken to cost.

@@ -44,6 +44,7 @@ class Lowering {
         descriptions_(descriptions),
         plan_(plan),
         workers_(plan.workers),
+        network_(network),
         movers_(graph, plan.workers, devices, network),
         values_(graph.num_tensors()) {
     EMPLACE_CHECK(devices.size() == workers_.count());
@@ -333,7 +334,9 @@ class Lowering {
       return;
     }
     if (made.spread.partial()) {
-      const Cuts cuts = cuts_for_reduction(whole(tensor), plan_.tensors[tensor], workers_);
+      const LevelSet among =
+          network_ != nullptr ? network_->levels_to_reduce(made.spread) : ~LevelSet{0};
+      const Cuts cuts = cuts_for_reduction(whole(tensor), plan_.tensors[tensor], workers_, among);
       EMPLACE_CHECK(reducer.has_value());
       made = movers_.reduce(tensor, *reducer, made, spread_of(whole(tensor), cuts, workers_));
     }
@@ -353,6 +356,7 @@ class Lowering {
   const Descriptions& descriptions_;
   const Plan& plan_;
   const Workers& workers_;
+  const Network* network_;  // nullptr: everything goes straight
   Movers movers_;
   std::vector<Value> values_;               // by tensor
   std::vector<std::uint8_t> reduced_late_;  // by tensor: stays partial until it was added to others

@@ -117,7 +117,8 @@ std::vector<Block> blocks_for(const Spread& spread, const Workers& workers, Work
   return blocks;
 }
 
-Cuts cuts_for_reduction(const tdl::Region& whole, const Cuts& cuts, const Workers& workers) {
+Cuts cuts_for_reduction(const tdl::Region& whole, const Cuts& cuts, const Workers& workers,
+                        LevelSet among) {
   std::vector<std::int8_t> dimensions(whole.size());
   std::iota(dimensions.begin(), dimensions.end(), std::int8_t{0});
   std::stable_sort(dimensions.begin(), dimensions.end(), [&](std::int8_t a, std::int8_t b) {
@@ -125,7 +126,7 @@ Cuts cuts_for_reduction(const tdl::Region& whole, const Cuts& cuts, const Worker
   });
   Cuts result = cuts;
   for (std::size_t level = 0; level < cuts.size(); ++level) {
-    if (cuts[level] != kUncut) continue;
+    if (cuts[level] != kUncut || !has_level(among, level)) continue;
     for (const std::int8_t dimension : dimensions) {
       result[level] = dimension;
       const tdl::Interval& range = whole[static_cast<std::size_t>(dimension)];

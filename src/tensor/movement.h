@@ -59,7 +59,8 @@ tdl::Position volume(const tdl::Region& region);
 tdl::Position common_volume(const tdl::Region& a, const tdl::Region& b);
 
 // Where a value that several groups are to have whole is reduced first: each of them reduces a
-// part, which the others fetch. The cuts themselves where it cannot be divided so.
-Cuts cuts_for_reduction(const tdl::Region& whole, const Cuts& cuts, const Workers& workers);
+// part, which the others fetch, on these levels. The cuts themselves where it cannot be divided so.
+Cuts cuts_for_reduction(const tdl::Region& whole, const Cuts& cuts, const Workers& workers,
+                        LevelSet among = ~LevelSet{0});
 
 }  // namespace emplace

@@ -114,6 +114,13 @@ TensorId Movers::add_tensor(const Region& region, TensorId like) {
 }
 
 void Movers::add_op(OpSpec spec, Worker worker) {
+  if (worker_of_.size() >= kMostDividedOps) {
+    throw TooManyPieces(
+        ErrorKind::kUnsupported,
+        fmt::format("graph '{}', op '{}': divided among {} devices, the graph would have more than "
+                    "{} ops; expected fewer devices, or a smaller model",
+                    graph_.name(), graph_.op_name(op_), workers_.count(), kMostDividedOps));
+  }
   spec.devices = {devices_[worker]};
   spec.colocate.clear();
   builder_.add_op(spec);

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/error.h"
+
 #include "graph/graph.h"
 #include "graph/graph_builder.h"
 
@@ -22,6 +24,14 @@ struct Value {
   Spread spread;
   std::vector<TensorId> pieces;  // by worker
   OpId producer = 0;             // of the original graph
+};
+
+// Of a divided graph: everybody's pieces and all that passes between them, about 1 KB each.
+inline constexpr std::size_t kMostDividedOps = 4'000'000;
+
+// Thrown where it would have more.
+struct TooManyPieces : Error {
+  using Error::Error;
 };
 
 class Movers {

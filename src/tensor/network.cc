@@ -124,9 +124,19 @@ Network::Plan Network::best_single(LevelSet levels, double each, Exchange exchan
 const std::vector<Stage>& Network::stages(LevelSet levels, Bytes bytes, Exchange exchange) {
   const auto [at, added] = stages_.try_emplace({levels, bytes, exchange});
   if (!added) return at->second;
+  at->second = best_stages(levels, bytes, exchange);
+  for (const Stage& stage : at->second) {
+    if (measured_ != nullptr && !stage.measured) {
+      unmeasured_.insert(workers_.group_size(stage.levels));
+    }
+  }
+  return at->second;
+}
+
+std::vector<Stage> Network::best_stages(LevelSet levels, Bytes bytes, Exchange exchange) {
   const double each = static_cast<double>(bytes) / workers_.group_size(levels);
   Plan best = best_single(levels, each, exchange);
-  if (best.second[0].measured) return at->second = std::move(best.second);
+  if (best.second[0].measured) return std::move(best.second);
   Plan tiered{0, {}};
   double before = each;
   for (int tier = 0; tier <= tiers_.back(); ++tier) {
@@ -144,8 +154,20 @@ const std::vector<Stage>& Network::stages(LevelSet levels, Bytes bytes, Exchange
   const bool measured = std::any_of(tiered.second.begin(), tiered.second.end(),
                                     [](const Stage& stage) { return stage.measured.has_value(); });
   const bool by_tiers = measured || tiered.first < best.first;
-  at->second = by_tiers ? std::move(tiered.second) : std::move(best.second);
-  return at->second;
+  return by_tiers ? std::move(tiered.second) : std::move(best.second);
+}
+
+LevelSet Network::levels_to_reduce(const Spread& made) const {
+  int slowest = tiers_.empty() ? 0 : tiers_.back();
+  for (std::size_t level = 0; level < workers_.levels(); ++level) {
+    if (made.roles[level] == LevelRole::kPartial) slowest = std::min(slowest, tiers_[level]);
+  }
+  LevelSet levels = 0;
+  for (std::size_t level = 0; level < workers_.levels(); ++level) {
+    const bool same = made.roles[level] == LevelRole::kSame;
+    if (!same || tiers_[level] >= slowest) levels |= level_set(level);
+  }
+  return levels;
 }
 
 LevelSet Network::levels_to_gather(const std::vector<tdl::Region>& needed,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -58,6 +59,15 @@ class Network {
   // was measured as one collective is one.
   const std::vector<Stage>& stages(LevelSet levels, Bytes bytes, Exchange exchange);
 
+  // Among how many devices the stages exchange that were asked for and are not measured, although
+  // others are.
+  const std::set<int>& unmeasured() const { return unmeasured_; }
+
+  // Levels on which partial results that were made so may be reduced in parts: all but those whose
+  // groups have the same, where links between these are slower than those that the reduction takes.
+  // Each group then reduces its own.
+  LevelSet levels_to_reduce(const Spread& made) const;
+
   // How everybody gets the region that it needs of a value that is kept so (not partial): in
   // stages along these levels; 0: each straight from those who have it.
   LevelSet levels_to_gather(const std::vector<tdl::Region>& needed, const Spread& kept) const;
@@ -70,6 +80,7 @@ class Network {
   double time_of(const Stage& stage, double each);
   std::optional<Plan> measured_single(LevelSet levels, double each, Exchange exchange);
   Plan best_single(LevelSet levels, double each, Exchange exchange);
+  std::vector<Stage> best_stages(LevelSet levels, Bytes bytes, Exchange exchange);
 
   const Workers& workers_;
   std::vector<Link> links_;  // by ordered pair
@@ -79,6 +90,7 @@ class Network {
   double launch_ = 0;  // of the slowest device, in ns
   bool flat_ = true;
   const CollectiveTimes* measured_;
+  std::set<int> unmeasured_;
   std::map<std::tuple<LevelSet, Bytes, Exchange>, std::vector<Stage>> stages_;
 };
 

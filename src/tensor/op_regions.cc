@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <utility>
+
+#include "tensor/ways.h"
 
 namespace emplace {
 namespace {
@@ -127,18 +128,11 @@ std::vector<Cuts> OpRegionTable::ways_of(OpId op) const {
   const Graph& graph = input_.graph;
   const bool lies = graph.is_source(op) && graph.outputs(op).size() == 1;
   if (description == nullptr && !lies) return {uncut};
-  std::vector<std::int8_t> divisible;
   const auto variables =
       description != nullptr ? variables_of(*description) : input_.whole(graph.outputs(op)[0]);
-  for (std::size_t d = 0; lies && d < variables.size(); ++d) {
-    divisible.push_back(static_cast<std::int8_t>(d));
-  }
-  if (description != nullptr) {
-    for (const tdl::VariableId v : description->divisible()) {
-      if (v > std::numeric_limits<std::int8_t>::max()) return {};
-      divisible.push_back(static_cast<std::int8_t>(v));
-    }
-  }
+  const std::vector<std::int8_t> divisible =
+      description != nullptr ? variables_to_cut(*description) : all_dimensions(variables.size());
+  if (description != nullptr && divisible.size() != description->divisible().size()) return {};
   std::size_t most = 1;
   for (std::size_t level = 0; level < levels_; ++level) most *= divisible.size() + 1;
   if (most > kMostWays) return {};

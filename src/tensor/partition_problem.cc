@@ -29,11 +29,8 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-std::vector<std::int8_t> all_dimensions(std::size_t rank) {
-  std::vector<std::int8_t> result;
-  for (std::size_t d = 0; d < rank; ++d) result.push_back(static_cast<std::int8_t>(d));
-  return result;
-}
+// That are kept at once, of all workers: about 200 MB.
+constexpr std::size_t kMostPieces = 200'000;
 
 Bytes element_bytes(const Graph& graph, TensorId tensor) {
   return std::max<Bytes>(tensor_bytes(Shape{1}, graph.dtype(tensor)), 1);
@@ -125,44 +122,96 @@ std::vector<Shape> PartitionInput::shapes(std::span<const TensorId> tensors) con
 }
 
 PartitionProblem::PartitionProblem(const PartitionInput& input, Traffic& traffic,
-                                   Reductions reductions, const Budget* limit)
-    : input_(input), traffic_(traffic), reductions_(reductions), limit_(limit) {}
+                                   Reductions reductions, const Budget* limit, bool forward_sums)
+    : input_(input),
+      traffic_(traffic),
+      reductions_(reductions),
+      limit_(limit),
+      forward_sums_(forward_sums) {}
 
-std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare,
-                                                   const Cuts& prefix) const {
-  const TensorId first = input_.tensor_of_class[tensor];
-  const tdl::Region whole = input_.whole(first);
-  const bool shaped = input_.graph.has_shape(first) && input_.stays_whole[tensor] == 0;
-  return ways_to_cut(whole, shaped ? all_dimensions(whole.size()) : std::vector<std::int8_t>{},
-                     traffic_.workers(), spare, prefix);
+void PartitionProblem::check_time() const {
+  if (limit_ != nullptr && limit_->spent(0)) throw OutOfTime{};
 }
 
-std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cuts& prefix) {
-  const tdl::Description* description = input_.descriptions[input_.op_of_class[op]];
-  if (description == nullptr) return {Cuts(traffic_.workers().levels(), kUncut)};
-  const std::uint32_t signature = input_.descriptions.signature(input_.op_of_class[op]);
-  const auto [known, added] = ways_.try_emplace({signature, spare, prefix});
-  if (!added) return known->second;
-  std::vector<std::int8_t> divisible;
-  for (const tdl::VariableId v : description->divisible()) {
-    if (v <= std::numeric_limits<std::int8_t>::max()) {
-      divisible.push_back(static_cast<std::int8_t>(v));
-    }
-  }
-  std::vector<Cuts> ways =
-      ways_to_cut(variables_of(*description), divisible, traffic_.workers(), spare, prefix);
-  const auto invalid = [&](const Cuts& cuts) {
-    const std::vector<tdl::Piece>& all = pieces(op, cuts);
-    return std::any_of(all.begin(), all.end(),
-                       [](const tdl::Piece& piece) { return !piece.valid; });
-  };
-  std::erase_if(ways, invalid);
-  if (ways.empty()) {  // rather whole than not at all
+Cuttable PartitionProblem::cuttable_tensor(ClassId tensor) const {
+  const TensorId first = input_.tensor_of_class[tensor];
+  tdl::Region whole = input_.whole(first);
+  const bool shaped = input_.graph.has_shape(first) && input_.stays_whole[tensor] == 0;
+  auto allowed = shaped ? all_dimensions(whole.size()) : std::vector<std::int8_t>{};
+  return {std::move(whole), std::move(allowed), traffic_.workers()};
+}
+
+std::vector<std::int8_t> PartitionProblem::allowed_variables(ClassId op) {
+  const OpId first = input_.op_of_class[op];
+  const tdl::Description& description = *input_.descriptions[first];
+  const std::vector<std::int8_t> all = variables_to_cut(description);
+  if (forward_sums_ || input_.graph.phase(first) != Phase::kForward) return all;
+  Cuttable others{variables_of(description), all, traffic_.workers(),
+                  [&](const Cuts& cuts) { return is_valid(op, cuts); }};
+  std::erase_if(others.allowed, [&](std::int8_t variable) {
+    return description.is_reduction(static_cast<tdl::VariableId>(variable));
+  });
+  // A loss is a sum over examples and has no other way.
+  return ways_to_cut(others, /*spare=*/true, {}, 2).size() > 1 ? others.allowed : all;
+}
+
+// Of one that is described.
+Cuttable PartitionProblem::cuttable_op(ClassId op) {
+  const tdl::Description& description = *input_.descriptions[input_.op_of_class[op]];
+  return {variables_of(description), allowed_variables(op), traffic_.workers(),
+          [this, op](const Cuts& cuts) { return is_valid(op, cuts); }};
+}
+
+bool PartitionProblem::is_valid(ClassId op, const Cuts& cuts) {
+  check_time();
+  const std::vector<tdl::Piece>& all = pieces(op, cuts);
+  return std::all_of(all.begin(), all.end(), [](const tdl::Piece& piece) { return piece.valid; });
+}
+
+std::vector<Cuts> PartitionProblem::ways_of_tensor(ClassId tensor, bool spare, const Cuts& prefix,
+                                                   std::size_t most) const {
+  return ways_to_cut(cuttable_tensor(tensor), spare, prefix, most);
+}
+
+std::vector<Cuts> PartitionProblem::ways_of_tensor_along_one(ClassId tensor,
+                                                             std::size_t first_level) const {
+  return ways_along_one(cuttable_tensor(tensor), first_level);
+}
+
+std::vector<Cuts> PartitionProblem::ways_of_tensor_near(ClassId tensor,
+                                                        const std::set<Cuts>& known) const {
+  return ways_near(cuttable_tensor(tensor), known);
+}
+
+std::vector<Cuts> PartitionProblem::ways_of_op(ClassId op, bool spare, const Cuts& prefix,
+                                               std::size_t most) {
+  const OpId first = input_.op_of_class[op];
+  if (input_.descriptions[first] == nullptr) return {Cuts(traffic_.workers().levels(), kUncut)};
+  check_time();
+  const std::tuple key(input_.descriptions.signature(first), input_.graph.phase(first), spare,
+                       prefix, most);
+  if (const auto known = ways_.find(key); known != ways_.end()) return known->second;
+  std::vector<Cuts> ways = ways_to_cut(cuttable_op(op), spare, prefix, most);
+  if (ways.empty()) {
     Cuts cuts = prefix;
     cuts.resize(traffic_.workers().levels(), kUncut);
     ways.push_back(std::move(cuts));
   }
-  return known->second = std::move(ways);
+  return ways_[key] = std::move(ways);
+}
+
+std::vector<Cuts> PartitionProblem::ways_of_op_along_one(ClassId op, std::size_t first_level) {
+  if (input_.descriptions[input_.op_of_class[op]] == nullptr) {
+    return {Cuts(traffic_.workers().levels(), kUncut)};
+  }
+  return ways_along_one(cuttable_op(op), first_level);
+}
+
+std::vector<Cuts> PartitionProblem::ways_of_op_near(ClassId op, const std::set<Cuts>& known) {
+  if (input_.descriptions[input_.op_of_class[op]] == nullptr) {
+    return {Cuts(traffic_.workers().levels(), kUncut)};
+  }
+  return ways_near(cuttable_op(op), known);
 }
 
 const std::vector<tdl::Piece>& PartitionProblem::pieces(ClassId op, const Cuts& cuts) {
@@ -181,8 +230,13 @@ const std::vector<tdl::Piece>& PartitionProblem::pieces(ClassId op, const Cuts& 
     result.assign(traffic_.workers().count(), piece);
     return result;
   }
+  if (num_pieces_ > kMostPieces) {
+    pieces_.clear();
+    num_pieces_ = 0;
+  }
   const auto [at, added] = pieces_.try_emplace({input_.descriptions.signature(first), cuts});
   if (!added) return at->second;
+  num_pieces_ += traffic_.workers().count();
   const auto inputs = input_.shapes(graph.inputs(first));
   const auto outputs = input_.shapes(graph.outputs(first));
   const tdl::Region variables = variables_of(*description);
@@ -245,7 +299,8 @@ Spread PartitionProblem::made_by(const Access& access, const Cuts& op_cuts) {
 }
 
 PartitionProblem::KeptWays PartitionProblem::kept_ways(const Access& access,
-                                                       const std::vector<Cuts>& tensor_ways) const {
+                                                       const std::vector<Cuts>& tensor_ways,
+                                                       LevelSet reduced_on) const {
   const tdl::Region whole = input_.whole(tensor_of(access));
   const Workers& workers = traffic_.workers();
   KeptWays kept;
@@ -253,8 +308,8 @@ PartitionProblem::KeptWays PartitionProblem::kept_ways(const Access& access,
   for (const Cuts& cuts : tensor_ways) {
     kept.ways.push_back({spread_of(whole, cuts, workers)});
     if (!access.write) continue;
-    const auto [at, added] =
-        reduced.try_emplace(cuts_for_reduction(whole, cuts, workers), kept.reduced.size());
+    const auto [at, added] = reduced.try_emplace(
+        cuts_for_reduction(whole, cuts, workers, reduced_on), kept.reduced.size());
     if (added) kept.reduced.push_back(spread_of(whole, at->first, workers));
     kept.ways.back().reduced = at->second;
   }
@@ -296,18 +351,23 @@ void PartitionProblem::add_row(const Access& access, const Spread& touched, Kept
 std::vector<std::int64_t> PartitionProblem::compute(const Access& access,
                                                     const std::vector<Cuts>& op_ways,
                                                     const std::vector<Cuts>& tensor_ways) {
-  KeptWays kept = kept_ways(access, tensor_ways);
+  std::map<LevelSet, KeptWays> kept;
   std::vector<std::pair<Spread, std::size_t>> known;  // with their rows
   std::vector<std::int64_t> result;
   result.reserve(op_ways.size() * tensor_ways.size());
   for (const Cuts& cuts : op_ways) {
-    if (limit_ != nullptr && limit_->spent(0)) throw OutOfTime{};
+    check_time();
     Spread touched = touched_by(access, cuts);
     const auto found = std::find_if(known.begin(), known.end(),
                                     [&](const auto& each) { return each.first == touched; });
     if (found == known.end()) {
       known.emplace_back(std::move(touched), result.size());
-      add_row(access, known.back().first, kept, result);
+      const Spread& row = known.back().first;
+      const bool partial = access.write && row.partial();
+      const LevelSet among = partial ? traffic_.levels_to_reduce(row) : LevelSet{0};
+      const auto [at, first] = kept.try_emplace(among);
+      if (first) at->second = kept_ways(access, tensor_ways, among);
+      add_row(access, row, at->second, result);
       continue;
     }
     for (std::size_t i = 0; i < tensor_ways.size(); ++i) {

@@ -17,6 +17,7 @@
 #include "tensor/describe.h"
 #include "tensor/plan.h"
 #include "tensor/traffic.h"
+#include "tensor/ways.h"
 
 #include "selection/selection_problem.h"
 
@@ -69,15 +70,23 @@ struct OutOfTime {};
 class PartitionProblem {
  public:
   // Counts what is moved with `traffic`, whose workers are those that the ways cut for. Where there
-  // is a limit, costs that are not known when its time is over, or when it is cancelled, are not
-  // computed any more (OutOfTime).
+  // is a limit, ways and costs that are not known when its time is over, or when it is cancelled,
+  // are not computed any more (OutOfTime). Without `forward_sums`, ops of the forward pass are not
+  // divided by variables that they sum over, where there are others.
   PartitionProblem(const PartitionInput& input, Traffic& traffic,
-                   Reductions reductions = Reductions::kPerOp, const Budget* limit = nullptr);
+                   Reductions reductions = Reductions::kPerOp, const Budget* limit = nullptr,
+                   bool forward_sums = true);
 
-  // Ways that the op can be divided so that every worker has a part: any variable on any level,
-  // beginning as `prefix` does.
-  std::vector<Cuts> ways_of_op(ClassId op, bool spare, const Cuts& prefix = {});
-  std::vector<Cuts> ways_of_tensor(ClassId tensor, bool spare, const Cuts& prefix = {}) const;
+  // Ways to divide the op so that every worker has a part, and to cut the tensor (ways.h). Never
+  // none: rather whole than not at all.
+  std::vector<Cuts> ways_of_op(ClassId op, bool spare, const Cuts& prefix = {},
+                               std::size_t most = kAllWays);
+  std::vector<Cuts> ways_of_tensor(ClassId tensor, bool spare, const Cuts& prefix = {},
+                                   std::size_t most = kAllWays) const;
+  std::vector<Cuts> ways_of_op_along_one(ClassId op, std::size_t first_level = 0);
+  std::vector<Cuts> ways_of_tensor_along_one(ClassId tensor, std::size_t first_level = 0) const;
+  std::vector<Cuts> ways_of_op_near(ClassId op, const std::set<Cuts>& known);
+  std::vector<Cuts> ways_of_tensor_near(ClassId tensor, const std::set<Cuts>& known) const;
 
   // What an access costs one op of the class, for every way of the op (rows) and of the tensor
   // (columns); kForbidden where weights or state would be changed elsewhere than they are kept.
@@ -96,7 +105,7 @@ class PartitionProblem {
   // Of all ops.
   std::int64_t total_cost(const std::vector<Cuts>& ops, const std::vector<Cuts>& tensors);
 
-  // Pieces of an op of the class, by worker.
+  // Pieces of an op of the class, by worker; until the next call.
   const std::vector<tdl::Piece>& pieces(ClassId op, const Cuts& cuts);
 
   using ClassCost = std::function<std::int64_t(ClassId, const Cuts&)>;
@@ -111,6 +120,11 @@ class PartitionProblem {
                          const Memory* memory = nullptr);
 
  private:
+  Cuttable cuttable_op(ClassId op);
+  Cuttable cuttable_tensor(ClassId tensor) const;
+  std::vector<std::int8_t> allowed_variables(ClassId op);
+  bool is_valid(ClassId op, const Cuts& cuts);  // whether all pieces are
+  void check_time() const;
   // A tensor with certain cuts, and how partial results of it are reduced first, if any are.
   struct Kept {
     Spread spread;
@@ -121,7 +135,9 @@ class PartitionProblem {
     std::vector<Kept> ways;
     std::vector<Spread> reduced;
   };
-  KeptWays kept_ways(const Access& access, const std::vector<Cuts>& tensor_ways) const;
+  // Partial results are reduced in parts on these levels.
+  KeptWays kept_ways(const Access& access, const std::vector<Cuts>& tensor_ways,
+                     LevelSet reduced_on) const;
   // What an update changes: weights, or state, which stays where it is.
   enum class Changed : std::uint8_t { kNothing, kWeight, kState };
   // Of ops of one signature with tensors of one element size.
@@ -149,9 +165,12 @@ class PartitionProblem {
   Traffic& traffic_;
   Reductions reductions_;
   const Budget* limit_;
+  bool forward_sums_;
   std::map<std::pair<std::uint32_t, Cuts>, std::vector<tdl::Piece>> pieces_;  // by signature
+  std::size_t num_pieces_ = 0;                                                // in there
   std::map<ClassId, std::vector<tdl::Piece>> undescribed_;
-  std::map<std::tuple<std::uint32_t, bool, Cuts>, std::vector<Cuts>> ways_;  // by signature
+  // By signature and phase.
+  std::map<std::tuple<std::uint32_t, Phase, bool, Cuts, std::size_t>, std::vector<Cuts>> ways_;
   std::map<CostKey, std::int64_t> costs_;
   std::map<TableKey, std::vector<std::int64_t>> tables_;
 };

@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "tensor/movers.h"
 #include "tensor/piece_spec.h"
+#include "tensor/ways.h"
 
 namespace emplace {
 
-PieceTimes::PieceTimes(const PartitionInput& input, const Problem& problem, const WorkerDevices& on)
-    : input_(input),
+PieceTimes::PieceTimes(const PartitionInput& input, const Problem& problem, const WorkerDevices& on,
+                       const Budget* limit)
+    : limit_(limit),
+      input_(input),
       on_(on),
       cluster_(problem.cluster()),
       reader_(input.graph),
@@ -78,17 +80,19 @@ const PieceTimes::Ways* PieceTimes::add(OpId op) {
   const auto [at, added] = known_.try_emplace(key_of(op));
   if (!added) return &at->second;
   const tdl::Description& description = *input_.descriptions[op];
-  std::vector<std::int8_t> divisible;
-  for (const tdl::VariableId v : description.divisible()) {
-    if (v > std::numeric_limits<std::int8_t>::max()) return &at->second;
-    divisible.push_back(static_cast<std::int8_t>(v));
-  }
+  const std::vector<std::int8_t> divisible = variables_to_cut(description);
+  if (divisible.size() != description.divisible().size()) return &at->second;
   const double most = std::pow(static_cast<double>(divisible.size() + 1),
                                static_cast<double>(on_.workers.levels()));
-  if (most > static_cast<double>(kMostWays) || num_pieces_ > kMostPieces) return &at->second;
+  const bool many = most > static_cast<double>(kMostWays) || num_pieces_ > kMostPieces;
+  if (many || is_late()) return &at->second;
   shapes_.clear();
   for (const Cuts& cuts :
-       ways_to_cut(variables_of(description), divisible, on_.workers, /*spare=*/true)) {
+       ways_to_cut({variables_of(description), divisible, on_.workers}, /*spare=*/true)) {
+    if (is_late()) {  // some of its ways are no use
+      at->second.clear();
+      break;
+    }
     add_way(op, description, cuts, at->second);
   }
   return &at->second;

@@ -25,13 +25,15 @@ inline constexpr std::array kProductClasses{OpClass::kMatMul, OpClass::kLinear,
 
 class PieceTimes {
  public:
-  // `problem` has the input's ops whole. All three outlive this.
-  PieceTimes(const PartitionInput& input, const Problem& problem, const WorkerDevices& on);
+  // `problem` has the input's ops whole. All three outlive this. Of ops that there is no time for
+  // within the limit nothing is known.
+  PieceTimes(const PartitionInput& input, const Problem& problem, const WorkerDevices& on,
+             const Budget* limit = nullptr);
 
   // By worker, a piece.
   using Way = std::vector<OpId>;
-  // By the cuts; nullptr: the op is not described, computes nothing, was measured, or can be cut in
-  // too many ways.
+  // By the cuts; nullptr: the op is not described, computes nothing, was measured, can be cut in
+  // too many ways, or came too late.
   const std::map<Cuts, Way>* ways(OpId op) const;
   Nanoseconds duration(const Way& way, Worker worker) const {
     return pieces_->duration(way[worker], on_.devices[worker]);
@@ -55,6 +57,9 @@ class PieceTimes {
   OpId add_piece(OpId op, const tdl::Description& description, const tdl::Piece& piece);
   TensorId source(const Shape& shape, DType dtype);
 
+  bool is_late() const { return limit_ != nullptr && limit_->spent(0); }
+
+  const Budget* limit_;  // while pieces are collected
   const PartitionInput& input_;
   const WorkerDevices& on_;
   const Cluster& cluster_;

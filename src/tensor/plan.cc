@@ -34,38 +34,4 @@ bool has_parts_for_all(const tdl::Interval& whole, const Cuts& cuts, std::int8_t
   return true;
 }
 
-namespace {
-
-void extend(const tdl::Region& whole, const std::vector<std::int8_t>& allowed,
-            const Workers& workers, bool spare, Cuts& cuts, std::vector<Cuts>& result) {
-  if (cuts.size() == workers.levels()) {
-    result.push_back(cuts);
-    return;
-  }
-  bool any = false;
-  for (const std::int8_t dimension : allowed) {
-    cuts.push_back(dimension);
-    const tdl::Interval& range = whole[static_cast<std::size_t>(dimension)];
-    if (has_parts_for_all(range, cuts, dimension, workers)) {
-      any = true;
-      extend(whole, allowed, workers, spare, cuts, result);
-    }
-    cuts.pop_back();
-  }
-  if (any && !spare) return;
-  cuts.push_back(kUncut);
-  extend(whole, allowed, workers, spare, cuts, result);
-  cuts.pop_back();
-}
-
-}  // namespace
-
-std::vector<Cuts> ways_to_cut(const tdl::Region& whole, const std::vector<std::int8_t>& allowed,
-                              const Workers& workers, bool spare, const Cuts& prefix) {
-  std::vector<Cuts> result;
-  Cuts cuts = prefix;
-  extend(whole, allowed, workers, spare, cuts, result);
-  return result;
-}
-
 }  // namespace emplace

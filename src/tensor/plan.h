@@ -40,10 +40,4 @@ struct Plan {
 // The variables of an op as a region to be cut.
 tdl::Region variables_of(const tdl::Description& description);
 
-// All ways to cut the region on the given levels so that nobody's part is empty; `allowed` are the
-// dimensions that may be cut. Where `spare` is not set, a level is left uncut only if none of them
-// can be cut there.
-std::vector<Cuts> ways_to_cut(const tdl::Region& whole, const std::vector<std::int8_t>& allowed,
-                              const Workers& workers, bool spare, const Cuts& prefix = {});
-
 }  // namespace emplace

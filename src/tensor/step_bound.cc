@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/budgets.h"
 #include "tensor/op_regions.h"
 #include "tensor/work_bound.h"
 
@@ -67,8 +68,9 @@ constexpr double kFine = 1000;
 class TransferBound {
  public:
   TransferBound(const PartitionInput& input, const Problem& problem, const WorkerDevices& on,
-                WorkBound& work, std::size_t levels)
-      : input_(input),
+                WorkBound& work, std::size_t levels, const Budget* limit)
+      : limit_(limit),
+        input_(input),
         graph_(input.graph),
         on_(on),
         work_(work),
@@ -102,7 +104,9 @@ class TransferBound {
       }
       problem.add_edge(branch.maker, branch.reader, costs);
     }
+    if (limit_ != nullptr && limit_->spent(0)) throw OutOfTime{};
     Budget budget;
+    if (limit_ != nullptr) budget = budget_part(*limit_, seconds_left(*limit_));
     budget.evaluations = 20;
     const std::int64_t bound = select_strategies(problem, budget).lower_bound;
     return share * work_elsewhere_ + static_cast<double>(bound) / kFine;
@@ -193,6 +197,7 @@ class TransferBound {
   }
 
   void add_branch(PairKind kind, const Pair& pair, double share) {
+    if (limit_ != nullptr && limit_->spent(0)) throw OutOfTime{};
     const auto elements =
         static_cast<double>(std::max<tdl::Position>(volume(input_.whole(pair.tensor)), 1));
     const double bytes = static_cast<double>(graph_.bytes(pair.tensor)) / elements;
@@ -267,6 +272,7 @@ class TransferBound {
     return table;
   }
 
+  const Budget* limit_;
   const PartitionInput& input_;
   const Graph& graph_;
   const WorkerDevices& on_;
@@ -285,36 +291,43 @@ class TransferBound {
   double work_elsewhere_ = 0;  // of ops that are no nodes
 };
 
-// The function is concave in the share.
-double largest_over_shares(const TransferBound& bound) {
+// The function is concave in the share. What was found before the time was over counts.
+void raise_over_shares(const TransferBound& bound, double& best) {
   constexpr int kTries = 7;
-  double best = bound.least(1);
-  if (bound.least(0.95) <= best) return best;
+  const auto at = [&](double share) {
+    const double value = bound.least(share);
+    best = std::max(best, value);
+    return value;
+  };
+  const double of_work = at(1);
+  if (at(0.95) <= of_work) return;
   double low = 0;
   double high = 1;
   for (int i = 0; i < kTries; ++i) {
     const double left = low + (high - low) * 0.4;
     const double right = low + (high - low) * 0.6;
-    const double at_left = bound.least(left);
-    const double at_right = bound.least(right);
-    best = std::max({best, at_left, at_right});
+    const double at_left = at(left);
+    const double at_right = at(right);
     (at_left < at_right ? low : high) = at_left < at_right ? left : right;
   }
-  return best;
 }
 
 }  // namespace
 
 Nanoseconds divided_step_bound(const PartitionInput& input, const Problem& problem,
-                               const WorkerDevices& on, const PlanCosts& costs) {
-  WorkBound work(input, problem, on);
+                               const WorkerDevices& on, const PlanCosts& costs,
+                               const Budget* limit) {
+  WorkBound work(input, problem, on, limit);
   double bound = work.of_all();
   // What was measured may be sooner than the links say.
   const std::size_t levels = costs.collectives == nullptr ? on.workers.levels() : 0;
-  for (std::size_t first = 1; first <= levels; ++first) {
-    if (on.workers.first(first).count() > kMostGroups) break;
-    const TransferBound transfers(input, problem, on, work, first);
-    if (transfers.any()) bound = std::max(bound, largest_over_shares(transfers));
+  try {
+    for (std::size_t first = 1; first <= levels; ++first) {
+      if (on.workers.first(first).count() > kMostGroups) break;
+      const TransferBound transfers(input, problem, on, work, first, limit);
+      if (transfers.any()) raise_over_shares(transfers, bound);
+    }
+  } catch (const OutOfTime&) {  // what there is must do
   }
   return static_cast<Nanoseconds>(std::floor(bound * (1 - 1e-9)));
 }

@@ -11,8 +11,10 @@
 namespace emplace {
 
 // At least divided_work_bound. `problem` has the input's ops whole; `costs` says what its pieces
-// and transfers cost.
+// and transfers cost. What there is no time for within the limit is left out, down to
+// divided_rate_bound.
 Nanoseconds divided_step_bound(const PartitionInput& input, const Problem& problem,
-                               const WorkerDevices& on, const PlanCosts& costs = {});
+                               const WorkerDevices& on, const PlanCosts& costs = {},
+                               const Budget* limit = nullptr);
 
 }  // namespace emplace

@@ -31,6 +31,10 @@ class Traffic {
   // For partial results that were made so to be reduced to these parts (cuts_for_reduction), from
   // which whoever keeps the value reads it.
   std::int64_t to_reduce(const Spread& made, const Spread& reduced, Bytes element_bytes);
+  // On which levels they may be (Network::levels_to_reduce); all where bytes are counted.
+  LevelSet levels_to_reduce(const Spread& made) const {
+    return network_ ? network_->levels_to_reduce(made) : ~LevelSet{0};
+  }
   // For a value that was made so to be kept so, reduced first where it is partial.
   std::int64_t to_keep(const Spread& made, const Spread& reduced, const Spread& kept,
                        Bytes element_bytes);

@@ -146,8 +146,12 @@ std::vector<std::uint8_t> may_add_partial_results(const PartitionInput& input) {
   return result;
 }
 
-WorkBound::WorkBound(const PartitionInput& input, const Problem& problem, const WorkerDevices& on)
-    : input_(input), on_(on), pieces_(input, problem, on), adds_(may_add_partial_results(input)) {
+WorkBound::WorkBound(const PartitionInput& input, const Problem& problem, const WorkerDevices& on,
+                     const Budget* limit)
+    : input_(input),
+      on_(on),
+      pieces_(input, problem, on, limit),
+      adds_(may_add_partial_results(input)) {
   RateBound rates = bound_by_rates(problem, on);
   weights_ = std::move(rates.weights);
   rates_ = std::move(rates.times);

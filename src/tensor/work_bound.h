@@ -18,14 +18,17 @@ namespace emplace {
 //
 // - Every worker has a piece of every op, and an op can be cut in so many ways: the weighted sum of
 //   its pieces' times is at least that of the best of them.
-// - Where there are too many ways, or none is certain (sums of partial results are added where they
+// - Where there are too many ways, no time for them, or none is certain (sums of partial results
+// are added where they
 //   are): every element is computed by somebody, in at least its share of what was measured or,
 //   where nothing was, of its FLOPs at the rate that kernels of its family reach on the whole op,
 //   and of its outputs at the highest bandwidth.
 class WorkBound {
  public:
-  // `problem` has the input's ops whole. All three outlive this.
-  WorkBound(const PartitionInput& input, const Problem& problem, const WorkerDevices& on);
+  // `problem` has the input's ops whole. All three outlive this. `limit`: how long pieces may be
+  // looked at.
+  WorkBound(const PartitionInput& input, const Problem& problem, const WorkerDevices& on,
+            const Budget* limit = nullptr);
 
   // Weighted sums in ns, not rounded: of what an op takes at least, of all ops, and of an op whose
   // cuts begin with each of `beginnings`, which are kUncut from level `levels` on.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "tensor/methods/all.h"
 
@@ -127,6 +128,82 @@ links: [{bandwidth: 10GB/s}]
       folder.emplace(std::string("partition ") + kModel + " --cluster small.yaml --time 1s");
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("Nothing fits"));
+}
+
+double processor_seconds_of_children() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Operators can be cut among 32 devices in thousands of ways.
+TEST(PartitionCommand, many_devices_take_little_longer_than_the_time) {
+  TemporaryFolder folder;
+  const double before = processor_seconds_of_children();
+  const CommandResult result =
+      folder.emplace("partition zoo:bert-base --cluster 32xp100 --time 1s --method data-parallel");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(processor_seconds_of_children() - before, 3.5);
+}
+
+// A thousand would each send to a thousand.
+TEST(PartitionCommand, a_divided_graph_that_is_too_large_is_refused) {
+  TemporaryFolder folder;
+  const CommandResult result =
+      folder.emplace("partition zoo:gpt2-medium --cluster 1000xp100 --time 1s");
+  EXPECT_EQ(result.exit_code, 2) << result.out;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("divided among 1000 devices"), HasSubstr("4000000 ops"),
+                                HasSubstr("expected fewer devices")));
+}
+
+// The links of that machine are of two speeds, which makes it no two machines.
+TEST(PartitionCommand, measured_collectives_count_by_their_devices) {
+  TemporaryFolder folder;
+  const auto step = [&](const std::string& more) {
+    const CommandResult result = folder.emplace(
+        std::string("partition ") + kModel +
+        " --cluster 8xv100-nvlink --evaluations 1 --json --method data-parallel" + more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out);
+  };
+  folder.write("eight.csv", "op,devices,bytes,microseconds\nall-reduce,8,100000,90000\n");
+  folder.write("three.csv", "op,devices,bytes,microseconds\nall-reduce,3,100000,90000\n");
+  const Json plain = step("");
+  EXPECT_FALSE(plain.contains("unmeasured_devices"));
+  const Json eight = step(" --collectives eight.csv");
+  EXPECT_GT(eight["step_ns"].get<std::int64_t>(),
+            plain["step_ns"].get<std::int64_t>() + 80'000'000);
+  const Json three = step(" --collectives three.csv");
+  EXPECT_FALSE(three["unmeasured_devices"].empty());
+  const CommandResult text =
+      folder.emplace(std::string("partition ") + kModel +
+                     " --cluster 8xv100-nvlink --evaluations 1 --collectives three.csv");
+  EXPECT_THAT(text.out, HasSubstr("were not measured"));
+}
+
+TEST(PartitionCommand, says_once_what_it_is_doing) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(
+      "partition zoo:wide-resnet:layers=152,width=10 --cluster 8xv100-nvlink --time 8s");
+  const std::string phase = "searching for a partition\n";
+  const auto first = result.err.find(phase);
+  ASSERT_NE(first, std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find(phase, first + 1), std::string::npos) << result.err;
+}
+
+TEST(PartitionCommand, threads_do_not_change_what_evaluations_limit) {
+  TemporaryFolder folder;
+  std::set<std::string> plans;
+  for (const char* threads : {" --threads 1", " --threads 3"}) {
+    const CommandResult result = folder.emplace(std::string("partition ") + kModel +
+                                                " --cluster 4xp100 --evaluations 5 -o -" + threads);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    plans.insert(result.out);
+  }
+  EXPECT_EQ(plans.size(), 1U);
 }
 
 TEST(PartitionCommand, refuses_what_it_cannot_do) {

@@ -447,6 +447,50 @@ Cases attention() {
   };
 }
 
+// With what was kept of earlier steps, masks and biases, where some inputs are left out.
+Cases attention_of_steps() {
+  const auto without = [](Attributes attributes, const Integers& inputs) {
+    attributes.set("omitted_inputs", inputs);
+    return attributes;
+  };
+  const Operand sequence = real_operand({2, 3, 8});
+  const TensorSpec y = out({2, 3, 8});
+  const Attributes heads{{"num_heads", std::int64_t{2}}};
+  const Attributes grouped{{"num_heads", std::int64_t{4}}, {"kv_num_heads", std::int64_t{2}}};
+  const Attributes causal{{"is_causal", std::int64_t{1}}};
+  const Operand past = real_operand({2, 2, 4, 4});
+  const TensorSpec present = out({2, 2, 7, 4});
+  const Operand few = real_operand({2, 3, 4});
+  Operand counts = list({1, 1, 0, 1, 0, 1});
+  counts.tensor.shape = {2, 3};
+  return {
+      {"Attention",
+       {real_operand({3, 4, 5, 6}), real_operand({3, 2, 7, 6}), real_operand({3, 2, 7, 3}),
+        real_operand({3, 2, 2, 6}), real_operand({3, 2, 2, 3})},
+       {out({3, 4, 5, 3}), out({3, 2, 9, 6}), out({3, 2, 9, 3})},
+       without(causal, {3})},
+      {"Attention",
+       {real_operand({2, 4, 5, 6}), real_operand({2, 4, 7, 6}), real_operand({2, 4, 7, 6}),
+        real_operand({2, 1, 5, 9}), real_operand({2, 4, 2, 6}), real_operand({2, 4, 2, 6})},
+       {out({2, 4, 5, 6})}},
+      {"MultiHeadAttention", {sequence, sequence, sequence, real_operand({24})}, {y}, heads},
+      {"MultiHeadAttention", {sequence, sequence, sequence, counts}, {y}, without(heads, {3})},
+      {"MultiHeadAttention",
+       {sequence, sequence, sequence, real_operand({1, 2, 3, 7}), past, past},
+       {y, present, present},
+       without(heads, {3, 4})},
+      {"GroupQueryAttention",
+       {sequence, few, few, ids({2}), number(3)},
+       {y},
+       without(grouped, {3, 4})},
+      {"GroupQueryAttention",
+       {sequence, few, few, real_operand({2, 2, 4, 2}), real_operand({2, 2, 4, 2}), ids({2}),
+        number(7)},
+       {y, out({2, 2, 7, 2}), out({2, 2, 7, 2})},
+       grouped},
+  };
+}
+
 Cases repeated() {
   const Operand x = real_operand({3, 3});
   const TensorSpec y = out({3, 3});
@@ -569,6 +613,7 @@ const Cases& forward_cases() {
       cases.push_back({type, {x}, {out({2, 1}, DType::kInt64)}, {{"axis", std::int64_t{1}}}});
       cases.push_back({type, {x}, {out({6}, DType::kInt64)}, {{"keepdims", std::int64_t{0}}}});
     }
+    for (const Case& each : attention_of_steps()) cases.push_back(each);
     Operand values = list({0, 1});
     cases.push_back({"OneHot", {ids({5, 2}), number(4), values}, {out({5, 2, 4}, DType::kInt64)}});
     return cases;

@@ -27,12 +27,6 @@ const T& any_of(const std::vector<T>& options, Rng& rng) {
   return options[rng.below(options.size())];
 }
 
-std::vector<std::int8_t> all_dimensions(std::size_t rank) {
-  std::vector<std::int8_t> result(rank);
-  for (std::size_t d = 0; d < rank; ++d) result[d] = static_cast<std::int8_t>(d);
-  return result;
-}
-
 // Ways to divide an op in which everybody has something to do.
 std::vector<Cuts> valid_ways(PartitionProblem& problem, const PartitionInput& input, OpId op) {
   return problem.ways_of_op(input.classes.of_op[op], true);
@@ -51,7 +45,7 @@ class Divider {
     }
     for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
       const tdl::Region whole = input_.whole(tensor);
-      tensor_ways_.push_back(ways_to_cut(whole, all_dimensions(whole.size()), workers_, true));
+      tensor_ways_.push_back(ways_to_cut({whole, all_dimensions(whole.size()), workers_}, true));
     }
   }
 
@@ -147,6 +141,22 @@ TEST(Partition, every_operator_computes_in_parts_what_it_computes_whole) {
     if (!seen.divided.contains(std::string(type))) unseen.emplace(type);
   }
   EXPECT_EQ(unseen, std::set<std::string>{}) << "described, but never divided here";
+}
+
+TEST(Partition, attention_is_divided_whatever_is_left_out_or_kept) {
+  int seen = 0;
+  for (const Case& model : exec::forward_cases()) {
+    if (!model.type.ends_with("Attention")) continue;
+    const Graph graph = forward_of(model);
+    const Divider divider(graph, Workers({2}));
+    for (OpId op = 0; op < graph.num_ops(); ++op) {
+      if (graph.type(op) != model.type) continue;
+      ++seen;
+      ASSERT_NE(divider.descriptions()[op], nullptr) << model.type << " " << seen;
+      EXPECT_GT(divider.ways(op).size(), 1U) << model.type << " " << seen;
+    }
+  }
+  EXPECT_GE(seen, 7);
 }
 
 // The tensor of a graph that was taken apart that is the op's output; nothing where no one op makes

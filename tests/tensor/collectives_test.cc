@@ -374,6 +374,38 @@ TEST(Collectives, what_was_not_measured_goes_by_the_links) {
   EXPECT_FALSE(stages.front().measured) << "between the machines";
   EXPECT_EQ(stages.back().levels, 0b110U);
   EXPECT_TRUE(stages.back().measured) << "four within each";
+  EXPECT_EQ(network.unmeasured(), std::set<int>{2});
+}
+
+// What both machines make alike is reduced in each by itself, and nothing passes the network.
+TEST(Collectives, groups_that_make_the_same_reduce_it_themselves) {
+  const auto cluster = machines({4, 4}, 1'000'000'000);
+  const PartialProduct product(cluster, 16, kUncut);
+  const Network network(product.on->workers, *cluster, product.on->devices);
+  using enum LevelRole;
+  const auto levels = [&](std::vector<LevelRole> roles) {
+    return network.levels_to_reduce({{}, std::move(roles)});
+  };
+  EXPECT_EQ(levels({kSame, kPartial, kPartial}), 0b110U);
+  EXPECT_EQ(levels({kPartial, kPartial, kPartial}), 0b111U);
+  EXPECT_EQ(levels({kParts, kPartial, kPartial}), 0b111U);
+  EXPECT_EQ(levels({kPartial, kSame, kSame}), 0b111U) << "each device reduces a part";
+}
+
+// Links of two speeds in one machine are no two machines: a table that says nothing of machines
+// holds for as many devices, wherever they are.
+TEST(Collectives, tables_without_machines_go_by_the_number_of_devices) {
+  const auto cluster = machines({4, 4}, 1'000'000'000);
+  const PartialProduct product(cluster, 16, kUncut);
+  CollectiveTimes times;
+  times.add(Collective::kReduceScatter, 8, CollectiveTimes::kAnyMachines, 16'000'000, 500);
+  Network network(product.on->workers, *cluster, product.on->devices, &times);
+  const auto& stages = network.stages(0b111, 16'000'000, Exchange::kReduce);
+  ASSERT_EQ(stages.size(), 1U);
+  EXPECT_TRUE(stages[0].measured);
+  EXPECT_TRUE(network.unmeasured().empty());
+  network.stages(0b111, 16'000'000, Exchange::kGather);
+  EXPECT_FALSE(network.unmeasured().empty()) << "gatherings were not measured";
 }
 
 // What two machines keep in halves, and all of their devices need: each fetches a part of the other

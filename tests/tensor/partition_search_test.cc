@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 
+#include "cluster/presets.h"
 #include "graph/graph_builder.h"
 #include "graph/training.h"
 
@@ -436,6 +437,17 @@ TEST(PartitionSearch, methods_give_up_when_their_limit_is_over) {
     EXPECT_THROW(all_partition_methods().make({key})->find(context, {}, Rng(1)), OutOfTime) << key;
   }
   EXPECT_NO_THROW(all_partition_methods().make({"data-parallel"})->find(context, {}, Rng(1)));
+}
+
+// Two machines with a slow network between them: what each does by itself is a plan of both.
+TEST(PartitionSearch, machines_may_do_the_same_where_the_network_is_slow) {
+  const auto machines = std::make_shared<const Cluster>(preset_cluster("2x(2xa100-nvlink)@1GB/s"));
+  const Setting both(zoo::build_model("stacked-rnn:layers=1,hidden=512,sequence=2,batch=16"),
+                     machines, {});
+  Budget few;
+  few.evaluations = 3;
+  const PlanSolution found = both.find("search", few);
+  EXPECT_LT(found.value.step, both.find("data-parallel").value.step / 2);
 }
 
 // What was tried is remembered, with the divided graph of the best.

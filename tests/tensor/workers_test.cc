@@ -47,12 +47,12 @@ TEST(Workers, shares_are_in_proportion) {
 // Of eight elements a slow machine's four workers get two.
 TEST(Workers, a_cut_that_leaves_somebody_without_is_none) {
   const Workers workers({2, 2, 2}, {1, 1, 1, 1, 3, 3, 3, 3});
-  for (const Cuts& cuts : ways_to_cut({{0, 8}}, {0}, workers, true)) {
+  for (const Cuts& cuts : ways_to_cut({{{0, 8}}, {0}, workers}, true)) {
     for (Worker worker = 0; worker < workers.count(); ++worker) {
       EXPECT_FALSE(is_empty(part_of({{0, 8}}, cuts, workers, worker)));
     }
   }
-  EXPECT_EQ(ways_to_cut({{0, 64}}, {0}, workers, false).size(), 1U);
+  EXPECT_EQ(ways_to_cut({{{0, 64}}, {0}, workers}, false).size(), 1U);
 }
 
 // Two workers, a matrix: half of it for the other half (spec of two-worker costs).

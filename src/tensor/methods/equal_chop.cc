@@ -1,6 +1,6 @@
 // Every tensor by one dimension, the same on all levels, chosen by dynamic programming.
+#include "tensor/budgets.h"
 #include "tensor/method.h"
-#include "tensor/methods/common/budgets.h"
 #include "tensor/methods/common/single_dimension.h"
 
 #include "selection/solve.h"

@@ -13,13 +13,17 @@ class OptCnn final : public PartitionMethod {
     // All there are on eight devices: three levels of five variables, or none.
     std::int64_t ways = 216;
     std::int64_t rounds = JointSearchSettings{}.rounds;
+    bool free_backward = false;
   };
   static OptionSchema<Options> schema() {
     return OptionSchema<Options>{}
         .integer("ways", &Options::ways, 1, 1'000'000,
                  "Ways to cut a tensor or an op that are all weighed; of more, those near the best "
                  "known.")
-        .integer("rounds", &Options::rounds, 1, 1000, "Times to look around the best known.");
+        .integer("rounds", &Options::rounds, 1, 1000, "Times to look around the best known.")
+        .flag("free_backward", &Options::free_backward,
+              "Gradients of a layer may be divided otherwise than the layer, which the paper has "
+              "not.");
   }
   explicit OptCnn(const Options& options) : options_(options) {}
 
@@ -30,9 +34,11 @@ class OptCnn final : public PartitionMethod {
       starts.push_back(all_partition_methods().make({key})->find(context, budget, rng));
     }
     for (const PlanSolution& start : context.starts()) starts.push_back(start.plan);
-    // It divides a layer by its output alone.
-    const JointSearchSettings settings{
-        .ways = options_.ways, .rounds = options_.rounds, .reductions = false};
+    // It divides a layer by its output alone, and its gradients alike.
+    const JointSearchSettings settings{.ways = options_.ways,
+                                       .rounds = options_.rounds,
+                                       .reductions = false,
+                                       .free_backward = options_.free_backward};
     JointSearch search(context, settings);
     if (auto plan = search.find("optcnn", starts, std::nullopt, budget, rng)) return *plan;
     starts[0].method = "optcnn";

@@ -6,11 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "tensor/budgets.h"
 #include "tensor/method.h"
 #include "tensor/methods/all.h"
-#include "tensor/methods/common/budgets.h"
 #include "tensor/methods/common/divided_updates.h"
+#include "tensor/methods/common/follow_data.h"
 #include "tensor/methods/common/joint_search.h"
+#include "tensor/movers.h"
 
 namespace emplace {
 namespace {
@@ -84,12 +86,38 @@ class SearchRun {
     bool fits = context_.try_plan(plan).fits();
     starts_.push_back(plan);
     if (first) limit_costs();
+    try_repeating();
     if (spent()) return fits;
     plan = with_divided_updates(context_.input(), std::move(plan), GradientStorage::kInParts);
     plan.method = "search";
     fits = context_.try_plan(plan).fits() || fits;
     starts_.push_back(std::move(plan));
     return fits;
+  }
+
+  // Where links between machines are slower than those inside: the same on each machine, so that
+  // nothing passes between them. That is quick, and may be many times as fast.
+  void try_repeating() {
+    Evaluation best = context_.incumbent().best()->value;
+    for (std::size_t levels = 1; levels < context_.workers().levels(); ++levels) {
+      if (!is_slower(levels - 1) || spent()) return;
+      Plan plan = follow_data(context_, "search", WeightStorage::kEverywhere, levels);
+      if (!has_time_to_evaluate()) return;
+      const Evaluation value = context_.try_plan(plan);
+      if (!(value < best)) return;
+      best = value;
+      starts_.push_back(std::move(plan));
+    }
+  }
+
+  // Than links between groups of the last level.
+  bool is_slower(std::size_t level) const {
+    const Workers& workers = context_.workers();
+    const auto bandwidth = [&](std::size_t of) {
+      const Worker other = workers.with_digit(0, of, 1);
+      return context_.cluster().link(context_.devices()[0], context_.devices()[other])->bandwidth;
+    };
+    return bandwidth(level) < bandwidth(workers.levels() - 1);
   }
 
   void try_method(const char* key) {
@@ -101,6 +129,8 @@ class SearchRun {
       starts_.push_back(std::move(plan));
     } catch (const OutOfTime&) {
       return;  // what there is must do
+    } catch (const TooManyPieces&) {
+      return;
     }
   }
 
@@ -187,6 +217,8 @@ class SearchRun {
       }
       return context_.try_plan(std::move(*plan)).fits();
     } catch (const OutOfTime&) {
+      return false;
+    } catch (const TooManyPieces&) {
       return false;
     }
   }

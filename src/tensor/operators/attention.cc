@@ -1,6 +1,6 @@
 // Attention in one op, by heads: queries [batch, heads, length, size], keys and values [batch, key
-// heads, keys, size], perhaps sinks [heads]. ONNX's may have heads and sizes in one dimension, and
-// a mask.
+// heads, keys, size], perhaps sinks [heads]. ONNX's and the contrib operators may have heads and
+// sizes in one dimension, masks, and keys and values of earlier steps.
 #include <algorithm>
 
 #include "tensor/operators/operators.h"
@@ -110,23 +110,99 @@ std::optional<HeadCounts> head_counts(const Signature& op, const Shape& q, const
   return heads;
 }
 
+// What attention reads, by position: of three operators.
+enum class AttentionRole : std::uint8_t {
+  kQuery,
+  kKey,
+  kValue,
+  kMask,      // broadcast to scores
+  kPast,      // keys or values of earlier steps: [examples, key heads, length, size]
+  kExamples,  // something of each example: lengths, positions
+  kWhole,     // the same for all
+  kBias,      // of queries, keys and values in one dimension
+};
+
+std::vector<AttentionRole> operands_of(std::string_view type) {
+  using enum AttentionRole;
+  if (type.starts_with("MultiHead")) {
+    return {kQuery, kKey, kValue, kBias, kExamples, kMask, kPast, kPast};
+  }
+  if (type.starts_with("GroupQuery")) {
+    return {kQuery, kKey,   kValue, kPast,     kPast, kExamples,
+            kWhole, kWhole, kWhole, kExamples, kMask};
+  }
+  return {kQuery, kKey, kValue, kMask, kPast, kPast, kExamples};
+}
+
+// Of the inputs that are given; nothing where there are more, or where keys or values are left out,
+// which are then in one tensor with queries.
+std::optional<std::vector<AttentionRole>> operands_given(const Signature& op, std::size_t count) {
+  const std::vector<AttentionRole> all = operands_of(op.type);
+  const auto omitted = op.attributes.integers("omitted_inputs");
+  std::vector<AttentionRole> given;
+  for (std::size_t i = 0; i < all.size() && given.size() < count; ++i) {
+    const bool there =
+        std::find(omitted.begin(), omitted.end(), static_cast<std::int64_t>(i)) == omitted.end();
+    if (there) given.push_back(all[i]);
+    if (!there && i < 3) return std::nullopt;
+  }
+  return given.size() == count && count >= 3 ? std::optional(given) : std::nullopt;
+}
+
 // Indices of attention's tensors over examples and key heads.
 class AttentionIndices {
  public:
-  AttentionIndices(Definition& op, const HeadCounts& heads, Position examples)
+  using Indices = std::optional<std::vector<Index>>;
+
+  AttentionIndices(Definition& op, const HeadCounts& heads, Position examples, bool cuts_heads)
       : op_(op),
         heads_(heads),
         b_(op.index("b", examples)),
-        k_(op.index("h", heads.keys)),
-        examples_(examples) {
+        k_(cuts_heads ? op.index("h", heads.keys) : op.whole("h", heads.keys)),
+        examples_(examples),
+        cuts_heads_(cuts_heads) {
     const Position each = heads.queries / heads.keys;
     query_ = each == 1 ? k_ : k_ * each + op.whole("g", each);
   }
 
-  // Nothing where the tensor does not have these heads.
-  std::optional<std::vector<Index>> of(const Shape& shape, bool queries) {
-    const Position heads = queries ? heads_.queries : heads_.keys;
-    const Index& head = queries ? query_ : k_;
+  // Nothing where the tensor has another shape.
+  Indices of(AttentionRole operand, const Shape& shape) {
+    switch (operand) {
+      case AttentionRole::kQuery:
+        return of_heads(shape, heads_.queries, query_);
+      case AttentionRole::kKey:
+      case AttentionRole::kValue:
+        return of_heads(shape, heads_.keys, k_);
+      case AttentionRole::kPast:
+        return shape.size() == 4 ? of_heads(shape, heads_.keys, k_) : std::nullopt;
+      case AttentionRole::kMask:
+        return shape.size() <= 4 ? Indices(of_mask(shape)) : std::nullopt;
+      case AttentionRole::kExamples:
+        if (shape.empty() || shape[0] != examples_) return std::nullopt;
+        return whole_but(shape, b_);
+      case AttentionRole::kWhole:
+      case AttentionRole::kBias:
+        return whole_but(shape, std::nullopt);
+    }
+    return std::nullopt;
+  }
+
+  // Those that a tensor with these indices is a sum over.
+  std::vector<Index> missing(const std::vector<Index>& indices) const {
+    std::vector<Index> result;
+    const auto add = [&](const Index& each) {
+      const bool used = std::any_of(indices.begin(), indices.end(), [&](const Index& index) {
+        return index.uses(each.terms()[0].variable);
+      });
+      if (!used) result.push_back(each);
+    };
+    add(b_);
+    if (cuts_heads_) add(k_);
+    return result;
+  }
+
+ private:
+  Indices of_heads(const Shape& shape, Position heads, const Index& head) {
     if (shape.size() < 3 || shape[0] != examples_) return std::nullopt;
     if (shape.size() == 4) {
       if (shape[1] != heads) return std::nullopt;
@@ -153,62 +229,83 @@ class AttentionIndices {
     return indices;
   }
 
-  // Those that a tensor with these indices is a sum over.
-  std::vector<Index> missing(const std::vector<Index>& indices) const {
-    std::vector<Index> result;
-    for (const Index& each : {b_, k_}) {
-      const bool used = std::any_of(indices.begin(), indices.end(), [&](const Index& index) {
-        return index.uses(each.terms()[0].variable);
-      });
-      if (!used) result.push_back(each);
+  std::vector<Index> whole_but(const Shape& shape, const std::optional<Index>& first) {
+    std::vector<Index> indices;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      indices.push_back(d == 0 && first ? *first : whole(shape[d]));
     }
-    return result;
+    return indices;
   }
 
- private:
   Index whole(Position extent) { return op_.whole("w" + std::to_string(next_++), extent); }
 
   Definition& op_;
   HeadCounts heads_;
   Index b_, k_, query_;
   Position examples_;
+  bool cuts_heads_;
   std::size_t next_ = 0;
 };
 
-}  // namespace
-
-// Inputs: Q, K, V, perhaps a mask; of the gradient dY first and Y last. What was kept of earlier
-// steps has shapes of its own, and is not described.
-MaybeDescription attention(const Signature& signature) {
-  Definition op(signature);
-  const bool gradient = signature.type.ends_with("Grad");
-  const std::size_t first = gradient ? 1 : 0;
-  const std::size_t operands = op.num_inputs() - std::min<std::size_t>(op.num_inputs(), 2 * first);
-  if (operands < 3 || operands > 4 || (operands == 4 && !signature.type.starts_with("Attention")) ||
-      op.attributes().find("omitted_inputs") != nullptr || (!gradient && op.num_outputs() != 1)) {
+// By input. Of a gradient dY first and Y last, and in between what has one: queries, keys, values
+// and ONNX's mask.
+std::optional<std::vector<AttentionRole>> read_by(const Signature& op, bool gradient) {
+  if (!gradient) return operands_given(op, op.inputs.size());
+  if (op.inputs.size() < 2) return std::nullopt;
+  const auto given = operands_given(op, op.inputs.size() - 2);
+  const auto last = AttentionRole::kMask;
+  if (!given || given->size() > 4 || (given->size() == 4 && given->back() != last)) {
     return std::nullopt;
   }
+  std::vector<AttentionRole> read{AttentionRole::kQuery};
+  read.insert(read.end(), given->begin(), given->end());
+  read.push_back(AttentionRole::kQuery);
+  return read;
+}
+
+// By output: Y, then present keys and values.
+std::optional<std::vector<AttentionRole>> written_by(const Signature& op, bool gradient) {
+  std::vector<AttentionRole> written;
+  const auto wanted = op.attributes.integers("wanted");
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (!gradient) {
+      written.push_back(i == 0 ? AttentionRole::kQuery : AttentionRole::kPast);
+      continue;
+    }
+    const std::size_t operand = wanted.empty() ? i : static_cast<std::size_t>(wanted[i]);
+    if (operand > 3) return std::nullopt;
+    written.push_back(operands_of("Attention")[operand]);
+  }
+  const bool left_out = op.attributes.find("omitted_outputs") != nullptr;
+  const bool more = !gradient && op.outputs.size() > 3;
+  return left_out || more ? std::nullopt : std::optional(written);
+}
+
+}  // namespace
+
+// By examples and heads; where there is a bias of all three, of which no part is one head's, by
+// examples alone.
+MaybeDescription attention(const Signature& signature) {
+  const bool gradient = signature.type.ends_with("Grad");
+  const std::size_t first = gradient ? 1 : 0;
+  const auto read = read_by(signature, gradient);
+  const auto written = written_by(signature, gradient);
+  if (!read || !written) return std::nullopt;
+  Definition op(signature);
   const Shape& q = op.input(first);
   const auto heads = head_counts(signature, q, op.input(first + 1));
   if (!heads) return std::nullopt;
-  AttentionIndices at(op, *heads, q[0]);
-  // By operand: indices of a tensor like it.
-  const auto like = [&](std::size_t operand, const Shape& shape) {
-    return operand == 3 ? std::optional(at.of_mask(shape)) : at.of(shape, operand == 0);
-  };
+  const bool cuts_heads =
+      std::find(read->begin(), read->end(), AttentionRole::kBias) == read->end();
+  AttentionIndices at(op, *heads, q[0], cuts_heads);
   tdl::Expression value;
   for (std::size_t i = 0; i < op.num_inputs(); ++i) {
-    const bool of_output = gradient && (i == 0 || i + 1 == op.num_inputs());
-    const auto indices = like(of_output ? 0 : i - first, op.input(i));
-    if (!indices || (i == first + 3 && !of_output && op.input(i).size() > 4)) return std::nullopt;
+    const auto indices = at.of((*read)[i], op.input(i));
+    if (!indices) return std::nullopt;
     value = value + op.in(i)(*indices);
   }
-  const auto wanted = op.attributes().integers("wanted");
   for (std::size_t i = 0; i < op.num_outputs(); ++i) {
-    const std::size_t operand = !gradient        ? 0
-                                : wanted.empty() ? i
-                                                 : static_cast<std::size_t>(wanted[i]);
-    const auto indices = like(operand, op.output(i));
+    const auto indices = at.of((*written)[i], op.output(i));
     if (!indices) return std::nullopt;
     const auto over = at.missing(*indices);
     if (over.empty()) {
@@ -217,7 +314,7 @@ MaybeDescription attention(const Signature& signature) {
       op.out(i)(*indices) = sum(over, value);
     }
   }
-  if (q.size() == 3) {
+  if (q.size() == 3 && cuts_heads) {
     op.localise([heads = *heads](Piece& piece) {
       constexpr std::size_t kKeyHeads = 1;
       const Position keys = piece.box[kKeyHeads].size();

@@ -24,6 +24,27 @@ Cuts kept_as_made(const tdl::Description* description, std::size_t output, const
   return cuts;
 }
 
+// The first level, not before `from`, on which some input has examples for all groups.
+std::size_t level_of_examples(const PartitionInput& input, const Workers& workers,
+                              std::size_t from) {
+  std::int64_t most = 0;
+  for (OpId op = 0; op < input.graph.num_ops(); ++op) {
+    if (input.graph.role(op) != OpRole::kInput) continue;
+    for (const TensorId tensor : input.graph.outputs(op)) {
+      const auto shape = input.graph.shape(tensor);
+      if (!shape.empty()) most = std::max(most, shape[0]);
+    }
+  }
+  std::size_t level = from;
+  const auto is_enough = [&] {
+    Cuts cuts(level, kUncut);
+    cuts.resize(workers.levels(), 0);
+    return has_parts_for_all({0, most}, cuts, 0, workers);
+  };
+  while (level < workers.levels() && !is_enough()) ++level;
+  return level < workers.levels() ? level : from;
+}
+
 bool is_cut(const Cuts& cuts) {
   return std::any_of(cuts.begin(), cuts.end(), [](std::int8_t cut) { return cut != kUncut; });
 }
@@ -32,13 +53,14 @@ bool is_cut(const Cuts& cuts) {
 // lies as it leaves it.
 class FollowData {
  public:
-  FollowData(const PartitionContext& context, WeightStorage storage)
+  FollowData(const PartitionContext& context, WeightStorage storage, std::size_t from)
       : context_(context),
         storage_(storage),
         input_(context.input()),
         traffic_(context.workers()),
         problem_(input_, traffic_),
-        ways_(single_dimension_ways(problem_, input_.classes, true)),
+        first_level_(level_of_examples(input_, context.workers(), from)),
+        ways_(single_dimension_ways(problem_, input_.classes, true, first_level_)),
         uncut_(context.workers().levels(), kUncut),
         tensors_(input_.classes.num_tensors),
         ops_(input_.classes.num_ops) {}
@@ -46,6 +68,7 @@ class FollowData {
   Plan run(std::string method) {
     const Graph& graph = input_.graph;
     keep_weights_whole();
+    if (first_level_ > 0) free_updates();
     for (OpId op = 0; op < graph.num_ops(); ++op) {
       if (graph.role(op) == OpRole::kInput) divide_examples(op);
       if (!graph.is_source(op)) follow(op);
@@ -65,6 +88,14 @@ class FollowData {
 
  private:
   std::optional<Cuts>& kept(TensorId tensor) { return tensors_[input_.classes.of_tensor[tensor]]; }
+
+  // Weights may be in parts on all levels.
+  void free_updates() {
+    for (ClassId op = 0; op < input_.classes.num_ops; ++op) {
+      if (input_.graph.phase(input_.op_of_class[op]) != Phase::kUpdate) continue;
+      ways_.ops[op] = problem_.ways_of_op_along_one(op);
+    }
+  }
 
   void keep_weights_whole() {
     const Graph& graph = input_.graph;
@@ -101,7 +132,8 @@ class FollowData {
 
   // By rows, where there are enough.
   void divide_examples(OpId op) {
-    const Cuts rows(context_.workers().levels(), 0);
+    Cuts rows(first_level_, kUncut);
+    rows.resize(context_.workers().levels(), 0);
     for (const TensorId tensor : input_.graph.outputs(op)) {
       const auto& options = ways_.tensors[input_.classes.of_tensor[tensor]];
       const bool possible = std::find(options.begin(), options.end(), rows) != options.end();
@@ -149,6 +181,7 @@ class FollowData {
   const PartitionInput& input_;
   Traffic traffic_;
   PartitionProblem problem_;
+  std::size_t first_level_;
   Ways ways_;
   Cuts uncut_;
   std::vector<std::optional<Cuts>> tensors_;  // by class
@@ -157,8 +190,9 @@ class FollowData {
 
 }  // namespace
 
-Plan follow_data(const PartitionContext& context, std::string method, WeightStorage storage) {
-  return FollowData(context, storage).run(std::move(method));
+Plan follow_data(const PartitionContext& context, std::string method, WeightStorage storage,
+                 std::size_t first_level) {
+  return FollowData(context, storage, first_level).run(std::move(method));
 }
 
 }  // namespace emplace

@@ -2,6 +2,7 @@
 // or in parts.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "tensor/context.h"
@@ -16,6 +17,9 @@ enum class WeightStorage {
   kInPartsHeld,
 };
 
-Plan follow_data(const PartitionContext& context, std::string method, WeightStorage storage);
+// Examples are divided on all levels from the given one on, and from a later one where there are
+// not enough of them; groups of the levels before do the same.
+Plan follow_data(const PartitionContext& context, std::string method, WeightStorage storage,
+                 std::size_t first_level = 0);
 
 }  // namespace emplace

@@ -14,8 +14,9 @@
 #include <set>
 #include <utility>
 
-#include "tensor/methods/common/budgets.h"
+#include "tensor/budgets.h"
 #include "tensor/methods/common/kept_memory.h"
+#include "tensor/methods/common/layer_pairs.h"
 
 #include "selection/solve.h"
 
@@ -28,16 +29,17 @@ struct JointCosts {
         input(the_context.input(), classes_for(the_context, the_settings)),
         traffic(context.workers(), context.cluster(), context.devices(),
                 context.costs().collectives.get()),
-        problem(input, traffic, Reductions::kOnce, context.limit()),
+        problem(input, traffic, Reductions::kOnce, context.limit(), settings.reductions),
         kept(input, context.workers()) {
     const Classes& classes = input.classes;
+    const std::size_t some = static_cast<std::size_t>(settings.ways) + 1;
     for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
-      all.tensors.push_back(problem.ways_of_tensor(tensor, true));
+      first.tensors.push_back(problem.ways_of_tensor(tensor, true, {}, some));
     }
     for (ClassId op = 0; op < classes.num_ops; ++op) {
-      all.ops.push_back(problem.ways_of_op(op, true));
-      if (!settings.reductions) drop_reductions(op);
+      first.ops.push_back(problem.ways_of_op(op, true, {}, some));
     }
+    if (!settings.free_backward) pairs = layer_pairs(input);
   }
 
   static CoarseningOptions classes_for(const PartitionContext& context,
@@ -47,29 +49,14 @@ struct JointCosts {
     return options;
   }
 
-  void drop_reductions(ClassId op) {
-    const OpId first = input.op_of_class[op];
-    const tdl::Description* description = input.descriptions[first];
-    if (description == nullptr || input.graph.phase(first) != Phase::kForward) return;
-    // A loss is a sum over examples and has no other way.
-    const auto reduces = [&](const Cuts& cuts) {
-      return std::any_of(cuts.begin(), cuts.end(), [&](std::int8_t cut) {
-        return cut != kUncut && description->is_reduction(static_cast<tdl::VariableId>(cut));
-      });
-    };
-    std::vector<Cuts>& ways = all.ops[op];
-    const auto left =
-        std::count_if(ways.begin(), ways.end(), [&](const Cuts& cuts) { return !reduces(cuts); });
-    if (left > 1) std::erase_if(ways, reduces);
-  }
-
   const PartitionContext& context;
   JointSearchSettings settings;
   PartitionInput input;
   Traffic traffic;
   PartitionProblem problem;
   KeptMemory kept;
-  Ways all;
+  Ways first;                    // as many as are all weighed, and one more
+  std::vector<LayerPair> pairs;  // to be divided alike
 };
 
 namespace {
@@ -79,22 +66,6 @@ struct Chosen {
   std::int64_t cost = kForbidden;
   bool feasible = false;
 };
-
-// The ways that differ from one of the chosen in at most one level.
-std::vector<Cuts> near(const std::vector<Cuts>& all, const std::set<Cuts>& chosen) {
-  std::vector<Cuts> result;
-  for (const Cuts& cuts : all) {
-    const bool close = std::any_of(chosen.begin(), chosen.end(), [&](const Cuts& other) {
-      std::size_t different = 0;
-      for (std::size_t level = 0; level < cuts.size(); ++level) {
-        different += cuts[level] != other[level] ? 1 : 0;
-      }
-      return different <= 1;
-    });
-    if (close) result.push_back(cuts);
-  }
-  return result;
-}
 
 class JointRun {
  public:
@@ -154,20 +125,22 @@ class JointRun {
   Ways ways_near(const Chosen& best) {
     complete_ = true;
     const auto few = static_cast<std::size_t>(settings_.ways);
-    Ways ways;
-    const auto add = [&](std::vector<Cuts> Chosen::*side, const std::vector<Cuts>& all,
-                         std::size_t of) {
-      if (all.size() <= few) return all;
+    const auto choose = [&](const std::vector<Cuts>& first, const auto& near) {
+      if (first.size() <= few) return first;
       complete_ = false;
-      std::vector<Cuts> some = near(all, known(side, best, of));
-      return some.empty() ? std::vector<Cuts>(all.begin(), all.begin() + settings_.ways) : some;
+      std::vector<Cuts> some = near();
+      return some.empty() ? std::vector<Cuts>(first.begin(), first.begin() + settings_.ways) : some;
     };
-    const Ways& all = costs_.all;
-    for (std::size_t i = 0; i < all.tensors.size(); ++i) {
-      ways.tensors.push_back(add(&Chosen::tensors, all.tensors[i], i));
+    Ways ways;
+    for (ClassId tensor = 0; tensor < input_.classes.num_tensors; ++tensor) {
+      ways.tensors.push_back(choose(costs_.first.tensors[tensor], [&] {
+        return costs_.problem.ways_of_tensor_near(tensor, known(&Chosen::tensors, best, tensor));
+      }));
     }
-    for (std::size_t i = 0; i < all.ops.size(); ++i) {
-      ways.ops.push_back(add(&Chosen::ops, all.ops[i], i));
+    for (ClassId op = 0; op < input_.classes.num_ops; ++op) {
+      ways.ops.push_back(choose(costs_.first.ops[op], [&] {
+        return costs_.problem.ways_of_op_near(op, known(&Chosen::ops, best, op));
+      }));
     }
     return ways;
   }
@@ -182,6 +155,7 @@ class JointRun {
           return settings_.computing * piece_time(costs_.context, input_, costs_.problem, op, cuts);
         },
         memory_limit_ ? &memory : nullptr);
+    forbid_unlike(costs_.pairs, input_, ways, selection);
     selection.set_usage_limit(memory_limit_);
     return selection;
   }

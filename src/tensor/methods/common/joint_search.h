@@ -33,6 +33,8 @@ struct JointSearchSettings {
   // Whether a weight, its gradient and the optimizer's state may lie in different parts, so that an
   // update is divided further than the weight.
   bool storage_apart = false;
+  // Whether ops may be divided otherwise than those whose gradients they compute.
+  bool free_backward = true;
 };
 
 struct JointCosts;
@@ -47,8 +49,8 @@ class JointSearch {
   // counts; nothing is simulated. `memory_limit` is on what a worker keeps (kept_memory.h): the
   // plan stays within it where that is possible. `budget` has a limit. Costs that were computed
   // once are not computed again. Nothing where no plan was found that can be lowered.
-  std::optional<Plan> find(std::string method, const std::vector<Plan>& starts, std::optional<Bytes> memory_limit,
-            const Budget& budget, Rng rng);
+  std::optional<Plan> find(std::string method, const std::vector<Plan>& starts,
+                           std::optional<Bytes> memory_limit, const Budget& budget, Rng rng);
 
  private:
   std::unique_ptr<JointCosts> costs_;

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/methods/common/budgets.h"
+#include "tensor/budgets.h"
 
 #include "selection/solve.h"
 

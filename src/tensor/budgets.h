@@ -1,4 +1,4 @@
-// Parts of a method's budget.
+// Parts of a budget.
 #pragma once
 
 #include <algorithm>
