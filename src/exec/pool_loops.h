@@ -1,7 +1,7 @@
 // Pools of one image, compiled such that processors take several windows at a time
 // (cmake/learn.cmake): libtorch's kernels for images that lie row by row take one element after the
-// other. On one core, inception-v3's largest elements take a fifth of its time, means and their
-// gradients half.
+// other. They are a twentieth of inception-v3's step faster on one core
+// (docs/results/execution.md).
 #pragma once
 
 #include <cstdint>

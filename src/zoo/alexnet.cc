@@ -10,7 +10,7 @@ struct AlexNet : ImageOptions {
   std::int64_t width = 4096;
 
   static OptionSchema<AlexNet> schema() {
-    return image_schema<AlexNet>(63).integer("width", &AlexNet::width, 1, 1 << 20, kWidthHelp);
+    return classifier_schema<AlexNet>().integer("width", &AlexNet::width, 1, 1 << 20, kWidthHelp);
   }
 };
 

@@ -19,12 +19,17 @@ struct ImageOptions : StepOptions {
 // Of the linear layers that AlexNet and VGG have after the convolutions.
 inline constexpr const char* kWidthHelp = "Outputs of the hidden linear layers.";
 
+// For models whose first linear layer fixes the size of the images.
+template <class Options>
+OptionSchema<Options> classifier_schema() {
+  return step_schema<Options>().integer("classes", &Options::classes, 2, 1 << 20,
+                                        "Classes to tell apart.");
+}
+
 template <class Options>
 OptionSchema<Options> image_schema(std::int64_t smallest_image = 32) {
-  return step_schema<Options>()
-      .integer("classes", &Options::classes, 2, 1 << 20, "Classes to tell apart.")
-      .integer("image", &Options::image, smallest_image, 1 << 14,
-               "Height and width of the images.");
+  return classifier_schema<Options>().integer("image", &Options::image, smallest_image, 1 << 14,
+                                              "Height and width of the images.");
 }
 
 // [batch, 3, image, image].

@@ -8,7 +8,7 @@
 namespace emplace::exec {
 
 inline constexpr const char* kSmallModels[] = {
-    "alexnet:batch=2,image=64,width=8",
+    "alexnet:batch=1,width=8",
     "vgg-16:batch=1,image=32,width=8",
     "cifar-10-cnn:batch=2",
     "resnet-50:batch=2,image=32",

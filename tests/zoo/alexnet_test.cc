@@ -24,6 +24,12 @@ TEST(AlexNet, trains_in_half_precision) {
   expect_half_precision(build(alexnet_models(), "alexnet", {{"dtype", "float16"}}));
 }
 
+TEST(AlexNet, linear_layers_may_be_narrow) {
+  const std::int64_t convolutions = 2'469'696;
+  EXPECT_EQ(parameters_of(alexnet_models(), "alexnet", {{"width", "8"}}),
+            convolutions + (9216 + 1) * 8 + (8 + 1) * 8 + (8 + 1) * 1000);
+}
+
 TEST(AlexNet, has_no_size_of_images_to_choose) {
   EXPECT_NE(error_of(alexnet_models(), "alexnet", {{"image", "64"}}).find("unknown option 'image'"),
             std::string::npos);
