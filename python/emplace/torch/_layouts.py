@@ -1,5 +1,7 @@
 """How tensors lie in memory. Functionalize makes new tensors where a step writes into old ones, and
 these may lie otherwise."""
+import math
+
 import torch
 import torch.fx
 
@@ -61,6 +63,8 @@ def fix_layouts(module, layouts, shapes):
 _EXACT = {"add", "sub", "mul", "div", "neg", "abs", "sqrt", "relu", "threshold_backward", "where",
           "sigmoid_backward", "clone", "copy", "_to_copy", "fill", "zero", "masked_fill", "clamp",
           "maximum", "minimum", "cat", "stack", "eq", "ne", "lt", "le", "gt", "ge"}
+# A tensor that was a small part of a large one is not given that much memory again.
+_MOST_ROOM = 4
 
 
 def keep_rounding(module, shapes):
@@ -70,7 +74,8 @@ def keep_rounding(module, shapes):
     for node in module.graph.nodes:
         before = node.meta.get("replayed")
         if node.op != "call_function" or before is None or before.op != "call_function" or (
-                operator_name(node.target) in _EXACT and not node.kwargs) or is_view(node.target):
+                operator_name(node.target) in _EXACT and "alpha" not in node.kwargs) or is_view(
+                    node.target):
             continue
         if operator_name(before.target).rstrip("_") == operator_name(node.target).rstrip("_"):
             strides = _other_strides(node.args, before.args, shapes)
@@ -85,9 +90,15 @@ def _other_strides(args, before, shapes):
         known = then.meta.get("tensor_meta") if isinstance(then, torch.fx.Node) else None
         shape = shapes[now] if isinstance(now, torch.fx.Node) else None
         if known is not None and isinstance(shape, Shape) and 0 not in known.stride and (
-                shape.size == tuple(known.shape) and shape.stride != tuple(known.stride)):
+                shape.size == tuple(known.shape) and shape.stride != tuple(known.stride)
+                and _room(known) <= _MOST_ROOM * math.prod(shape.size)):
             strides[position] = shape.size, tuple(known.stride)
     return strides
+
+
+def _room(known):
+    """From the tensor's first number to its last."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(known.shape, known.stride))
 
 
 def laid_out(target, strides):

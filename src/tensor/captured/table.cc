@@ -84,6 +84,8 @@ constexpr RuleRow kRules[] = {
     {"mean", reduction, "ReduceMean"},
     {"min", reduction, "ReduceMin"},
     {"minimum", binary, "Min"},
+    {"mish", same, "Mish"},
+    {"mish_backward", same, "MishGrad"},
     {"mm", matrix_product},
     {"mul", binary, "Mul"},
     {"mv", same, "MatMul"},

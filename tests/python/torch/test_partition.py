@@ -38,3 +38,11 @@ def test_as_many_bytes_move_as_for_the_zoos_model(steps, method):
 def test_nothing_is_left_whole(steps):
     text = str(emplace.partition(steps[0], "data-parallel", seconds=4))
     assert "Not divided" not in text
+
+
+@pytest.mark.parametrize("activation", [torch.nn.SiLU, torch.nn.Mish])
+def test_activations_and_their_gradients_are_divided(activation):
+    net = torch.nn.Sequential(torch.nn.Linear(64, 64), activation(), torch.nn.Linear(64, 64))
+    captured = emplace.torch.capture(net, torch.randn(32, 64), loss=torch.sum)
+    text = str(emplace.partition(emplace.compile(captured.graph, "2xp100"), "all-row", seconds=4))
+    assert "Not divided" not in text
