@@ -43,7 +43,8 @@ class TransferCosts {
 
   Costs learn(LearnedTransfers& result) {
     Costs costs(classes_.size(), 0);
-    for (int round = 0; round < settings_.rounds && !result.near && !result.failed; ++round) {
+    bool learned = false;
+    for (int round = 0; round < settings_.rounds && !learned && !result.failed; ++round) {
       Proposal proposal = propose(costs, round);
       ++result.proposals;
       if (settings_.proposed) settings_.proposed(result.proposals);
@@ -55,13 +56,14 @@ class TransferCosts {
       result.failed = !target;
       if (!target) break;
       proposal.target = *target;
-      result.error = error_of(proposal, costs);
+      result.error = error_of(proposal, problem_with(costs));
       const bool none =
           std::all_of(costs.begin(), costs.end(), [](auto cost) { return cost == 0; });
+      result.near = std::abs(result.error) <= settings_.near;
       // Steps that are faster than predicted without any cost are not the links' fault.
-      result.near = result.error >= -settings_.near && (none || result.error <= settings_.near);
+      learned = result.near || (none && result.error > 0);
       known_.push_back(std::move(proposal));
-      if (!result.near) costs = fit(std::move(costs));
+      if (!learned) costs = fit(std::move(costs));
     }
     return costs;
   }
@@ -93,20 +95,24 @@ class TransferCosts {
                        [&](DeviceId device) { return device != placement.front(); });
   }
 
-  Nanoseconds predicted(const Proposal& proposal, const Costs& costs) const {
-    return predict(problem_with(costs), proposal.placement, proposal.schedule).step;
+  using ProblemPtr = std::shared_ptr<const Problem>;
+
+  static Nanoseconds predicted(const Proposal& proposal, const ProblemPtr& problem) {
+    return predict(problem, proposal.placement, proposal.schedule).step;
   }
 
   // Of the prediction, relative to what it is to be.
-  double error_of(const Proposal& proposal, const Costs& costs) const {
-    return static_cast<double>(predicted(proposal, costs)) / static_cast<double>(proposal.target) -
+  static double error_of(const Proposal& proposal, const ProblemPtr& problem) {
+    return static_cast<double>(predicted(proposal, problem)) /
+               static_cast<double>(proposal.target) -
            1;
   }
 
   double sum_of_squares(const Costs& costs) const {
+    const ProblemPtr problem = problem_with(costs);
     double sum = 0;
     for (const Proposal& proposal : known_) {
-      const double error = error_of(proposal, costs);
+      const double error = error_of(proposal, problem);
       sum += error * error;
     }
     return sum;
@@ -122,7 +128,7 @@ class TransferCosts {
         execute_(*problem, proposal.placement, proposal.schedule);
     if (!step || !alone_measured || *alone_measured <= 0) return std::nullopt;
     const double speed =
-        static_cast<double>(predicted(alone, costs)) / static_cast<double>(*alone_measured);
+        static_cast<double>(predicted(alone, problem)) / static_cast<double>(*alone_measured);
     return std::max<Nanoseconds>(1, std::llround(speed * static_cast<double>(*step)));
   }
 
@@ -141,7 +147,7 @@ class TransferCosts {
     constexpr Nanoseconds kExact = 100;
     const Proposal& last = known_.back();
     double least = sum_of_squares(costs);
-    Nanoseconds step = std::abs(last.target - predicted(last, costs));
+    Nanoseconds step = std::abs(last.target - predicted(last, problem_with(costs)));
     for (; step >= kExact; step /= 2) {
       for (const std::vector<std::size_t>& moved : directions()) {
         for (const Nanoseconds by : {step, -step}) {
