@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "exec/clones.h"
 
@@ -13,13 +14,13 @@ namespace {
 
 using Axis = Plane::Axis;
 
-struct Range {
+struct Reach {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
 // The windows whose element `at` lies in the image.
-EMPLACE_WITHIN Range windows_with(const Axis& axis, std::int64_t at) {
+EMPLACE_WITHIN Reach windows_with(const Axis& axis, std::int64_t at) {
   const std::int64_t before = axis.begin - at;  // the first window's, and the image's begin
   const std::int64_t first = before <= 0 ? 0 : (before + axis.stride - 1) / axis.stride;
   const std::int64_t room = axis.extent - 1 + before;
@@ -60,7 +61,7 @@ EMPLACE_WITHIN void average_loop(const Plane& plane, const Real* x, const Real* 
     for (std::int64_t i = 0; i < plane.row.kernel; ++i) {
       if (!row_has(plane, row, i)) continue;
       for (std::int64_t j = 0; j < plane.column.kernel; ++j) {
-        const Range range = windows_with(plane.column, j);
+        const Reach range = windows_with(plane.column, j);
         const std::int64_t from = place_of(plane, row, i, j);
         with_stride(
             plane.column.stride, [&](auto stride) __attribute__((always_inline)) {
@@ -83,7 +84,7 @@ EMPLACE_WITHIN void average_gradient_loop(const Plane& plane, const Real* dy, co
     for (std::int64_t i = 0; i < plane.row.kernel; ++i) {
       if (!row_has(plane, row, i)) continue;
       for (std::int64_t j = plane.column.kernel; j-- > 0;) {
-        const Range range = windows_with(plane.column, j);
+        const Reach range = windows_with(plane.column, j);
         const std::int64_t to = place_of(plane, row, i, j);
         with_stride(
             plane.column.stride, [&](auto stride) __attribute__((always_inline)) {
@@ -113,7 +114,7 @@ EMPLACE_WITHIN void largest_loop(const Plane& plane, const Real* x, std::int32_t
     for (std::int64_t i = 0; i < plane.row.kernel; ++i) {
       if (!row_has(plane, row, i)) continue;
       for (std::int64_t j = 0; j < plane.column.kernel; ++j) {
-        const Range range = windows_with(plane.column, j);
+        const Reach range = windows_with(plane.column, j);
         const std::int64_t from = place_of(plane, row, i, j);
         const auto number = static_cast<std::int32_t>(i * plane.column.kernel + j);
         with_stride(

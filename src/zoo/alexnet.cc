@@ -10,7 +10,8 @@ struct AlexNet : ImageOptions {
   std::int64_t width = 4096;
 
   static OptionSchema<AlexNet> schema() {
-    return classifier_schema<AlexNet>().integer("width", &AlexNet::width, 1, 1 << 20, kWidthHelp);
+    return classifier_schema<AlexNet>().integer("width", &AlexNet::width, 1, 1 << 20,
+                                                "Outputs of the hidden linear layers.");
   }
 };
 

@@ -16,9 +16,6 @@ struct ImageOptions : StepOptions {
   ImageOptions() { optimizer = "momentum"; }
 };
 
-// Of the linear layers that AlexNet and VGG have after the convolutions.
-inline constexpr const char* kWidthHelp = "Outputs of the hidden linear layers.";
-
 // For models whose first linear layer fixes the size of the images.
 template <class Options>
 OptionSchema<Options> classifier_schema() {

@@ -10,12 +10,10 @@ namespace {
 
 struct Vgg : ImageOptions {
   std::string layers = "16";
-  std::int64_t width = 4096;
 
   static OptionSchema<Vgg> schema() {
-    return image_schema<Vgg>()
-        .integer("width", &Vgg::width, 1, 1 << 20, kWidthHelp)
-        .choice("layers", &Vgg::layers, {"16", "19"}, "Layers with weights.");
+    return classifier_schema<Vgg>().choice("layers", &Vgg::layers, {"16", "19"},
+                                           "Layers with weights.");
   }
 };
 
@@ -36,16 +34,16 @@ Value extract_features(Net& net, const Vgg& options) {
   return x;
 }
 
-Value classify(Net& net, const Value& features, const Vgg& options) {
+Value classify(Net& net, const Value& features, std::int64_t classes) {
   const auto scope = net.scope("classifier");
   Value x = reshape(net, features, {features.dim(0), -1});
-  x = dropout(net, relu(net, linear(net, "0", x, options.width)), 0.5);
-  x = dropout(net, relu(net, linear(net, "3", x, options.width)), 0.5);
-  return linear(net, "6", x, options.classes);
+  x = dropout(net, relu(net, linear(net, "0", x, 4096)), 0.5);
+  x = dropout(net, relu(net, linear(net, "3", x, 4096)), 0.5);
+  return linear(net, "6", x, classes);
 }
 
 void build(Net& net, const Vgg& options) {
-  image_loss(net, classify(net, extract_features(net, options), options));
+  image_loss(net, classify(net, extract_features(net, options), options.classes));
 }
 
 }  // namespace
