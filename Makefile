@@ -49,13 +49,14 @@ package:
 	@tools/sbom.py build-package -o build-package/share/sbom.spdx.json
 	@cd build-package && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} cpack -G DEB
 
-# Every fuzzer for TIME: make fuzz TIME=60s.
+# Every fuzzer for TIME, or for so many inputs: make fuzz TIME=60s, make fuzz RUNS=100000.
 TIME ?= 60s
+RUNS ?=
 fuzz:
 	@tools/setup.sh
 	@cmake --preset fuzz >/dev/null
 	@cmake --build build-fuzz
-	@fuzz/run.sh $(TIME)
+	@RUNS=$(RUNS) fuzz/run.sh $(TIME)
 
 bench: build
 	@cmake --build build --target bench_all

@@ -1,5 +1,5 @@
-# What distributors ask of binaries: the same from the same sources, wherever they lie, and hardened. Costs a few per
-# cent of speed (docs/security.md), so builds for oneself do without.
+# What distributors ask of binaries: the same from the same sources, wherever they lie, and hardened. That costs
+# some speed, so builds for oneself do without.
 option(EMPLACE_DISTRIBUTION "Build binaries to be passed on: hardened, and the same wherever they are built" OFF)
 if(NOT EMPLACE_DISTRIBUTION)
   return()

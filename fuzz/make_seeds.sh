@@ -42,7 +42,7 @@ echo 'some text' | gzip -9n | tail -c +3 > "$corpus/gzip/text"
 head -c 3000 /dev/zero | gzip -9n | tail -c +3 > "$corpus/gzip/zeros"
 n=0
 for text in 'heft(insertion=false)' 'encoder.*=gpu0,gpu1' '1.5GiB' '4xp100@8GiB' '0-1,2-3' '12GB/s' \
-            'local:groups=2' 'cuda:0' '1.25e-3'; do
+            'local:4x3' 'cuda:0' '1.25e-3'; do
   printf "\\x$(printf %02x $n)%s" "$text" > "$corpus/texts/$n"
   n=$((n + 1))
 done

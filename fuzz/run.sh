@@ -2,6 +2,8 @@
 # Runs every fuzzer for a while and says how many inputs each tried. A finding ends it with exit code 1; the file that
 # shows it lies in build-fuzz/findings, and belongs into fuzz/crashes/TARGET with the fix.
 #   fuzz/run.sh SECONDS [TARGET...]
+# RUNS: so many inputs each instead of a time. What reaches new code is kept in build-fuzz/corpus, from which the next
+# run goes on.
 # Executions a second are what counts: inputs stay short (LENGTH), which reach the same code as long ones, and the
 # sanitizer keeps short stacks of allocations and little of what was freed; a finding is looked at with all of it.
 set -uo pipefail
@@ -18,7 +20,9 @@ mkdir -p build-fuzz/findings
 printf '%-18s %12s %9s %9s  %s\n' target executions seconds coverage findings
 for target in "${targets[@]}"; do
   mkdir -p "build-fuzz/corpus/$target"
-  options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len="$length" -print_final_stats=1
+  limit=-max_total_time="$seconds"
+  [ -z "${RUNS:-}" ] || limit=-runs="$RUNS"
+  options=("$limit" -timeout=10 -rss_limit_mb=2048 -max_len="$length" -print_final_stats=1
            -artifact_prefix="build-fuzz/findings/$target-")
   [ -f "fuzz/dictionaries/$target.dict" ] && options+=(-dict="fuzz/dictionaries/$target.dict")
   seeds=()

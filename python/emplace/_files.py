@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import stat
 from typing import TYPE_CHECKING, Union
 
 from ._emplace import Answer, Error, ProfileResult, TrainResult
 
 if TYPE_CHECKING:
     Path = Union[str, "os.PathLike[str]"]
+
+_counter = itertools.count()
 
 
 def save_placement(answer: Answer, path: Path) -> None:
@@ -28,30 +32,42 @@ def save_profile(result: ProfileResult, path: Path) -> None:
 
 
 def write(path: Path, content: Union[str, bytes]) -> None:
-    """All of it or nothing; gzipped where the name ends with .gz."""
-    import tempfile
+    """All of it or nothing; gzipped where the name ends with .gz.
 
+    As the program writes its files: what a link leads to is replaced, not the link, who may read a file
+    stays as it was, and the content is on the disk before it has the name.
+    """
     data = content.encode() if isinstance(content, str) else content
     if os.fspath(path).endswith(".gz"):
         import gzip
 
         data = gzip.compress(data, mtime=0)
-    folder, name = os.path.split(os.fspath(path))
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")
+        _replace(os.path.realpath(path), data)
     except OSError as error:
         raise Error(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _replace(target: str, data: bytes) -> None:
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a device, a pipe
+        with open(target, "wb") as file:
+            file.write(data)
+        return
+    temporary = f"{target}.tmp-{os.getpid()}-py{next(_counter)}"
+    # What is to replace a file is nobody else's before it has that one's mode; of a new one the umask decides.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
             file.write(data)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
         os.unlink(temporary)
-        raise Error(f"{path}: cannot be written ({error.strerror})") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        raise

@@ -36,6 +36,13 @@ inline constexpr std::int64_t kInlinedNodes = 2'000'000;
 inline constexpr std::size_t kJsonDepth = 1'024;
 // Dimensions of one tensor.
 inline constexpr std::size_t kRank = 64;
+// Bytes of one tensor, and any one of its dimensions.
+inline constexpr std::int64_t kTensorBytes = std::int64_t{1} << 60;
+
+// Of an external placer: bytes of a line that it says, and bytes that it leaves unread, beside the
+// problem.
+inline constexpr std::size_t kPlacerLine = std::size_t{256} << 20;
+inline constexpr std::size_t kPlacerUnread = std::size_t{64} << 20;
 
 // Measurements in one table of collectives.
 inline constexpr std::size_t kCollectives = 100'000;

@@ -45,11 +45,13 @@ std::string beside(const std::string& graph) {
 // first phase.
 class PhaseFile {
  public:
-  PhaseFile(std::string path, std::string header, bool resume)
+  PhaseFile(std::string path, std::string header, const Profiler& profiler, bool resume)
       : path_(std::move(path)), header_(std::move(header)) {
-    if (resume && std::filesystem::exists(path_)) {
-      phases_ = with_context(path_, [&] { return parse_phases(read_file(path_), header_); });
-    }
+    if (!resume || !std::filesystem::exists(path_)) return;
+    with_context(path_, [&] {
+      phases_ = parse_phases(read_file(path_), header_);
+      profiler.check(phases_);
+    });
   }
 
   const std::vector<ProfilePhase>& phases() const { return phases_; }
@@ -96,7 +98,7 @@ void profile(const ProfileArguments& arguments, Session& session) {
   if (const auto warning = narrow_warning(*graph, settings.measure.numbers)) warn(*warning);
   const Profiler profiler(graph, cluster, settings);
 
-  PhaseFile file(arguments.output + ".phases", phases_header(*graph, *cluster, settings),
+  PhaseFile file(arguments.output + ".phases", phases_header(*graph, *cluster, settings), profiler,
                  arguments.resume);
   session.can_be_cancelled = true;
   ProfileProgress at;

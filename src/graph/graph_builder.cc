@@ -19,14 +19,13 @@
 namespace emplace {
 namespace {
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
-
 Bytes shape_bytes(const TensorSpec& spec, TensorId id) {
   std::int64_t bits = dtype_bits(spec.dtype);
   for (const std::int64_t dim : spec.shape) {
     if (dim < 0) fail_input("tensor {}: shape: dimension {} is negative", id, dim);
-    if (dim > kMaxBytes) fail_input("tensor {}: shape: dimension {} is too large", id, dim);
-    if (__builtin_mul_overflow(bits, dim, &bits) || bits / 8 > kMaxBytes) {
+    if (dim > limits::kTensorBytes)
+      fail_input("tensor {}: shape: dimension {} is too large", id, dim);
+    if (__builtin_mul_overflow(bits, dim, &bits) || bits / 8 > limits::kTensorBytes) {
       fail_input("tensor {}: shape: its size overflows", id);
     }
   }
@@ -37,7 +36,7 @@ Bytes shape_bytes(const TensorSpec& spec, TensorId id) {
 template <class What>
 void check_size(std::int64_t value, const What& what, std::string_view field) {
   if (value < 0) fail_input("{}: {}: {} is negative", what(), field, value);
-  if (value > kMaxBytes) fail_input("{}: {}: {} is too large", what(), field, value);
+  if (value > limits::kTensorBytes) fail_input("{}: {}: {} is too large", what(), field, value);
 }
 
 // Names go to JSON and to terminals.

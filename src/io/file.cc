@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
@@ -40,13 +41,24 @@ void write_in_place(const std::string& path, std::string_view bytes) {
 
 constexpr std::string_view kTemporary = ".tmp-";
 
-// An empty file beside `target`, under a name that no other file has, process or thread.
+constexpr mode_t kPermissions = 07777;
+
+// Who may read the file; nothing where there is none.
+std::optional<mode_t> mode_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mode & kPermissions;
+}
+
+// An empty file beside `target`, under a name that no other file has, process or thread. What is
+// to replace a file is nobody else's until it has that one's mode; for a new one the user's umask
+// decides, as for any file.
 OutputFile open_temporary(const std::string& target, std::string& name) {
   static std::atomic<unsigned> counter{0};
-  constexpr mode_t kMode = 0666;  // the user's umask decides, as for any file
+  const mode_t mode = mode_of(target) ? 0600 : 0666;
   while (true) {
     name = fmt::format("{}{}{}-{}", target, kTemporary, ::getpid(), counter.fetch_add(1));
-    OutputFile file(name, O_WRONLY | O_CREAT | O_EXCL, kMode);
+    OutputFile file(name, O_WRONLY | O_CREAT | O_EXCL, mode);
     if (file || errno != EEXIST) return file;
   }
 }
@@ -62,11 +74,9 @@ std::string answer_of(Call call) {
 
 // Who may read a file stays as it was.
 std::string keep_mode(const std::string& target, const OutputFile& file) {
-  struct stat status {};
-  if (::stat(target.c_str(), &status) != 0) return {};
-  constexpr mode_t kPermissions = 07777;
-  return answer_of(
-      [&] { return file_calls().change_mode(file.descriptor(), status.st_mode & kPermissions); });
+  const std::optional<mode_t> mode = mode_of(target);
+  if (!mode) return {};
+  return answer_of([&] { return file_calls().change_mode(file.descriptor(), *mode); });
 }
 
 void write_and_rename(const std::string& path, const std::string& target, std::string_view bytes) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +36,9 @@ ssize_t FileCalls::write(int descriptor, const void* bytes, std::size_t count) {
 }
 int FileCalls::change_mode(int descriptor, mode_t mode) {
   return ::fchmod(descriptor, mode);
+}
+int FileCalls::lock(int descriptor, int operation) {
+  return ::flock(descriptor, operation);
 }
 int FileCalls::sync(int descriptor) {
   return ::fsync(descriptor);

@@ -17,6 +17,7 @@ class FileCalls {
   virtual int open(const char* path, int flags, mode_t mode);
   virtual ssize_t write(int descriptor, const void* bytes, std::size_t count);
   virtual int change_mode(int descriptor, mode_t mode);
+  virtual int lock(int descriptor, int operation);
   virtual int sync(int descriptor);
   virtual int close(int descriptor);
   virtual int rename(const char* from, const char* to);

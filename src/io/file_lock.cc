@@ -3,15 +3,13 @@
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
-
-#include "io/file_calls.h"
 
 namespace emplace {
 namespace {
@@ -34,16 +32,13 @@ FileLock::FileLock(const std::string& path) : name_(path + ".lock") {
   constexpr mode_t kMode = 0666;
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (true) {
-    descriptor_ = file_calls().open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
-    if (descriptor_ < 0) {
-      fail(ErrorKind::kSystem, "{}: cannot be locked: {}: {}", path, name_, file_error());
-    }
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      const bool taken = errno == EWOULDBLOCK;
-      ::close(descriptor_);
+    OutputFile file(name_, O_RDWR | O_CREAT, kMode);
+    if (!file) fail(ErrorKind::kSystem, "{}: cannot be locked: {}: {}", path, name_, file_error());
+    if (file_calls().lock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
       // Some shared disks have no locks; a run there is on its own.
-      if (!taken) {
-        descriptor_ = -1;
+      if (errno != EWOULDBLOCK) {
+        file_calls().remove(name_.c_str());
         return;
       }
       if (std::chrono::steady_clock::now() < deadline) {
@@ -53,15 +48,15 @@ FileLock::FileLock(const std::string& path) : name_(path + ".lock") {
       fail(ErrorKind::kSystem, "{}: another run is using it; give this one a file of its own",
            path);
     }
-    if (is_at(name_, descriptor_)) return;
-    ::close(descriptor_);
+    if (is_at(name_, file.descriptor())) {
+      file_ = std::move(file);
+      return;
+    }
   }
 }
 
 FileLock::~FileLock() {
-  if (descriptor_ < 0) return;
-  file_calls().remove(name_.c_str());
-  ::close(descriptor_);
+  if (file_) file_calls().remove(name_.c_str());
 }
 
 }  // namespace emplace

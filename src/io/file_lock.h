@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "io/file_calls.h"
+
 namespace emplace {
 
 class FileLock {
@@ -17,7 +19,7 @@ class FileLock {
 
  private:
   std::string name_;
-  int descriptor_ = -1;
+  OutputFile file_;  // none where the disk has no locks
 };
 
 }  // namespace emplace

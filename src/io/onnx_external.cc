@@ -4,10 +4,13 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -45,7 +48,41 @@ std::optional<Bytes> external_number(const onnx::TensorProto& tensor, std::strin
   return number;
 }
 
+// -1 with ELOOP where the name is a link's.
+int open_no_link(int folder, const char* name, int flags) {
+  const int opened = ::openat(folder, name, flags | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  // Of a link where a folder is expected, the system says that it is none.
+  struct stat status {};
+  if (opened < 0 && errno == ENOTDIR) {
+    const bool link =
+        ::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+    errno = link ? ELOOP : ENOENT;  // below what is no folder there is nothing
+  }
+  return opened;
+}
+
+// A file below the folder, step by step, so that no link leads out of it; -1, or errno says why
+// not. A pipe is opened without waiting for whoever writes to it.
+int descriptor_beneath(const std::string& folder, const fs::path& relative) {
+  int at = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (auto part = relative.begin(); at >= 0 && part != relative.end(); ++part) {
+    const bool last = std::next(part) == relative.end();
+    const int next = open_no_link(at, part->c_str(), last ? O_NONBLOCK : O_DIRECTORY);
+    const int problem = errno;
+    ::close(at);
+    errno = problem;
+    at = next;
+  }
+  return at;
+}
+
 }  // namespace
+
+ExternalCopier::File ExternalCopier::open_beneath(const std::string& folder,
+                                                  const fs::path& relative) {
+  const int descriptor = descriptor_beneath(folder, relative);
+  return File(descriptor < 0 ? nullptr : ::fdopen(descriptor, "rb"));
+}
 
 void for_each_tensor(onnx::NodeProto& node, const std::function<void(onnx::TensorProto&)>& visit) {
   for (auto& attribute : *node.mutable_attribute()) {
@@ -72,20 +109,25 @@ void ExternalCopier::copy(onnx::TensorProto& tensor) {
         tensor.name(), location);
   }
   const std::string path = (fs::path(from_folder_) / relative).string();
-  std::error_code ignored;
-  // Opening a pipe would wait for whoever writes to it.
-  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
-    fail_input("tensor '{}': external_data: location: '{}' is no file", tensor.name(), location);
-  }
-  const File from(std::fopen(path.c_str(), "rb"));
+  const File from = open_beneath(from_folder_, relative);
   if (!from && errno == ENOENT) {
     if (std::find(missing_.begin(), missing_.end(), location) == missing_.end()) {
       missing_.push_back(location);
     }
     return;
   }
+  if (!from && errno == ELOOP) {
+    fail_input(
+        "tensor '{}': external_data: location: '{}' is or goes through a link; expected a file in "
+        "the model's folder",
+        tensor.name(), location);
+  }
   if (!from) fail(ErrorKind::kSystem, "{}: cannot be read: {}", path, file_error());
-  const auto size = static_cast<Bytes>(fs::file_size(path));
+  struct stat status {};
+  if (::fstat(::fileno(from.get()), &status) != 0 || !S_ISREG(status.st_mode)) {
+    fail_input("tensor '{}': external_data: location: '{}' is no file", tensor.name(), location);
+  }
+  const auto size = static_cast<Bytes>(status.st_size);
   const Bytes offset = external_number(tensor, "offset").value_or(0);
   const Bytes length =
       external_number(tensor, "length").value_or(std::max<Bytes>(size - offset, 0));

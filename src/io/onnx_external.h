@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,7 +29,7 @@ class ExternalCopier {
   ExternalCopier(std::string from_folder, std::string to_folder, std::string file);
 
   // Throws an Error that names the tensor when its file is shorter than the tensor says, lies
-  // outside the folder or cannot be read, or when the new one cannot be written.
+  // outside the folder, behind a link or cannot be read, or when the new one cannot be written.
   void copy(onnx::TensorProto& tensor);
   void finish();
 
@@ -45,6 +46,8 @@ class ExternalCopier {
   };
   using File = std::unique_ptr<std::FILE, Close>;
 
+  // Nothing where it cannot be; errno says why, ELOOP where a link is on the way.
+  static File open_beneath(const std::string& folder, const std::filesystem::path& relative);
   void append(std::FILE* from, Bytes offset, Bytes length, const std::string& path);
 
   std::string from_folder_;

@@ -56,18 +56,32 @@ Json link_samples(const std::vector<LinkSample>& samples) {
   return list;
 }
 
+// What is none, or more than 64 bits hold, would become any number.
+std::int64_t whole_number(const Json& json) {
+  if (!json.is_number_integer()) fail_input("'{}' is no whole number", json.dump());
+  return json;
+}
+
+std::vector<std::int64_t> whole_numbers(const Json& json) {
+  std::vector<std::int64_t> numbers;
+  for (const Json& number : json) numbers.push_back(whole_number(number));
+  return numbers;
+}
+
 ProfilePhase phase_of(const Json& json) {
   ProfilePhase phase;
-  phase.reference = json.at("reference_ns");
+  phase.reference = whole_number(json.at("reference_ns"));
   for (const Json& kind : json.at("kinds")) {
-    phase.kinds.push_back({.step = kind.at("step_ns"),
-                           .ops = kind.at("ops_ns"),
-                           .temporary = kind.at("temporary_bytes"),
-                           .busy_ops = kind.at("busy_ops_ns")});
+    phase.kinds.push_back({.step = whole_number(kind.at("step_ns")),
+                           .ops = whole_numbers(kind.at("ops_ns")),
+                           .temporary = whole_numbers(kind.at("temporary_bytes")),
+                           .busy_ops = whole_numbers(kind.at("busy_ops_ns"))});
   }
   for (const Json& link : json.at("links")) {
     auto& samples = phase.links.emplace_back();
-    for (const Json& sample : link) samples.push_back({sample.at(0), sample.at(1)});
+    for (const Json& sample : link) {
+      samples.push_back({whole_number(sample.at(0)), whole_number(sample.at(1))});
+    }
   }
   return phase;
 }
@@ -166,7 +180,8 @@ std::vector<ProfilePhase> parse_phases(std::string_view content, const std::stri
   for (std::size_t end = content.find('\n'); end != std::string_view::npos;
        end = content.find('\n')) {
     try {
-      phases.push_back(phase_of(Json::parse(content.substr(0, end))));
+      phases.push_back(with_context(fmt::format("phase {}", phases.size() + 1),
+                                    [&] { return phase_of(Json::parse(content.substr(0, end))); }));
     } catch (const nlohmann::json::exception& error) {
       fail_input("phase {}: {}", phases.size() + 1, error.what());
     }

@@ -93,10 +93,11 @@ ProblemRequest with_batch(const ProblemRequest& request) {
     return made;
   }
   const std::string content = read_file(request.model);
-  const bool onnx = recognise_model(content).name == "ONNX";
-  const std::string symbol =
-      onnx ? with_context(request.model, [&] { return batch_symbol(read_onnx_inputs(content)); })
-           : "";
+  bool onnx = false;
+  const std::string symbol = with_context(request.model, [&] {
+    onnx = recognise_model(content).name == "ONNX";
+    return onnx ? batch_symbol(read_onnx_inputs(content)) : "";
+  });
   if (symbol.empty()) {
     fail_option("{}: its batch cannot be set: {}", request.model,
                 onnx ? "its inputs do not begin with one symbolic dimension"

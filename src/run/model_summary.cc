@@ -178,9 +178,10 @@ ModuleSummary modules_of(const Graph& graph) {
 std::vector<SymbolicDim> symbolic_dims(const ProblemRequest& request) {
   if (zoo::is_zoo_name(request.model)) return {};
   const std::string content = read_file(request.model);
-  if (recognise_model(content).name != "ONNX") return {};
   std::vector<SymbolicDim> dims;
-  with_context(request.model, [&] { note_dims(read_onnx_inputs(content), dims); });
+  with_context(request.model, [&] {
+    if (recognise_model(content).name == "ONNX") note_dims(read_onnx_inputs(content), dims);
+  });
   for (SymbolicDim& dim : dims) {
     const auto given = request.dims.find(dim.name);
     if (given == request.dims.end()) continue;

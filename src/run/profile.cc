@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/rng.h"
 
 #include "cluster/runs_on.h"
@@ -87,6 +89,18 @@ std::vector<Nanoseconds> medians_over(const std::vector<ProfilePhase>& phases, s
   fail(ErrorKind::kSystem, "interrupted");
 }
 
+void check_count(const char* field, std::size_t count, std::size_t expected) {
+  if (count != expected) fail_input("{}: has {} entries; expected {}", field, count, expected);
+}
+
+void check_range(const char* field, const std::vector<std::int64_t>& values, std::int64_t most) {
+  for (const std::int64_t value : values) {
+    if (value < 0 || value > most) {
+      fail_input("{}: has {}; expected a number from 0 to {}", field, value, most);
+    }
+  }
+}
+
 // Groups of ops that must be together go to any device: what is sent, is sent as in a real step.
 // After as many turns as there are devices, each op was on each.
 Placement scattered(const Graph& graph, const Cluster& cluster, int seed, DeviceId turn) {
@@ -113,6 +127,36 @@ Profiler::Profiler(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clu
   }
   for (OpId op = 0; op < graph_->num_ops(); ++op) {
     num_timed_ += graph_->is_source(op) || graph_->is_view(op) ? 0 : 1;
+  }
+}
+
+void Profiler::check(const std::vector<ProfilePhase>& phases) const {
+  const auto num_ops = static_cast<std::size_t>(graph_->num_ops());
+  // So that sums over all ops do not overflow.
+  const Nanoseconds most = std::numeric_limits<Nanoseconds>::max() / 2 /
+                           static_cast<Nanoseconds>(std::max<std::size_t>(1, num_ops));
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    with_context(fmt::format("phase {}", i + 1), [&] {
+      const ProfilePhase& phase = phases[i];
+      check_range("reference_ns", {phase.reference}, most);
+      check_count("kinds", phase.kinds.size(), kinds_.size());
+      for (const ProfilePhase::Kind& kind : phase.kinds) {
+        check_range("step_ns", {kind.step}, most);
+        check_count("ops_ns", kind.ops.size(), num_ops);
+        check_range("ops_ns", kind.ops, most);
+        check_count("temporary_bytes", kind.temporary.size(), num_ops);
+        check_range("temporary_bytes", kind.temporary, limits::kTensorBytes);
+        if (!kind.busy_ops.empty()) check_count("busy_ops_ns", kind.busy_ops.size(), num_ops);
+        check_range("busy_ops_ns", kind.busy_ops, most);
+      }
+      check_count("links", phase.links.size(), cluster_->spec().links.size());
+      for (const auto& samples : phase.links) {
+        for (const LinkSample& sample : samples) {
+          check_range("links", {sample.bytes}, limits::kTensorBytes);
+          check_range("links", {sample.time}, most);
+        }
+      }
+    });
   }
 }
 

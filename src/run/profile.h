@@ -96,6 +96,9 @@ class Profiler {
 
   // Names of kinds, each with the device that stands for it.
   const std::vector<std::pair<std::string, DeviceId>>& kinds() const { return kinds_; }
+  // Of phases that a file tells of: throws an Error that names what does not fit this graph and
+  // cluster, and times that are out of range.
+  void check(const std::vector<ProfilePhase>& phases) const;
   // How many steps a phase has, for progress.
   int steps_of_phase() const;
   std::string describe(const ProfileProgress& progress) const;

@@ -1,6 +1,7 @@
 #include "io/onnx_parts.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -281,6 +282,42 @@ TEST(OnnxParts, weights_in_a_pipe_are_refused) {
   model.output("a");
   EXPECT_THAT(error_text([&] { write_parts(model.bytes(), {}, folder); }),
               HasSubstr("tensor 'w': external_data: location: 'weights.bin' is no file"));
+}
+
+// A link in the model's folder may lead to a file that is nobody else's business.
+TEST(OnnxParts, weights_behind_links_are_refused) {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder folder;
+  fs::create_directories(folder.path("model/below"));
+  fs::create_directory(folder.path("secret"));
+  write_at(folder.path("secret/key"), 0, std::string(16, 's'));
+  write_at(folder.path("model/below/weights.bin"), 0, std::string(16, 'a'));
+  fs::create_symlink("../secret/key", folder.path("model/link.bin"));
+  fs::create_directory_symlink("../secret", folder.path("model/linked"));
+  const auto complaint = [&](const char* location) {
+    OnnxModelMaker model;
+    model.input("x", {2, 2});
+    auto& weights = model.weights("w", {2, 2});
+    place_weights(weights, 0, 16);
+    weights.mutable_external_data(0)->set_value(location);
+    model.node("MatMul", {"x", "w"}, {"a"}, "a");
+    model.output("a");
+    const PlacedOnnx placed{.source = {.bytes = model.bytes(), .folder = folder.path("model")},
+                            .graph = "model",
+                            .devices = {"gpu0"},
+                            .device_of = [](std::string_view) { return DeviceId{0}; }};
+    return error_text([&] {
+      write_folder(folder.path("parts"), "manifest.json",
+                   [&](const std::string& into) { write_onnx_parts(placed, into); });
+    });
+  };
+  for (const char* location : {"link.bin", "linked/key"}) {
+    EXPECT_THAT(complaint(location),
+                HasSubstr("tensor 'w': external_data: location: '" + std::string(location) +
+                          "' is or goes through a link"));
+    EXPECT_FALSE(folder.has("parts"));
+  }
+  EXPECT_EQ(complaint("below/weights.bin"), "");
 }
 
 TEST(OnnxParts, weights_that_cannot_be_right_are_refused) {

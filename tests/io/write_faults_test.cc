@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -167,6 +169,65 @@ TEST_F(WriteFaults, a_lock_is_one_run_s_at_a_time) {
   }
   const FileLock later(file("checkpoint"));
   EXPECT_EQ(folder_.num_files(), 1U);
+}
+
+// Sees how files are opened; locks are what the test says they are.
+class WatchedCalls final : public FileCalls {
+ public:
+  WatchedCalls() : before_(replace_file_calls(this)) {}
+  ~WatchedCalls() override { replace_file_calls(before_); }
+
+  int open(const char* path, int flags, mode_t mode) override {
+    if (std::exchange(interrupts_, false)) {
+      errno = EINTR;
+      return -1;
+    }
+    const int descriptor = FileCalls::open(path, flags, mode);
+    struct stat status {};
+    if (descriptor >= 0 && ::fstat(descriptor, &status) == 0) {
+      opened_with_ = status.st_mode & 0777;
+    }
+    return descriptor;
+  }
+  int lock(int descriptor, int operation) override {
+    if (has_locks_) return FileCalls::lock(descriptor, operation);
+    errno = ENOLCK;
+    return -1;
+  }
+
+  bool interrupts_ = false;  // the next call
+  bool has_locks_ = true;
+  mode_t opened_with_ = 0;
+
+ private:
+  FileCalls* before_;
+};
+
+TEST_F(WriteFaults, nobody_else_may_read_what_replaces_a_file_before_it_has_its_mode) {
+  namespace fs = std::filesystem;
+  folder_.write("private", "old");
+  fs::permissions(file("private"), fs::perms::owner_read | fs::perms::owner_write);
+  WatchedCalls calls;
+  write_file(file("private"), "new");
+  EXPECT_EQ(calls.opened_with_, 0600U);
+  folder_.write("shared", "old");
+  fs::permissions(file("shared"), static_cast<fs::perms>(0664));
+  write_file(file("shared"), "new");
+  EXPECT_EQ(calls.opened_with_, 0600U);
+  EXPECT_EQ(fs::status(file("shared")).permissions(), static_cast<fs::perms>(0664));
+}
+
+TEST_F(WriteFaults, a_lock_is_opened_again_after_a_signal) {
+  WatchedCalls calls;
+  calls.interrupts_ = true;
+  EXPECT_EQ(error_text([&] { FileLock lock(file("checkpoint")); }), "");
+}
+
+TEST_F(WriteFaults, a_lock_leaves_nothing_where_the_disk_has_none) {
+  WatchedCalls calls;
+  calls.has_locks_ = false;
+  { const FileLock lock(file("checkpoint")); }
+  EXPECT_EQ(folder_.num_files(), 0U);
 }
 
 TEST_F(WriteFaults, a_lock_is_waited_for_where_its_run_is_ending) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/batch.h"
 #include "support/command.h"
+#include "support/error_text.h"
 #include "support/fork.h"
 
 namespace emplace {
@@ -65,6 +67,18 @@ TEST(ModelSummary, says_what_is_not_known) {
   EXPECT_EQ(summary.tensors_without_shape, 1);
   EXPECT_THAT(summary.dtypes, ElementsAre(Pair("float16", 12)));
   EXPECT_EQ(summary.work.samples, 0);
+}
+
+TEST(ModelSummary, names_the_file_that_is_no_model) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.write("notes.txt", "no model");
+  for (const std::optional<std::int64_t> batch : {std::optional<std::int64_t>(), {4}}) {
+    const ProblemRequest request{.model = path, .cluster = {}, .batch = batch};
+    EXPECT_THAT(error_text([&] { summarize_model(request); }),
+                ::testing::StartsWith(path + ": is not a model"));
+  }
+  EXPECT_THAT(error_text([&] { with_batch({.model = path, .cluster = {}, .batch = 4}); }),
+              ::testing::StartsWith(path + ": is not a model"));
 }
 
 }  // namespace

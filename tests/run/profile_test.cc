@@ -1,9 +1,13 @@
 #include "run/profile.h"
 
+#include <functional>
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "run/contention.h"
+#include "support/error_text.h"
 #include "support/shared_core.h"
 #include "support/timed_graph.h"
 #include "zoo/registry.h"
@@ -12,6 +16,7 @@ namespace emplace {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 // A source, two ops and a view between them.
@@ -182,6 +187,33 @@ TEST(Profile, of_a_model_has_a_time_for_every_op) {
 }
 
 #endif
+
+// Phases come from a file.
+TEST(Profiler, refuses_phases_that_do_not_fit_the_graph_and_the_cluster) {
+  const Profiler profiler(small_graph(), small_cluster(), {});
+  EXPECT_NO_THROW(profiler.check(three_phases()));
+  const auto complaint = [&](const std::function<void(ProfilePhase&)>& change) {
+    std::vector<ProfilePhase> phases = three_phases();
+    change(phases[1]);
+    return error_text([&] { profiler.check(phases); });
+  };
+  using Phase = ProfilePhase;
+  EXPECT_EQ(complaint([](Phase& phase) { phase.kinds.clear(); }),
+            "phase 2: kinds: has 0 entries; expected 1");
+  EXPECT_THAT(complaint([](Phase& phase) { phase.kinds[0].ops.clear(); }), HasSubstr("ops_ns"));
+  EXPECT_THAT(complaint([](Phase& phase) { phase.kinds[0].temporary.pop_back(); }),
+              HasSubstr("temporary_bytes"));
+  EXPECT_THAT(complaint([](Phase& phase) { phase.kinds[0].busy_ops.pop_back(); }),
+              HasSubstr("busy_ops_ns"));
+  EXPECT_THAT(complaint([](Phase& phase) { phase.links.pop_back(); }), HasSubstr("links"));
+  EXPECT_THAT(complaint([](Phase& phase) { phase.kinds[0].ops[0] = -1; }), HasSubstr("has -1"));
+  EXPECT_THAT(complaint([](Phase& phase) {
+                phase.kinds[0].ops[0] = std::numeric_limits<Nanoseconds>::max();
+              }),
+              HasSubstr("ops_ns"));
+  EXPECT_THAT(complaint([](Phase& phase) { phase.reference = -1; }), HasSubstr("reference_ns"));
+  EXPECT_THAT(complaint([](Phase& phase) { phase.links[0][0].time = -1; }), HasSubstr("links"));
+}
 
 }  // namespace
 }  // namespace emplace

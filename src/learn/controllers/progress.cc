@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include "dist/wire.h"
+#include "learn/learners/baseline.h"
 #include "learn/nn/tensor_messages.h"
 #include "learn/train/run_state.h"
 
@@ -17,17 +18,13 @@ void put_epoch(StateWriter& state, const std::string& name, const Epoch& epoch) 
 }
 
 Epoch epoch_of(const StateReader& state, const std::string& name) {
-  const std::vector<std::int64_t> numbers = state.integers(name);
-  if (numbers.size() != 2 || numbers[0] < 0 || numbers[1] < 0) {
-    fail_input("{}: '{}' is wrong", state.file_name(), name);
-  }
+  constexpr std::size_t kMost = 1'000'000'000'000'000;
+  const std::vector<std::int64_t> numbers = state.indices(name, 2, kMost);
   return {static_cast<std::uint64_t>(numbers[0]), static_cast<std::size_t>(numbers[1])};
 }
 
 std::size_t count_of(const StateReader& state, const std::string& name) {
-  const std::int64_t count = state.integer(name);
-  if (count < 0) fail_input("{}: '{}' is negative", state.file_name(), name);
-  return static_cast<std::size_t>(count);
+  return static_cast<std::size_t>(state.count(name));
 }
 
 }  // namespace
@@ -68,10 +65,12 @@ void Progress::load(const StateReader& state, const std::vector<torch::Tensor>& 
     const std::string name = fmt::format("controller.{}.", i);
     controllers[i].rng = rng_of(state, name + "rng");
     controllers[i].memory = state.reals(name + "memory");
+    with_context(state.file_name() + ": " + name + "memory",
+                 [&] { MovingBaseline::check_memory(controllers[i].memory); });
     controllers[i].memory_of = count_of(state, name + "memory_of");
   }
   applied = count_of(state, "applied");
-  rounds = state.integer("round");
+  rounds = state.count("round");
   epoch = epoch_of(state, "epoch");
   optimal_after.reset();
   if (state.integer("optimal_after") >= 0) optimal_after = count_of(state, "optimal_after");

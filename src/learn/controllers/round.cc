@@ -8,6 +8,7 @@
 
 #include "placer/placement_messages.h"
 
+#include "learn/learners/baseline.h"
 #include "learn/nn/deadline.h"
 #include "learn/nn/optimizer.h"
 #include "learn/nn/tensor_messages.h"
@@ -89,6 +90,7 @@ RoundTask take_round_task(dist::Reader& reader) {
   task.seconds = reader.number<double>();
   task.rng = take_state(reader);
   task.memory = reader.numbers<double>();
+  MovingBaseline::check_memory(task.memory);
   if (reader.flag()) task.parameters = std::make_shared<std::string>(reader.text());
   task.owners = reader.numbers<std::int32_t>();
   task.workers = reader.numbers<std::int32_t>();
@@ -120,6 +122,7 @@ RoundResult take_round_result(dist::Reader& reader, const std::vector<torch::Ten
   result.in_time = reader.flag();
   result.rng = take_state(reader);
   result.memory = reader.numbers<double>();
+  MovingBaseline::check_memory(result.memory);
   if (reader.flag()) result.gradient = take_tensors(reader, parameters);
   UpdateReport& report = result.report;
   for (double* value : {&report.mean_cost, &report.baseline, &report.entropy, &report.gradient_norm,

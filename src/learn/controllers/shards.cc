@@ -190,8 +190,7 @@ void ParameterShards::hear(int from, dist::Reader& body) {
 // Whoever sends nonsense is lost.
 std::uint64_t ParameterShards::checked_epoch(std::size_t shard, const std::string& bytes) const {
   const StateReader state(bytes, "a shard", kWhat);
-  const std::int64_t epoch = state.integer("epoch");
-  if (epoch < 0) fail_input("a shard of epoch {}", epoch);
+  const std::int64_t epoch = state.count("epoch");
   for (const std::size_t tensor : tensors_of_[shard]) {
     if (state.tensor("values." + names_[tensor]).sizes() != like_[tensor].sizes()) {
       fail_input("'{}' of shard {} has another shape", names_[tensor], shard);
@@ -228,8 +227,8 @@ std::string ParameterShards::state_of(const Shard& shard) const {
 void ParameterShards::adopt(std::size_t shard, const std::string& bytes) {
   const StateReader state(bytes, "a shard", kWhat);
   auto adopted = make_shard(shard);
-  adopted->epoch = static_cast<std::uint64_t>(state.integer("epoch"));
-  adopted->version = adopted->told = static_cast<std::uint64_t>(state.integer("version"));
+  adopted->epoch = static_cast<std::uint64_t>(state.count("epoch"));
+  adopted->version = adopted->told = static_cast<std::uint64_t>(state.count("version"));
   for (const auto& [name, tensor] : adopted->parameters.named()) {
     state.load("values." + name, tensor);
   }

@@ -12,6 +12,7 @@
 #include "learn/general/leanings.h"
 #include "learn/methods/episode_imitation.h"
 #include "learn/methods/episode_run.h"
+#include "learn/methods/saved_devices.h"
 #include "learn/train/state.h"
 
 namespace emplace::learn {
@@ -122,28 +123,31 @@ class EpisodeAgent final : public GeneralAgent {
 
   void save(StateWriter& state) const override {
     state.put("best_runtime", best_.runtime);
-    state.put("best_units", std::vector<std::int64_t>(best_.devices.begin(), best_.devices.end()));
+    put_devices(state, "best_units", best_.devices);
     state.put("baselines", static_cast<std::int64_t>(baselines_.size()));
     std::int64_t number = 0;
     for (const auto& [key, baseline] : baselines_) {
       const std::string prefix = name_of(number++);
-      state.put(prefix + ".devices", std::vector<std::int64_t>(key.first.begin(), key.first.end()));
+      put_devices(state, prefix + ".devices", key.first);
       state.put(prefix + ".anywhere", std::int64_t{key.second ? 1 : 0});
       baseline.save(state, prefix);
     }
   }
   void load(const StateReader& state) override {
-    best_.runtime = state.real("best_runtime");
-    const std::vector<std::int64_t> units = state.integers("best_units");
-    best_.devices.assign(units.begin(), units.end());
+    best_.runtime = best_runtime_of(state);
+    best_.devices = devices_of_units(state, "best_units", policy_.units());
     baselines_.clear();
-    for (std::int64_t number = 0; number < state.integer("baselines"); ++number) {
+    const std::vector<DeviceId> in_use = used();
+    const std::int64_t count = state.count("baselines");
+    for (std::int64_t number = 0; number < count; ++number) {
       const std::string prefix = name_of(number);
-      const std::vector<std::int64_t> devices = state.integers(prefix + ".devices");
-      const Beginning key{std::vector<DeviceId>(devices.begin(), devices.end()),
-                          state.integer(prefix + ".anywhere") != 0};
-      baselines_.try_emplace(key, settings_.baseline_episodes).first->second.load(state, prefix);
+      const Beginning key{device_set(state, prefix + ".devices", policy_.units().num_devices()),
+                          state.integer(prefix + ".anywhere", 0, 1) != 0};
+      policy_.use(key.first);
+      baselines_.try_emplace(key, settings_.baseline_episodes)
+          .first->second.load(state, prefix, turns().size());
     }
+    policy_.use(in_use);
   }
 
  private:
@@ -205,12 +209,15 @@ class EpisodeAgent final : public GeneralAgent {
   std::int64_t anywhere() const { return (settings_.workers + 1) / 2; }
 
   // It is the turn of every unit that has a choice.
-  Trajectory trajectory(std::vector<DeviceId> devices) const {
-    Trajectory result{.devices = std::move(devices), .turns = {}};
+  std::vector<UnitId> turns() const {
+    std::vector<UnitId> result;
     for (const UnitId unit : policy_.order()) {
-      if (policy_.choices(unit).size() > 1) result.turns.push_back(unit);
+      if (policy_.choices(unit).size() > 1) result.push_back(unit);
     }
     return result;
+  }
+  Trajectory trajectory(std::vector<DeviceId> devices) const {
+    return {.devices = std::move(devices), .turns = turns()};
   }
 
   // What there is to gain depends on where an episode begins and on the devices, so each has a

@@ -1,5 +1,6 @@
 #include "learn/general/general_method.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "learn/general/kinds.h"
 #include "learn/general/policy_file.h"
 #include "learn/methods/method.h"
+#include "learn/methods/saved_devices.h"
 #include "learn/nn/optimizer.h"
 #include "learn/train/state.h"
 
@@ -99,9 +101,9 @@ class GeneralMethod final : public Method {
 
   void save(StateWriter& state) const override {
     state.put("rounds", rounds_);
-    state.put("devices", std::vector<std::int64_t>(devices_.begin(), devices_.end()));
+    put_devices(state, "devices", devices_);
     const Solution from = from_.value_or(Solution{});
-    state.put("from", std::vector<std::int64_t>(from.placement.begin(), from.placement.end()));
+    put_devices(state, "from", from.placement);
     state.put("from_step", from.value.step);
     state.put("from_overflow", from.value.overflow);
     for (const auto& [name, tensor] : agent_->parameters().named()) {
@@ -111,11 +113,11 @@ class GeneralMethod final : public Method {
     agent_->save(state);
   }
   void load(const StateReader& state) override {
-    rounds_ = state.integer("rounds");
-    const std::vector<std::int64_t> devices = state.integers("devices");
-    devices_.assign(devices.begin(), devices.end());
+    const Problem& problem = agent_->views().units().problem();
+    rounds_ = state.count("rounds");
+    devices_ = device_set(state, "devices", problem.num_devices());
     agent_->use(devices_);
-    load_from(state);
+    load_from(state, problem);
     for (const auto& [name, tensor] : agent_->parameters().named()) {
       state.load("policy." + name, tensor);
     }
@@ -124,12 +126,13 @@ class GeneralMethod final : public Method {
   }
 
  private:
-  void load_from(const StateReader& state) {
-    const std::vector<std::int64_t> from = state.integers("from");
+  void load_from(const StateReader& state, const Problem& problem) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    Placement from = saved_placement(state, "from", problem);
     if (from.empty()) return;
     from_.emplace();
-    from_->placement.assign(from.begin(), from.end());
-    from_->value = {state.integer("from_step"), state.integer("from_overflow")};
+    from_->placement = std::move(from);
+    from_->value = {state.integer("from_step", 0, kMost), state.integer("from_overflow", 0, kMost)};
   }
 
   static constexpr ImitationSettings kImitation{.learning_rate = 3e-3};

@@ -24,6 +24,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -33,7 +34,7 @@
 #include "learn/general/policy_file.h"
 #include "learn/nn/optimizer.h"
 #include "learn/nn/single_thread.h"
-#include "learn/train/state.h"
+#include "learn/train/run_state.h"
 
 namespace emplace::learn {
 namespace {
@@ -313,7 +314,7 @@ class MultiGraphTrainer {
     state.put("step", step);
     state.put("taken", taken_);
     state.put("seconds", seconds_before_ + seconds_since(began_at_));
-    state.put("rng", std::vector<std::int64_t>(rng_.state().begin(), rng_.state().end()));
+    put_rng(state, "rng", rng_.state());
     state.put("queue", std::vector<std::int64_t>(queue_.begin(), queue_.end()));
     for (const auto& [name, tensor] : shared_parameters().named()) {
       state.put("policy." + name, tensor);
@@ -337,28 +338,43 @@ class MultiGraphTrainer {
           "tasks",
           state.file_name());
     }
-    taken_ = state.integer("taken");
-    seconds_before_ = state.real("seconds");
-    const std::vector<std::int64_t> words = state.integers("rng");
-    const std::vector<std::int64_t> evaluated = state.integers("evaluations");
-    Rng::State random{};
-    if (words.size() != random.size() || evaluated.size() != records_.size()) {
-      fail_input("{}: is damaged", state.file_name());
-    }
-    std::copy(words.begin(), words.end(), random.begin());
-    rng_ = Rng(random);
-    const std::vector<std::int64_t> queue = state.integers("queue");
-    queue_.assign(queue.begin(), queue.end());
+    taken_ = state.count("taken");
+    seconds_before_ = seconds_of(state);
+    rng_ = Rng(rng_of(state, "rng"));
+    state.integer("phase", 0, kPhases);
+    state.count("step");
+    const std::vector<std::int64_t> evaluated =
+        state.indices("evaluations", records_.size(), kMostEvaluations);
+    queue_ = saved_queue(state);
     for (const auto& [name, tensor] : shared_parameters().named()) {
       state.load("policy." + name, tensor);
     }
     for (std::size_t i = 0; i < records_.size(); ++i) {
       records_[i].kept = state.text(fmt::format("task{}", i));
-      if (!records_[i].kept.empty()) StateReader(records_[i].kept, state.file_name());
+      if (!records_[i].kept.empty()) check_kept(state, i);
       // What came before the first step was evaluated again.
       records_[i].evaluations = evaluated[i];
     }
   }
+
+  // Tasks, none twice.
+  std::vector<std::size_t> saved_queue(const StateReader& state) const {
+    const std::vector<std::int64_t> queue = state.integers("queue");
+    const std::set<std::int64_t> distinct(queue.begin(), queue.end());
+    if (distinct.size() != queue.size()) state.refuse("queue", "no task twice");
+    state.indices("queue", queue.size(), records_.size());
+    return {queue.begin(), queue.end()};
+  }
+
+  // Before a step hands it to whoever works on the task.
+  void check_kept(const StateReader& state, std::size_t task) {
+    const std::string name = fmt::format("{}: task{}", state.file_name(), task);
+    exercises_.agent(task).load(StateReader(records_[task].kept, name));
+  }
+
+  // Of the encoder, of imitation, of practice.
+  static constexpr std::int64_t kPhases = 3;
+  static constexpr std::size_t kMostEvaluations = 1'000'000'000'000'000;
 
   const MultiGraphSettings& settings_;
   std::string card_;

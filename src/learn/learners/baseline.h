@@ -1,10 +1,13 @@
 // What costs are compared with: their moving average.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/error.h"
 
 #include "learn/train/state.h"
 
@@ -37,13 +40,25 @@ class MovingBaseline {
   std::vector<double> memory() const {
     return known_ ? std::vector<double>{value_, static_cast<double>(told_)} : std::vector<double>{};
   }
+  // Of what others say it knows: a file, another rank.
+  static void check_memory(const std::vector<double>& saved) {
+    constexpr double kMostTold = 1e15;
+    if (saved.empty()) return;
+    if (saved.size() != 2 || !std::isfinite(saved[0]) ||
+        !(saved[1] >= 0 && saved[1] <= kMostTold)) {
+      fail_input("'baseline' is wrong; expected nothing, or a mean and how often it was told one");
+    }
+  }
   void recall(const std::vector<double>& saved) {
+    check_memory(saved);
     known_ = !saved.empty();
     value_ = known_ ? saved[0] : 0;
-    told_ = saved.size() > 1 ? static_cast<std::int64_t>(saved[1]) : 0;
+    told_ = known_ ? static_cast<std::int64_t>(saved[1]) : 0;
   }
   void save(StateWriter& state) const { state.put("baseline", memory()); }
-  void load(const StateReader& state) { recall(state.reals("baseline")); }
+  void load(const StateReader& state) {
+    with_context(state.file_name(), [&] { recall(state.reals("baseline")); });
+  }
 
  private:
   double decay_;

@@ -16,6 +16,25 @@ namespace {
 constexpr std::int64_t kFitSteps = 20;
 constexpr double kFitRate = 0.01;
 
+// Whether these may be the decisions of so many samples: as many each as the policy makes, and each
+// of them one of its classes.
+bool may_decide(Policy& policy, const torch::Tensor& actions, std::int64_t samples) {
+  const torch::NoGradGuard no_gradients;
+  Rng rng(0);  // which sample does not matter
+  const Samples one = policy.sample(1, rng);
+  if (actions.dim() != 2 || actions.size(0) != samples || actions.size(1) != one.actions.size(1) ||
+      actions.min().item<std::int64_t>() < 0) {
+    return false;
+  }
+  std::int64_t first = 0;
+  for (const torch::Tensor& part : policy.score(one).distributions) {
+    const torch::Tensor own = actions.slice(1, first, first + part.size(1));
+    if (own.max().item<std::int64_t>() >= part.size(2)) return false;
+    first += part.size(1);
+  }
+  return true;
+}
+
 class CrossEntropy final : public Learner {
  public:
   CrossEntropy(const Problem& problem, const CrossEntropySettings& settings, LearnerPtr between)
@@ -64,13 +83,20 @@ class CrossEntropy final : public Learner {
     state.put("seen_actions", actions_.empty() ? torch::empty({0}, torch::kInt64)
                                                : torch::cat(actions_).to(torch::kInt64));
   }
-  void load(const StateReader& state, torch::Device device) override {
-    if (between_ != nullptr) between_->load(state, device);
+  void load(const StateReader& state, Policy& policy) override {
+    const torch::Device device = policy.parameters().device();
+    if (between_ != nullptr) between_->load(state, policy);
     optimizer_.load(state, "refit", device);
-    seen_ = state.integer("seen");
+    seen_ = state.count("seen");
     values_ = state.reals("seen_costs");
     actions_.clear();
-    if (!values_.empty()) actions_.push_back(state.tensor("seen_actions").to(device));
+    if (values_.empty()) return;
+    const torch::Tensor actions = state.whole_tensor("seen_actions");
+    if (!may_decide(policy, actions, static_cast<std::int64_t>(values_.size()))) {
+      state.refuse("seen_actions",
+                   fmt::format("decisions of this policy for {} samples", values_.size()));
+    }
+    actions_.push_back(actions.to(device));
   }
 
  private:

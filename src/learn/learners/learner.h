@@ -53,8 +53,8 @@ class Learner {
   // As it was before the first update.
   virtual void restart() = 0;
   virtual void save(StateWriter& state) const = 0;
-  // To go on with parameters on `device`.
-  virtual void load(const StateReader& state, torch::Device device) = 0;
+  // To go on with a policy whose parameters were loaded.
+  virtual void load(const StateReader& state, Policy& policy) = 0;
 };
 
 // One whose gradients and steps can be apart: controllers find gradients, a parameter server takes

@@ -76,11 +76,11 @@ class Ppo final : public Learner {
     state.put("kl_weight", kl_weight_);
     state.put("rate", rate_);
   }
-  void load(const StateReader& state, torch::Device device) override {
-    optimizer_.load(state, "optimizer", device);
+  void load(const StateReader& state, Policy& policy) override {
+    optimizer_.load(state, "optimizer", policy.parameters().device());
     baseline_.load(state);
-    kl_weight_ = state.real("kl_weight");
-    rate_ = state.real("rate");
+    kl_weight_ = state.real("kl_weight", 0, settings_.kl_weight * kWeightRange);
+    rate_ = state.real("rate", 0, kRateRange);
   }
 
  private:

@@ -78,10 +78,10 @@ class Reinforce final : public GradientLearner {
     baseline_.save(state);
     state.put("updates", updates_);
   }
-  void load(const StateReader& state, torch::Device device) override {
-    optimizer_.load(state, "optimizer", device);
+  void load(const StateReader& state, Policy& policy) override {
+    optimizer_.load(state, "optimizer", policy.parameters().device());
     baseline_.load(state);
-    updates_ = state.integer("updates");
+    updates_ = state.count("updates");
   }
 
  private:

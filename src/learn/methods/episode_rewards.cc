@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "base/check.h"
 
 #include "learn/train/state.h"
@@ -79,14 +81,21 @@ void StepBaseline::save(StateWriter& state, const std::string& prefix) const {
   state.put(prefix + ".returns", all);
 }
 
-void StepBaseline::load(const StateReader& state, const std::string& prefix) {
-  const auto episodes = static_cast<std::size_t>(state.integer(prefix + ".episodes"));
-  const std::vector<double> all = state.reals(prefix + ".returns");
+void StepBaseline::load(const StateReader& state, const std::string& prefix,
+                        std::optional<std::size_t> steps) {
+  const auto most = static_cast<std::int64_t>(episodes_);
+  const auto episodes = static_cast<std::size_t>(state.integer(prefix + ".episodes", 0, most));
+  const std::string returns = prefix + ".returns";
+  const std::vector<double> all = state.reals(returns);
+  const std::size_t each = steps.value_or(all.size() / std::max<std::size_t>(1, episodes));
+  // Of what is there: the product with what is said to be there may overflow.
+  if (each == 0 ? !all.empty() : all.size() % each != 0 || all.size() / each != episodes) {
+    state.refuse(returns, fmt::format("{} numbers for each of {} episodes", each, episodes));
+  }
   latest_.clear();
   for (std::size_t i = 0; i < episodes; ++i) {
-    const auto steps = static_cast<std::ptrdiff_t>(all.size() / episodes);
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i) * steps;
-    latest_.emplace_back(first, first + steps);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i * each);
+    latest_.emplace_back(first, first + static_cast<std::ptrdiff_t>(each));
   }
 }
 

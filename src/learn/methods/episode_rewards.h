@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ class StepBaseline {
   std::vector<double> values() const;
 
   void save(StateWriter& state, const std::string& prefix) const;
-  void load(const StateReader& state, const std::string& prefix);
+  // Of episodes of `steps` each; of any number where it is not known.
+  void load(const StateReader& state, const std::string& prefix, std::optional<std::size_t> steps);
 
  private:
   std::size_t episodes_;

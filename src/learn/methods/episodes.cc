@@ -32,6 +32,7 @@
 #include "learn/methods/episode_policy.h"
 #include "learn/methods/episode_run.h"
 #include "learn/methods/learned_grouping.h"
+#include "learn/methods/saved_devices.h"
 #include "learn/nn/optimizer.h"
 #include "learn/train/state.h"
 
@@ -222,8 +223,8 @@ void Episodes::imitate(const Placement& placement, Environment& environment, Rng
 
 void Episodes::save(StateWriter& state) const {
   state.put("episodes", episodes_);
-  state.put("given", std::vector<std::int64_t>(given_.begin(), given_.end()));
-  state.put("best_units", std::vector<std::int64_t>(best_.begin(), best_.end()));
+  put_devices(state, "given", given_);
+  put_devices(state, "best_units", best_);
   state.put("best_runtime", best_runtime_);
   for (const auto& [name, tensor] : policy_.parameters().named()) {
     state.put("policy." + name, tensor);
@@ -234,16 +235,16 @@ void Episodes::save(StateWriter& state) const {
 }
 
 void Episodes::load(const StateReader& state) {
-  episodes_ = state.integer("episodes");
-  const std::vector<std::int64_t> given = state.integers("given");
-  given_.assign(given.begin(), given.end());
-  const std::vector<std::int64_t> best = state.integers("best_units");
-  best_.assign(best.begin(), best.end());
-  best_runtime_ = state.real("best_runtime");
+  episodes_ = state.count("episodes");
+  given_ = devices_of_units(state, "given", lasting());
+  best_ = devices_of_units(state, "best_units", lasting());
+  best_runtime_ = best_runtime_of(state);
   for (const auto& [name, tensor] : policy_.parameters().named()) {
     state.load("policy." + name, tensor);
   }
-  baseline_.load(state, "baseline");
+  // The units of an episode differ where groups are learned, and the baseline is the last one's.
+  const auto known = grouping_ ? std::optional<std::size_t>() : static_cast<std::size_t>(steps());
+  baseline_.load(state, "baseline", known);
   optimizer_.load(state, "optimizer", policy_.parameters().device());
   if (grouping_) grouping_->load(state);
 }

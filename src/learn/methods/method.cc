@@ -84,11 +84,11 @@ class SampleAndLearn final : public Method {
     learner_->save(state);
   }
   void load(const StateReader& state) override {
-    rounds_ = state.integer("rounds");
+    rounds_ = state.count("rounds");
     for (const auto& [name, tensor] : policy_->parameters().named()) {
       state.load("policy." + name, tensor);
     }
-    learner_->load(state, policy_->parameters().device());
+    learner_->load(state, *policy_);
   }
 
  private:

@@ -197,12 +197,14 @@ void Optimizer::save(StateWriter& state, const std::string& prefix) const {
 
 void Optimizer::load(const StateReader& state, const std::string& prefix, torch::Device device) {
   restart();
-  steps_ = state.integer(prefix + ".steps");
+  steps_ = state.count(prefix + ".steps");
   loaded_from_ = state.file_name();
-  const std::int64_t count = state.integer(prefix + ".count");
+  const std::int64_t count = state.count(prefix + ".count");
   for (std::int64_t i = 0; i < count; ++i) {
     loaded_.mean.push_back(state.tensor(fmt::format("{}.mean.{}", prefix, i)).to(device));
-    loaded_.square.push_back(state.tensor(fmt::format("{}.square.{}", prefix, i)).to(device));
+    const std::string square = fmt::format("{}.square.{}", prefix, i);
+    loaded_.square.push_back(state.tensor(square).to(device));
+    if ((loaded_.square.back() < 0).any().item<bool>()) state.refuse(square, "squares");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "learn/train/run_state.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -8,8 +9,14 @@
 
 #include "base/error.h"
 
+#include "learn/methods/saved_devices.h"
+
 namespace emplace::learn {
 namespace {
+
+// What a checkpoint may say that came before it: a hundred years, and what can still be added to.
+constexpr double kMostSeconds = 3.2e9;
+constexpr Nanoseconds kMostSimulated = std::numeric_limits<Nanoseconds>::max() / 2;
 
 // Of all that placements are valued by: durations, transfers, capacities, what may run where.
 std::uint64_t fingerprint(const Problem& problem) {
@@ -49,9 +56,13 @@ void put_rng(StateWriter& state, const std::string& name, const Rng::State& rng)
 Rng::State rng_of(const StateReader& state, const std::string& name) {
   const std::vector<std::int64_t> words = state.integers(name);
   Rng::State rng{};
-  if (words.size() != rng.size()) fail_input("{}: '{}' is wrong", state.file_name(), name);
+  if (words.size() != rng.size()) state.refuse(name, fmt::format("{} numbers", rng.size()));
   std::copy(words.begin(), words.end(), rng.begin());
   return rng;
+}
+
+double seconds_of(const StateReader& state) {
+  return state.real("seconds", 0, kMostSeconds);
 }
 
 RunState::RunState(Environment& environment, std::string key, const Rng& rng)
@@ -87,9 +98,7 @@ void RunState::save(StateWriter& state, const Reached& reached) const {
   state.put("seconds", seconds());
   state.put("simulated_time", reached.simulated);
   const std::optional<Solution> best = environment_.context().incumbent().best();
-  std::vector<std::int64_t> devices;
-  if (best) devices.assign(best->placement.begin(), best->placement.end());
-  state.put("best", devices);
+  put_devices(state, "best", best ? best->placement : Placement{});
   state.put("best_priorities", best ? best->schedule.priorities : std::vector<std::int64_t>{});
 }
 
@@ -101,21 +110,22 @@ void RunState::load(const StateReader& state) {
   if (state.integers("began_with") != began_with_) {
     fail_input("{}: a checkpoint of a run with another seed", state.file_name());
   }
-  seconds_before_ = state.real("seconds");
-  simulated_before_ = state.integer("simulated_time");
+  seconds_before_ = seconds_of(state);
+  simulated_before_ = state.integer("simulated_time", 0, kMostSimulated);
   PlaceContext& context = environment_.context();
-  const std::vector<std::int64_t> devices = state.integers("best");
-  if (!devices.empty()) {
-    Solution best{Placement(devices.begin(), devices.end()),
-                  Schedule{state.integers("best_priorities")},
-                  {},
-                  key_};
-    with_context(state.file_name(),
-                 [&] { check_placement(environment_.problem(), best.placement); });
+  const Problem& problem = environment_.problem();
+  Placement placement = saved_placement(state, "best", problem);
+  const std::int64_t evaluations = state.count("evaluations");
+  if (!placement.empty()) {
+    Solution best{std::move(placement), Schedule{state.integers("best_priorities")}, {}, key_};
+    if (!best.schedule.fifo() && best.schedule.priorities.size() != problem.num_ops()) {
+      state.refuse("best_priorities",
+                   fmt::format("none, or one for each of {} ops", problem.num_ops()));
+    }
     best.value = context.evaluator().evaluate(best.placement, best.schedule);
     context.incumbent().offer(std::move(best));
   }
-  context.evaluator().count(state.integer("evaluations") - context.evaluations());
+  context.evaluator().count(evaluations - context.evaluations());
 }
 
 }  // namespace emplace::learn

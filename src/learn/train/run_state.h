@@ -45,5 +45,7 @@ class RunState {
 // Random numbers in a checkpoint.
 void put_rng(StateWriter& state, const std::string& name, const Rng::State& rng);
 Rng::State rng_of(const StateReader& state, const std::string& name);
+// How long the run took before.
+double seconds_of(const StateReader& state);
 
 }  // namespace emplace::learn

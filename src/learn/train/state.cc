@@ -10,7 +10,9 @@
 #include "learn/train/state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <zlib.h>
 
@@ -23,6 +25,8 @@ constexpr std::int64_t kVersion = 2;
 constexpr char kIntegers = 'i';
 constexpr char kReals = 'r';
 constexpr char kText = 't';
+// Of anything that is counted: far more than any run does, and far from overflowing.
+constexpr std::int64_t kMostCounted = 1'000'000'000'000'000;
 constexpr std::size_t kMostElements = std::size_t{1} << 60;
 
 std::string magic(std::string_view what) {
@@ -219,7 +223,12 @@ std::vector<std::int64_t> StateReader::integers(const std::string& name) const {
 }
 
 std::vector<double> StateReader::reals(const std::string& name) const {
-  return values_of<double>(find(name, kReals).bytes);
+  std::vector<double> values = values_of<double>(find(name, kReals).bytes);
+  if (!std::all_of(values.begin(), values.end(),
+                   [](double value) { return std::isfinite(value); })) {
+    refuse(name, "numbers that are finite");
+  }
+  return values;
 }
 
 std::string StateReader::text(const std::string& name) const {
@@ -228,20 +237,50 @@ std::string StateReader::text(const std::string& name) const {
 
 std::int64_t StateReader::integer(const std::string& name) const {
   const auto values = integers(name);
-  if (values.size() != 1) fail_input("{}: '{}' is not one number", file_name_, name);
+  if (values.size() != 1) refuse(name, "one number");
   return values[0];
 }
 
 double StateReader::real(const std::string& name) const {
-  const auto values = reals(name);
-  if (values.size() != 1) fail_input("{}: '{}' is not one number", file_name_, name);
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  return real(name, -kLargest, kLargest);
+}
+
+std::int64_t StateReader::integer(const std::string& name, std::int64_t least,
+                                  std::int64_t most) const {
+  const std::int64_t value = integer(name);
+  if (value < least || value > most) {
+    refuse(name, fmt::format("a number from {} to {}, not {}", least, most, value));
+  }
+  return value;
+}
+
+double StateReader::real(const std::string& name, double least, double most) const {
+  const auto values = values_of<double>(find(name, kReals).bytes);
+  if (values.size() != 1) refuse(name, "one number");
+  if (!(values[0] >= least && values[0] <= most)) {  // also where it is none
+    refuse(name, fmt::format("a number from {} to {}, not {}", least, most, values[0]));
+  }
   return values[0];
 }
 
-const StateReader::Entry& StateReader::find_tensor(const std::string& name) const {
-  const auto at = entries_.find(name);
-  const bool whole = at != entries_.end() && at->second.kind == kTensorInteger;
-  return find(name, whole ? kTensorInteger : kTensorFloat);
+std::int64_t StateReader::count(const std::string& name) const {
+  return integer(name, 0, kMostCounted);
+}
+
+std::vector<std::int64_t> StateReader::indices(const std::string& name, std::size_t size,
+                                               std::size_t below) const {
+  std::vector<std::int64_t> values = integers(name);
+  const bool fits = values.size() == size &&
+                    std::all_of(values.begin(), values.end(), [below](std::int64_t value) {
+                      return value >= 0 && static_cast<std::uint64_t>(value) < below;
+                    });
+  if (!fits) refuse(name, fmt::format("{} numbers from 0 and less than {}", size, below));
+  return values;
+}
+
+void StateReader::refuse(const std::string& name, const std::string& expected) const {
+  fail_input("{}: '{}' of the {} is wrong; expected {}", file_name_, name, what_, expected);
 }
 
 }  // namespace emplace::learn

@@ -18,7 +18,16 @@ void StateWriter::put(const std::string& name, const at::Tensor& tensor) {
 }
 
 at::Tensor StateReader::tensor(const std::string& name) const {
-  const Entry& entry = find_tensor(name);
+  at::Tensor result = tensor_of(find(name, kTensorFloat));
+  if (!torch::isfinite(result).all().item<bool>()) refuse(name, "numbers that are finite");
+  return result;
+}
+
+at::Tensor StateReader::whole_tensor(const std::string& name) const {
+  return tensor_of(find(name, kTensorInteger));
+}
+
+at::Tensor StateReader::tensor_of(const Entry& entry) const {
   const bool whole = entry.kind == kTensorInteger;
   at::Tensor result = torch::empty(entry.shape, whole ? torch::kInt64 : torch::kFloat32);
   if (!entry.bytes.empty()) std::memcpy(result.data_ptr(), entry.bytes.data(), entry.bytes.size());

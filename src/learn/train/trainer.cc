@@ -116,7 +116,7 @@ class Trainer {
     const StateReader state(learning_.resume, learning_.resume_name);
     state_.load(state);
     rng_ = Rng(rng_of(state, "rng"));
-    rounds_ = state.integer("round");
+    rounds_ = state.count("round");
     method_.load(state);
   }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/parallel.h"
 
 #include "placer/memory.h"
@@ -54,7 +55,7 @@ class ExecRun {
   PlaceResult run(std::uint64_t seed) {
     const std::string problem = problem_line(context_, budget_, seed);
     // Of answers that it does not read; it may be late with the problem.
-    const std::size_t most_unread = problem.size() + (std::size_t{64} << 20);
+    const std::size_t most_unread = problem.size() + limits::kPlacerUnread;
     process_.send(problem);
     std::string line;
     while (true) {

@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 
 extern char** environ;  // NOLINT: POSIX has it in no header
 
 namespace emplace {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 28;
 constexpr int kPollMilliseconds = 20;
 
 using Clock = std::chrono::steady_clock;
@@ -197,7 +197,7 @@ LineProcess::Got LineProcess::receive(std::string& line, const std::function<boo
   while (true) {
     if (take_line(line)) return Got::kLine;
     if (ended_) return Got::kEnd;
-    if (received_.size() > kLongestLine) return Got::kTooLong;
+    if (received_.size() > limits::kPlacerLine) return Got::kTooLong;
     if (give_up()) return Got::kNothing;
     pollfd waiting[2] = {{from_, POLLIN, 0}, {unsent_.empty() ? -1 : to_, POLLOUT, 0}};
     const int ready = poll(waiting, 2, kPollMilliseconds);
