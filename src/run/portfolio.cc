@@ -64,7 +64,7 @@ class Portfolio::Runner {
   PortfolioResult run() {
     done_.assign(runs_.size(), false);
     if (request_.crew != nullptr) {
-      request_.crew->expect(fingerprint(problems_));
+      request_.crew->expect(fingerprint(problems_, runs_));
       if (shares_runs()) share_runs();
     }
     for (const std::size_t i : order_of_runs()) {
@@ -108,7 +108,7 @@ class Portfolio::Runner {
           return asked.place.context->evaluator();
         },
         budget_.threads);
-    member.serve(fingerprint(problems_), [&](dist::Reader& task, dist::Line& line) {
+    member.serve(fingerprint(problems_, runs_), [&](dist::Reader& task, dist::Line& line) {
       budget_.cancelled = &line.stopped();
       switch (static_cast<RankTask>(task.number<std::uint8_t>())) {
         case RankTask::kIsland:
@@ -196,6 +196,7 @@ class Portfolio::Runner {
       reader.end();
       const Solution found{result.result.placement, result.result.schedule, result.evaluation};
       check_value(found, evaluator);
+      check_bound(result.bound, result.evaluation);
       keep(shared[task], std::move(result));
       done_[shared[task]] = true;
     };
@@ -380,7 +381,7 @@ class Portfolio::Runner {
     context.incumbent().raise(problem.bound);
     if (checkpoint_ != nullptr) {
       const auto& known = checkpoint_->kept(problem_index);
-      context.incumbent().raise(known.bound);
+      context.incumbent().hear(known.bound);
       if (in_rounds && known.best) context.incumbent().offer(*known.best);
     }
     const Budget own = share(index, problems_.list().size() - problem_index);
