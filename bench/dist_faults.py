@@ -5,7 +5,7 @@
 
 A worker that is killed or stopped: the run ends in time, with exit code 0 and an answer that is at least as good as the
 best that was known before (under --evaluations, and of a training: the very answer of an undisturbed run). Rank 0
-killed: --resume goes on, to that answer. mpirun or the launcher killed: no process is left behind. Prints a row for each
+killed: --resume goes on, to that answer (under --time: to one that is no worse than what was known an interval before). mpirun or the launcher killed: no process is left behind. Prints a row for each
 sort of trial, and what went wrong."""
 
 import argparse
@@ -250,6 +250,49 @@ def leader_trial(emplace, name, rng, undisturbed, folder):
     return 0 if answer == expected else f"resumed to another answer: {answer} instead of {expected}"
 
 
+def timed_leader_trial(emplace, rng, folder):
+    """What was said to be the best, up to an interval before rank 0 was killed, is not lost."""
+    name, seconds, interval, slack = "place --time", 3 * SECONDS, 0.5, 1.5
+    files = ["--checkpoint", os.path.join(folder, "checkpoint"), "--checkpoint-every", f"{interval}s"]
+
+    def arguments(time_limit, more=()):
+        given = arguments_of(name, folder, [*files, *more])
+        given[given.index("--time") + 1] = f"{time_limit}s"
+        return given
+
+    run = Run(emplace, arguments(seconds))
+    heard = []
+    try:
+        if not run.find_ranks(RANKS):
+            return "the ranks did not start"
+        # Before, there is nothing to go on from.
+        end = time.time() + 60
+        while not os.path.exists(files[1]) and time.time() < end and run.process.poll() is None:
+            time.sleep(0.05)
+        end = time.time() + rng.uniform(0, seconds)
+        while time.time() < end and alive(run.ranks[0]):
+            heard.append((time.time(), best_said(run.said())))
+            time.sleep(0.05)
+        if not alive(run.ranks[0]):
+            return 0
+        os.kill(run.ranks[0], signal.SIGKILL)
+        known = [best for when, best in heard if best and when < time.time() - interval - slack]
+        code = run.wait(60)
+        if code == 0:
+            return 0  # it was done
+        if code != 137:
+            return f"without rank 0: exit code {code}"
+    finally:
+        run.clean()
+    again = subprocess.run([emplace, *arguments(0.2, ["--resume"])], capture_output=True, text=True)
+    if again.returncode != 0:
+        return "not resumed: " + again.stderr[-300:]
+    answer = answer_of(name, again.stdout, folder)[0]
+    if known and answer > min(known) * 1.001:
+        return f"the answer, {answer}, is worse than what was known: {min(known)}"
+    return 0
+
+
 def starter_trial(emplace, who, rng, folder):
     run = Run(emplace, arguments_of("place --time", folder))
     try:
@@ -282,6 +325,8 @@ def main():
     for name in FIXED:
         sorts[f"{name}: rank 0 killed, then --resume"] = lambda folder, name=name: leader_trial(
             options.emplace, name, rng, undisturbed, folder)
+    sorts["place --time: rank 0 killed, then --resume"] = lambda folder: timed_leader_trial(
+        options.emplace, rng, folder)
     sorts["mpirun killed"] = lambda folder: starter_trial(options.emplace, "mpirun", rng, folder)
     sorts["the launcher killed"] = lambda folder: starter_trial(options.emplace, "launcher", rng, folder)
     if options.brief:

@@ -241,6 +241,11 @@ void compare_placers(const Arguments& arguments, Session& session) {
   }
 }
 
+[[noreturn]] void refuse_ranks_of_clusters() {
+  fail_option(
+      "several clusters are compared by one process: leave --ranks out, and mpirun or srun");
+}
+
 }  // namespace
 
 void add_compare(Command& root, Session& session) {
@@ -288,13 +293,13 @@ void add_compare(Command& root, Session& session) {
       "--schedulers all\n"
       "Example: emplace compare zoo:bert-large -c 4xa100-nvlink -c 8xl4 --price a100=2.5,l4=0.7");
   command.run([arguments, &session] {
-    if (arguments->problem.clusters.size() > 1) {
-      if (arguments->ranks.ranks > 1) {
-        fail_option("several clusters are compared by one process: leave --ranks out");
-      }
-      return compare_clusters(*arguments, session);
-    }
-    run_on_ranks(arguments->ranks, session, [&] { compare_placers(*arguments, session); });
+    const bool several = arguments->problem.clusters.size() > 1;
+    if (several && arguments->ranks.ranks > 1) refuse_ranks_of_clusters();
+    run_on_ranks(arguments->ranks, session, [&] {
+      if (!several) return compare_placers(*arguments, session);
+      if (session.crew != nullptr || session.member != nullptr) refuse_ranks_of_clusters();
+      compare_clusters(*arguments, session);
+    });
   });
 }
 

@@ -280,7 +280,8 @@ void add_place(Command& root, Session& session) {
       .integer(
           "--islands", arguments->islands, 1, 100'000,
           "Divide a search under --evaluations into so many that meet between rounds: with the "
-          "same seed, any number of ranks gives the same answer. Default: the ranks")
+          "same seed, any number of ranks gives the same answer. Default: the ranks, or fewer "
+          "where each would be too short")
       .type("N");
   arguments->learning.add_to(command, /*several_runs=*/false);
   add_seed(command, arguments->seed);

@@ -35,8 +35,10 @@ int rank_by_environment() {
   return -1;
 }
 
-int ranks_on_this_machine() {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+// As whoever started them says, before MPI is up and knows. Slurm says "4(x2),3" of machines with
+// 4, 4 and 3: the first number will do.
+int expected_on_this_machine() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"}) {
     const char* value = std::getenv(name);
     if (value != nullptr && std::atoi(value) > 0) return std::atoi(value);
   }
@@ -65,7 +67,7 @@ void print_nothing() {
 std::unique_ptr<dist::Transport> join_in_time(int rank, dist::PostOptions& options) {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   const int ranks = size != nullptr ? std::max(1, std::atoi(size)) : 1;
-  const double crowded = static_cast<double>(ranks_on_this_machine()) / hardware_threads();
+  const double crowded = static_cast<double>(expected_on_this_machine()) / hardware_threads();
   const auto patience =
       std::chrono::duration<double>(20 + options.lost_after + 3 * crowded + 0.05 * ranks);
   auto joined = std::make_shared<std::promise<std::unique_ptr<dist::Transport>>>();
@@ -154,7 +156,6 @@ void join_others(const RankArguments& arguments, Session& session,
     return alone();
   }
   session.among_ranks = true;
-  session.ranks_here = ranks_on_this_machine();
   // With mpirun, or with what mpirun starts on another machine.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (rank > 0) {
@@ -164,6 +165,7 @@ void join_others(const RankArguments& arguments, Session& session,
   }
   dist::PostOptions options = arguments.make();
   std::unique_ptr<dist::Transport> transport = join_in_time(rank, options);
+  session.ranks_here = transport->ranks_here();
   if (transport->size() == 1) {
     const struct End {
       dist::Transport& transport;

@@ -53,9 +53,11 @@ void Crew::expect(std::uint64_t fingerprint) {
 void Crew::check_input(int rank) {
   const Hand& other = hand(rank);
   if (!fingerprint_ || !other.ready || other.fingerprint == *fingerprint_ || failure_) return;
-  fail(Error(ErrorKind::kInput, fmt::format("{} reads another input than rank 0 under the same "
-                                            "names: expected the same files on every machine",
-                                            name_of(rank))));
+  fail(Error(ErrorKind::kInput,
+             fmt::format(
+                 "{} reads another input than rank 0, or is asked for something else: expected the "
+                 "same command line, and the same files on every machine",
+                 name_of(rank))));
 }
 
 void Crew::fail(const Error& error) {

@@ -43,11 +43,16 @@ class MpiTransport final : public Transport {
     int length = 0;
     MPI_Get_processor_name(name, &length);
     host_.assign(name, static_cast<std::size_t>(length));
+    MPI_Comm here = MPI_COMM_NULL;
+    MPI_Comm_split_type(messages_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here);
+    MPI_Comm_size(here, &ranks_here_);
+    MPI_Comm_free(&here);
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string host() const override { return host_; }
+  int ranks_here() const override { return ranks_here_; }
 
   void send(int to, std::string bytes) override {
     EMPLACE_CHECK(bytes.size() <= kMostBytes);
@@ -219,6 +224,7 @@ class MpiTransport final : public Transport {
   MPI_Comm messages_ = MPI_COMM_NULL;
   MPI_Comm buffers_ = MPI_COMM_NULL;
   int rank_ = 0;
+  int ranks_here_ = 1;
   int size_ = 1;
   std::string host_;
   std::vector<std::unique_ptr<std::string>> outbox_;  // beside the requests that send it

@@ -30,6 +30,7 @@ class NewsExchange {
   PlaceContext& context_;
   To to_;
   std::function<void(std::string)> tell_;
+  std::chrono::milliseconds between_;
   std::chrono::steady_clock::time_point told_at_{};
   // What both sides know: a version of the incumbent, the best, the bound.
   std::uint64_t version_ = 0;

@@ -1,8 +1,9 @@
 // Rounds: with I islands and R rounds, a budget of E evaluations is cut into I * R parts. A round
 // of island i begins from what it has itself, what its neighbour i - 1 has and the best of all,
 // which are known when the round before is over on all islands, with random numbers of (seed, i,
-// round). So a task is all that its outcome depends on, and which rank does it, when and how often
-// makes no difference.
+// round), and does its quarter of one search (SearchPart): it does not look for starts again, and
+// cools on from where the round before has ended. So a task is all that its outcome depends on, and
+// which rank does it, when and how often makes no difference.
 #include "run/islands.h"
 
 #include <algorithm>
@@ -31,7 +32,9 @@ std::uint64_t island_seed(std::uint64_t seed, std::size_t island, int round) {
 // What is said of a task beside which run and problem it is about.
 struct IslandTask {
   std::uint64_t seed = 1;
+  int round = 0;
   bool live = false;
+  bool proves = false;  // bounds: one island alone, since all would prove the same
   std::optional<double> seconds = std::nullopt;
   std::optional<std::int64_t> evaluations = std::nullopt;
   LowerBound bound = {};
@@ -39,7 +42,8 @@ struct IslandTask {
 };
 
 void put_task(dist::Writer& writer, const IslandTask& task, const Problem& problem) {
-  writer.number(task.seed).flag(task.live);
+  writer.number(task.seed).number<std::int32_t>(task.round);
+  writer.flag(task.live).flag(task.proves);
   writer.number(task.seconds.value_or(-1)).number(task.evaluations.value_or(-1));
   put(writer, task.bound);
   writer.number<std::uint64_t>(task.starts.size());
@@ -49,7 +53,10 @@ void put_task(dist::Writer& writer, const IslandTask& task, const Problem& probl
 IslandTask take_task(dist::Reader& reader, const Problem& problem) {
   IslandTask task;
   task.seed = reader.number<std::uint64_t>();
+  task.round = reader.number<std::int32_t>();
+  if (task.round < 0 || task.round >= kRounds) fail_input("a task is of round {}", task.round);
   task.live = reader.flag();
+  task.proves = reader.flag();
   const auto seconds = reader.number<double>();
   const auto evaluations = reader.number<std::int64_t>();
   if (seconds >= 0) task.seconds = seconds;
@@ -70,18 +77,16 @@ RunResult search_island(const PlacerRun& run, std::uint64_t seed, PlaceContext& 
   return result;
 }
 
-// The better of two, with the evaluations and bounds of both.
+// The better of two, with the evaluations of both.
 void merge(std::optional<RunResult>& into, RunResult result) {
   if (!into) {
     into = std::move(result);
     return;
   }
   const std::int64_t evaluations = into->evaluations + result.evaluations;
-  LowerBound bound = into->bound.step >= result.bound.step ? into->bound : result.bound;
   const double seconds = std::max(into->seconds, result.seconds);
   if (result.evaluation < into->evaluation) into = std::move(result);
   into->evaluations = evaluations;
-  into->bound = std::move(bound);
   into->seconds = seconds;
 }
 
@@ -115,6 +120,7 @@ class IslandSearch {
     }
     EMPLACE_CHECK(best_.has_value());
     take_incumbent(*best_, run_, context_);
+    best_->bound = context_.incumbent().bound();
     return std::move(*best_);
   }
 
@@ -139,7 +145,17 @@ class IslandSearch {
     reader.end();
     const Solution found{result.result.placement, result.result.schedule, result.evaluation};
     if (run_.scheduler != kBestSchedule) check_value(found, context_.evaluator());
+    check_bound(result.bound, result.evaluation);
     return result;
+  }
+
+  // So that the incumbent knows what everybody has found and proven.
+  Solution take_over(const RunResult& result) {
+    Solution found{result.result.placement, result.result.schedule, result.evaluation,
+                   run_.placer.key};
+    context_.incumbent().hear(result.bound);
+    context_.incumbent().offer(found);
+    return found;
   }
 
   // Where one process is all there is, it does what the job says, in order.
@@ -172,6 +188,7 @@ class IslandSearch {
     };
     job.accept = [&](std::size_t, dist::Reader& reader) {
       RunResult result = take_checked(reader);
+      take_over(result);
       merge(best_, std::move(result));
     };
     // What cannot be done here cannot be done there.
@@ -228,10 +245,7 @@ class IslandSearch {
         continue;
       }
       RunResult& result = *results[i];
-      Solution elite{result.result.placement, result.result.schedule, result.evaluation,
-                     run_.placer.key};
-      context_.incumbent().raise(result.bound);
-      context_.incumbent().offer(elite);
+      Solution elite = take_over(result);
       if (state_.elites[i].placement.empty() || elite.value < state_.elites[i].value) {
         state_.elites[i] = std::move(elite);
       }
@@ -247,7 +261,10 @@ class IslandSearch {
     const std::int64_t parts = islands * kRounds;
     const std::int64_t part = static_cast<std::int64_t>(island) * kRounds + round;
     const std::int64_t all = *question_.budget.evaluations;
-    IslandTask task{.seed = island_seed(run_.seed, island, round), .bound = bound};
+    IslandTask task{.seed = island_seed(run_.seed, island, round),
+                    .round = round,
+                    .proves = island == 0,
+                    .bound = bound};
     task.evaluations = std::max<std::int64_t>(1, all / parts + (part < all % parts ? 1 : 0));
     if (question_.budget.seconds) {
       task.seconds = std::max(0.0, *question_.budget.seconds - question_.budget.elapsed_seconds());
@@ -304,7 +321,9 @@ std::vector<Solution> all_starts(const PlaceContext& context, const IslandTask& 
 RunResult search_round(const PlacerRun& run, const IslandTask& task, const PlaceContext& whole,
                        const std::atomic<bool>* cancelled, int threads) {
   PlaceContext context(whole.evaluator(), whole.objective(), all_starts(whole, task));
-  context.incumbent().raise(task.bound);
+  context.incumbent().hear(task.bound);
+  if (!task.proves) context.leave_bounds_to_others();
+  context.set_part({.index = task.round, .count = kRounds});
   Budget budget;
   budget.seconds = task.seconds;
   budget.evaluations = task.evaluations;
@@ -337,7 +356,8 @@ std::string do_island_task(dist::Reader& reader, dist::Line& line, const FindIsl
   const IslandTask task = take_task(reader, context.problem());
   std::optional<RunResult> result;
   if (task.live) {
-    context.incumbent().raise(task.bound);
+    if (!task.proves) context.leave_bounds_to_others();
+    context.incumbent().hear(task.bound);
     for (const Solution& start : task.starts) context.incumbent().offer(start);
     NewsExchange exchange(context, NewsExchange::To::kFirst,
                           [&](const std::string& news) { line.tell(news); });

@@ -7,6 +7,9 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/fingerprint.h"
+
+#include "cost/problem_fingerprint.h"
 
 #include "sim/overlap_slowdown.h"
 
@@ -23,7 +26,6 @@
 #include "io/collectives_file.h"
 #include "run/cpu_use.h"
 #include "run/partition_ranks.h"
-#include "run/rank_messages.h"
 #include "run/single_device.h"
 
 namespace emplace {
@@ -192,10 +194,9 @@ class PartitionFinder {
     return part == 0 ? Rng(options_.seed) : Rng(options_.seed).split(part);
   }
   std::uint64_t input_fingerprint() const {
-    Hash hash;
-    add_problem(hash, *divided_);
-    hash.add(answer_.workers().count());
-    return hash.value();
+    Fingerprint all;
+    add_problem(all, *divided_);
+    return all.add(answer_.workers().count()).value();
   }
 
   // A search on every rank; under an evaluation budget, as many as ranks, wherever.

@@ -35,6 +35,10 @@
 namespace emplace {
 namespace {
 
+// Under an evaluation budget every island has so many for each group at least, unless it was said
+// how many islands there are: with fewer, several short searches find less than a long one.
+constexpr std::int64_t kEvaluationsPerGroup = 400;
+
 bool better(const RunResult& a, const RunResult& b) {
   return a.evaluation < b.evaluation;
 }
@@ -64,7 +68,7 @@ class Portfolio::Runner {
   PortfolioResult run() {
     done_.assign(runs_.size(), false);
     if (request_.crew != nullptr) {
-      request_.crew->expect(fingerprint(problems_));
+      request_.crew->expect(fingerprint(problems_, runs_));
       if (shares_runs()) share_runs();
     }
     for (const std::size_t i : order_of_runs()) {
@@ -108,7 +112,7 @@ class Portfolio::Runner {
           return asked.place.context->evaluator();
         },
         budget_.threads);
-    member.serve(fingerprint(problems_), [&](dist::Reader& task, dist::Line& line) {
+    member.serve(fingerprint(problems_, runs_), [&](dist::Reader& task, dist::Line& line) {
       budget_.cancelled = &line.stopped();
       switch (static_cast<RankTask>(task.number<std::uint8_t>())) {
         case RankTask::kIsland:
@@ -155,8 +159,8 @@ class Portfolio::Runner {
   // Whether a run is an island on every rank. What learns is, as long as there is time: rounds
   // would make it forget.
   bool has_islands(std::size_t index) const {
-    const bool several = request_.crew != nullptr || request_.islands > 1 ||
-                         (checkpoint_ != nullptr && budget_.evaluations);
+    const bool several = budget_.evaluations ? num_islands() > 1 || checkpoint_ != nullptr
+                                             : request_.crew != nullptr;
     return several && !shares_runs() && can_be_named(index) &&
            all_placers().info(runs_[index].placer.key).randomized &&
            (!learns(runs_[index]) || !(budget_.evaluations || has_controllers(runs_[index])));
@@ -164,7 +168,12 @@ class Portfolio::Runner {
 
   std::size_t num_islands() const {
     if (request_.islands > 0) return request_.islands;
-    return request_.crew != nullptr ? static_cast<std::size_t>(request_.crew->size()) : 1;
+    if (request_.crew == nullptr) return 1;
+    const auto ranks = static_cast<std::int64_t>(request_.crew->size());
+    if (!budget_.evaluations) return static_cast<std::size_t>(ranks);
+    const std::int64_t enough = kEvaluationsPerGroup * problems_.whole()->problem().num_groups();
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(
+        *budget_.evaluations / std::max<std::int64_t>(1, enough), 1, ranks));
   }
 
   // Every rank takes one run after the other. What cannot be shared is left for later.
@@ -196,6 +205,7 @@ class Portfolio::Runner {
       reader.end();
       const Solution found{result.result.placement, result.result.schedule, result.evaluation};
       check_value(found, evaluator);
+      check_bound(result.bound, result.evaluation);
       keep(shared[task], std::move(result));
       done_[shared[task]] = true;
     };
@@ -380,7 +390,7 @@ class Portfolio::Runner {
     context.incumbent().raise(problem.bound);
     if (checkpoint_ != nullptr) {
       const auto& known = checkpoint_->kept(problem_index);
-      context.incumbent().raise(known.bound);
+      context.incumbent().hear(known.bound);
       if (in_rounds && known.best) context.incumbent().offer(*known.best);
     }
     const Budget own = share(index, problems_.list().size() - problem_index);

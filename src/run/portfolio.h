@@ -36,7 +36,8 @@ struct PortfolioRequest {
   Evaluator::Measure measure = {};
   // Others to share the runs with, of which each reads the same problems and asks for the same.
   dist::Crew* crew = nullptr;
-  // Into how many a search is divided under an evaluation budget; 0: as many as ranks.
+  // Into how many a search is divided under an evaluation budget; 0: as many as ranks, or fewer
+  // where that would be too few evaluations for each.
   std::size_t islands = 0;
   // Samples of a placer that learns are valued here, not by ranks, where that takes less.
   double least_shared_seconds = 0.005;

@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fingerprint.h"
+
+#include "cost/problem_fingerprint.h"
 
 namespace emplace {
 namespace {
@@ -17,32 +20,35 @@ Schedule take_schedule(dist::Reader& reader, const Problem& problem) {
 
 }  // namespace
 
-void add_problem(Hash& hash, const Problem& problem) {
-  hash.add(problem.num_ops());
-  hash.add(problem.num_groups());
-  hash.add(problem.num_devices());
-  for (OpId op = 0; op < problem.num_ops(); ++op) {
-    hash.add(static_cast<std::uint64_t>(problem.resident_bytes(op)));
-    hash.add(problem.group_of(op));
-    for (DeviceId device = 0; device < problem.num_devices(); ++device) {
-      hash.add(static_cast<std::uint64_t>(problem.duration(op, device)));
-    }
+std::uint64_t fingerprint(const SubsetProblems& problems) {
+  Fingerprint all;
+  add_problem(all, problems.whole()->problem());
+  all.add(problems.list().size());
+  for (const SubsetProblem& subset : problems.list()) {
+    all.add(subset.devices.size());
+    for (const DeviceId device : subset.devices) all.add(device);
   }
-  const TensorId num_tensors = problem.graph().num_tensors();
-  for (TensorId tensor = 0; tensor < num_tensors; ++tensor) {
-    hash.add(static_cast<std::uint64_t>(problem.mean_transfer_time(tensor)));
-  }
+  problems.objective().match([&](const StepTime&) { all.add(0); },
+                             [&](const StreamPeriod& stream) {
+                               all.add(1).add(static_cast<std::uint64_t>(stream.overlap));
+                             });
+  return all.value();
 }
 
-std::uint64_t fingerprint(const SubsetProblems& problems) {
-  Hash hash;
-  add_problem(hash, problems.whole()->problem());
-  hash.add(problems.list().size());
-  for (const SubsetProblem& subset : problems.list()) {
-    for (const DeviceId device : subset.devices) hash.add(device);
+std::uint64_t fingerprint(const SubsetProblems& problems, const std::vector<PlacerRun>& runs) {
+  Fingerprint all;
+  all.add(fingerprint(problems)).add(problems.starts().size());
+  for (const Solution& start : problems.starts()) {
+    for (const DeviceId device : start.placement) all.add(device);
+    all.add(start.schedule.priorities.size());
+    for (const std::int64_t priority : start.schedule.priorities) {
+      all.add(static_cast<std::uint64_t>(priority));
+    }
   }
-  for (const char c : problems.objective().quantity()) hash.add(static_cast<std::uint64_t>(c));
-  return hash.value();
+  for (const PlacerRun& run : runs) {
+    all.add(run.placer.to_string()).add(run.scheduler).add(run.seed);
+  }
+  return all.value();
 }
 
 void put(dist::Writer& writer, const Solution& solution, const Problem& problem) {
@@ -107,6 +113,11 @@ void check_value(const Solution& solution, Evaluator& evaluator) {
   evaluator.count(-(exact ? 1 : 2));
   if (exact || estimated) return;
   fail_input("it values a placement at {} ns, which takes another time here", solution.value.step);
+}
+
+void check_bound(const LowerBound& bound, const Evaluation& value) {
+  if (!value.fits() || bound.step <= value.step) return;
+  fail_input("its bound, {} ns, is above a placement that takes {} ns", bound.step, value.step);
 }
 
 }  // namespace emplace

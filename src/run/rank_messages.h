@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "placer/placement_messages.h"
 #include "placer/run.h"
@@ -16,20 +17,10 @@ namespace emplace {
 // What a rank is told to do: the first number of a task.
 enum class RankTask : std::uint8_t { kIsland, kRun, kSamples, kLearning };
 
-// FNV-1a, by words.
-class Hash {
- public:
-  void add(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3ULL; }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
-};
-
-void add_problem(Hash& hash, const Problem& problem);
-
 // Whoever computes the same has read the same problems.
 std::uint64_t fingerprint(const SubsetProblems& problems);
+// And is to do the same with them, from the same starts.
+std::uint64_t fingerprint(const SubsetProblems& problems, const std::vector<PlacerRun>& runs);
 
 void put(dist::Writer& writer, const Solution& solution, const Problem& problem);
 void put(dist::Writer& writer, const LowerBound& bound);
@@ -43,5 +34,7 @@ RunResult take_result(dist::Reader& reader, const Problem& problem, const Placer
 
 // Throws an Error unless the solution has the value that it claims.
 void check_value(const Solution& solution, Evaluator& evaluator);
+// The same unless an answer of this value may exist under this bound.
+void check_bound(const LowerBound& bound, const Evaluation& value);
 
 }  // namespace emplace

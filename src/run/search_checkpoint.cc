@@ -4,13 +4,28 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fingerprint.h"
 
 #include "run/rank_messages.h"
 
 namespace emplace {
 namespace {
 
-constexpr std::string_view kCheckpointFormat = "emplace.search-checkpoint/1";
+constexpr std::string_view kCheckpointFormat = "emplace.search-checkpoint/2";
+
+// At the end of the file.
+std::uint64_t checksum_of(std::string_view bytes) {
+  return Fingerprint().add(bytes).value();
+}
+
+void require_checksum(std::string_view bytes) {
+  constexpr std::size_t kSize = sizeof(std::uint64_t);
+  if (bytes.size() >= kSize) {
+    dist::Reader last(bytes.substr(bytes.size() - kSize));
+    if (last.number<std::uint64_t>() == checksum_of(bytes.substr(0, bytes.size() - kSize))) return;
+  }
+  fail_input("is damaged, or not all of it is there");
+}
 
 void put_kept(dist::Writer& writer, const SearchCheckpoint::Kept& kept, const Problem& problem) {
   writer.flag(kept.best.has_value());
@@ -62,6 +77,7 @@ std::string SearchCheckpoint::header() const {
 void SearchCheckpoint::read(const std::string& bytes) {
   dist::Reader reader(bytes);
   if (reader.text() != kCheckpointFormat) fail_input("expected the checkpoint of a search");
+  require_checksum(bytes);
   if (reader.number<std::uint64_t>() != fingerprint(problems_)) {
     fail_input("is the checkpoint of another model, cluster or objective");
   }
@@ -78,8 +94,22 @@ void SearchCheckpoint::read(const std::string& bytes) {
   }
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     kept_[i] = take_kept(reader, problems_.list()[i].simulator->problem());
+    check(kept_[i], problems_.list()[i]);
   }
+  reader.number<std::uint64_t>();  // the sum
   reader.end();
+}
+
+// What the program that wrote it may have computed in another way.
+void SearchCheckpoint::check(const Kept& kept, const SubsetProblem& problem) const {
+  if (kept.best) check_bound(kept.bound, kept.best->value);
+  if (run_.scheduler == kBestSchedule) return;
+  PlaceContext context(problem.simulator, problems_.objective());
+  order_by_scheduler(context, run_);
+  if (kept.best) check_value(*kept.best, context.evaluator());
+  for (const Solution& elite : kept.islands.elites) {
+    check_value(elite, context.evaluator());
+  }
 }
 
 void SearchCheckpoint::note_round(std::size_t problem, const IslandState& state) {
@@ -104,7 +134,8 @@ void SearchCheckpoint::save() {
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     put_kept(writer, kept_[i], problems_.list()[i].simulator->problem());
   }
-  file_.save(header() + writer.take());
+  const std::string bytes = header() + writer.take();
+  file_.save(bytes + dist::Writer().number(checksum_of(bytes)).take());
 }
 
 SearchCheckpoint::Watch::Watch(SearchCheckpoint& owner, std::size_t problem,

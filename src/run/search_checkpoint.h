@@ -59,6 +59,7 @@ class SearchCheckpoint {
 
  private:
   void read(const std::string& bytes);
+  void check(const Kept& kept, const SubsetProblem& problem) const;
   std::string header() const;
   void take_incumbent(std::size_t problem, const PlaceContext& context);
   void save();

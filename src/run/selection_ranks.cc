@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-
-#include "run/rank_messages.h"
+#include "base/fingerprint.h"
 
 namespace emplace {
 namespace {
@@ -78,16 +77,16 @@ Rng rng_of(std::uint64_t seed, std::size_t rank) {
 }  // namespace
 
 std::uint64_t fingerprint(const SelectionProblem& problem) {
-  Hash hash;
-  hash.add(static_cast<std::uint64_t>(problem.usage_limit().value_or(-1)));
+  Fingerprint all;
+  all.add(static_cast<std::uint64_t>(problem.usage_limit().value_or(-1)));
   for (std::int32_t node = 0; node < problem.num_nodes(); ++node) {
-    for (const std::int64_t cost : problem.costs(node)) hash.add(static_cast<std::uint64_t>(cost));
-    for (const std::int64_t use : problem.usages(node)) hash.add(static_cast<std::uint64_t>(use));
+    for (const std::int64_t cost : problem.costs(node)) all.add(static_cast<std::uint64_t>(cost));
+    for (const std::int64_t use : problem.usages(node)) all.add(static_cast<std::uint64_t>(use));
   }
   for (std::int32_t edge = 0; edge < problem.num_edges(); ++edge) {
-    for (const std::int64_t cost : problem.table(edge)) hash.add(static_cast<std::uint64_t>(cost));
+    for (const std::int64_t cost : problem.table(edge)) all.add(static_cast<std::uint64_t>(cost));
   }
-  return hash.value();
+  return all.value();
 }
 
 SelectionResult select_on_ranks(const SelectionProblem& problem, const Budget& budget,

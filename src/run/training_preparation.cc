@@ -5,13 +5,16 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fingerprint.h"
 #include "base/options.h"
 #include "base/parallel.h"
 #include "base/read_bytes.h"
 
-#include "placers/all.h"
+#include "cost/problem_fingerprint.h"
 
-#include "run/rank_messages.h"
+#include "placer/placement_messages.h"
+
+#include "placers/all.h"
 
 namespace emplace {
 namespace {
@@ -68,13 +71,13 @@ std::vector<learn::TrainingTask> TrainingPreparation::read() const {
 
 std::uint64_t TrainingPreparation::fingerprint(
     const std::vector<learn::TrainingTask>& tasks) const {
-  Hash hash;
-  hash.add(static_cast<std::uint64_t>(settings_.network.width));
-  hash.add(static_cast<std::uint64_t>(settings_.network.layers));
-  hash.add(settings_.network.superposition ? 1 : 0);
-  hash.add(tasks.size());
-  for (const learn::TrainingTask& task : tasks) add_problem(hash, task.context->problem());
-  return hash.value();
+  Fingerprint all;
+  all.add(static_cast<std::uint64_t>(settings_.network.width));
+  all.add(static_cast<std::uint64_t>(settings_.network.layers));
+  all.add(settings_.network.superposition ? 1 : 0);
+  all.add(tasks.size());
+  for (const learn::TrainingTask& task : tasks) add_problem(all, task.context->problem());
+  return all.value();
 }
 
 RunResult TrainingPreparation::run_on(const std::shared_ptr<const Simulator>& simulator,

@@ -4,6 +4,7 @@
 // `Solution` has a `value` that is ordered (better is less) and knows `fits()` and `step`.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,7 @@ class BasicIncumbent {
     const std::lock_guard lock(mutex_);
     if (best_ && !(solution.value < best_->value)) return false;
     best_ = std::move(solution);
+    if (refutes(heard_)) heard_ = {};
     version_.fetch_add(1, std::memory_order_release);
     tell();
     return true;
@@ -51,6 +53,14 @@ class BasicIncumbent {
     const std::lock_guard lock(mutex_);
     if (bound.step <= bound_.step) return;
     bound_ = bound;
+    tell();
+  }
+
+  // The same of a bound that others say they have proven, until an answer refutes it.
+  void hear(const LowerBound& bound) {
+    const std::lock_guard lock(mutex_);
+    if (bound.step <= std::max(bound_.step, heard_.step) || refutes(bound)) return;
+    heard_ = bound;
     tell();
   }
 
@@ -69,15 +79,18 @@ class BasicIncumbent {
   }
   LowerBound bound() const {
     const std::lock_guard lock(mutex_);
-    return bound_;
+    return heard_.step > bound_.step ? heard_ : bound_;
   }
   // Fits and is no higher than the bound.
   bool optimal() const {
     const std::lock_guard lock(mutex_);
-    return best_ && best_->value.fits() && best_->value.step <= bound_.step;
+    return best_ && best_->value.fits() && best_->value.step <= std::max(bound_.step, heard_.step);
   }
 
  private:
+  bool refutes(const LowerBound& bound) const {
+    return best_ && best_->value.fits() && best_->value.step < bound.step;
+  }
   void tell() {
     std::erase_if(listeners_, [](const auto& listener) { return listener.expired(); });
     // A listener may add others; they hear of the next improvement.
@@ -90,6 +103,7 @@ class BasicIncumbent {
   mutable std::recursive_mutex mutex_;  // a listener may look at what it is told of
   std::optional<Solution> best_;
   LowerBound bound_;
+  LowerBound heard_;
   std::atomic<std::uint64_t> version_{0};
   std::vector<std::weak_ptr<const Listener>> listeners_;
 };

@@ -208,6 +208,31 @@ TEST_F(RanksCommand, a_rank_that_cannot_read_is_noticed_at_once) {
   EXPECT_LT(seconds.count(), 40);
 }
 
+// On one machine, as two that have other cluster files under the same name.
+TEST_F(RanksCommand, ranks_that_read_different_clusters_are_an_error) {
+  const std::string first = "place zoo:alexnet:batch=64 --threads 1 -q --time 60s -c 4xp100";
+  for (const std::string& other : {first + "@8GiB", first + " --pin 'conv*=gpu0'"}) {
+    const CommandResult result = folder_.shell(std::string(kMpirun) + "-n 1 " EMPLACE_BINARY " " +
+                                               first + " : -n 1 " EMPLACE_BINARY " " + other);
+    EXPECT_EQ(result.exit_code, 2) << other;
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_THAT(result.err, HasSubstr("reads another input than rank 0"));
+  }
+}
+
+TEST_F(RanksCommand, several_clusters_are_refused_once) {
+  const CommandResult result =
+      folder_.shell(std::string(kMpirun) +
+                    "-n 3 " EMPLACE_BINARY
+                    " compare zoo:alexnet -c 2xp100 -c 4xp100 --time 1s --report page.html");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, HasSubstr("several clusters are compared by one process"));
+  const std::size_t said = result.err.find("emplace: ");
+  EXPECT_EQ(result.err.find("emplace: ", said + 1), std::string::npos) << result.err;
+  EXPECT_FALSE(folder_.has("page.html"));
+}
+
 TEST_F(RanksCommand, a_misspelt_word_is_said_once) {
   for (const std::string words :
        {"place zoo:alexnet -c 4xp100 --treads 2", "plase zoo:alexnet -c 4xp100",

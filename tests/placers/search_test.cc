@@ -222,6 +222,23 @@ TEST(Auto, gives_the_same_answer_to_a_large_graph_on_one_thread_and_on_three) {
   EXPECT_EQ(searched, 2);
 }
 
+// What a process that is killed had in hand is lost with it, unless it has told of it.
+TEST(Auto, tells_what_it_has_come_to_while_it_anneals) {
+  Rng rng(21);
+  const auto problem = random_problem(rng, {.max_ops = 400, .max_devices = 4, .roomy = true});
+  ASSERT_LE(problem->num_groups(), 512U) << "one annealing, from 10 % to 92 % of the time";
+  PlaceContext context(problem);
+  Budget budget;
+  budget.seconds = 4;
+  int told = 0;
+  const auto listening = context.incumbent().listen([&](const Incumbent&) {
+    const double share = budget.elapsed_seconds() / *budget.seconds;
+    if (share > 0.3 && share < 0.85) ++told;
+  });
+  place("auto", context, budget);
+  EXPECT_GT(told, 0);
+}
+
 TEST_P(Search, leaves_pinned_ops_where_they_must_be) {
   for (const char* name : {"pinned_ends_on_two_far_apart", "pinned_ends_on_three_unequal"}) {
     const auto& problem = tiny_case(name).problem;

@@ -96,6 +96,16 @@ TEST(Islands, GiveTheSameAnswerWhenRanksAreLost) {
   EXPECT_EQ(search_on(4, 6, budget, 2).result.placement, alone.result.placement);
 }
 
+// Unless it was said how many: then the answer is that of one process.
+TEST(Islands, AreFewerThanRanksWhereEachWouldBeShort) {
+  Budget budget;
+  budget.evaluations = 4'000;
+  const RunResult alone = search_on(1, 0, budget);
+  const RunResult shared = search_on(3, 0, budget);
+  EXPECT_EQ(shared.result.placement, alone.result.placement);
+  EXPECT_EQ(shared.evaluations, alone.evaluations);
+}
+
 TEST(Islands, UnderTimeNobodyFallsBehindWhatAnyFound) {
   Budget budget;
   budget.seconds = 0.3;

@@ -133,6 +133,23 @@ TEST(Incumbent, a_listener_may_add_another_and_drop_itself) {
   EXPECT_THAT(heard, ElementsAre("first a", "second b"));
 }
 
+TEST(Incumbent, drops_what_it_heard_when_an_answer_refutes_it) {
+  TourIncumbent incumbent;
+  incumbent.offer(tour("a", 10));
+  incumbent.hear({11, "nonsense"});
+  EXPECT_EQ(incumbent.bound().step, 0) << "refuted already";
+  incumbent.raise({5, "proven here"});
+  incumbent.hear({9, "somebody's"});
+  EXPECT_EQ(incumbent.bound().step, 9);
+  incumbent.offer(tour("b", 9));
+  EXPECT_TRUE(incumbent.optimal());
+  incumbent.offer(tour("does not fit", 3, false));
+  EXPECT_EQ(incumbent.bound().step, 9);
+  incumbent.offer(tour("c", 8));
+  EXPECT_EQ(incumbent.bound().step, 5);
+  EXPECT_FALSE(incumbent.optimal());
+}
+
 TEST(Incumbent, takes_offers_from_several_threads) {
   constexpr int kThreads = 4;
   constexpr Nanoseconds kEach = 2000;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+#include "cost/problem_fingerprint.h"
 #include "learn/methods/saved_devices.h"
 
 namespace emplace::learn {
@@ -18,29 +19,10 @@ namespace {
 constexpr double kMostSeconds = 3.2e9;
 constexpr Nanoseconds kMostSimulated = std::numeric_limits<Nanoseconds>::max() / 2;
 
-// Of all that placements are valued by: durations, transfers, capacities, what may run where.
 std::uint64_t fingerprint(const Problem& problem) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  const auto mix = [&](std::int64_t value) {
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
-    hash ^= hash >> 31;
-  };
-  for (DeviceId device = 0; device < problem.num_devices(); ++device) {
-    mix(problem.cluster().device(device).memory);
-    for (OpId op = 0; op < problem.num_ops(); ++op) mix(problem.duration(op, device));
-    for (DeviceId to = 0; to < problem.num_devices(); ++to) {
-      // A few sizes tell latency and bandwidth.
-      const TensorId tensors = problem.graph().num_tensors();
-      for (TensorId i = 0; i < std::min<TensorId>(tensors, 16); ++i) {
-        mix(problem.transfer_time(i * (tensors / std::min<TensorId>(tensors, 16)), device, to));
-      }
-    }
-  }
-  for (GroupId group = 0; group < problem.num_groups(); ++group) {
-    mix(problem.group_resident_bytes(group));
-    for (const DeviceId device : problem.allowed_devices(group)) mix(device);
-  }
-  return hash;
+  Fingerprint costs;
+  add_problem(costs, problem);
+  return costs.value();
 }
 
 std::vector<std::int64_t> numbers(const Rng::State& rng) {

@@ -6,6 +6,9 @@
 // at random scales, or combined in pairs: what both parents put together stays together, so that
 // the search is about what they disagree on.
 //
+// A search in several parts (SearchPart) has its tournament in the first, one slow annealing over
+// all of them, and the rest in the last.
+//
 // A heuristic: values are exact (sim/incremental.h), the answer is the best that was met, and
 // nothing is proven. Under an evaluation budget the islands are two and meet at fixed points, so
 // that the result depends on the seed alone. Nearly all time goes into tries, of which each costs
@@ -81,6 +84,9 @@ constexpr int kOrdersOfScale = 4;
 constexpr double kTriesPerGroup = 400;
 constexpr double kMostTriesPerGroup = 5'000;
 constexpr double kMostRounds = 4;
+// A long annealing says this often what it has come to, so that it is not lost with the process,
+// and others hear of it.
+constexpr double kBetweenOffers = 0.2;          // seconds
 constexpr std::int64_t kEnoughToMeasure = 100;  // tries, for how long one takes
 constexpr double kBehindAtFirst = 0.05;
 constexpr double kBehind = 0.005;
@@ -140,7 +146,11 @@ class LatencySearch {
   void run() {
     begin_value_ = context_.incumbent().value();
     if (!starts_.front().value.fits()) come_to_fit();
-    hold_tournament();
+    if (context_.part().first()) {
+      hold_tournament();
+    } else {
+      for (const Solution& start : starts_) add_to_pool(start);
+    }
     anneal_long();
     for (std::int64_t before = -1; !finished() && before != context_.evaluations();) {
       before = context_.evaluations();
@@ -187,7 +197,8 @@ class LatencySearch {
 
   void hold_tournament() {
     const auto better = [](const Solution& a, const Solution& b) { return a.value < b.value; };
-    const double end = is_small() ? kTournamentEndOfSmall : kTournamentEnd;
+    const double end =
+        context_.part().own_share(is_small() ? kTournamentEndOfSmall : kTournamentEnd);
     const double share = std::max(kTournamentEndOfSmall, end - share_done()) / kLegs;
     std::vector<Solution> entries = is_small() ? entries_of_small(share) : entries_of_large(share);
     const double kept = is_small() ? 0.5 : kLeftAfterLeg;
@@ -250,42 +261,76 @@ class LatencySearch {
   bool is_small() const { return graph_.size() <= kSmall; }
 
   // As slowly as the budget allows. Where that is slower than pays, several times, from the pool.
+  // Once is all scales, each as long; all of it is a sequence of scales, of which this part of the
+  // search has a piece.
   void anneal_long() {
-    const double share = kAnnealingEnd - share_done();
-    if (!(share > 0)) return;
+    const SearchPart& part = context_.part();
+    const double begin = part.first() ? 0 : annealed_by(part.of_whole(0));
+    const double end = part.last() ? 1 : annealed_by(part.of_whole(1));
+    const double share = part.own_share(kAnnealingEnd) - share_done();
+    if (!(share > 0) || !(end > begin)) return;
     const auto groups = static_cast<double>(graph_.size());
-    const double rounds =
-        std::floor(std::clamp(tries_within(share) / (kTriesPerGroup * groups), 1.0, kMostRounds));
+    const double rounds = std::floor(std::clamp(
+        tries_within(share / (end - begin)) / (kTriesPerGroup * groups), 1.0, kMostRounds));
     std::vector<double> scales;
     if (!is_small()) {
       for (double count = kFewestOfScales; count < groups; count *= kScale) scales.push_back(count);
     }
     scales.push_back(groups);
-    const double level_share = share / rounds / static_cast<double>(scales.size());
-    for (int round = 0; round < static_cast<int>(rounds) && !finished(); ++round) {
-      anneal_scales(scales, level_share, static_cast<std::size_t>(round) * walks_.size());
+    const auto num_scales = static_cast<double>(scales.size());
+    const double level_share = share / (end - begin) / rounds / num_scales;
+    const double from = begin * rounds * num_scales;
+    const double to = end * rounds * num_scales;
+    std::vector<Task> tasks;
+    for (auto i = static_cast<std::size_t>(from); static_cast<double>(i) < to && !finished(); ++i) {
+      const std::size_t round = i / scales.size();
+      const bool anew = tasks.empty() || i % scales.size() == 0;
+      if (anew) tasks = tasks_from_pool(round * walks_.size());
+      const auto at = static_cast<double>(i);
+      const Level whole = scale(scales[i % scales.size()], level_share, kOrdersOfScale);
+      anneal_scale(tasks, piece_of(whole, from - at, to - at),
+                   anew && part.first() ? kBehindAtFirst : kBehind);
     }
   }
 
-  // Once through all scales, each island from a member of the pool, the `first` and those after it.
-  void anneal_scales(const std::vector<double>& scales, double level_share, std::size_t first) {
+  // How much of the slow annealing is over when this share of the search is.
+  double annealed_by(double share) const {
+    const double first = is_small() ? kTournamentEndOfSmall : kTournamentEnd;
+    return std::clamp((share - first) / (kAnnealingEnd - first), 0.0, 1.0);
+  }
+
+  // From one point of an annealing to another, where they are within it.
+  static Level piece_of(const Level& whole, double begin, double end) {
+    if (begin <= 0 && end >= 1) return whole;
+    begin = std::max(begin, 0.0);
+    end = std::min(end, 1.0);
+    Level piece = whole;
+    piece.start_temperature = between(whole.start_temperature, whole.end_temperature, begin);
+    piece.end_temperature = between(whole.start_temperature, whole.end_temperature, end);
+    piece.most_tries *= end - begin;
+    piece.share *= end - begin;
+    piece.orders = static_cast<int>(std::ceil(whole.orders * (end - begin)));
+    return piece;
+  }
+
+  // For each island a member of the pool, the `first` and those after it.
+  std::vector<Task> tasks_from_pool(std::size_t first) const {
     std::vector<Task> tasks(walks_.size());
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       tasks[i].solution = pool_[(first + i) % pool_.size()];
     }
-    double most_behind = kBehindAtFirst;
-    for (const double clusters : scales) {
-      if (finished()) return;
-      take_from_outside();
-      for (Task& task : tasks) {
-        if (is_behind(task.solution, most_behind)) task.solution = pool_.front();
-        task.parts = parts_of(task.solution);
-        task.levels = {scale(clusters, level_share, kOrdersOfScale)};
-      }
-      run_tasks(tasks);
-      for (const Task& task : tasks) add_to_pool(task.solution);
-      most_behind = kBehind;
+    return tasks;
+  }
+
+  void anneal_scale(std::vector<Task>& tasks, const Level& level, double most_behind) {
+    take_from_outside();
+    for (Task& task : tasks) {
+      if (is_behind(task.solution, most_behind)) task.solution = pool_.front();
+      task.parts = parts_of(task.solution);
+      task.levels = {level};
     }
+    run_tasks(tasks);
+    for (const Task& task : tasks) add_to_pool(task.solution);
   }
 
   bool is_behind(const Solution& solution, double share) const {
@@ -422,12 +467,18 @@ class LatencySearch {
       walk.step(Neighbourhood::Kind::kMemory, 0);
     }
     int orders_left = level.orders;
+    double offered_at = begin;
     while (!level.until_it_fits && walk.more_than(Walk::kReturn)) {
       double progress =
           static_cast<double>(walk.spent() - first) / static_cast<double>(turn.evaluations);
       if (turn.clock->seconds) {
-        progress = std::max(progress, (budget_.elapsed_seconds() - begin) /
-                                          std::max(1e-9, *turn.clock->seconds - begin));
+        const double now = budget_.elapsed_seconds();
+        progress = std::max(progress, (now - begin) / std::max(1e-9, *turn.clock->seconds - begin));
+        // Under an evaluation budget the order of offers must not depend on the clock.
+        if (!budget_.evaluations && now - offered_at >= kBetweenOffers) {
+          offered_at = now;
+          context_.incumbent().offer(walk.best());
+        }
       }
       if (orders_left > 0 && progress * (level.orders + 1) > level.orders + 1 - orders_left) {
         --orders_left;

@@ -171,7 +171,10 @@ std::vector<Solution> starts_of(std::span<const std::string> placers, PlaceConte
 std::vector<Solution> classical_starts(PlaceContext& context, const Budget& budget, Rng rng,
                                        std::size_t at_most) {
   std::vector<std::string> placers;
+  // Of a search that goes on, they are known, or were no better than what is.
+  const bool goes_on = !context.part().first() && !context.starts().empty();
   for (const Classical& classical : kClassical) {
+    if (goes_on) break;
     if (context.problem().num_ops() <= classical.most_ops) placers.emplace_back(classical.key);
   }
   std::vector<Solution> starts = starts_of(placers, context, budget, rng);

@@ -20,6 +20,8 @@ namespace emplace {
 // placement twice, the best first. At most `at_most` and at least one; the context's own are
 // never the ones left out. All of them have been offered to the incumbent.
 //
+// Of a search's later parts (SearchPart), the context's own starts are all there are.
+//
 // Spends up to a quarter of what is left of the budget, plus what finishing takes: placers whose
 // time grows faster than the graph are left out where it is large, and once the share is spent no
 // further one begins. Without any budget left: the context's starts, else one placement. Under an

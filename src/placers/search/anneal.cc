@@ -48,8 +48,8 @@ class Anneal final : public Placer {
 class AnnealChain final : public Chain {
  public:
   AnnealChain(Evaluator& evaluator, const CoarseGraph& graph, const Solution& start,
-              const Anneal::Options& options, Rng rng)
-      : walk_(evaluator, graph, "anneal", rng), start_(start), options_(options) {
+              const Anneal::Options& options, const SearchPart& part, Rng rng)
+      : walk_(evaluator, graph, "anneal", rng), start_(start), options_(options), part_(part) {
     for (std::uint32_t count = kFewestClusters; count < graph.size(); count *= kScale) {
       clusters_.push_back(count);
     }
@@ -60,7 +60,8 @@ class AnnealChain final : public Chain {
   void advance(const Turn& turn) override {
     walk_.begin(turn);
     if (!walk_.started()) walk_.go_to(start_);
-    const double at = turn.progress * static_cast<double>(clusters_.size());
+    const double progress = part_.of_whole(turn.progress);
+    const double at = progress * static_cast<double>(clusters_.size());
     const auto scale = std::min(static_cast<std::size_t>(at), clusters_.size() - 1);
     if (scale_ != scale) begin_scale(scale);
     const double within = std::min(1.0, at - static_cast<double>(scale));
@@ -84,6 +85,7 @@ class AnnealChain final : public Chain {
   Walk walk_;
   Solution start_;
   const Anneal::Options& options_;
+  SearchPart part_;
   std::vector<std::uint32_t> clusters_;  // by scale
   std::optional<std::size_t> scale_;
 };
@@ -96,7 +98,7 @@ PlaceResult Anneal::place(PlaceContext& context, const Budget& given, Rng rng) {
   const std::vector<Solution> starts = classical_starts(context, budget, rng.split(0), count);
   return search_by_chains(context, budget, count, [&](const CoarseGraph& graph, std::size_t i) {
     return std::make_unique<AnnealChain>(context.evaluator(), graph, starts[i % starts.size()],
-                                         options_, rng.split(1 + i));
+                                         options_, context.part(), rng.split(1 + i));
   });
 }
 

@@ -93,22 +93,27 @@ class Auto final : public Placer {
 
   void place_step(PlaceContext& context, const Budget& budget, const Rng& rng) const {
     begin_search(context);
-    const std::array<std::string, 1> one_device{"single"};
-    starts_of(one_device, context, budget, rng.split(0));
+    if (context.part().first()) {
+      const std::array<std::string, 1> one_device{"single"};
+      starts_of(one_device, context, budget, rng.split(0));
+    }
     raise_bound(context, budget, kEarlyBoundShare);
     if (!worth_searching(context, budget)) return;
     const std::vector<Solution> starts = classical_starts(context, budget, rng.split(1), kStarts);
     raise_bound(context, budget, kBoundShare);
     if (!worth_searching(context, budget)) return;
-    search_latency(context, without_share(budget, context, kBoundShare + kPolishShare),
-                   rng.split(2), starts);
     // What annealing leaves behind, large neighbourhoods find.
-    polish_best(context, without_share(budget, context, kBoundShare), rng.split(3));
+    const SearchPart& part = context.part();
+    const double last = part.own_rest(kBoundShare);
+    const double late = part.own_rest(kBoundShare + kPolishShare);
+    search_latency(context, without_share(budget, context, late), rng.split(2), starts);
+    polish_best(context, without_share(budget, context, last), rng.split(3));
     raise_bound(context, budget, 1);
   }
 
   // With at most this share of the whole budget, and of what is left.
   static void raise_bound(PlaceContext& context, const Budget& budget, double share) {
+    if (!context.proves_bounds()) return;
     const std::optional<Evaluation> best = context.incumbent().value();
     if (!best || !best->fits() || !worth_searching(context, budget)) return;
     Budget own = budget;
