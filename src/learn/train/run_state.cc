@@ -10,6 +10,7 @@
 #include "base/error.h"
 
 #include "cost/problem_fingerprint.h"
+
 #include "learn/methods/saved_devices.h"
 
 namespace emplace::learn {
