@@ -166,9 +166,9 @@ TEST_F(RankExecution, ends_soon_after_rank_0_was_killed) {
 }
 
 TEST_F(RankExecution, ends_soon_after_a_rank_was_stopped) {
-  const CommandResult result = done_to(1, "STOP", command() + kMany + "--ranks 2 --lost-after 2s");
+  const CommandResult result = done_to(1, "STOP", command() + kMany + "--ranks 2 --lost-after 4s");
   EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
-  EXPECT_THAT(folder_.read("out.txt"), HasSubstr("rank 1, with device"));
+  EXPECT_THAT(folder_.read("out.txt"), HasSubstr("rank 1, with device")) << result.err;
   EXPECT_LE(std::stoi(result.out), 20);
 }
 
