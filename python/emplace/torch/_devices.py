@@ -1,8 +1,9 @@
 """Devices that steps run on, and the cluster that they are for the simulator."""
+import contextlib
 import os
 import re
 import warnings
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, ContextManager, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -106,6 +107,12 @@ class Device:
         copy, done = tensor.to("cpu", non_blocking=True), torch.cuda.Event()
         done.record(torch.cuda.current_stream(self.torch_device))
         return copy, done.synchronize
+
+    def stream(self) -> ContextManager[Any]:
+        """Where the device's work goes now; a thread that enters it sends its own there."""
+        if self.torch_device.type != "cuda":
+            return contextlib.nullcontext()
+        return torch.cuda.stream(torch.cuda.current_stream(self.torch_device))  # type: ignore[no-any-return]
 
     def call(self, target: Callable[..., Any], args: List[Any], kwargs: Any) -> Any:
         """Runs an operator; what makes tensors of nothing makes them here."""

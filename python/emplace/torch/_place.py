@@ -1,5 +1,7 @@
 """A model whose step runs where a placement says."""
+import contextlib
 import operator
+import threading
 from typing import Any, Optional, Union
 
 import torch
@@ -36,6 +38,9 @@ class Placed:
         self._shared = shared_gradients(captured.trace)
         self._overwritten = overwritten_results(captured.trace)
         self._kept = unchanged_buffers(captured.trace)
+        # Steps that change the model follow each other; others may run at once.
+        changes = captured.trace.training or not all(self._kept)
+        self._alone = threading.Lock() if changes else contextlib.nullcontext()
         for state in self._states():
             move_state(self.model, state, devices[self.program.home[state.name]], self.optimizer)
 
@@ -47,6 +52,10 @@ class Placed:
         optimizer the parameters are updated; without one, gradients are added to each parameter's
         `.grad`, as backward() does."""
         inputs = self.capture.inputs.match(args, kwargs)
+        with self._alone:
+            return self._step(inputs)
+
+    def _step(self, inputs):
         results = self.program.run(values_of(self._states()), inputs)
         trace = self.capture.trace
         with torch.no_grad():
