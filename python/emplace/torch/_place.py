@@ -232,7 +232,9 @@ def captured_for(devices, model, example_inputs, **given):
             raise Error("example_inputs: expected what the model is called with")
         mixed = len({device.torch_device.type for device in devices}) > 1
         return capture(model, example_inputs, portable=mixed, **given)
-    if example_inputs is not None or any(given.values()):
+    if example_inputs is not None or any(
+            len(value) > 0 if isinstance(value, (tuple, list)) else value is not None
+            for value in given.values()):
         raise Error("model: is captured already; expected no inputs, loss or optimizer beside it")
     return model
 

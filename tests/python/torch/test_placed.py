@@ -269,6 +269,8 @@ def test_mistakes_are_explained():
     assert emplace.torch.Device("cpu", memory=2**62 + 1).memory == 2**62 + 1
     captured = emplace.torch.capture(net, x)
     refused("is captured already", captured, x, devices=["cpu"])
+    for given in ({"targets": torch.zeros(3, 64)}, {"targets": (x,)}, {"loss": torch.sum}, {"name": "net"}):
+        refused("is captured already", captured, devices=["cpu"], **given)
     placed = emplace.torch.place(captured, devices=["cpu"])
     with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 64\\]; expected"):
         placed(torch.randn(5, 64))
