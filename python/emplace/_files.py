@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ._emplace import Answer, Error, ProfileResult, TrainResult
 
@@ -46,6 +46,11 @@ def write(path: Path, content: Union[str, bytes]) -> None:
         _replace(os.path.realpath(path), data)
     except OSError as error:
         raise Error(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def path_text(path: Any) -> Any:
+    """A path as the C++ side takes it; what is none is left to be refused there."""
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
 
 
 def _replace(target: str, data: bytes) -> None:
