@@ -11,6 +11,7 @@
 
 #include "graph/in_place.h"
 #include "graph/precision.h"
+
 #include "sim/overlap_slowdown.h"
 
 #include "cli/live_view.h"
