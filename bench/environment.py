@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What an evaluation of emplace.Environment takes from Python, beside the same from C++, in turn, in one run: the
-least processor time of several batches, on one thread, which a busy machine changes the least.
+least processor time of several batches, on one thread, which a busy machine changes the least. And how many from Python
+come in a second of the clock on two threads: the median and the most of several batches, and the machine's load meanwhile.
 
 Rows of three sorts: random; contiguous (the groups in order, cut at random places); moves (a contiguous placement with
 one group elsewhere, as a local search asks for).
@@ -12,7 +13,9 @@ With a sort of rows in place of the program, evaluates these alone, for a profil
     PYTHONPATH=build/python perf record /usr/bin/python3 bench/environment.py random
 """
 
+import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,6 +50,16 @@ def processor_time(environment, rows):
     return 1e6 * (time.process_time() - start) / len(rows)
 
 
+def rates(environment, rows, repeats=9):
+    """Evaluations per second by the clock."""
+    found = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        environment.evaluate(rows)
+        found.append(len(rows) / (time.perf_counter() - start))
+    return found
+
+
 def profiled(kind, model="zoo:bert-base:layers=1", count=20_000, repeats=12):
     problem = emplace.compile(model, CLUSTER)
     environment = emplace.Environment(problem, threads=1)
@@ -59,17 +72,19 @@ def main():
     if sys.argv[1:] and sys.argv[1] in ("random", "contiguous", "moves"):
         return profiled(sys.argv[1])
     program = sys.argv[1] if len(sys.argv) > 1 else "build/bench/environment"
-    print("| graph | placements | from Python, us | from C++, us | Python by C++ |")
+    print("| graph | placements | from Python, us | from C++, us | Python by C++ | in a second on two threads, median | most |")
     for model, count in WORKLOADS:
         problem = emplace.compile(model, CLUSTER)
-        environment = emplace.Environment(problem, threads=1)
+        environment, on_two = emplace.Environment(problem, threads=1), emplace.Environment(problem, threads=2)
         for kind in ("random", "contiguous", "moves"):
             rows = rows_of(kind, count, environment.num_groups)
             environment.evaluate(rows)
             ours, theirs = in_turn(program, model, environment, rows)
+            many = rates(on_two, rows_of(kind, 10 * count, environment.num_groups))
             name = pathlib.Path(model).name
-            print(f"| {name}, {len(problem.graph):,} ops | {kind} | {ours:,.1f} | {theirs:,.1f} | {ours / theirs:.2f} |",
-                  flush=True)
+            print(f"| {name}, {len(problem.graph):,} ops | {kind} | {ours:,.1f} | {theirs:,.1f} | {ours / theirs:.2f} "
+                  f"| {statistics.median(many):,.0f} | {max(many):,.0f} |", flush=True)
+    print(f"load of the last minute and 15: {os.getloadavg()[0]:.1f}, {os.getloadavg()[2]:.1f}")
 
 
 def in_turn(program, model, environment, rows):

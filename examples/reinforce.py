@@ -70,13 +70,15 @@ def main():
     parser.add_argument("--model", default="zoo:gnmt-4")
     parser.add_argument("--cluster", default="4xp100")
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--evaluations", type=int, help="at most; then the result depends on the seed alone")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     problem = emplace.compile(arguments.model, arguments.cluster)
     expert = emplace.place(problem, "expert")
     torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # PyTorch 2 loads its compiler for the first one
     start = time.monotonic()
-    learned = emplace.place(problem, reinforce, seconds=arguments.seconds, seed=arguments.seed, progress=True)
+    learned = emplace.place(problem, reinforce, seconds=arguments.seconds, evaluations=arguments.evaluations,
+                            seed=arguments.seed, progress=True)
     print(f"expert     {expert.time / 1e6:10.2f} ms  {'fits' if expert.fits else 'does not fit'}")
     print(f"reinforce  {learned.time / 1e6:10.2f} ms  {'fits' if learned.fits else 'does not fit'}"
           f"  after {learned.evaluations} evaluations in {time.monotonic() - start:.0f} s")

@@ -1,14 +1,15 @@
 // emplace/cluster.h.
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 #include "bindings.h"
 
 namespace emplace::python {
 namespace {
 
-ClusterHandle read(const std::string& path_or_preset) {
+ClusterHandle read(const std::filesystem::path& path_or_preset) {
   const py::gil_scoped_release release;
-  return {read_cluster(path_or_preset)};
+  return {read_cluster(path_or_preset.string())};
 }
 
 void bind_descriptions(py::module_& module) {

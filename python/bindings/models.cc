@@ -1,5 +1,6 @@
 // emplace/model.h and emplace/granularity.h.
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 #include "bindings.h"
 
@@ -27,7 +28,7 @@ Precision precision_of(const std::string& name) {
               "precision '" + name + "': expected float32, float16 or bfloat16");
 }
 
-ModelHandle read(const std::string& path_or_name,
+ModelHandle read(const std::filesystem::path& path_or_name,
                  const std::map<std::string, std::int64_t, std::less<>>& dims, bool training,
                  const std::optional<std::string>& optimizer, bool colocate_gradients,
                  const std::vector<std::string>& recompute,
@@ -41,7 +42,7 @@ ModelHandle read(const std::string& path_or_name,
   }
   if (precision) options.precision = precision_of(*precision);
   const py::gil_scoped_release release;
-  Model model = read_model(path_or_name, options);
+  Model model = read_model(path_or_name.string(), options);
   ModelHandle handle{{model.graph}, std::nullopt, model.notes};
   if (model.cluster) handle.cluster = ClusterHandle{model.cluster};
   return handle;

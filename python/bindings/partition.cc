@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 #include "arguments.h"
 #include "arrays.h"
@@ -24,12 +25,12 @@ Partition partition_handle(const ProblemHandle& problem, const py::dict& given) 
   return *found;
 }
 
-Selection select_file(const std::string& path, const py::dict& given) {
+Selection select_file(const std::filesystem::path& path, const py::dict& given) {
   Work work(py::none{});
   const SelectOptions options{.budget = budget_of(given, work),
                               .seed = argument<std::uint64_t>(given, "seed")};
   Selection found;
-  work.run([&] { found = select(path, options); });
+  work.run([&] { found = select(path.string(), options); });
   return found;
 }
 
@@ -146,8 +147,10 @@ void bind_training(py::module_& module) {
       .def_readonly("warnings", &TrainResult::warnings);
   module.def("train", &train_policy, py::arg("options"));
   module.def("train_settings", &train_settings, "What `train` takes as further arguments.");
-  module.def("describe_policy", &describe_policy, py::arg("path"),
-             "What a policy file says of itself.");
+  module.def(
+      "describe_policy",
+      [](const std::filesystem::path& path) { return describe_policy(path.string()); },
+      py::arg("path"), "What a policy file says of itself.");
 }
 
 }  // namespace emplace::python

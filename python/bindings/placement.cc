@@ -1,5 +1,6 @@
 // emplace/place.h.
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 #include "answer.h"
 #include "arguments.h"
@@ -99,9 +100,9 @@ AnswerHandle assess_handle(const ProblemHandle& problem, const py::object& place
   return {assess(problem.problem, devices, schedule, goal, samples), problem};
 }
 
-AnswerHandle read_handle(const std::string& path, const ProblemHandle& problem) {
+AnswerHandle read_handle(const std::filesystem::path& path, const ProblemHandle& problem) {
   const py::gil_scoped_release release;
-  const SavedPlacement saved = read_placement(path, *problem.problem);
+  const SavedPlacement saved = read_placement(path.string(), *problem.problem);
   return {assess(problem.problem, saved.placement, saved.schedule), problem};
 }
 

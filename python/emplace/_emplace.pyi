@@ -1,11 +1,13 @@
 """Types of the C++ part; the docstrings are there."""
 
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+import os
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 Placement = Union[NDArray[Any], Sequence[int], Mapping[str, str], "Answer"]
+Path = Union[str, "os.PathLike[str]"]
 Priorities = Union[NDArray[Any], Sequence[int], None]
 
 class Error(ValueError):
@@ -58,42 +60,47 @@ class DeviceDescription:
     def __init__(self, name: str, kind: str, memory: Optional[int] = None) -> None: ...
 
 class TensorDescription:
-    shape: list[int]
-    dtype: str
-    bytes: Optional[int]
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def bytes(self) -> Optional[int]: ...
     def __init__(self, shape: Sequence[int] = [], dtype: str = "float32", *, bytes: Optional[int] = None) -> None: ...
 
 class TensorReference:
-    op: int
-    output: int
-    def __init__(self, op: int, output: int = 0) -> None: ...
+    @property
+    def op(self) -> int: ...
+    @property
+    def output(self) -> int: ...
+    def __init__(self, op: SupportsIndex, output: SupportsIndex = 0) -> None: ...
 
 class OpDescription:
     name: str
     type: str
-    inputs: list[TensorReference]
-    outputs: list[TensorDescription]
+    inputs: tuple[TensorReference, ...]
+    outputs: tuple[TensorDescription, ...]
     phase: str
     module: str
     flops: Optional[int]
-    time_us: dict[str, float]
+    time_us: Mapping[str, float]
     persistent_bytes: int
     colocate: str
-    devices: list[str]
+    devices: tuple[str, ...]
     def __init__(
         self,
         name: str,
         type: str,
-        inputs: Sequence[Union[TensorReference, int]] = [],
-        outputs: Sequence[TensorDescription] = [],
+        inputs: Iterable[Union[TensorReference, SupportsIndex]] = (),
+        outputs: Sequence[TensorDescription] = (),
         *,
         phase: str = "forward",
         module: str = "",
         flops: Optional[int] = None,
-        time_us: dict[str, float] = {},
+        time_us: Mapping[str, float] = {},
         persistent_bytes: int = 0,
         colocate: str = "",
-        devices: Sequence[str] = [],
+        devices: Sequence[str] = (),
     ) -> None: ...
 
 class LinkRule:
@@ -196,6 +203,7 @@ class Graph:
     _repr_html_: Callable[..., str]
 
 class Model:
+    to_dict: Callable[..., dict[str, Any]]
     _repr_html_: Callable[..., str]
     @property
     def graph(self) -> Graph: ...
@@ -205,6 +213,7 @@ class Model:
     def notes(self) -> list[str]: ...
 
 class Problem:
+    to_dict: Callable[..., dict[str, Any]]
     _repr_html_: Callable[..., str]
     @property
     def graph(self) -> Graph: ...
@@ -475,12 +484,12 @@ class TrainResult:
 def version() -> str: ...
 def list_placers() -> list[MethodInfo]: ...
 def list_partition_methods() -> list[MethodInfo]: ...
-def read_cluster(path_or_preset: str) -> Cluster: ...
+def read_cluster(path_or_preset: Path) -> Cluster: ...
 def build_cluster(name: str, devices: Sequence[DeviceDescription], links: Sequence[LinkRule]) -> Cluster: ...
 def example_presets() -> list[str]: ...
 def device_kinds() -> list[str]: ...
 def read_model(
-    path_or_name: str,
+    path_or_name: Path,
     *,
     dims: Mapping[str, int] = {},
     training: bool = False,
@@ -510,14 +519,14 @@ def compare(problem: Problem, options: dict[str, Any], seeds: int, best_orders: 
 def assess(
     problem: Problem, placement: Placement, priorities: Priorities = None, objective: str = "step", samples: int = 0
 ) -> Answer: ...
-def read_placement(path: str, problem: Problem) -> Answer: ...
+def read_placement(path: Path, problem: Problem) -> Answer: ...
 def run(
     problem: Problem, placement: Placement, priorities: Priorities, options: dict[str, Any]
 ) -> ExecutionResult: ...
 def profile(problem: Problem, options: dict[str, Any]) -> ProfileResult: ...
 def features_of(problem: Problem) -> dict[str, Any]: ...
 def partition(problem: Problem, options: dict[str, Any]) -> Partition: ...
-def select(problem_file: str, options: dict[str, Any]) -> Selection: ...
+def select(problem_file: Path, options: dict[str, Any]) -> Selection: ...
 def train(options: dict[str, Any]) -> TrainResult: ...
 def train_settings() -> list[OptionInfo]: ...
-def describe_policy(path: str) -> str: ...
+def describe_policy(path: Path) -> str: ...

@@ -26,12 +26,13 @@ def run(
     """Executes a placement on this machine, beside what was predicted for it.
 
     The problem's cluster says where its devices are: `read_cluster("local")`, or "local:2x4" for two
-    groups of four cores. An Answer runs in its own order of ops; without a placement, everything is on the
-    fastest device, as predicted, that has room for it. `steps` are timed, after `warm_up` that do not count. `numbers` are float32,
-    float64 or own (16 bits where the graph has such). `fixed_order` is exactly the simulated sequence of
-    ops, `limit_memory` lets no device have more than the cluster says. Parameters and inputs are random:
-    times are real, results are not a trained model's. Ctrl-C ends it with the steps until then. Needs
-    libtorch; what is executed has the machine for itself, so a second call waits for the first.
+    groups of four cores. An Answer runs in its own order of ops; without a placement, everything is on the fastest
+    device, as predicted, that has room for it. `steps` are timed, after `warm_up` that do not count. `numbers` are
+    float32, float64, own (16 bits where the graph has such) or tf32 (float32 whose products GPUs may round).
+    `fixed_order` is exactly the simulated sequence of ops, `limit_memory` lets no device have more than the cluster
+    says. Parameters and inputs are random: times are real, results are not a trained model's. Ctrl-C ends it with the
+    steps until then. Needs libtorch; what is executed has the machine for itself, so a second call waits for the
+    first.
 
     >>> import emplace
     >>> problem = emplace.compile("zoo:alexnet:batch=1", "local:1x1")
@@ -62,7 +63,7 @@ def profile(
     phases: int = 3,
     steps: int = 7,
     warm_up: int = 10,
-    proposals: int = 3,
+    proposals: int = 8,
     numbers: str = "float32",
     busy: bool = True,
     progress: Listener = None,

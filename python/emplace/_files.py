@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ._emplace import Answer, Error, ProfileResult, TrainResult
 
@@ -48,6 +48,11 @@ def write(path: Path, content: Union[str, bytes]) -> None:
         raise Error(f"{path}: cannot be written ({error.strerror})") from error
 
 
+def path_text(path: Any) -> Any:
+    """A path as the C++ side takes it; what is none is left to be refused there."""
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
 def _replace(target: str, data: bytes) -> None:
     try:
         mode = os.stat(target).st_mode
@@ -57,9 +62,8 @@ def _replace(target: str, data: bytes) -> None:
         with open(target, "wb") as file:
             file.write(data)
         return
-    temporary = f"{target}.tmp-{os.getpid()}-py{next(_counter)}"
     # What is to replace a file is nobody else's before it has that one's mode; of a new one the umask decides.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
+    temporary, handle = _open_beside(target, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             if mode is not None:
@@ -71,3 +75,13 @@ def _replace(target: str, data: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _open_beside(target: str, mode: int) -> tuple[str, int]:
+    """A new file, with its name. One that is there is what a process that was killed has left."""
+    while True:
+        name = f"{target}.tmp-{os.getpid()}-py{next(_counter)}"
+        try:
+            return name, os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except FileExistsError:
+            pass

@@ -41,7 +41,9 @@ def attach() -> None:
     Cluster.to_dict = _cluster_dict
     Cluster._repr_html_ = _cluster
     Graph._repr_html_ = _graph
+    Model.to_dict = _model_dict
     Model._repr_html_ = _model
+    Problem.to_dict = _problem_dict
     Problem._repr_html_ = _problem
     ExecutionResult._repr_html_ = _execution
     ProfileResult.save = _files.save_profile
@@ -312,6 +314,20 @@ def _cluster_dict(cluster: Cluster) -> dict[str, Any]:
             {"name": d.name, "kind": d.kind, "memory_bytes": d.memory, "cpu": d.is_cpu} for d in cluster.devices
         ],
         "channels": cluster.channels,
+    }
+
+
+def _model_dict(model: Model) -> dict[str, Any]:
+    cluster = model.cluster.to_dict() if model.cluster else None
+    return {"graph": model.graph.to_dict(), "cluster": cluster, "notes": model.notes}
+
+
+def _problem_dict(problem: Problem) -> dict[str, Any]:
+    return {
+        "graph": problem.graph.to_dict(),
+        "cluster": problem.cluster.to_dict(),
+        "groups": problem.groups.tolist(),
+        "durations_ns": problem.durations.tolist(),
     }
 
 

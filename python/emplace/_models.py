@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, Optional, Sequence, Union
+import os
+from typing import TYPE_CHECKING, Callable, Optional, Sequence, Union
 
 from . import _emplace
 from ._emplace import Cluster, Graph, Model, OpView, Problem
+
+if TYPE_CHECKING:
+    Path = Union[str, "os.PathLike[str]"]
 
 CostFunction = Callable[[OpView, str, str], Optional[float]]
 
@@ -23,8 +27,8 @@ def zoo(name: str, *, training: bool = False, **options: object) -> Model:
 
 
 def compile(
-    model: Union[Graph, Model, str],
-    cluster: Union[Cluster, str, None] = None,
+    model: Union[Graph, Model, Path],
+    cluster: Union[Cluster, Path, None] = None,
     *,
     cost: str = "auto",
     fuse: bool = False,
@@ -45,7 +49,7 @@ def compile(
     >>> emplace.compile("zoo:alexnet", "4xp100", pin=["*=gpu0,gpu1"])
     <Problem: alexnet on 4xp100>
     """
-    if isinstance(model, str):
+    if isinstance(model, (str, os.PathLike)):
         model = _emplace.read_model(model)
     if isinstance(model, Model):
         if cluster is None:
@@ -53,7 +57,7 @@ def compile(
         model = model.graph
     if cluster is None:
         raise _emplace.Error("cluster: expected one, as the model brings none")
-    if isinstance(cluster, str):
+    if isinstance(cluster, (str, os.PathLike)):
         cluster = _emplace.read_cluster(cluster)
     return _emplace.compile(
         model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs, in_place

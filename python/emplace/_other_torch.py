@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import get_ident
 from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
@@ -16,17 +17,30 @@ _LIBRARY = "libtorch_cpu.so"
 class Watch:
     """Finds torch as the others do, and looks at what was found before it is loaded."""
 
+    def __init__(self) -> None:
+        self._looking: set[int] = set()  # threads, as other finders may ask all finders, too
+
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
-        if name != "torch":
+        thread = get_ident()
+        if name != "torch" or thread in self._looking:
             return None
+        self._looking.add(thread)
+        try:
+            spec = self._found_by_others(name, path, target)
+        finally:
+            self._looking.discard(thread)
+        if spec is not None:
+            wrong = _why_not(spec)
+            if wrong:
+                spec.loader = _Refusing(wrong)  # type: ignore[assignment]
+        return spec
+
+    def _found_by_others(self, name: str, path: Any, target: Any) -> Optional[ModuleSpec]:
         for finder in sys.meta_path:
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec: Any = find(name, path, target) if find else None
+            find: Any = None if finder is self else getattr(finder, "find_spec", None)
+            spec: Optional[ModuleSpec] = find(name, path, target) if find else None
             if spec is not None:
-                wrong = _why_not(spec)
-                if wrong:
-                    spec.loader = _Refusing(wrong)
-                return spec  # type: ignore[no-any-return]
+                return spec
         return None
 
 
@@ -68,5 +82,7 @@ def _loaded() -> set[str]:
 
 
 def watch() -> None:
-    if not any(isinstance(finder, Watch) for finder in sys.meta_path):
+    """Once in a process; by name, as a package that is imported anew has another class."""
+    if not any(type(finder).__name__ == Watch.__name__ and type(finder).__module__ == __name__
+               for finder in sys.meta_path):
         sys.meta_path.insert(0, Watch())

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from . import _emplace, _progress
 from ._emplace import Partition, Problem, Selection, TrainResult
+from ._files import path_text
 from ._models import _written
 from ._place import Listener
 from .placers import spec
+
+if TYPE_CHECKING:
+    from ._files import Path
 
 
 def partition(
@@ -22,7 +26,7 @@ def partition(
     threads: Optional[int] = None,
     seed: int = 1,
     overlap_slowdown: float = 1.0,
-    collectives: str = "",
+    collectives: Path = "",
     progress: Listener = None,
     **options: object,
 ) -> Partition:
@@ -42,14 +46,14 @@ def partition(
             "workers": workers,
             "seed": seed,
             "overlap_slowdown": overlap_slowdown,
-            "collectives": collectives,
+            "collectives": path_text(collectives),
             "progress": listener,
             **_budget(seconds, evaluations, threads),
         })
 
 
 def select(
-    problem_file: str,
+    problem_file: Path,
     *,
     seconds: Optional[float] = None,
     evaluations: Optional[int] = None,
@@ -61,17 +65,17 @@ def select(
 
 
 def train(
-    graphs: Sequence[str],
-    clusters: Sequence[str],
+    graphs: Sequence[Path],
+    clusters: Sequence[Path],
     *,
     policy: str = "gdp",
     memory: Sequence[float] = (),
     imitate: str = "none",
     imitate_evaluations: int = 5000,
-    start: str = "",
+    start: Path = "",
     device: str = "cpu",
-    curves: str = "",
-    checkpoint: str = "",
+    curves: Path = "",
+    checkpoint: Path = "",
     checkpoint_seconds: Optional[float] = None,
     resume: bool = False,
     seed: int = 1,
@@ -91,16 +95,16 @@ def train(
     with _progress.shown(progress, seconds) as listener:
         return _emplace.train({
             "policy": policy,
-            "graphs": list(graphs),
-            "clusters": list(clusters),
+            "graphs": [path_text(name) for name in graphs],
+            "clusters": [path_text(name) for name in clusters],
             "memory": list(memory),
             "imitate": imitate,
             "imitate_evaluations": imitate_evaluations,
             "settings": [(name, _written(value)) for name, value in settings.items()],
-            "start": start,
+            "start": path_text(start),
             "device": device,
-            "curves": curves,
-            "checkpoint": checkpoint,
+            "curves": path_text(curves),
+            "checkpoint": path_text(checkpoint),
             "checkpoint_seconds": checkpoint_seconds,
             "resume": resume,
             "seed": seed,

@@ -112,7 +112,8 @@ class Environment:
         device: Any = action
         if getattr(action, "shape", None) == ():  # numpy's
             device = device.item()
-        if not self.action_space.contains(device) or not self.features["allowed"][self._next, device]:
+        # numpy takes True for a mask, Python for a 1.
+        if not self.action_space.contains(device) or not self.features["allowed"][self._next, int(device)]:
             allowed = self.features["allowed"][self._next].nonzero()[0].tolist()
             name = self.features["names"][self._next]
             raise _emplace.Error(f"op '{name}': device number {device!r}; expected one of {allowed}")

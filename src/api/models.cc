@@ -1,9 +1,11 @@
 // emplace/model.h, emplace/cluster.h, emplace/parse.h, emplace/problem.h over the rooms that do the
 // work.
+#include <cmath>
 #include <utility>
 
 #include <emplace/parse.h>
 #include <emplace/problem.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 
@@ -23,8 +25,16 @@
 namespace emplace {
 namespace {
 
-// Of a time in microseconds: picoseconds.
-constexpr int kTimeDigits = 6;
+// A caller's time. What is negative is refused by those who take it, with the op's name.
+Decimal time_of(double microseconds, const std::string& device) {
+  constexpr int kDigits = 6;         // picoseconds
+  constexpr double kLongest = 1e12;  // eleven days
+  if (!(std::abs(microseconds) <= kLongest)) {
+    fail_input("time_us: {} for '{}'; expected microseconds, {:g} at most", microseconds, device,
+               kLongest);
+  }
+  return Decimal::from_double(microseconds, kDigits);
+}
 
 TensorSpec spec_of(const TensorDescription& tensor) {
   if (tensor.bytes) return {.bytes = tensor.bytes};
@@ -45,7 +55,7 @@ OpSpec spec_of(const OpDescription& op) {
               .colocate = op.colocate,
               .devices = op.devices};
   for (const auto& [device, microseconds] : op.time_us) {
-    spec.time_us.emplace_back(device, Decimal::from_double(microseconds, kTimeDigits));
+    spec.time_us.emplace_back(device, time_of(microseconds, device));
   }
   return spec;
 }
@@ -72,7 +82,11 @@ class FunctionCosts final : public CostSource {
   std::optional<Decimal> time_us(const Query& query) const override {
     const auto time = function_(query.graph, query.op, query.device.name, query.device.kind);
     if (!time) return std::nullopt;
-    return Decimal::from_double(*time, kTimeDigits);
+    try {
+      return time_of(*time, query.device.name);
+    } catch (const Error& error) {
+      throw error.in(fmt::format("op '{}'", query.graph.op_name(query.op)));
+    }
   }
 
  private:

@@ -6,6 +6,10 @@
 
 #include <emplace/partition.h>
 
+#include "base/error.h"
+
+#include "sim/overlap_slowdown.h"
+
 #include "io/iopddl.h"
 #include "report/partition_report.h"
 #include "report/plan_picture.h"
@@ -20,6 +24,11 @@ struct Partition::State {
 
 Partition partition(const std::shared_ptr<const Problem>& problem,
                     const PartitionOptions& options) {
+  const double factor = options.overlap_slowdown;
+  if (!(factor >= 1 && factor <= kMostOverlapSlowdown)) {
+    fail_option("overlap_slowdown {}: expected a number from 1 to {}", factor,
+                kMostOverlapSlowdown);
+  }
   std::mutex mutex;
   std::string phase;
   const Ticker ticker(options.on_progress, [&] {

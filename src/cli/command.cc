@@ -12,6 +12,8 @@
 #include "graph/in_place.h"
 #include "graph/precision.h"
 
+#include "sim/overlap_slowdown.h"
+
 #include "cli/live_view.h"
 #include "cli/messages.h"
 #include "cli/progress.h"
@@ -127,7 +129,7 @@ void ProblemArguments::add_to(Command command, bool hides_rules) {
 
 void add_overlap_slowdown(Command command, double& factor, const std::string& what) {
   command
-      .real("--overlap-slowdown", factor, 1, 100,
+      .real("--overlap-slowdown", factor, 1, kMostOverlapSlowdown,
             what + "; 1.13 was measured on GPUs. Default: 1, at full speed")
       .type("FACTOR");
 }

@@ -12,6 +12,9 @@
 
 namespace emplace {
 
+// At most; what is beyond is a mistake.
+inline constexpr double kMostOverlapSlowdown = 100;
+
 // While a transfer from or to its device is carried, an op takes `factor` times as long (at least
 // 1; 1.13 as Galvatron measured it on GPUs). An op that lasts d alone and computes beside transfers
 // for u nanoseconds of its span then lasts d + (1 - 1 / factor) u. How ops and transfers then meet

@@ -1,4 +1,6 @@
 // Models, clusters and problems by the public headers alone.
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,6 +82,14 @@ TEST(BuildGraph, names_the_op_that_is_wrong) {
   ops = fork_ops();
   ops[2].name = "left";
   EXPECT_THAT(graph_error(ops), HasSubstr("'left'"));
+  ops = fork_ops();
+  ops[2].time_us["p100"] = 1e12;
+  EXPECT_EQ(graph_error(ops), "");
+  for (const double time : {std::nan(""), HUGE_VAL, -HUGE_VAL, 1e30}) {
+    ops[2].time_us["p100"] = time;
+    EXPECT_THAT(graph_error(ops), AllOf(HasSubstr("op 'right': time_us: "),
+                                        HasSubstr("for 'p100'; expected microseconds")));
+  }
   ops = fork_ops();
   ops[2].outputs = {{.bytes = -1}};
   EXPECT_THAT(graph_error(ops), HasSubstr("op 'right'"));
@@ -190,6 +200,13 @@ TEST(Compile, asks_a_callers_costs_in_the_order_given) {
   const auto negative =
       costs_from("negative", [](const auto&...) -> std::optional<double> { return -1; });
   EXPECT_NE(error_text([&] { compile(graph, p100s(2), {.sources = {negative}}); }), "");
+  for (const double time : {std::nan(""), HUGE_VAL, 1e30}) {
+    const auto wrong =
+        costs_from("wrong", [&](const auto&...) -> std::optional<double> { return time; });
+    EXPECT_THAT(
+        error_text([&] { compile(graph, p100s(2), {.sources = {wrong}}); }),
+        AllOf(HasSubstr("op 'left': time_us: "), HasSubstr("for 'gpu0'; expected microseconds")));
+  }
 }
 
 TEST(Compile, keeps_rules) {

@@ -89,6 +89,8 @@ def test_actions_that_are_no_device_are_refused(fork, action):
         environment.step(action)
     assert environment.step(np.int64(1))[0]["devices"].tolist() == [1, -1, -1, -1]
     assert environment.step(np.array(0))[0]["devices"].tolist() == [1, 0, -1, -1]
+    assert environment.step(True)[0]["devices"].tolist() == [1, 0, 1, -1]
+    assert environment.step(np.bool_(False))[-1]["devices"].tolist() == [1, 0, 1, 0]
 
 
 def test_spaces_have_what_is_in_an_episode(fork):

@@ -1,6 +1,9 @@
 """Steps executed on this machine, on devices that share a core: what is there, not how fast it is."""
 
+import inspect
 import os
+import pathlib
+import re
 import signal
 import threading
 
@@ -98,6 +101,18 @@ def test_two_at_once_follow_each_other(problem):
     for thread in threads:
         thread.join()
     assert min(times) > 0
+
+
+@pytest.mark.parametrize("function, struct", [(emplace.run, "RunOptions"), (emplace.profile, "ProfileOptions")])
+def test_defaults_are_those_of_the_library(function, struct):
+    header = (pathlib.Path(__file__).resolve().parents[2] / "include/emplace/execute.h").read_text()
+    written = re.search(rf"struct {struct} {{(.*?)\n}};", header, re.S)[1]
+    theirs = {name: value.strip('"') for name, value in re.findall(r"(\w+) = ([^{};]+);", written)}
+    ours = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    shared = sorted(set(theirs) & set(ours))
+    assert len(shared) >= 6
+    assert {name: theirs[name] for name in shared} == {
+        name: str(ours[name]).lower() if isinstance(ours[name], bool) else str(ours[name]) for name in shared}
 
 
 @pytest.mark.parametrize(

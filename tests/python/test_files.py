@@ -1,5 +1,6 @@
 """How files are written."""
 
+import itertools
 import os
 import stat
 import threading
@@ -70,6 +71,17 @@ def test_what_cannot_be_written_leaves_the_old_file_and_nothing_else(tmp_path, m
         _files.write(path, "new")
     assert os.listdir(tmp_path) == ["p.json"]
     assert path.read_text() == "old"
+
+
+def test_what_a_killed_process_left_does_not_matter(tmp_path, monkeypatch):
+    path = tmp_path / "p.json"
+    monkeypatch.setattr(_files, "_counter", itertools.count(7))
+    left = [tmp_path / f"p.json.tmp-{os.getpid()}-py{number}" for number in (7, 8)]
+    for one in left:
+        one.write_text("half")
+    _files.write(path, "new")
+    assert path.read_text() == "new" and [one.read_text() for one in left] == ["half"] * 2
+    assert len(os.listdir(tmp_path)) == 3
 
 
 def test_a_pipe_is_written_to(tmp_path):

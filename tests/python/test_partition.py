@@ -29,11 +29,17 @@ def test_computing_is_slower_beside_communication(problem):
         emplace.partition(problem, "all-row", overlap_slowdown="x")
 
 
+@pytest.mark.parametrize("factor", [float("nan"), -1, 0.5, 100.1, 1e308, float("inf")])
+def test_what_is_no_slowdown_is_refused(problem, factor):
+    with pytest.raises(emplace.Error, match=f"overlap_slowdown {factor:g}.*: expected a number from 1 to 100".replace("+", ".")):
+        emplace.partition(problem, "all-row", overlap_slowdown=factor)
+
+
 def test_measured_collectives_take_what_they_took(problem, tmp_path):
     slow = tmp_path / "slow.csv"
     slow.write_text("op,devices,bytes,microseconds\nreduce-scatter,2,1048576,90000\nall-gather,2,1048576,90000\n")
     alone = emplace.partition(problem, "data-parallel").step
-    assert emplace.partition(problem, "data-parallel", collectives=str(slow)).step > 2 * alone
+    assert emplace.partition(problem, "data-parallel", collectives=slow).step > 2 * alone
     slow.write_text("op,devices,bytes,microseconds\nbroadcast,2,1,1\n")
     with pytest.raises(emplace.Error, match="slow.csv.*'broadcast' is unknown"):
         emplace.partition(problem, "data-parallel", collectives=str(slow))

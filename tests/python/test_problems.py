@@ -39,6 +39,65 @@ def test_graphs_are_built_in_code():
         emplace.build_graph("wrong", [op("sum", "Add", [7])])
 
 
+def test_descriptions_are_changed_as_wholes():
+    """Writing into what they show would change a copy."""
+    tensor = emplace.TensorDescription([4])
+    op = emplace.OpDescription("a", "Mul", [0, np.int64(0)], [tensor], time_us={"p100": 3}, devices=["gpu0"])
+    assert isinstance(op.inputs, tuple) and [(r.op, r.output) for r in op.inputs] == [(0, 0)] * 2
+    assert op.devices == ("gpu0",) and op.outputs[0].shape == (4,) and dict(op.time_us) == {"p100": 3}
+    with pytest.raises(TypeError):
+        op.time_us["p100"] = 5
+    for one, name in ((tensor, "shape"), (tensor, "bytes"), (op.inputs[0], "op"), (op.inputs[0], "output")):
+        with pytest.raises(AttributeError):
+            setattr(one, name, 1)
+    op.inputs, op.outputs, op.devices = [*op.inputs, np.uint8(2)], [*op.outputs, tensor], ("gpu1", "gpu2")
+    op.time_us = {**op.time_us, "v100": 2}
+    again = emplace.OpDescription("b", "Mul", op.inputs, op.outputs, time_us=op.time_us, devices=op.devices)
+    assert [r.op for r in again.inputs] == [0, 0, 2] and len(again.outputs) == 2
+    assert again.time_us == {"p100": 3, "v100": 2} and again.devices == ("gpu1", "gpu2")
+    assert emplace.TensorReference(np.int32(3), np.int64(1)).output == 1
+    for inputs in ([-1], [1 << 40], [1.0], "x", [None], [np.int64(-1)]):
+        with pytest.raises(emplace.Error, match="op 'a': inputs: expected a whole number that is not negative, not "):
+            emplace.OpDescription("a", "Mul", inputs)
+    with pytest.raises(emplace.Error, match="output: expected a whole number that is not negative, not -1"):
+        emplace.TensorReference(0, -1)
+    with pytest.raises(emplace.Error, match="time_us: expected microseconds by names or kinds of devices, not {1: 2}"):
+        op.time_us = {1: 2}
+
+
+@pytest.mark.parametrize("time", [float("nan"), float("inf"), -float("inf"), 1e30])
+def test_times_that_cannot_be_counted_are_refused(fork, time):
+    op = emplace.OpDescription("a", "input", [], [emplace.TensorDescription([4])], time_us={"p100": time})
+    with pytest.raises(emplace.Error, match="op 'a': time_us: .* for 'p100'; expected microseconds, 1e.?12 at most") as caught:
+        emplace.build_graph("g", [op])
+    assert caught.value.kind == "input"
+    with pytest.raises(emplace.Error, match="op 'left': .* for 'gpu0'; expected microseconds"):
+        emplace.compile(fork.graph, fork.cluster, costs=lambda op, device, kind: time)
+
+
+def test_files_are_given_as_paths(fork, tmp_path):
+    model, cluster, placement = (tmp_path / name for name in ("m.json", "c.yaml", "p.json"))
+    model.write_text(fork.graph.to_json())
+    cluster.write_text(fork.cluster.to_yaml())
+    assert emplace.read_model(model).graph.to_json() == fork.graph.to_json()
+    assert emplace.read_cluster(cluster).to_yaml() == fork.cluster.to_yaml()
+    problem = emplace.compile(model, cluster)
+    answer = emplace.assess(problem, APART)
+    answer.save(placement)
+    assert emplace.read_placement(placement, problem).time == answer.time
+    with pytest.raises(emplace.Error, match="none.json"):
+        emplace.select(tmp_path / "none.json")
+    assert emplace.read_model("zoo:alexnet:batch=1").graph.num_ops > 0
+
+
+def test_models_and_problems_are_dictionaries(fork):
+    said = fork.to_dict()
+    assert said["graph"]["name"] == "fork" and [device["name"] for device in said["cluster"]["devices"]] == ["gpu0", "gpu1"]
+    assert said["durations_ns"][1] == [100_000, 100_000] and len(said["groups"]) == 4
+    model = emplace.zoo("alexnet", batch=1)
+    assert model.to_dict() == {"graph": model.graph.to_dict(), "cluster": None, "notes": model.notes}
+
+
 def test_models_and_problems_show_themselves():
     model = emplace.zoo("resnet-50", batch=64)
     assert "25,557,032" in model._repr_html_()

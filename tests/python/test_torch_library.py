@@ -76,6 +76,30 @@ def test_no_other_pytorch_is_imported_after_a_learned_placer(tmp_path, learn, ex
     assert done.stdout.splitlines() == [expected, "True"], done.stderr
 
 
+@pytest.mark.parametrize("between", ["", "sys.meta_path.insert(0, AsksAll())"])
+def test_torch_is_found_once_emplace_is_imported_again(tmp_path, between):
+    """Also beside a finder that asks all finders, as this one does."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("loaded = True\n")
+    code = f"""
+import sys
+class AsksAll:
+    def find_spec(self, name, path=None, target=None):
+        others = [finder for finder in sys.meta_path if finder is not self] if name == "torch" else []
+        return next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+sys.path.insert(0, sys.argv[1])
+import emplace
+for name in [name for name in sys.modules if name.split(".")[0] == "emplace"]:
+    del sys.modules[name]
+import emplace
+{between}
+import torch
+print(torch.loaded, [type(finder).__name__ for finder in sys.meta_path].count("Watch"))
+"""
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
+    assert done.stdout.strip() == "True 1", done.stderr
+
+
 def test_the_pytorch_that_it_was_built_with_may_come_later():
     pytest.importorskip("torch")
     done = python(PLACE + "emplace.place(problem, 'post', evaluations=200); import torch; print(torch.ones(2).sum())")

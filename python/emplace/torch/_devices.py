@@ -1,8 +1,9 @@
 """Devices that steps run on, and the cluster that they are for the simulator."""
+import contextlib
 import os
 import re
 import warnings
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, ContextManager, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -53,7 +54,8 @@ class Device:
         self._memory = parse_bytes(memory) if memory is not None else None
         if kind is not None and kind not in emplace.device_kinds():
             raise Error(f"kind '{kind}': expected one of {', '.join(sorted(emplace.device_kinds()))}")
-        self.kind = kind or self._kind()
+        found = kind or self._kind()
+        self.kind, self.kind_is_known = found or "a100", found is not None
 
     @property
     def memory(self) -> int:
@@ -72,19 +74,26 @@ class Device:
                                    if self.has(tensor))
 
     def _kind(self):
-        """The built-in kind whose name is in the device's: h200 of NVIDIA H200."""
+        """The built-in kind whose name is in the device's: h200 of NVIDIA H200. None where none is."""
         if self.torch_device.type != "cuda":
             return "cpu"
-        words = re.split(r"[^a-z0-9]+", torch.cuda.get_device_name(self.torch_device).lower())
+        words = re.split(r"[^a-z0-9]+", self._title().lower())
         kinds = set(emplace.device_kinds())
         joined = {"".join(words[i:i + 2]) for i in range(len(words))}
         for word in list(words) + sorted(joined):
             if word in kinds:
                 return word
-        warnings.warn(f"{self.name}: its name, '{torch.cuda.get_device_name(self.torch_device)}', has no "
-                      "kind that emplace knows, so its ops' times are estimated as an a100's; expected "
-                      "kind= of a Device, or profile=True, which measures them", stacklevel=4)
-        return "a100"
+        return None
+
+    def _title(self):
+        return torch.cuda.get_device_name(self.torch_device)
+
+    def warn_of_unknown_kind(self, stacklevel):
+        """Where its ops' times are estimated by its kind."""
+        if not self.kind_is_known:
+            warnings.warn(f"{self.name}: its name, '{self._title()}', has no kind that emplace knows, so its ops' "
+                          "times are estimated as an a100's; expected kind= of a Device, or profile=True, which "
+                          "measures them", stacklevel=stacklevel + 1)
 
     @property
     def is_cpu(self) -> bool:
@@ -106,6 +115,12 @@ class Device:
         copy, done = tensor.to("cpu", non_blocking=True), torch.cuda.Event()
         done.record(torch.cuda.current_stream(self.torch_device))
         return copy, done.synchronize
+
+    def stream(self) -> ContextManager[Any]:
+        """Where the device's work goes now; a thread that enters it sends its own there."""
+        if self.torch_device.type != "cuda":
+            return contextlib.nullcontext()
+        return torch.cuda.stream(torch.cuda.current_stream(self.torch_device))  # type: ignore[no-any-return]
 
     def call(self, target: Callable[..., Any], args: List[Any], kwargs: Any) -> Any:
         """Runs an operator; what makes tensors of nothing makes them here."""

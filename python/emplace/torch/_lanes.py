@@ -63,7 +63,8 @@ def on_the_host(value, device):
 
 class Lane:
     """`calls` are its own, in order; `at` has the device's number of every node, `places` those of its
-    devices, and `results` the (node, number) that are wanted after the step."""
+    devices, and `results` the (node, number) that are wanted after the step. Steps change nothing of
+    it, so several threads can be in a step each."""
 
     def __init__(self, devices, at, calls, places, results):
         self.devices, self.at, self.calls, self.places = devices, at, calls, places
@@ -71,8 +72,6 @@ class Lane:
         # What others read of it.
         self.posted = {call for call in calls for user in call.users
                        if user in at and at[user] not in places}
-        self.env = {}
-        self.copies = self.copied_bytes = 0
 
     def _plan_frees(self, results):
         """By call: the (node, device) that nobody needs after it. Results stay."""
@@ -95,51 +94,54 @@ class Lane:
                 frees.setdefault(call, []).append((node, where))
         return frees
 
-    def begin(self, env):
-        """A step, with what there is before it."""
-        self.env = env
+
+class LaneStep:
+    """What a lane has in one step: `env` has the values, by (node, device's number)."""
+
+    def __init__(self, lane, env, mail, around=None):
+        self.lane, self.env, self.mail, self.around = lane, env, mail, around
         self.copies = self.copied_bytes = 0
 
-    def run(self, mail, around=None):
+    def run(self):
         with torch.no_grad():
-            for node in self.calls:
-                mail.check()
-                self._call(node, mail, around)
+            for node in self.lane.calls:
+                self.mail.check()
+                self._call(node)
 
-    def _call(self, node, mail, around):
-        env, where = self.env, self.at[node]
-        device = self.devices[where]
-        fetch = lambda read: self._fetch(read, where, mail)
+    def _call(self, node):
+        env, lane, where = self.env, self.lane, self.lane.at[node]
+        device = lane.devices[where]
+        fetch = lambda read: self._fetch(read, where)
         args = [filled(value, fetch) for value in node.args]
         kwargs = {key: filled(value, fetch) for key, value in node.kwargs.items()}
         if node.target is operator.getitem:
             value = args[0][args[1]]
-        elif around is None:
+        elif self.around is None:
             value = device.call(node.target, args, kwargs)
         else:
-            value = around(node, device, lambda: device.call(node.target, args, kwargs))
-        if node in self.posted:
+            value = self.around(node, device, lambda: device.call(node.target, args, kwargs))
+        if node in lane.posted:
             sent = None if on_the_host(value, device) else device.send_to_host(value)
-            mail.post(node, sent or (value, None))
+            self.mail.post(node, sent or (value, None))
         if node.users:
             env[node, where] = value
-        for key in self.frees.get(node, ()):
+        for key in lane.frees.get(node, ()):
             env.pop(key, None)
 
-    def _fetch(self, node, where, mail):
+    def _fetch(self, node, where):
         value = self.env.get((node, where))
         if value is None:
-            home = self.at[node]
+            home = self.lane.at[node]
             if (node, home) not in self.env:
-                value, arrived = mail.wait(node)
+                value, arrived = self.mail.wait(node)
                 if arrived is not None:
                     arrived()
                     return self.keep(node, where, value)
                 self.env[node, home] = value
             value = self.env[node, home]
-            if on_the_host(value, self.devices[home]):
+            if on_the_host(value, self.lane.devices[home]):
                 return value
-            value = self.keep(node, where, self.devices[where].take(value))
+            value = self.keep(node, where, self.lane.devices[where].take(value))
         return value
 
     def keep(self, node, where, value):

@@ -1,5 +1,7 @@
 """A model whose step runs where a placement says."""
+import contextlib
 import operator
+import threading
 from typing import Any, Optional, Union
 
 import torch
@@ -36,6 +38,9 @@ class Placed:
         self._shared = shared_gradients(captured.trace)
         self._overwritten = overwritten_results(captured.trace)
         self._kept = unchanged_buffers(captured.trace)
+        # Steps that change the model follow each other; others may run at once.
+        changes = captured.trace.training or not all(self._kept)
+        self._alone = threading.Lock() if changes else contextlib.nullcontext()
         for state in self._states():
             move_state(self.model, state, devices[self.program.home[state.name]], self.optimizer)
 
@@ -47,6 +52,10 @@ class Placed:
         optimizer the parameters are updated; without one, gradients are added to each parameter's
         `.grad`, as backward() does."""
         inputs = self.capture.inputs.match(args, kwargs)
+        with self._alone:
+            return self._step(inputs)
+
+    def _step(self, inputs):
         results = self.program.run(values_of(self._states()), inputs)
         trace = self.capture.trace
         with torch.no_grad():
@@ -223,7 +232,9 @@ def captured_for(devices, model, example_inputs, **given):
             raise Error("example_inputs: expected what the model is called with")
         mixed = len({device.torch_device.type for device in devices}) > 1
         return capture(model, example_inputs, portable=mixed, **given)
-    if example_inputs is not None or any(given.values()):
+    if example_inputs is not None or any(
+            len(value) > 0 if isinstance(value, (tuple, list)) else value is not None
+            for value in given.values()):
         raise Error("model: is captured already; expected no inputs, loss or optimizer beside it")
     return model
 
@@ -231,6 +242,8 @@ def captured_for(devices, model, example_inputs, **given):
 def cluster_for(devices, cluster, captured, measured=None):
     """The cluster, and the device's name of PyTorch's by its name in the cluster."""
     if cluster is None:
+        for device in devices if measured is None else ():
+            device.warn_of_unknown_kind(stacklevel=3)
         cluster = cluster_of(devices, measured.links if measured else None, captured.held())
     elif measured is not None:
         raise Error("profile: measures the devices that are here; expected no cluster beside it")

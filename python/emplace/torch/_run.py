@@ -5,10 +5,11 @@ tensor that is needed on another device is copied there once, before its first u
 its last. Random ops keep their order.
 """
 import concurrent.futures
+import contextlib
 
 import torch
 
-from ._lanes import Lane, Mail, Stopped, on_the_host
+from ._lanes import Lane, LaneStep, Mail, Stopped, on_the_host
 from ._order import issue_order
 from ._values import attribute_of
 
@@ -34,15 +35,7 @@ class Program:
         self._host = None if len(self.lanes) == 1 else concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix="emplace host")
         self._constants = self._place_constants()
-
-    @property
-    def copies(self):
-        """How many tensors were copied to another device in the last step."""
-        return sum(lane.copies for lane in self.lanes)
-
-    @property
-    def copied_bytes(self):
-        return sum(lane.copied_bytes for lane in self.lanes)
+        self.copies = self.copied_bytes = 0  # tensors taken to another device in the last step
 
     def _make_lanes(self):
         """One, or one for the accelerators and one for the host."""
@@ -80,55 +73,64 @@ class Program:
         for node, value in zip(self.trace.input_nodes, inputs):
             device = self.devices[self.at[node]]
             env[node, self.at[node]] = value if device.has(value) else device.take(value)
-        for lane in self.lanes:
-            lane.begin(dict(env))
+        mail = Mail()
+        steps = [LaneStep(lane, dict(env), mail, around) for lane in self.lanes]
         del env
         try:
-            self._run_lanes(around)
+            self._run_lanes(steps, mail)
             with torch.no_grad():
-                values = [None if node is None else self._result(node, where)
+                values = [None if node is None else self._result(steps, node, where)
                           for node, where in self._result_places()]
         finally:
-            for lane in self.lanes:
-                lane.env = {}
+            for step in steps:  # which a failure's traceback would keep
+                step.env = {}
+        self.copies = sum(step.copies for step in steps)
+        self.copied_bytes = sum(step.copied_bytes for step in steps)
         outputs, gradients = len(self.results[0]), len(self.results[1])
         return values[:outputs], values[outputs:outputs + gradients], values[outputs + gradients:]
 
-    def _run_lanes(self, around):
+    def _run_lanes(self, steps, mail):
         """The first lane here, the other in its thread. The first failure ends both."""
-        mail = Mail()
         if self._host is None:
-            return self.lanes[0].run(mail, around)
+            return steps[0].run()
 
-        def attempt(lane):
+        def attempt(step, streams=()):
             try:
-                lane.run(mail, around)
+                with contextlib.ExitStack() as entered:
+                    for stream in streams:
+                        entered.enter_context(stream)
+                    step.run()
             except BaseException:
                 mail.stop()
                 raise
 
-        other = self._host.submit(attempt, self.lanes[1])
+        # Another thread has other current streams.
+        streams = [device.stream() for device in self.devices]
+        other = self._host.submit(attempt, steps[1], streams)
         try:
-            attempt(self.lanes[0])
-        except Stopped:
-            pass  # the other says why
+            try:
+                attempt(steps[0])
+            except Stopped:
+                pass  # the other says why
+            other.result()
         except BaseException:
+            mail.stop()
             concurrent.futures.wait([other])
             raise
-        other.result()
 
-    def _result(self, node, where):
-        lane = self._lane_of(where)
-        if (node, where) in lane.env:
-            return lane.env[node, where]
+    def _result(self, steps, node, where):
+        step = step_of(steps, where)
+        if (node, where) in step.env:
+            return step.env[node, where]
         home = self.at[node]
-        value = self._lane_of(home).env[node, home]
+        value = step_of(steps, home).env[node, home]
         if on_the_host(value, self.devices[home]):
             return value
-        return lane.keep(node, where, self.devices[where].take(value))
+        return step.keep(node, where, self.devices[where].take(value))
 
-    def _lane_of(self, where):
-        return next(lane for lane in self.lanes if where in lane.places)
+
+def step_of(steps, where):
+    return next(step for step in steps if where in step.lane.places)
 
 
 def values_of(states):

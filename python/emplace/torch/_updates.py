@@ -2,9 +2,11 @@
 import copy
 import statistics
 import time
+import warnings
 
 import torch
 
+from ._errors import first_line
 from ._optimizer import group_of, state_bytes
 
 
@@ -16,19 +18,31 @@ def update_seconds(captured, device, steps, warm_up):
               and optimizer is not None and group_of(optimizer, state.value) is not None]
     if not states:
         return {}
-    copied = optimizer_on(optimizer, [state.value for state in states], device)
+    try:
+        whole = _step_seconds(optimizer_on(optimizer, [state.value for state in states], device),
+                              device, steps, warm_up)
+    except Exception as error:
+        if "out of memory" in str(error):
+            raise
+        warnings.warn(f"profile: a copy of the optimizer {type(optimizer).__name__} cannot be tried "
+                      f"({first_line(error)}), so its updates' times are estimated; expected one that "
+                      "copy.deepcopy copies", stacklevel=3)
+        return {}
+    sizes = [2 * state.value.numel() * state.value.element_size()
+             + state_bytes(optimizer, state.value) for state in states]
+    return {ops[state.name]: whole * size / sum(sizes) for state, size in zip(states, sizes)}
+
+
+def _step_seconds(optimizer, device, steps, warm_up):
     took = []
     for step in range(warm_up + 1 + steps):  # the first one makes the optimizer's state
         device.synchronize()
         begin = time.perf_counter()
-        copied.step()
+        optimizer.step()
         device.synchronize()
         if step > warm_up:
             took.append(time.perf_counter() - begin)
-    sizes = [2 * state.value.numel() * state.value.element_size()
-             + state_bytes(optimizer, state.value) for state in states]
-    whole = statistics.median(took)
-    return {ops[state.name]: whole * size / sum(sizes) for state, size in zip(states, sizes)}
+    return statistics.median(took)
 
 
 def optimizer_on(optimizer, parameters, device):
@@ -43,6 +57,11 @@ def optimizer_on(optimizer, parameters, device):
             if id(parameter) in wanted:
                 made.grad = torch.ones_like(there)
     copied = copy.deepcopy(optimizer, memo)
+    # Optimizer's own way of being copied leaves out what a subclass or a user added. A scheduler puts a
+    # `step` there that counts the original's.
+    for key, value in vars(optimizer).items():
+        if key not in vars(copied) and key != "step":
+            setattr(copied, key, copy.deepcopy(value, memo))
     for group in copied.param_groups:
         counts = group.get("fused") or group.get("capturable")
         for parameter in group["params"]:

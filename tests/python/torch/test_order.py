@@ -1,6 +1,11 @@
 """In which order a placed step gives ops to devices, and from which threads."""
+import contextlib
+import copy
+import gc
 import random
+import sys
 import threading
+import weakref
 
 import pytest
 import torch
@@ -89,7 +94,7 @@ def test_a_host_beside_an_accelerator_trains_bit_for_bit_in_a_thread_of_its_own(
                    for name in ("gpu:0", "host", "gpu:1")}
         assert threads["gpu:0"] == threads["gpu:1"] == {threading.current_thread()}
         assert len(threads["host"]) == 1 and threads["host"] != threads["gpu:0"]
-        assert placed.program.copies > 0 and all(not lane.env for lane in placed.program.lanes)
+        assert placed.program.copies > 0
         placed.gather()
 
 
@@ -150,6 +155,90 @@ def test_a_failure_of_one_thread_ends_the_step(failing):
             placed(x)
     broken = False
     assert torch.equal(bare(placed(x)), Net()(x))
+
+
+def test_a_steps_tensors_are_dropped_after_it():
+    class Weak(Noting):
+        def call(self, target, args, kwargs):
+            result = super().call(target, args, kwargs)
+            made.append(weakref.ref(result))
+            return result
+
+    made, x = [], torch.randn(5)
+    placed = placed_beside(Weak("host", [], host=True), Weak("gpu:0", []), x)
+    placed(x)
+    gc.collect()
+    assert len(made) == 7 and all(one() is None for one in made)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_several_threads_may_be_in_a_forward_pass_each(lanes):
+    net = nn.Sequential(*[layer for _ in range(6) for layer in (nn.Linear(8, 8), nn.ReLU())])
+    captured = emplace.torch.capture(net, torch.zeros(4, 8))
+    devices = [FakeDevice("gpu:0"), Noting("host", [], host=lanes == 2)]
+    placement = {name: devices[name.split(".")[0] in "2468"].name for name in captured.graph.op_names}
+    inputs = [torch.randn(4, 8) for _ in range(4)]
+    with torch.no_grad():
+        expected = [net(x) for x in inputs]
+    placed = emplace.torch.place(captured, devices=devices, cluster="2xp100", placement=placement)
+    assert len(placed.program.lanes) == lanes
+    wrong = at_once(lambda i: [step for step in range(30)
+                               if not torch.equal(bare(placed(inputs[i])), expected[i])], len(inputs))
+    assert wrong == [[]] * len(inputs)
+
+
+def test_training_steps_from_several_threads_follow_each_other():
+    net, x = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 8)), torch.randn(4, 8)
+    reference = copy.deepcopy(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    placed = emplace.torch.place(net, x, loss=torch.sum, optimizer=optimizer, seconds=0.1,
+                                 devices=[FakeDevice("test:0"), FakeDevice("test:1")])
+    at_once(lambda i: [placed(x) for _ in range(10)], 3)
+    alone = emplace.torch.place(reference, x, loss=torch.sum, devices=["cpu"], placer="single",
+                                optimizer=torch.optim.SGD(reference.parameters(), lr=0.1, momentum=0.9))
+    for _ in range(30):
+        alone(x)
+    for key, value in reference.state_dict().items():
+        assert torch.equal(value, bare(net.state_dict()[key])), key
+
+
+def at_once(work, count):
+    """The results of `work` with each number, each in a thread that is interrupted all the time."""
+    results = [None] * count
+
+    def one(i):
+        results[i] = work(i)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(count)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(before)
+    return results
+
+
+def test_the_hosts_thread_has_the_callers_streams():
+    class Streaming(Noting):
+        @contextlib.contextmanager
+        def _entered(self):
+            entered.append((self.name, threading.current_thread()))
+            yield
+
+        def stream(self):
+            asked.append(threading.current_thread())
+            return self._entered()
+
+    asked, entered, notes, x = [], [], [], torch.randn(5)
+    placed = placed_beside(Streaming("host", notes, host=True), Streaming("gpu:0", notes), x)
+    placed(x)
+    (thread,) = {thread for name, _, thread in notes if name == "host"}
+    assert asked == [threading.current_thread()] * 2
+    assert sorted(entered) == [("gpu:0", thread), ("host", thread)]
 
 
 def test_values_that_a_device_sends_are_waited_for():

@@ -2,6 +2,7 @@
 import copy
 import gc
 import random
+import warnings
 
 import pytest
 import torch
@@ -215,8 +216,24 @@ def test_gpus_that_nobody_knows_are_told(monkeypatch):
     assert emplace.torch.Device("cuda:0").kind == "h200"
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Acme 9")
     assert emplace.torch.Device("cuda:0", kind="v100").kind == "v100"
-    with pytest.warns(UserWarning, match="cuda:0: its name, 'Acme 9', has no kind that emplace knows"):
-        assert emplace.torch.Device("cuda:0").kind == "a100"
+    assert emplace.torch.Device("cuda:0").kind == "a100"
+
+    class Acme(FakeDevice):
+        """Whose kind is not known; its values are on the CPU."""
+
+        def __init__(self, **options):
+            emplace.torch.Device.__init__(self, "cuda:0", memory=GIB, **options)
+            self.name, self.ops, self.torch_device = "test:0", 0, torch.device("cpu")
+
+    captured = emplace.torch.capture(nn.Linear(4, 4), torch.randn(2, 4))
+    with pytest.warns(UserWarning, match="test:0: its name, 'Acme 9', has no kind that emplace knows") as warned:
+        emplace.torch.place(captured, devices=[Acme()], placer="single")
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        emplace.torch.place(captured, devices=[Acme(kind="v100")], placer="single")
+        emplace.torch.place(captured, devices=[Acme()], placer="single", cluster="1xp100")
+        emplace.torch.place(captured, devices=[Acme()], placer="single", profile=True)
 
 
 class Counting(FakeDevice):
@@ -269,6 +286,8 @@ def test_mistakes_are_explained():
     assert emplace.torch.Device("cpu", memory=2**62 + 1).memory == 2**62 + 1
     captured = emplace.torch.capture(net, x)
     refused("is captured already", captured, x, devices=["cpu"])
+    for given in ({"targets": torch.zeros(3, 64)}, {"targets": (x,)}, {"loss": torch.sum}, {"name": "net"}):
+        refused("is captured already", captured, devices=["cpu"], **given)
     placed = emplace.torch.place(captured, devices=["cpu"])
     with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 64\\]; expected"):
         placed(torch.randn(5, 64))

@@ -1,5 +1,6 @@
 """Times that are measured go into the graph, and from there into problems."""
 import copy
+import threading
 import time
 
 import pytest
@@ -65,6 +66,47 @@ def test_updates_are_timed_by_their_bytes(device, before):
     for old, new in zip(kept, (net.state_dict(), optimizer.state_dict())):
         assert str(old) == str(new)
     assert all(parameter.grad is None for parameter in net.parameters())
+
+
+class Clipping(Sleepy):
+    """With attributes of its own, one of which reads the parameters."""
+
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, lr=lr)
+        self.limit, self.first = 1.0, self.param_groups[0]["params"][0]
+
+    def step(self):
+        self.first.grad.clamp_(-self.limit, self.limit)
+        return super().step()
+
+
+def test_attributes_of_an_optimizers_own_are_copied():
+    net = nn.Linear(8, 8)
+    optimizer = Clipping(net.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)  # replaces the object's step
+    before = copy.deepcopy((net.state_dict(), optimizer.state_dict(), scheduler.state_dict()))
+    captured = emplace.torch.capture(net, torch.randn(3, 8), loss=torch.sum, optimizer=optimizer)
+    slept.clear()
+    emplace.torch.profile(captured, devices=["cpu"], steps=2, warm_up=0)
+    assert len(slept) == 3
+    times = {op["name"]: op["time_us"]["cpu"] for op in captured.to_dict()["ops"] if op.get("phase") == "update"}
+    assert len(times) == 2 and sum(times.values()) > 0.1e6
+    assert str(before) == str((net.state_dict(), optimizer.state_dict(), scheduler.state_dict()))
+
+
+def test_updates_of_an_optimizer_that_cannot_be_copied_are_estimated():
+    net = nn.Linear(8, 8)
+    optimizer = Sleepy(net.parameters(), lr=0.1)
+    optimizer.lock = threading.Lock()
+    captured = emplace.torch.capture(net, torch.randn(3, 8), loss=torch.sum, optimizer=optimizer)
+    with pytest.warns(UserWarning, match=r"optimizer Sleepy cannot be tried \(.*lock.*\), so its updates' times"):
+        emplace.torch.profile(captured, devices=["cpu"], steps=2, warm_up=0)
+    timed = {op.get("phase", "forward"): "time_us" in op for op in captured.to_dict()["ops"]
+             if op["type"] not in ("parameter", "input")}
+    assert timed["forward"] and not timed["update"]
+    placed = emplace.torch.place(captured, devices=["cpu"], placer="single")
+    update = captured.graph.op_names.index("weight.sleepy_update")
+    assert placed.answer.problem.durations[update, 0] > 0
 
 
 def test_larger_products_take_longer():
