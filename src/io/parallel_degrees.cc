@@ -1,3 +1,15 @@
+// Which of the usual ways to train on many devices a partition is, level by level.
+//
+// Reads the plan, not the method's name, against the step in the operators that were divided
+// (tensor/prepare.h). A level that cuts the inputs along their examples divides examples if every
+// op that meets a weight or makes the gradient of one runs over its own examples there, by the
+// strategy of the op and the variable that examples.h finds in its description: how its results are
+// kept does not say, since products by columns can be kept by examples. ZeRO's stage follows from
+// what else is in parts: weights, the gradients that updates read, updates. A level that leaves all
+// inputs whole must divide layers as Megatron-LM does, which a tp_plan of that level alone tells.
+// All else is refused: a degree must not stand for another plan. What is not checked are ops
+// without weights, as attention, whose division programs choose by themselves. Linear in the graph
+// and the levels.
 #include "io/parallel_degrees.h"
 
 #include <algorithm>
@@ -8,6 +20,9 @@
 
 #include "base/error.h"
 
+#include "tensor/prepare.h"
+
+#include "io/examples.h"
 #include "io/json_layout.h"
 #include "io/tp_plan.h"
 
@@ -36,11 +51,10 @@ struct Degrees {
 class DegreesFinder {
  public:
   DegreesFinder(const Graph& graph, const SavedPartition& partition)
-      : graph_(graph), partition_(partition) {}
+      : model_(graph), graph_(prepare_to_divide(graph)), partition_(partition), examples_(graph_) {}
 
   Degrees find() {
-    Degrees degrees{.batch = find_batch()};
-    find_batched();
+    Degrees degrees{.batch = examples_.count()};
     for (std::size_t level = 0; level < partition_.factors.size(); ++level) {
       const int factor = partition_.factors[level];
       const LevelUse use = use_of(level);
@@ -64,22 +78,6 @@ class DegreesFinder {
   }
 
  private:
-  // What inputs begin with that have more than one of it.
-  std::int64_t find_batch() const {
-    std::optional<std::int64_t> batch;
-    for (const OpId op : of_role(OpRole::kInput)) {
-      const std::int64_t first = first_of(graph_.outputs(op)[0]);
-      if (first <= 1) continue;
-      if (batch && *batch != first) {
-        fail_input("inputs begin with {} and with {}; expected the same number of examples", *batch,
-                   first);
-      }
-      batch = first;
-    }
-    if (!batch) fail_input("no input says how many examples there are");
-    return *batch;
-  }
-
   std::vector<OpId> of_role(OpRole role) const {
     std::vector<OpId> ops;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
@@ -88,28 +86,10 @@ class DegreesFinder {
     return ops;
   }
 
-  std::int64_t first_of(TensorId tensor) const {
-    return graph_.has_shape(tensor) && !graph_.shape(tensor).empty() ? graph_.shape(tensor)[0] : 0;
-  }
-
-  // What is made of the examples, in the forward pass.
-  void find_batched() {
-    batched_.assign(graph_.num_tensors(), false);
-    for (OpId op = 0; op < graph_.num_ops(); ++op) {
-      if (graph_.phase(op) != Phase::kForward) continue;
-      const auto outputs = graph_.outputs(op);
-      bool batched =
-          graph_.role(op) == OpRole::kInput && !outputs.empty() && first_of(outputs[0]) > 1;
-      for (const TensorId tensor : graph_.inputs(op)) batched = batched || batched_[tensor];
-      for (const TensorId tensor : graph_.outputs(op)) batched_[tensor] = batched;
-    }
-  }
-
   LevelUse use_of(std::size_t level) const {
     int divided = 0;
     int whole = 0;
-    for (const OpId op : of_role(OpRole::kInput)) {
-      if (first_of(graph_.outputs(op)[0]) <= 1) continue;
+    for (const OpId op : examples_.inputs()) {
       ++(split_of(graph_.outputs(op)[0], level) == 0 ? divided : whole);
     }
     if (divided == 0) {
@@ -139,16 +119,17 @@ class DegreesFinder {
     return found == nullptr || found->split.empty() ? std::nullopt : found->split[level];
   }
 
-  // Where weights meet examples, everyone has to have its own examples.
+  // Where weights meet examples and where their gradients are made of them, everyone has to have
+  // its own examples.
   void require_examples(std::size_t level) const {
+    const std::vector<std::uint8_t> weights = made_of_weights(graph_);
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      const auto outputs = graph_.outputs(op);
+      if (graph_.is_source(op) || graph_.phase(op) == Phase::kUpdate || outputs.empty()) continue;
       const auto inputs = graph_.inputs(op);
-      const bool has_weight = std::any_of(inputs.begin(), inputs.end(), [&](TensorId tensor) {
-        return graph_.role(graph_.producer(tensor)) == OpRole::kParameter;
-      });
-      if (!has_weight || graph_.outputs(op).empty()) continue;
-      const TensorId output = graph_.outputs(op)[0];
-      if (!batched_[output] || saved(output) == nullptr || split_of(output, level) == 0) continue;
+      const bool has_weight = std::any_of(inputs.begin(), inputs.end(),
+                                          [&](TensorId tensor) { return weights[tensor] != 0; });
+      if (runs_over_examples(op, has_weight, level)) continue;
       fail_input(
           "level {} divides the examples of the inputs, but not those of op '{}'; expected "
           "examples divided everywhere, or layers by columns and rows",
@@ -156,12 +137,30 @@ class DegreesFinder {
     }
   }
 
+  // True of ops that need not.
+  bool runs_over_examples(OpId op, bool has_weight, std::size_t level) const {
+    const SavedPartition::Op* found = partition_.find_op(std::string(graph_.op_name(op)));
+    const std::optional<std::string> cut =
+        found == nullptr || found->strategy.empty() ? std::nullopt : found->strategy[level];
+    if (const auto variable = examples_.variable(op)) {
+      const tdl::Description& description = *examples_.description(op);
+      const bool adds_up = description.is_reduction(*variable);
+      return (!has_weight && !adds_up) ||
+             cut == (adds_up ? "sum " : "") + description.variables[*variable].name;
+    }
+    if (!has_weight || !examples_.are_read(op)) return true;
+    // Which part of them it reads is not known; some part, kept as examples are, will do.
+    return cut &&
+           (graph_.phase(op) != Phase::kForward || split_of(graph_.outputs(op)[0], level) == 0);
+  }
+
   // By the weights, then by their updates.
   int stage_of(std::size_t level) const {
     const auto in_parts = [&](OpId op) {
       return split_of(graph_.outputs(op)[0], level).has_value();
     };
-    const std::vector<OpId> weights = of_role(OpRole::kParameter);
+    std::vector<OpId> weights = of_role(OpRole::kParameter);
+    std::erase_if(weights, [&](OpId op) { return !has_part_for_all(graph_.outputs(op)[0]); });
     if (all_or_none(weights, in_parts, "weights", level)) {
       const bool held = std::all_of(weights.begin(), weights.end(),
                                     [&](OpId op) { return saved(graph_.outputs(op)[0])->held; });
@@ -170,6 +169,12 @@ class DegreesFinder {
     std::vector<OpId> updates;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       if (graph_.phase(op) == Phase::kUpdate && is_update_of_weight(op)) updates.push_back(op);
+    }
+    if (updates.empty() && is_trained()) {
+      fail_input(
+          "level {} divides examples, and weights are everywhere; expected updates of weights, "
+          "which say where the optimizer's state is",
+          level);
     }
     const bool divided = all_or_none(
         updates,
@@ -185,11 +190,31 @@ class DegreesFinder {
     return gradients ? 2 : 1;
   }
 
+  bool is_trained() const {
+    for (OpId op = 0; op < graph_.num_ops(); ++op) {
+      if (graph_.phase(op) == Phase::kBackward) return true;
+    }
+    return false;
+  }
+
+  // A bias of one number is everywhere whatever the plan.
+  bool has_part_for_all(TensorId tensor) const {
+    const auto shape = graph_.shape(tensor);
+    return std::any_of(shape.begin(), shape.end(), [&](std::int64_t size) {
+      return size >= static_cast<std::int64_t>(partition_.devices.size());
+    });
+  }
+
   bool is_update_of_weight(OpId op) const {
     const auto inputs = graph_.inputs(op);
-    return inputs.size() > 1 && graph_.role(graph_.producer(inputs[0])) == OpRole::kParameter &&
-           std::any_of(inputs.begin(), inputs.end(),
-                       [&](TensorId tensor) { return !graph_.is_source(graph_.producer(tensor)); });
+    const auto any = [&](const auto& test) {
+      return std::any_of(inputs.begin(), inputs.end(), test);
+    };
+    return any([&](TensorId tensor) {
+             return graph_.role(graph_.producer(tensor)) == OpRole::kParameter &&
+                    has_part_for_all(tensor);
+           }) &&
+           any([&](TensorId tensor) { return !graph_.is_source(graph_.producer(tensor)); });
   }
 
   TensorId gradient_of(OpId update) const {
@@ -214,7 +239,7 @@ class DegreesFinder {
   // As Megatron-LM does: what columns give is what rows take, without an exchange between them.
   void require_columns_and_rows(std::size_t level) const {
     SavedPartition own = partition_;
-    fit_partition(own, graph_);
+    fit_partition(own, model_);
     own.factors = {partition_.factors[level]};
     for (auto& [name, tensor] : own.tensors) {
       if (!tensor.split.empty()) tensor.split = {tensor.split[level]};
@@ -243,7 +268,7 @@ class DegreesFinder {
 
   nlohmann::json plan_of(const SavedPartition& partition, std::size_t level) const {
     try {
-      return nlohmann::json::parse(write_tp_plan(graph_, partition, [](const std::string&) {}));
+      return nlohmann::json::parse(write_tp_plan(model_, partition, [](const std::string&) {}));
     } catch (const Error& error) {
       fail_input("level {}: {}", level, error.what());
     }
@@ -263,9 +288,10 @@ class DegreesFinder {
     }
   }
 
-  const Graph& graph_;
+  const Graph& model_;
+  Graph graph_;  // the step as it was divided
   const SavedPartition& partition_;
-  std::vector<bool> batched_;  // by tensor
+  Examples examples_;
 };
 
 void note_degrees(const Degrees& degrees, const SavedPartition& partition, const ExportNote& note) {
@@ -294,8 +320,10 @@ std::string write_megatron_degrees(const Graph& graph, const SavedPartition& par
   if (degrees.stage == 1) flags += "--use-distributed-optimizer ";
   if (degrees.stage > 1) {
     flags += fmt::format(
-        "--use-megatron-fsdp --data-parallel-sharding-strategy {} --ckpt-format fsdp_dtensor ",
+        "--use-megatron-fsdp --data-parallel-sharding-strategy {} --use-distributed-optimizer "
+        "--no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor ",
         degrees.stage == 2 ? "optim_grads" : "optim_grads_params");
+    note("Megatron-FSDP wants the variable CUDA_DEVICE_MAX_CONNECTIONS unset, or above 1");
   }
   note_degrees(degrees, partition, note);
   return fmt::format("{}--micro-batch-size {} --global-batch-size {}\n", flags,

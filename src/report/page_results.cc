@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -82,13 +83,49 @@ Json parsed(const std::string& text, const std::string& path) {
   }
 }
 
-// What a page would have as one result.
-Json result_of_answer(Json answer, const std::string& path) {
+Json json_result(const Json& answer, const Json& cluster) {
+  return {{"title", fmt::format("{} on {}", answer.value("graph", answer.value("model", "a model")),
+                                cluster.is_string() ? cluster.get<std::string>() : "a cluster")},
+          {"kind", "json"},
+          {"command", ""}};
+}
+
+Json result_of_run(Json execution, const std::string& path) {
+  if (execution.contains("failure")) {
+    fail_input("{}: no step came to its end: {}", path, execution.value("failure", ""));
+  }
+  constexpr double kNanoseconds = 1e6;
+  Json result = json_result(execution, execution.value("cluster", Json()));
+  result["kind"] = "run";
+  result["answer"] = {
+      {"step_ns", std::llround(execution.value("predicted_ms", 0.0) * kNanoseconds)},
+      {"fits", true}};
+  for (const char* field : {"version", "model", "graph", "cluster", "made_with"}) {
+    if (execution.contains(field)) result["answer"][field] = execution[field];
+  }
+  result["execution"] = std::move(execution);
+  return result;
+}
+
+// The best on each of them, or why nothing fits there.
+std::vector<Json> results_of_clusters(const Json& comparison) {
+  std::vector<Json> results;
+  for (const Json& row : comparison.at("clusters")) {
+    Json result = json_result(comparison, row.at("cluster"));
+    Json answer = row;
+    answer.erase("devices");  // their number, where an answer has them
+    answer["graph"] = comparison.value("graph", comparison.value("model", ""));
+    if (row.contains("reason")) result["why_nothing_fits"] = row["reason"];
+    result["answer"] = std::move(answer);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+// What a page would have of it.
+std::vector<Json> results_of_answer(Json answer, const std::string& path) {
   const std::string format = answer.value("format", "");
-  Json result{{"title", fmt::format("{} on {}", answer.value("graph", "a model"),
-                                    answer.value("cluster", "a cluster"))},
-              {"kind", "json"},
-              {"command", ""}};
+  Json result = json_result(answer, answer.value("cluster", Json()));
   if (format == "emplace.answer/1" && answer.contains("step_ns")) {
     result["answer"] = std::move(answer);
   } else if (format == "emplace.comparison/1" && !answer.value("runs", Json::array()).empty()) {
@@ -98,6 +135,11 @@ Json result_of_answer(Json answer, const std::string& path) {
     best.update(answer["runs"][0]);
     result["answer"] = std::move(best);
     result["comparison"] = std::move(answer);
+  } else if (format == "emplace.cluster-comparison/1" &&
+             !answer.value("clusters", Json::array()).empty()) {
+    return results_of_clusters(answer);
+  } else if (format == "emplace.execution/1") {
+    return {result_of_run(std::move(answer), path)};
   } else if (format == "emplace.training/1") {
     result["title"] = fmt::format("Training of {}", answer.value("policy", "a policy"));
     result["answer"] = std::move(answer);
@@ -107,17 +149,21 @@ Json result_of_answer(Json answer, const std::string& path) {
     result["partition"] = std::move(answer);
   } else {
     fail_input(
-        "{}: has the format '{}'; expected a page, its data ({}), an answer, a comparison, a "
-        "training or a partition's answer",
+        "{}: has the format '{}'; expected a page, its data ({}), or what --json printed of an "
+        "answer, a comparison, a run, a partition or a training",
         path, format, kPageFormat);
   }
-  return result;
+  return {std::move(result)};
 }
 
 std::vector<std::string> results_of(Json data, const std::string& path) {
   if (!data.is_object()) fail_input("{}: expected a JSON object", path);
   if (data.value("format", "") != kPageFormat) {
-    return {dumped(result_of_answer(std::move(data), path))};
+    std::vector<std::string> results;
+    for (const Json& result : results_of_answer(std::move(data), path)) {
+      results.push_back(dumped(result));
+    }
+    return results;
   }
   if (!data.contains("results") || !data["results"].is_array() || data["results"].empty()) {
     fail_input("{}: 'results': expected a list of results", path);

@@ -197,29 +197,64 @@ TEST_F(ExportCommand, pipelines_go_out) {
   EXPECT_EQ(config["train_micro_batch_size_per_gpu"], 1);
 }
 
-// GPT-2 has queries, keys and values in one matrix, of which plans cut each by itself.
-TEST_F(ExportCommand, partitions_are_degrees_of_training_programs) {
-  const std::string model =
-      "zoo:gpt2-small:layers=2,batch=8,sequence=32,hidden=64,heads=4,vocabulary=128 ";
-  const auto divided = [&](const std::string& method, const std::string& format) {
-    run("partition " + model + "-c 4xv100-nvlink --evaluations 20 --method " + method +
+// Partitions of a model, as settings of training programs.
+class ExportedDegrees : public ExportCommand {
+ protected:
+  std::string divided(const std::string& model, const std::string& method,
+                      const std::string& format) const {
+    run("partition " + model + " -c 2xv100-nvlink --evaluations 1 --method " + method +
         " -o plan.json -q");
-    return run("export " + model + "plan.json -f " + format).out;
-  };
-  const auto stage = [&](const std::string& method) {
-    return Json::parse(divided(method, "deepspeed"))["zero_optimization"]["stage"];
-  };
-  EXPECT_EQ(stage("data-parallel"), 0);
-  EXPECT_EQ(stage("zero"), 1);
-  EXPECT_EQ(stage("'zero(gradients=true)'"), 2);
-  EXPECT_EQ(stage("'fsdp(hold=true)'"), 2);
-  EXPECT_EQ(stage("fsdp"), 3);
-  EXPECT_EQ(divided("zero", "megatron"),
-            "--use-distributed-optimizer --micro-batch-size 2 --global-batch-size 8\n");
-  EXPECT_THAT(divided("fsdp", "torchtitan"), HasSubstr("data_parallel_shard_degree = 4"));
-  run("partition " + model + "-c 4xv100-nvlink --evaluations 20 --method tofu -o plan.json -q");
-  expect_refused("export " + model + "plan.json -f megatron",
-                 std::vector<std::string>{"zoo:gpt2-small", "level 0", "expected"});
+    return run("export " + model + " plan.json -f " + format).out;
+  }
+
+  int stage(const std::string& model, const std::string& method) const {
+    return Json::parse(divided(model, method, "deepspeed"))["zero_optimization"]["stage"];
+  }
+
+  void expect_no_degrees(const std::string& model, const std::string& method,
+                         const std::vector<std::string>& parts) const {
+    run("partition " + model + " -c 2xv100-nvlink --evaluations 1 --method " + method +
+        " -o plan.json -q");
+    expect_refused("export " + model + " plan.json -f megatron", parts);
+  }
+};
+
+// GPT-2 has queries, keys and values in one matrix, of which plans cut each by itself; T5 has
+// tables of positions among its inputs, DLRM a weight of one number, and captures have operators
+// and updates of their own.
+TEST_F(ExportedDegrees, say_the_stage_of_zero) {
+  for (const std::string model :
+       {"zoo:gpt2-small:layers=2,batch=8,sequence=32,hidden=64,heads=4,vocabulary=128",
+        "zoo:t5-small:layers=1,batch=4,sequence=16,hidden=32", "zoo:dlrm:batch=64",
+        EMPLACE_SOURCE_DIR "/tests/data/captures/bert-tiny.json.gz",
+        EMPLACE_SOURCE_DIR "/tests/data/captures/resnet18-tiny.json.gz"}) {
+    SCOPED_TRACE(model);
+    EXPECT_EQ(stage(model, "data-parallel"), 0);
+    EXPECT_EQ(stage(model, "zero"), 1);
+    EXPECT_EQ(stage(model, "'zero(gradients=true)'"), 2);
+    EXPECT_EQ(stage(model, "'fsdp(hold=true)'"), 2);
+    EXPECT_EQ(stage(model, "fsdp"), 3);
+  }
+}
+
+TEST_F(ExportedDegrees, are_flags_and_settings) {
+  const std::string model =
+      "zoo:gpt2-small:layers=2,batch=8,sequence=32,hidden=64,heads=4,vocabulary=128";
+  EXPECT_EQ(divided(model, "zero", "megatron"),
+            "--use-distributed-optimizer --micro-batch-size 4 --global-batch-size 8\n");
+  EXPECT_THAT(divided(model, "fsdp", "torchtitan"), HasSubstr("data_parallel_shard_degree = 2"));
+}
+
+// Products by columns whose results are kept by examples are not divided by examples.
+TEST_F(ExportedDegrees, are_not_of_other_plans) {
+  expect_no_degrees("zoo:gpt2-small:layers=2,batch=8,sequence=32,hidden=64,heads=4,vocabulary=128",
+                    "tofu", {"zoo:gpt2-small", "level 0", "expected"});
+  expect_no_degrees("zoo:alexnet:batch=8", "all-row", {"level 0", "op '", "expected"});
+  expect_no_degrees("zoo:stacked-rnn:layers=1,hidden=16,sequence=2,batch=8", "all-row",
+                    {"level 0", "op '", "expected"});
+  // Whose operators nothing is known of.
+  expect_no_degrees(EMPLACE_SOURCE_DIR "/tests/data/captures/vgg16-b32.json.gz", "all-row",
+                    {"level 0", "op 'convolution", "expected"});
 }
 
 TEST_F(ExportCommand, formats_say_what_they_need) {

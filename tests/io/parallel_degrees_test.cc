@@ -15,6 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using DegreesShape = std::vector<std::int64_t>;
 using Split = SavedPartition::Split;
+using Strategy = std::vector<std::optional<std::string>>;
 
 constexpr std::int64_t kExamples = 8;
 
@@ -27,8 +28,13 @@ class TrainedLayers {
     Split columns = {};  // of the first weight of each layer
     Split rows = {};     // of the second
     Split gradients = {};
-    std::vector<std::optional<std::string>> updates = {};
+    Strategy updates = {};
+    Strategy products = {"m"};  // the first of each layer
+    Strategy last = {"m"};      // the second
     bool held = false;
+    bool updated = true;
+    bool table = false;  // of positions, which products add; and labels
+    std::int64_t batch = kExamples;
     std::string layer = "layers.";  // and its number
     std::string weight = "weight";  // of the first product
   };
@@ -38,15 +44,23 @@ class TrainedLayers {
     int devices = 1;
     for (const int factor : partition_.factors) devices *= factor;
     for (int i = 0; i < devices; ++i) partition_.devices.push_back("gpu" + std::to_string(i));
-    TensorId x = add("x", "input", {}, {kExamples, 16}, cut.examples);
+    TensorId x = add("x", "input", {}, {cut.batch, 16}, cut.examples);
+    const TensorId table = cut.table ? add("table", "input", {}, {16, 16}, {}) : x;
     for (int i = 0; i < 2; ++i) {
       const std::string layer = cut.layer + std::to_string(i);
-      x = product(layer + ".up", cut.weight, x, 32, 16, cut.columns);
-      x = product(layer + ".down", "weight", x, 16, 32, cut.rows);
+      if (cut.table)
+        x = add(layer + ".MatMul", "MatMul", {x, table}, {cut.batch, 16}, cut.examples);
+      x = product(layer + ".up", cut.weight, x, 32, 16, cut.columns, cut.products);
+      x = product(layer + ".down", "weight", x, 16, 32, cut.rows, cut.last);
+    }
+    if (cut.table) {
+      const TensorId labels = add("labels", "input", {}, {cut.batch, 16}, cut.examples);
+      add("loss", "Sub", {x, labels}, {cut.batch, 16}, cut.examples);
     }
     for (const auto& [name, weight, shape] : weights_) {
       const TensorId gradient =
           add(name + "/grad", "Gemm", {x}, shape, cut.gradients, Phase::kBackward);
+      if (!cut.updated) continue;
       add(name + "/update", "SgdUpdate", {weight, gradient}, shape, {}, Phase::kUpdate);
       partition_.ops[name + "/update"] = {.type = "SgdUpdate", .strategy = cut.updates};
     }
@@ -83,13 +97,15 @@ class TrainedLayers {
   }
 
   TensorId product(const std::string& name, const std::string& weight_name, TensorId from,
-                   std::int64_t out, std::int64_t in, const Split& split) {
+                   std::int64_t out, std::int64_t in, const Split& split,
+                   const Strategy& strategy) {
     const DegreesShape shape{out, in};
     const std::string path = name + "." + weight_name;
     const TensorId weight = add(path, "parameter", {}, shape, split);
     partition_.tensors[path].held = cut_.held;
     weights_.push_back({path, weight, shape});
-    return add(name, "Gemm", {from, weight}, {kExamples, out}, cut_.examples, Phase::kForward,
+    partition_.ops[name] = {.type = "Gemm", .strategy = strategy};
+    return add(name, "Gemm", {from, weight}, {cut_.batch, out}, cut_.examples, Phase::kForward,
                {{"transB", std::int64_t{1}}});
   }
 
@@ -133,9 +149,9 @@ TEST(ParallelDegrees, what_is_in_parts_says_the_stage_of_zero) {
   cut.columns = cut.rows = kFirst;
   EXPECT_EQ(stage(cut), 3);
   EXPECT_THAT(TrainedLayers({2}, cut).torchtitan(), HasSubstr("= \"always\""));
-  EXPECT_THAT(
-      TrainedLayers({2}, cut).megatron(),
-      HasSubstr("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params"));
+  EXPECT_THAT(TrainedLayers({2}, cut).megatron(),
+              HasSubstr("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+                        "--use-distributed-optimizer --no-gradient-accumulation-fusion"));
   cut.held = true;
   EXPECT_EQ(stage(cut), 2);
   cut.rows = kWhole;
@@ -174,6 +190,48 @@ TEST(ParallelDegrees, tensor_parallelism_is_of_the_linear_layers_of_numbered_blo
   EXPECT_THAT(error_text([&] { TrainedLayers({2}, other).megatron(); }), HasSubstr("level 0"));
   const TrainedLayers::Cut none{.examples = kWhole, .updates = {{}}};
   EXPECT_THAT(error_text([&] { TrainedLayers({2}, none).megatron(); }), HasSubstr("level 0: "));
+}
+
+// Where everybody has its examples of what comes out, and not of what was computed.
+TEST(ParallelDegrees, products_are_divided_by_examples_not_their_results_alone) {
+  TrainedLayers::Cut cut{.examples = kFirst,
+                         .columns = kFirst,
+                         .rows = kFirst,
+                         .updates = {"d0"},
+                         .products = {"n"},
+                         .last = {"n"}};
+  for (const Strategy& products : {Strategy{"n"}, Strategy{"sum k"}, Strategy{{}}}) {
+    cut.products = products;
+    EXPECT_THAT(error_text([&] { TrainedLayers({2}, cut).megatron(); }),
+                HasSubstr("level 0 divides the examples of the inputs, but not those of op "
+                          "'layers.0.up'"));
+  }
+}
+
+TEST(ParallelDegrees, one_example_can_be_divided_by_layers_alone) {
+  TrainedLayers::Cut cut{.examples = kWhole,
+                         .columns = kFirst,
+                         .rows = {1},
+                         .updates = {{}},
+                         .products = {"n"},
+                         .last = {"sum k"},
+                         .batch = 1};
+  EXPECT_EQ(TrainedLayers({2}, cut).megatron(),
+            "--tensor-model-parallel-size 2 --micro-batch-size 1 --global-batch-size 1\n");
+  cut.columns = cut.rows = kWhole;
+  EXPECT_THAT(error_text([&] { TrainedLayers({2}, cut).megatron(); }), HasSubstr("level 0"));
+}
+
+// Tables of positions are inputs that begin with something else.
+TEST(ParallelDegrees, labels_say_how_many_examples_there_are) {
+  const TrainedLayers::Cut cut{.examples = kFirst, .updates = {{}}, .table = true};
+  EXPECT_THAT(TrainedLayers({2}, cut).megatron(), HasSubstr("--global-batch-size 8"));
+}
+
+TEST(ParallelDegrees, a_step_without_updates_says_nothing_of_the_optimizer) {
+  const TrainedLayers::Cut cut{.examples = kFirst, .updated = false};
+  EXPECT_THAT(error_text([&] { TrainedLayers({2}, cut).megatron(); }),
+              HasSubstr("expected updates of weights"));
 }
 
 TEST(ParallelDegrees, examples_are_shared_out_evenly) {

@@ -402,6 +402,28 @@ class Page(PageTest):
         self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(next(
             entry["step_ns"] for entry in change["list"] if entry["resource"] == "bandwidth")))
 
+    def test_a_loss_that_is_no_number_is_said(self):
+        execution = {"warnings": [], "steps": 2, "step_ms": 1, "step_ms_quartiles": [1, 1], "predicted_ms": 1,
+                     "predicted_ratio": 1, "oracle_ms": 1, "oracle_ratio": 1, "drift": None, "losses": [2.5, None],
+                     "devices": [], "types": []}
+        data = json.loads(json.dumps(self.data))
+        data["results"][0].update(kind="run", execution=execution)
+        (self.folder / "diverged.json").write_text(json.dumps(data))
+        self.emplace("report diverged.json -o diverged.html")
+        self.open("diverged.html")
+        self.assertIn("The loss was 2.50000 in the first step, not a number in the last", self.text("#gain"))
+
+    def test_what_json_says_of_several_clusters_is_shown(self):
+        (self.folder / "slow.yaml").write_text(PAIR.replace("10GB/s", "1GB/s"))
+        clusters = self.emplace("compare fork.json -c pair.yaml -c slow.yaml --placers heft --evaluations 5 --json")
+        (self.folder / "clusters.json").write_text(json.dumps(clusters))
+        self.emplace("report clusters.json place.html -o clusters.html")
+        self.open("clusters.html")
+        self.assertEqual(self.text("#figure-time"), time_text(clusters["clusters"][0]["step_ns"]))
+        for row in clusters["clusters"]:
+            self.assertIn(f"on {row['cluster']}", self.text("#several"))
+            self.assertIn(time_text(row["step_ns"]), self.text("#several"))
+
     def test_what_cannot_be_shown_is_refused(self):
         (self.folder / "odd.json").write_text('{"format": "emplace.graph/1"}')
         (self.folder / "many.jsonl").write_text("[0, 0, 0, 0]\n")

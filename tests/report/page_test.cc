@@ -59,6 +59,34 @@ TEST(ReportPage, of_what_json_printed_has_what_that_says) {
   EXPECT_EQ(comparison["comparison"]["runs"].size(), 2U);
 }
 
+TEST(ReportPage, of_a_run_has_what_was_predicted_and_measured) {
+  const TemporaryFolder folder;
+  const std::string run = R"({"format": "emplace.execution/1", "graph": "g", "cluster": "c",
+      "steps": 2, "predicted_ms": 1.5, "losses": [null]})";
+  const OrderedJson result = OrderedJson::parse(results_in(folder.write("run.json", run)).at(0));
+  EXPECT_EQ(result["title"], "g on c");
+  EXPECT_EQ(result["answer"]["step_ns"], 1'500'000);
+  EXPECT_EQ(result["execution"]["steps"], 2);
+  const std::string failed = folder.write(
+      "failed.json", R"({"format": "emplace.execution/1", "failure": "op 'a': out of memory"})");
+  EXPECT_THAT(error_text([&] { results_in(failed); }),
+              AllOf(HasSubstr("failed.json"), HasSubstr("op 'a': out of memory")));
+}
+
+TEST(ReportPage, of_several_clusters_has_each) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> results = results_in(folder.write(
+      "clusters.json", R"({"format": "emplace.cluster-comparison/1", "model": "m", "clusters": [
+          {"cluster": "a", "devices": 4, "fits": true, "step_ns": 3},
+          {"cluster": "b", "devices": 1, "fits": false, "reason": "too small"}]})"));
+  ASSERT_EQ(results.size(), 2U);
+  const OrderedJson first = OrderedJson::parse(results[0]);
+  EXPECT_EQ(first["title"], "m on a");
+  EXPECT_EQ(first["answer"]["step_ns"], 3);
+  EXPECT_FALSE(first["answer"].contains("devices"));
+  EXPECT_EQ(OrderedJson::parse(results[1])["why_nothing_fits"], "too small");
+}
+
 TEST(ReportPage, of_something_else_is_refused_by_name) {
   const TemporaryFolder folder;
   const auto refusal = [&](const std::string& text) {

@@ -12,7 +12,7 @@ export function Several({ results, shown, onShow }: { results: Result[]; shown: 
   const training = (text: (answer: TrainingAnswer) => string) => (result: Result) => (result.raw.training ? text(trainingOf(result)) : "");
   const lines: [string, (result: Result) => string][] = [
     ["command", (result) => result.raw.kind],
-    ["step time", answer((result) => format.time(result.raw.answer.step_ns))],
+    ["step time", answer((result) => (result.raw.answer.step_ns ? format.time(result.raw.answer.step_ns) : ""))],
     ["period", answer((result) => (result.raw.answer.period_ns ? format.time(result.raw.answer.period_ns) : ""))],
     ["measured", (result) => (result.raw.execution ? `${result.raw.execution.step_ms.toPrecision(4)} ms` : "")],
     ["against the best here", (result) => {

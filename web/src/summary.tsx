@@ -138,6 +138,8 @@ function Ways({ result }: { result: Result }) {
   );
 }
 
+const lossText = (loss: number | null) => loss?.toPrecision(6) ?? "not a number";
+
 function Measured({ result }: { result: Result }) {
   const { execution } = result.raw;
   const shown = execution!.types.slice(0, 10);
@@ -155,7 +157,7 @@ function Measured({ result }: { result: Result }) {
         times of this very run the simulator says {execution!.oracle_ms.toPrecision(4)} ms: the rest of the difference is op times.
         {estimated && " They were estimated; emplace profile measures them."}
         {drift && ` The same work took ${format.percent(Math.abs(drift - 1))} ${drift < 1 ? "less" : "more"} afterwards than before.`}
-        {losses.length > 0 && ` The loss was ${losses[0].toPrecision(6)} in the first step, ${losses[losses.length - 1].toPrecision(6)} in the last.`}
+        {losses.length > 0 && ` The loss was ${lossText(losses[0])} in the first step, ${lossText(losses[losses.length - 1])} in the last.`}
       </p>
       <div class="scroll">
         <table id="measured-devices">

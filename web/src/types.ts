@@ -186,7 +186,7 @@ export interface Execution {
   oracle_ms: number;
   oracle_ratio: number;
   drift?: number | null;
-  losses?: number[];
+  losses?: (number | null)[]; // null: not a number
   devices: { name: string; busy_ms: number; peak_bytes: number; predicted_peak_bytes: number }[];
   types: { type: string; ops: number; measured_ms: number; predicted_ms: number }[];
 }
