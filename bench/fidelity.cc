@@ -361,7 +361,13 @@ int main(int argc, char** argv) {
   app.add_option("--gpu-memory", settings.gpu_memory,
                  "Share of the model's memory that the first device has");
   app.add_option("--seconds", settings.seconds, "For each search");
+  bool list = false;
+  app.add_flag("--list", list, "Print the models and end");
   CLI11_PARSE(app, argc, argv);
+  if (list) {
+    for (const std::string& model : settings.models) fmt::print("{}\n", model);
+    return 0;
+  }
   try {
     std::vector<Gains> gains;
     for (const std::string& model : settings.models) gains.push_back(try_model(model, settings));

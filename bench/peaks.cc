@@ -359,7 +359,13 @@ int main(int argc, char** argv) {
   app.add_option("--wait", settings.wait, "Also steps in which ops wait: seconds on one device");
   app.add_flag("--fixed-order", settings.fixed_order, "Ops in the simulated sequence");
   app.add_flag("--rows", settings.rows, "Every placement");
+  bool list = false;
+  app.add_flag("--list", list, "Print the models and end");
   CLI11_PARSE(app, argc, argv);
+  if (list) {
+    for (const std::string& model : settings.models) fmt::print("{}\n", model);
+    return 0;
+  }
   Table table({{"model"},
                {"devices"},
                {"measured / predicted; within 10 %"},
