@@ -1,23 +1,32 @@
 #!/usr/bin/env python3
 """Steps executed by emplace on one device against PyTorch eager and torch.compile.
 
-    bench/eager.py --emplace build/emplace --cluster one.yaml [--rounds 3] [--compile] [MODEL...]
+    bench/eager.py --emplace build/emplace --cluster one.yaml [--rounds 3] [--compile]
+                   [--numbers float32|tf32] [--processor-time] [MODEL...]
 
 The cluster has one device, whose `runs_on` names cores or a GPU. Each round runs PyTorch's steps of
 a model and then the executed ones, each in a process of its own, and the table shows the median
 over rounds of each process's median step. Eager is the faster of the optimizer's
-default and fused implementations. PyTorch's models are torchvision's, Hugging Face's and the GNMT
-below, with the sizes of the zoo's model of that name.
+default and fused implementations, of those that this PyTorch has. Both sides compute in the same
+numbers: with tf32, products and convolutions on a GPU may round their factors on both, with float32
+on neither. With --processor-time there are columns of what all threads of the process took, as user
+and as system: of the executed steps the difference of two runs, by the steps that one has more.
+
+PyTorch's models are torchvision's, Hugging Face's (or the same BERT, written out in
+tests/python/torch, where transformers is missing) and the GNMT below, with the sizes of the zoo's
+model of that name. The exit code is 1 if a row lacks one side.
 """
 
 import argparse
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 MODELS = [
     "resnet-50:batch=8,image=96",
@@ -25,6 +34,8 @@ MODELS = [
     "gnmt-2:batch=64,sequence=6,hidden=512,vocabulary=4000",
     "inception-v3:batch=4,image=139",
 ]
+
+WARM_UP = 5  # steps, on both sides
 
 
 def parse(spec):
@@ -102,6 +113,15 @@ def make_gnmt(layers, hidden, vocabulary):
     return Gnmt()
 
 
+def make_bert(batch, sequence, layers):
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests/python/torch"))
+    from language_models import bert
+
+    model, inputs, labels, loss = bert(batch, sequence, words=30522, layers=layers, width=768,
+                                       heads=12, positions=512)
+    return model, (*inputs, labels), lambda *data: loss(model(*data[:-1]), data[-1]), "adam"
+
+
 def make(spec):
     """The model, its data, its loss and its optimizer's name."""
     import torch
@@ -121,21 +141,26 @@ def make(spec):
                 aux_logits=False, init_weights=False, transform_input=False)
         return model, data, lambda x, y: F.cross_entropy(model(x), y), "momentum"
     if name == "bert-base":
-        from transformers import BertConfig, BertForMaskedLM
-
+        layers, sequence = options.get("layers", 12), options.get("sequence", 384)
+        try:
+            from transformers import BertConfig, BertForMaskedLM
+        except ImportError:
+            return make_bert(batch, sequence, layers)
         model = BertForMaskedLM(
-            BertConfig(attn_implementation="eager", num_hidden_layers=options.get("layers", 12)))
-        ids = torch.randint(0, 1000, (batch, options.get("sequence", 384)))
+            BertConfig(attn_implementation="eager", num_hidden_layers=layers))
+        ids = torch.randint(0, 1000, (batch, sequence))
         return model, (ids, ids.clone()), lambda x, y: model(input_ids=x, labels=y).loss, "adam"
     if name.startswith("gnmt-"):
-        model = make_gnmt(int(name[5:]), options.get("hidden", 1024), options.get("vocabulary", 32000))
-        ids = [torch.randint(0, 1000, (batch, options.get("sequence", 10))) for _ in range(3)]
+        words = options.get("vocabulary", 32000)
+        model = make_gnmt(int(name[5:]), options.get("hidden", 1024), words)
+        ids = [torch.randint(0, words, (batch, options.get("sequence", 10))) for _ in range(3)]
         return model, ids, model, "adam"
     raise SystemExit(f"eager.py: there is no PyTorch model for '{name}'")
 
 
-def time_steps(spec, where, compiled, steps):
-    """A process of its own: prints medians of steps in milliseconds, of each kind."""
+def time_steps(spec, where, arguments):
+    """A process of its own: prints medians of steps in milliseconds, of each kind, by the clock and
+    by processor time."""
     cuda = re.search(r"cuda:(\d+)", where)
     device = f"cuda:{cuda.group(1)}" if cuda else "cpu"
     cores = cores_of(where)
@@ -145,6 +170,8 @@ def time_steps(spec, where, compiled, steps):
 
     if not cuda:
         torch.set_num_threads(len(cores))
+    torch.backends.cudnn.allow_tf32 = arguments.numbers == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = arguments.numbers == "tf32"
     torch.manual_seed(0)
     model, data, loss, optimizer = make(spec)
     model.train().to(device)
@@ -157,19 +184,26 @@ def time_steps(spec, where, compiled, steps):
         else:
             update = torch.optim.Adam(model.parameters(), 1e-4, **kind)
         times = []
-        for _ in range(5 + steps):
+        for _ in range(WARM_UP + arguments.steps):
             wait()
-            start = time.perf_counter()
+            start = time.perf_counter(), time.process_time()
             update.zero_grad(set_to_none=True)
             loss(*data).backward()
             update.step()
             wait()
-            times.append(1000 * (time.perf_counter() - start))
-        return statistics.median(times[5:])
+            times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+        return [1000 * statistics.median(of) for of in zip(*times[WARM_UP:])]
 
-    found = {"default": measure(loss), "fused": measure(loss, fused=True)}
-    if compiled:
-        found["compiled"] = measure(torch.compile(loss), fused=True)
+    kinds = {"default": lambda: measure(loss), "fused": lambda: measure(loss, fused=True)}
+    if arguments.compile:
+        kinds["compiled"] = lambda: measure(torch.compile(loss), fused=True)
+    found = {}
+    for kind, steps in kinds.items():
+        try:
+            found[kind] = steps()
+        except Exception as error:  # this PyTorch has no such kind, or not on this device
+            reason = (str(error).splitlines() or ["no reason given"])[0]
+            say(spec, f"PyTorch, {kind}: {type(error).__name__}: {reason}")
     print(json.dumps(found))
 
 
@@ -182,25 +216,46 @@ def cores_of(where):
     return cores or set(os.sched_getaffinity(0))
 
 
-def in_process(spec, where, compiled, steps):
-    command = [sys.executable, __file__, "--one", spec, "--where", where, "--steps", str(steps)]
-    command += ["--compile"] * compiled
+def say(spec, what):
+    print(f"eager.py: {spec}: {what}", file=sys.stderr, flush=True)
+
+
+def in_process(spec, where, arguments):
+    """By kind what time_steps printed."""
+    command = [sys.executable, __file__, "--one", spec, "--where", where,
+               "--steps", str(arguments.steps), "--numbers", arguments.numbers]
+    command += ["--compile"] * arguments.compile
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        print(f"eager.py: {spec}: PyTorch failed: {reason}", file=sys.stderr)
+        say(spec, f"PyTorch: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
         return {}
+    sys.stderr.writelines(line for line in done.stderr.splitlines(True)
+                          if line.startswith("eager.py:"))
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def execute(emplace, cluster, spec, steps):
-    command = [emplace, "run", "zoo:" + spec, "-c", cluster, "--steps", str(steps), "--warm-up", "5",
+def run(spec, steps, arguments):
+    """The median step, and the processor time of the whole process, in milliseconds."""
+    command = [arguments.emplace, "run", "zoo:" + spec, "-c", arguments.cluster,
+               "--steps", str(steps), "--warm-up", str(WARM_UP), "--numbers", arguments.numbers,
                "--json", "-q"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
-        print(f"eager.py: {spec}: {done.stderr.strip()}", file=sys.stderr)
+        say(spec, done.stderr.strip())
         return None
-    return json.loads(done.stdout)["step_ms"]
+    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return json.loads(done.stdout)["step_ms"], 1000 * took
+
+
+def execute(spec, arguments):
+    """The median step, and its processor time where that is asked for."""
+    one = run(spec, 1, arguments) if arguments.processor_time else None
+    all_steps = run(spec, 1 + arguments.steps, arguments)
+    if all_steps is None:
+        return None, None
+    return all_steps[0], (all_steps[1] - one[1]) / arguments.steps if one else None
 
 
 def median(values):
@@ -220,31 +275,63 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--compile", action="store_true", help="torch.compile as well")
+    parser.add_argument("--numbers", choices=["float32", "tf32"], default="float32")
+    parser.add_argument("--processor-time", action="store_true", help="columns of that, too")
+    parser.add_argument("--list", action="store_true", help="print the models and end")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--where", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(MODELS))
+        return 0
     if arguments.one:
-        time_steps(arguments.one, arguments.where, arguments.compile, arguments.steps)
-        return
+        time_steps(arguments.one, arguments.where, arguments)
+        return 0
     with open(arguments.cluster, encoding="utf-8") as file:
         where = re.search(r'runs_on: *"?([^"}\n]*)', file.read()).group(1)
-    print("| model | eager, ms | compiled, ms | executed, ms | eager / executed | compiled / executed |")
-    print("|---|---|---|---|---|---|")
+    columns = ["model", "numbers", "eager, ms", "compiled, ms", "executed, ms", "eager / executed",
+               "compiled / executed"]
+    if arguments.processor_time:
+        columns += ["eager, processor ms", "executed, processor ms", "eager / executed, processor"]
+    print("| " + " | ".join(columns) + " |")
+    print("|---" * len(columns) + "|")
+    whole = True
     for spec in arguments.models:
-        spec = spec.removeprefix("zoo:")
-        torchs, executed = [], []
-        for _ in range(arguments.rounds):
-            torchs.append(in_process(spec, where, arguments.compile, arguments.steps))
-            executed.append(execute(arguments.emplace, arguments.cluster, spec, arguments.steps))
-        kinds = {kind: median(found.get(kind) for found in torchs)
-                 for kind in ("default", "fused", "compiled")}
-        fastest = min((kinds[kind] for kind in ("default", "fused") if kinds[kind] is not None),
-                      default=None)
-        ours, compiled = median(executed), kinds["compiled"]
-        ratio = lambda time: "-" if time is None or ours is None else f"{time / ours:.2f}"
-        print(f"| {spec} | {text(fastest)} | {text(compiled)} | {text(ours)} | {ratio(fastest)} "
-              f"| {ratio(compiled)} |", flush=True)
+        row = measure_row(spec.removeprefix("zoo:"), where, arguments)
+        whole = whole and row["eager"] is not None and row["executed"] is not None
+        print(as_text(spec.removeprefix("zoo:"), row, arguments), flush=True)
+    return 0 if whole else 1
+
+
+def measure_row(spec, where, arguments):
+    torchs, executed = [], []
+    for _ in range(arguments.rounds):
+        torchs.append(in_process(spec, where, arguments))
+        executed.append(execute(spec, arguments))
+
+    def of_kind(kind, which):
+        return median(found[kind][which] if kind in found else None for found in torchs)
+
+    def least(which):
+        times = [of_kind(kind, which) for kind in ("default", "fused")]
+        return min((time for time in times if time is not None), default=None)
+
+    return {"eager": least(0), "compiled": of_kind("compiled", 0),
+            "executed": median(time for time, _ in executed),
+            "eager processor": least(1), "processor": median(time for _, time in executed)}
+
+
+def as_text(spec, row, arguments):
+    def ratio(of, by):
+        return "-" if row[of] is None or row[by] is None else f"{row[of] / row[by]:.2f}"
+
+    cells = [spec, arguments.numbers, text(row["eager"]), text(row["compiled"]),
+             text(row["executed"]), ratio("eager", "executed"), ratio("compiled", "executed")]
+    if arguments.processor_time:
+        cells += [text(row["eager processor"]), text(row["processor"]),
+                  ratio("eager processor", "processor")]
+    return "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +37,7 @@
 #include "run/problem_request.h"
 #include "run/profile.h"
 #include "support/candidates.h"
+#include "support/errors.h"
 
 namespace {
 
@@ -66,55 +66,6 @@ struct Settings {
   double seconds = 3;
   double gpu_memory = 0;  // 0: what it has
 };
-
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<double> ranks(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    for (const double other : values)
-      ranks[i] += other < values[i] ? 1 : other == values[i] ? 0.5 : 0;
-  }
-  return ranks;
-}
-
-double correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto mean = [](const std::vector<double>& x) {
-    return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
-  };
-  const double am = mean(a);
-  const double bm = mean(b);
-  double ab = 0;
-  double aa = 0;
-  double bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ab += (a[i] - am) * (b[i] - bm);
-    aa += (a[i] - am) * (a[i] - am);
-    bb += (b[i] - bm) * (b[i] - bm);
-  }
-  return aa == 0 || bb == 0 ? 1 : ab / std::sqrt(aa * bb);
-}
-
-struct Errors {
-  double median = 0;
-  double worst = 0;
-  double spearman = 1;
-};
-
-Errors errors_of(const std::vector<double>& predicted, const std::vector<double>& measured,
-                 double factor = 1) {
-  std::vector<double> errors;
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    errors.push_back(std::abs(predicted[i] / factor / measured[i] - 1));
-  }
-  if (errors.empty()) return {};
-  std::sort(errors.begin(), errors.end());
-  return {errors[errors.size() / 2], errors.back(),
-          correlation(ranks_of(predicted), ranks_of(measured))};
-}
-
-std::string text(const Errors& errors) {
-  return fmt::format("{:.1f} / {:.1f} / {:.2f}", 100 * errors.median, 100 * errors.worst,
-                     errors.spearman);
-}
 
 double milliseconds(Nanoseconds time) {
   return static_cast<double>(time) / 1e6;
@@ -410,7 +361,13 @@ int main(int argc, char** argv) {
   app.add_option("--gpu-memory", settings.gpu_memory,
                  "Share of the model's memory that the first device has");
   app.add_option("--seconds", settings.seconds, "For each search");
+  bool list = false;
+  app.add_flag("--list", list, "Print the models and end");
   CLI11_PARSE(app, argc, argv);
+  if (list) {
+    for (const std::string& model : settings.models) fmt::print("{}\n", model);
+    return 0;
+  }
   try {
     std::vector<Gains> gains;
     for (const std::string& model : settings.models) gains.push_back(try_model(model, settings));

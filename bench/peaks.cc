@@ -40,6 +40,7 @@
 #include "run/problem_request.h"
 #include "run/profile.h"
 #include "support/candidates.h"
+#include "support/errors.h"
 
 namespace {
 
@@ -249,8 +250,13 @@ std::shared_ptr<const Problem> drawn_out(const Problem& problem, std::int64_t ti
                  std::make_shared<const Cluster>(spec), options);
 }
 
-std::vector<exec::MemoryRecord> wait_a_step(const std::shared_ptr<const Problem>& problem,
-                                            const Placement& placement, const Schedule& schedule) {
+struct WaitedStep {
+  Nanoseconds time = 0;
+  std::vector<exec::MemoryRecord> memory = {};
+};
+
+WaitedStep wait_a_step(const std::shared_ptr<const Problem>& problem, const Placement& placement,
+                       const Schedule& schedule) {
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   exec::Machine machine(std::shared_ptr<const Cluster>(problem, &problem->cluster()), {});
   const exec::ProgramOptions options{.order = order_of(*problem, placement, schedule, false),
@@ -259,7 +265,7 @@ std::vector<exec::MemoryRecord> wait_a_step(const std::shared_ptr<const Problem>
       machine, graph, placement, options, empty_source, waiting_ops(problem, placement));
   const exec::StepRecord record = program->step();
   if (record.failure) fail(ErrorKind::kSystem, "{}", record.failure->text);
-  return program->memory();
+  return {record.step, program->memory()};
 }
 
 void try_waiting(const std::string& model, const Problem& problem,
@@ -269,9 +275,13 @@ void try_waiting(const std::string& model, const Problem& problem,
   const auto times = static_cast<std::int64_t>(settings.wait * 1e9) / alone.step + 1;
   const auto slow = drawn_out(problem, times);
   Ratios ratios;
+  std::vector<double> predicted_steps;
+  std::vector<double> steps;
   for (const Candidate& candidate : tried) {
     const Timeline predicted = Simulator(slow).run(candidate.placement, candidate.schedule);
-    const auto memory = wait_a_step(slow, candidate.placement, candidate.schedule);
+    const auto [time, memory] = wait_a_step(slow, candidate.placement, candidate.schedule);
+    predicted_steps.push_back(static_cast<double>(predicted.step));
+    steps.push_back(static_cast<double>(time));
     std::vector<double> own;
     for (DeviceId id = 0; id < problem.num_devices(); ++id) {
       if (predicted.devices[id].peak < alone.devices[0].peak / 20) continue;
@@ -279,11 +289,13 @@ void try_waiting(const std::string& model, const Problem& problem,
       ratios.add(own.back());
     }
     if (settings.rows) {
-      fmt::print("{:10} waiting {}\n", candidate.name, join(own));
+      fmt::print("{:10} waiting {}; step {:.2f} s, {:.4f} predicted\n", candidate.name, join(own),
+                 steps.back() / 1e9, predicted_steps.back() / steps.back());
       std::fflush(stdout);
     }
   }
-  table.add({model.substr(4), fmt::format("{}", problem.num_devices()), ratios.text()});
+  table.add({model.substr(4), fmt::format("{}", problem.num_devices()), ratios.text(),
+             fmt::format("{}", steps.size()), text(errors_of(predicted_steps, steps))});
 }
 
 void try_model(const std::string& model, int devices, const Settings& settings, Table& table,
@@ -347,13 +359,23 @@ int main(int argc, char** argv) {
   app.add_option("--wait", settings.wait, "Also steps in which ops wait: seconds on one device");
   app.add_flag("--fixed-order", settings.fixed_order, "Ops in the simulated sequence");
   app.add_flag("--rows", settings.rows, "Every placement");
+  bool list = false;
+  app.add_flag("--list", list, "Print the models and end");
   CLI11_PARSE(app, argc, argv);
+  if (list) {
+    for (const std::string& model : settings.models) fmt::print("{}\n", model);
+    return 0;
+  }
   Table table({{"model"},
                {"devices"},
                {"measured / predicted; within 10 %"},
                {"measured / oracle"},
                {"measured / own events"}});
-  Table waiting({{"model"}, {"devices"}, {"waiting: measured / predicted; within 10 %"}});
+  Table waiting({{"model"},
+                 {"devices"},
+                 {"waiting: measured / predicted; within 10 %"},
+                 {"placements"},
+                 {"steps: median % / worst % / Spearman"}});
   try {
     for (const std::string& model : settings.models) {
       for (const int devices : settings.devices) {

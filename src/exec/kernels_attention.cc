@@ -23,7 +23,8 @@ Tensor together(const Tensor& x, const Shape& shape) {
 struct Options {
   double scale = 0;  // 0: one over the root of a head's size
   bool causal = false;
-  Tensor mask = {};  // added to the scores, or says which count
+  std::int64_t past = 0;  // keys of earlier steps, which every query sees if causal
+  Tensor mask = {};       // added to the scores, or says which count
 };
 
 // Keys and values may have fewer heads than queries; each then serves several.
@@ -42,7 +43,7 @@ Tensor attend(const Tensor& q, Tensor k, Tensor v, const Options& options) {
   if (options.causal) {
     const Tensor later =
         torch::ones({q.size(2), k.size(2)}, q.options().dtype(torch::kBool).requires_grad(false))
-            .triu(k.size(2) - q.size(2) + 1);
+            .triu(options.past + 1);
     scores = scores.masked_fill(later, never);
   }
   return scores.softmax(-1).matmul(v);
@@ -61,7 +62,7 @@ Tensor given_at(const Call& call, std::size_t position) {
 // Queries, keys and values; those that were one tensor may be listed once. From position `past` on
 // may be keys and values of earlier steps; all of them together are what is put out after Y.
 Tensors separate_attention(const Call& call, std::int64_t heads, std::int64_t key_heads,
-                           const Options& options, std::size_t past, const Tensor& bias = {}) {
+                           Options options, std::size_t past, const Tensor& bias = {}) {
   if (call.outputs.size() > 3 || call.given("omitted_outputs")) {
     fail(ErrorKind::kUnsupported, "there is no kernel for more than Y and present keys and values");
   }
@@ -77,6 +78,7 @@ Tensors separate_attention(const Call& call, std::int64_t heads, std::int64_t ke
   k = apart(k, key_heads);
   v = apart(v, key_heads);
   if (const Tensor kept = given_at(call, past); kept.defined()) {
+    options.past = kept.size(2);
     k = at::cat({kept, k}, 2);
     v = at::cat({given_at(call, past + 1), v}, 2);
   }

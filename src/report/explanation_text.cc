@@ -280,8 +280,7 @@ class Writer {
     if (needed <= accelerators) {
       line(
           "the accelerators together have memory for all of it: where such steps were executed, a "
-          "CPU "
-          "beside them gained 0 to 4 %");
+          "CPU beside them gained at most 4 %, and sometimes lost up to 11 %");
     }
   }
 

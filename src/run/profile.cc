@@ -291,15 +291,26 @@ DeviceId Profiler::turns() const {
 
 void Profiler::learn_transfers(Laboratory& laboratory, Profile& profile,
                                const std::function<void(int)>& proposed) const {
+  // Each placement is executed several times over.
+  MeasureSettings settings = settings_.measure;
+  settings.warm_up = std::min(settings.warm_up, 4);
+  settings.steps = (settings.steps + 1) / 2;
   const auto execute = [&](const Problem& problem, const Placement& placement,
                            const Schedule& schedule) -> std::optional<Nanoseconds> {
     const Measurement step = laboratory.measure(
-        graph_, placement, order_of(problem, placement, schedule, false), settings_.measure);
+        graph_, placement, order_of(problem, placement, schedule, false), settings);
     if (step.interrupted) fail_interrupted();
     if (step.failure) return std::nullopt;
     return step.step().median;
   };
-  learn_transfer_costs(execute, {.rounds = settings_.proposals, .proposed = proposed}, profile);
+  const auto slower = [&] {
+    const std::optional<Nanoseconds> reference = laboratory.reference_step();
+    if (!reference) fail_interrupted();
+    return static_cast<double>(*reference) /
+           static_cast<double>(std::max<Nanoseconds>(1, profile.reference));
+  };
+  learn_transfer_costs(
+      execute, {.rounds = settings_.proposals, .proposed = proposed, .slower = slower}, profile);
 }
 
 std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laboratory) const {
@@ -414,6 +425,9 @@ Profile Profiler::combine(const std::vector<ProfilePhase>& phases) const {
     profile.cluster.links[rule].latency = profile.links[rule].fit.latency;
     profile.cluster.links[rule].bandwidth = profile.links[rule].fit.bandwidth;
   }
+  std::vector<Nanoseconds> references;
+  for (const ProfilePhase& phase : phases) references.push_back(phase.reference);
+  profile.reference = spread_of(references).median;
   const auto [fastest, slowest] =
       std::minmax_element(phases.begin(), phases.end(),
                           [](const auto& a, const auto& b) { return a.reference < b.reference; });

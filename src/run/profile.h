@@ -76,7 +76,8 @@ struct Profile {
   std::vector<KindProfile> kinds = {};
   std::vector<LinkProfile> links = {};
   std::optional<LearnedTransfers> transfers = std::nullopt;
-  double drift = 1;  // the slowest phase by the fastest, of work that is always the same
+  Nanoseconds reference = 0;  // work that is always the same, in the middle phase
+  double drift = 1;           // of that, the slowest phase by the fastest
 };
 
 // What is being measured, for whoever watches from another thread.

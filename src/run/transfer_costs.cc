@@ -1,12 +1,14 @@
-// Costs that explain all that was executed, by the sum of squared relative errors of predictions:
-// from those of the round before, by steps that halve, of all costs together and then of each. So
-// costs differ only where proposals tell them apart, and pairs that none has used follow the rest.
-// The sum never rises, but it is no convex function of the costs: they need not be the best.
+// Costs that explain all that was executed, by the sum of the squared logarithms of predicted by
+// measured steps, in which half and twice as long weigh the same: from those of the round before,
+// by steps that halve, of all costs together and then of each. So costs differ only where proposals
+// tell them apart, and pairs that none has used follow the rest. The sum never rises, but it is no
+// convex function of the costs: they need not be the best.
 #include "run/transfer_costs.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "placer/run.h"
 
@@ -56,7 +58,7 @@ class TransferCosts {
       result.failed = !target;
       if (!target) break;
       proposal.target = *target;
-      result.error = error_of(proposal, problem_with(costs));
+      result.error = std::expm1(log_error(proposal, problem_with(costs)));
       const bool none =
           std::all_of(costs.begin(), costs.end(), [](auto cost) { return cost == 0; });
       result.near = std::abs(result.error) <= settings_.near;
@@ -101,35 +103,51 @@ class TransferCosts {
     return predict(problem, proposal.placement, proposal.schedule).step;
   }
 
-  // Of the prediction, relative to what it is to be.
-  static double error_of(const Proposal& proposal, const ProblemPtr& problem) {
-    return static_cast<double>(predicted(proposal, problem)) /
-               static_cast<double>(proposal.target) -
-           1;
+  // Of the prediction, by what it is to be.
+  static double log_error(const Proposal& proposal, const ProblemPtr& problem) {
+    const Nanoseconds step = std::max<Nanoseconds>(1, predicted(proposal, problem));
+    return std::log(static_cast<double>(step) / static_cast<double>(proposal.target));
   }
 
   double sum_of_squares(const Costs& costs) const {
     const ProblemPtr problem = problem_with(costs);
     double sum = 0;
     for (const Proposal& proposal : known_) {
-      const double error = error_of(proposal, problem);
+      const double error = log_error(proposal, problem);
       sum += error * error;
     }
     return sum;
   }
 
-  // The machine's speed of the moment is that of a step without transfers, right before. Without
-  // such a step, a slow moment could not be told from slow transfers.
-  std::optional<Nanoseconds> target_of(const Proposal& proposal, const Costs& costs) const {
+  // Each execution by the machine's speed right before it, so that one slow moment does not count.
+  std::optional<Nanoseconds> target_of(const Proposal& proposal, const Costs& costs) {
+    constexpr int kExecutions = 3;
     const auto problem = problem_with(costs);
-    const Proposal alone{Placement(proposal.placement.size(), busiest(proposal.placement))};
-    const std::optional<Nanoseconds> alone_measured = execute_(*problem, alone.placement, {});
-    const std::optional<Nanoseconds> step =
-        execute_(*problem, proposal.placement, proposal.schedule);
-    if (!step || !alone_measured || *alone_measured <= 0) return std::nullopt;
-    const double speed =
-        static_cast<double>(predicted(alone, problem)) / static_cast<double>(*alone_measured);
-    return std::max<Nanoseconds>(1, std::llround(speed * static_cast<double>(*step)));
+    std::vector<Nanoseconds> targets;
+    for (int i = 0; i < kExecutions; ++i) {
+      const std::optional<double> slower = slower_now(busiest(proposal.placement), problem);
+      if (!slower) return std::nullopt;
+      const std::optional<Nanoseconds> step =
+          execute_(*problem, proposal.placement, proposal.schedule);
+      if (!step) return std::nullopt;
+      targets.push_back(std::llround(static_cast<double>(*step) / *slower));
+    }
+    return std::max<Nanoseconds>(1, spread_of(targets).median);
+  }
+
+  // By a step without transfers: otherwise a slow moment could not be told from slow transfers.
+  // Where the device is too small for that, by the same work as in the profile.
+  std::optional<double> slower_now(DeviceId device, const ProblemPtr& problem) {
+    if (!too_small_.contains(device)) {
+      const Proposal alone{Placement(problem->num_ops(), device)};
+      const std::optional<Nanoseconds> step = execute_(*problem, alone.placement, {});
+      const Nanoseconds expected = predicted(alone, problem);
+      if (step && *step > 0 && expected > 0)
+        return static_cast<double>(*step) / static_cast<double>(expected);
+      too_small_.insert(device);
+    }
+    if (!settings_.slower) return std::nullopt;
+    return settings_.slower();
   }
 
   // The device with the most ops.
@@ -181,6 +199,7 @@ class TransferCosts {
   const Profile& profile_;
   std::vector<LinkClass> classes_;
   std::vector<Proposal> known_;
+  std::set<DeviceId> too_small_;  // for a step alone
 };
 
 // Rules whose classes cost the same stay as they are.

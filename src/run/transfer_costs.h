@@ -17,6 +17,9 @@ struct TransferCostSettings {
   double seconds = 2;                      // for each search
   double near = 0.02;                      // a prediction that is this near is left as it is
   std::function<void(int)> proposed = {};  // is told the number of each proposal
+  // How many times as long everything takes now as in the profile. It is asked where no device
+  // holds the model alone.
+  std::function<double()> slower = {};
 };
 
 // How long an executed step takes; nothing where it fails, for want of memory.

@@ -67,6 +67,34 @@ TEST_F(ExecKernels, fused_attention) {
   EXPECT_TRUE(same(both({q, k, v, sinks}, {})[0], weights.matmul(v.repeat_interleave(2, 1))));
 }
 
+// Queries are as many as new keys, fewer and more: the first sees what was kept and the first new
+// key, by ONNX's definition of is_causal. Scores are equal, so each result is the mean of what is
+// seen.
+TEST_F(ExecKernels, causal_attention_begins_after_what_was_kept) {
+  constexpr std::int64_t kQueries = 4;
+  for (const std::int64_t kept : {0, 2}) {
+    for (const std::int64_t keys : {3, 4, 7}) {
+      const Tensor q = torch::zeros({1, 1, kQueries, 2}, torch::kDouble);
+      const Tensor k = random({1, 1, keys, 2});
+      const Tensor v = torch::arange(kept, kept + keys, torch::kDouble).reshape({1, 1, keys, 1});
+      Attributes attributes{{"is_causal", std::int64_t{1}}};
+      Tensors inputs{q, k, v};
+      if (kept > 0) {
+        attributes.set("omitted_inputs", Integers{3});
+        inputs.push_back(random({1, 1, kept, 2}));
+        inputs.push_back(torch::arange(kept, torch::kDouble).reshape({1, 1, kept, 1}));
+      }
+      const Tensor found =
+          run_op({"Attention", inputs, {real({1, 1, kQueries, 1})}, attributes})[0].flatten();
+      for (std::int64_t query = 0; query < kQueries; ++query) {
+        const std::int64_t last = std::min(kept + query, kept + keys - 1);
+        EXPECT_NEAR(found[query].item<double>(), static_cast<double>(last) / 2, 1e-12)
+            << "query " << query << ", " << kept << " kept, " << keys << " keys";
+      }
+    }
+  }
+}
+
 TEST_F(ExecKernels, max_pools) {
   const Tensor x = random({2, 3, 7, 6});
   const Attributes attributes{{"kernel_shape", Integers{3, 3}},

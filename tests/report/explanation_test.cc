@@ -90,9 +90,11 @@ TEST(Explanation, says_what_is_not_counted_of_cpus_that_start_kernels) {
   EXPECT_THAT(explain_beside_cpu(kUnlimited, true), Not(HasSubstr("is not counted")));
 }
 
-TEST(Explanation, says_what_cpus_gain_beside_accelerators_that_could_hold_all) {
-  EXPECT_THAT(explain_beside_cpu(kUnlimited, true), HasSubstr("gained 0 to 4 %"));
-  EXPECT_THAT(explain_beside_cpu(1'000'000, false), HasSubstr("gained 0 to 4 %"));
+TEST(Explanation, says_what_cpus_gain_and_lose_beside_accelerators_that_could_hold_all) {
+  EXPECT_THAT(explain_beside_cpu(kUnlimited, true),
+              HasSubstr("gained at most 4 %, and sometimes lost up to 11 %"));
+  EXPECT_THAT(explain_beside_cpu(1'000'000, false),
+              HasSubstr("gained at most 4 %, and sometimes lost up to 11 %"));
   EXPECT_THAT(explain_beside_cpu(400, true), Not(HasSubstr("gained")));
 }
 

@@ -103,6 +103,7 @@ TEST(Profile, what_a_step_has_beside_its_ops_lies_between_them) {
   EXPECT_DOUBLE_EQ(kind.busy_ratio, 700.0 / 350);
   for (const Device& device : profile.cluster.devices) EXPECT_EQ(device.gap, 15);
   EXPECT_DOUBLE_EQ(profile.drift, 1.25);
+  EXPECT_EQ(profile.reference, 1100);
 }
 
 TEST(Profile, a_step_shorter_than_its_ops_leaves_no_gap) {

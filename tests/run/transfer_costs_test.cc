@@ -58,6 +58,22 @@ ExecutedStep machine_with(const Profile& profile, Nanoseconds beside, double slo
   };
 }
 
+bool is_alone(const Placement& placement) {
+  return std::all_of(placement.begin(), placement.end(),
+                     [&](DeviceId device) { return device == placement.front(); });
+}
+
+// Steps of several devices that are executed take this many times as long, in turn.
+ExecutedStep restless(const ExecutedStep& machine, std::vector<double> times) {
+  return [machine, times, next = std::make_shared<std::size_t>(0)](
+             const Problem& problem, const Placement& placement,
+             const Schedule& schedule) -> std::optional<Nanoseconds> {
+    const auto step = machine(problem, placement, schedule);
+    if (is_alone(placement)) return step;
+    return static_cast<Nanoseconds>(times[(*next)++ % times.size()] * static_cast<double>(*step));
+  };
+}
+
 ClusterSpec two_devices() {
   return shared_core_spec(2, {.bandwidth = 5'000'000'000, .latency = kMicrosecond});
 }
@@ -172,6 +188,39 @@ TEST(TransferCosts, a_slow_moment_of_the_machine_is_not_taken_for_transfers) {
   Profile profile = profile_of(two_devices());
   learn_transfer_costs(machine_with(profile, 0, 1.5), kQuick, profile);
   EXPECT_EQ(profile.links[0].added, 0);
+}
+
+// Relative errors are never below -1, so their squares would say less of steps that take long.
+TEST(TransferCosts, steps_of_a_restless_machine_do_not_pull_costs_down) {
+  Profile profile = profile_of(two_devices());
+  learn_transfer_costs(restless(machine_with(profile, 100 * kMicrosecond), {0.6, 1 / 0.6}),
+                       {.rounds = 4, .seconds = 0.2}, profile);
+  EXPECT_NEAR(static_cast<double>(profile.links[0].added), 100 * kMicrosecond, 10 * kMicrosecond);
+}
+
+TEST(TransferCosts, a_single_slow_execution_does_not_count) {
+  Profile profile = profile_of(two_devices());
+  learn_transfer_costs(restless(machine_with(profile, 30 * kMicrosecond), {1, 3, 1}), kQuick,
+                       profile);
+  EXPECT_GE(profile.links[0].added, 20 * kMicrosecond);
+  EXPECT_LE(profile.links[0].added, 31 * kMicrosecond);
+  EXPECT_TRUE(profile.transfers->near);
+}
+
+// The step on one device fails, as for want of memory; the machine's speed differs all the same.
+TEST(TransferCosts, are_learned_on_devices_that_are_too_small_for_the_model) {
+  Profile profile = profile_of(two_devices());
+  const ExecutedStep machine = machine_with(profile, 30 * kMicrosecond, 1.5);
+  const ExecutedStep small = [&](const Problem& problem, const Placement& placement,
+                                 const Schedule& schedule) {
+    return is_alone(placement) ? std::nullopt : machine(problem, placement, schedule);
+  };
+  TransferCostSettings settings = kQuick;
+  settings.slower = [] { return 1.5; };
+  learn_transfer_costs(small, settings, profile);
+  EXPECT_GE(profile.links[0].added, 20 * kMicrosecond);
+  EXPECT_LE(profile.links[0].added, 31 * kMicrosecond);
+  EXPECT_TRUE(profile.transfers->near);
 }
 
 TEST(TransferCosts, links_that_are_slowed_down_stay_as_they_are) {
