@@ -96,8 +96,12 @@ class Runner {
     std::int64_t first = one ? 1 : 8;
     // The ideal has no limit of memory, and so every batch that others have.
     std::int64_t most = one && column != "ideal" ? model.most / 4 : model.most;
-    // Searches begin at the batch that is best for their rivals. Placements stay there, or below.
-    if (column == "auto") most = first = batch_of(model, machine, "expert", first);
+    // Searches begin at the batch that is best for their rivals. Placements stay there, or below,
+    // where the expert's fits.
+    if (column == "auto") {
+      first = batch_of(model, machine, "expert", first);
+      most = batch_of(model, machine, "expert", most);
+    }
     if (column == "search") first = batch_of(model, machine, "tofu", first);
     const auto at = [&](std::int64_t batch) {
       return try_batch(model, machine, column, batch, settings_);

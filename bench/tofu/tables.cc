@@ -13,13 +13,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string samples(const Trial* trial) {
+std::string samples(const Trial* trial, int decimals = 0) {
   if (trial == nullptr) return "";
   if (!trial->fits) return "OOM";
   const double rate = trial->samples_per_second();
-  return fmt::format("{} ({})",
-                     rate < 10 ? fmt::format("{:.2f}", rate) : fmt::format("{:.0f}", rate),
-                     trial->batch);
+  return fmt::format("{:.{}f} ({})", rate, rate < 10 ? 2 : decimals, trial->batch);
 }
 
 std::string gib(Bytes bytes) {
@@ -126,7 +124,8 @@ void print_small(const Rows& rows, const Machine& machine) {
   for (const GridModel& model : small_models()) {
     std::string line = "| " + model.name;
     for (const char* column : {"small-batch", "data-parallel", "tofu", "search"}) {
-      line += " | " + samples(rows.find({"small", machine.name, model.name, column}));
+      constexpr int kDecimals = 1;  // what is compared lies close together
+      line += " | " + samples(rows.find({"small", machine.name, model.name, column}), kDecimals);
     }
     fmt::print("{} |\n", line);
   }

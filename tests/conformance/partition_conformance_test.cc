@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -184,6 +185,21 @@ void expect_same(const Plan& a, const Plan& b, const std::string& name) {
 TEST_P(PartitionConformance, divides_graphs_of_every_sort) {
   for (const auto& on : cases()) {
     expect_valid(*on, find(*on, evaluations(kEvaluations)));
+    ASSERT_FALSE(HasFatalFailure());
+  }
+}
+
+// As the heads of classifiers are, and biases: what is left of one dimension, or none, is not
+// enough for all levels.
+TEST_P(PartitionConformance, divides_weights_that_have_fewer_elements_than_there_are_devices) {
+  for (const auto& [devices, classes] :
+       {std::pair{4, 2}, {4, 3}, {8, 10}, {12, 2}, {12, 10}, {16, 3}}) {
+    const std::string model = fmt::format(
+        "stacked-rnn:layers=1,hidden=10,input=3,sequence=2,batch=16,classes={},optimizer={}",
+        classes, classes == 3 ? "adam" : "sgd");
+    const Case on(fmt::format("{} on {}", model, devices), zoo::build_model(model),
+                  cluster_of(devices, 1LL << 34));
+    expect_valid(on, find(on, evaluations(5)));
     ASSERT_FALSE(HasFatalFailure());
   }
 }

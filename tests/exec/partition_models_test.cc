@@ -122,6 +122,26 @@ TEST(PartitionedModel, changes_weights_everywhere_though_updates_are_in_parts) {
   }
 }
 
+// Where weights have fewer elements than there are devices, updates are divided on some levels
+// only.
+TEST(PartitionedModel, computes_the_same_with_few_classes) {
+  const Model model = read_model(
+      "zoo:stacked-rnn:layers=1,hidden=10,input=3,sequence=2,batch=16,classes=2,optimizer=adam");
+  const auto graph = std::make_shared<const Graph>(decompose(*model.graph));
+  const auto sources = exec::seeded_sources({.low = -0.5, .high = 0.5});
+  const auto values = exec::interpret(*graph, sources, kWithUpdates);
+  const PartitionInput input(*graph);
+  for (const int count : {4, 12}) {
+    const auto problem = compile(graph, cluster_of(count));
+    const WorkerDevices on = workers_on(*problem);
+    for (const char* method : {"data-parallel", "fsdp", "zero", "search"}) {
+      SCOPED_TRACE(fmt::format("{} on {}", method, count));
+      const Plan plan = find_plan(method, input, problem, on);
+      if (!expect_same(*graph, input.descriptions, plan, sources, values, kWithUpdates)) return;
+    }
+  }
+}
+
 // Parts of unequal size, on devices of unequal speed.
 TEST(PartitionedModel, computes_the_same_on_unequal_devices) {
   const Model model = read_model(kModels[1]);

@@ -1,7 +1,6 @@
 #include "tensor/methods/common/divided_updates.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "tensor/movement.h"
 
@@ -12,22 +11,6 @@ const tdl::Access* read_of(const tdl::Description& description, std::size_t inpu
   const auto found = std::find_if(description.reads.begin(), description.reads.end(),
                                   [&](const auto& access) { return access.position == input; });
   return found == description.reads.end() ? nullptr : &*found;
-}
-
-// The variables that cuts of a tensor are cuts of; nothing where a dimension has not one of its
-// own.
-std::optional<Cuts> variables_cut(const tdl::Access& access, const Cuts& dimensions,
-                                  std::size_t variables) {
-  Cuts result(dimensions.size(), kUncut);
-  for (std::size_t level = 0; level < dimensions.size(); ++level) {
-    if (dimensions[level] == kUncut) continue;
-    const tdl::Index& index = access.indices[static_cast<std::size_t>(dimensions[level])];
-    for (tdl::VariableId v = 0; v < variables; ++v) {
-      if (index.uses(v)) result[level] = static_cast<std::int8_t>(v);
-    }
-    if (result[level] == kUncut) return std::nullopt;
-  }
-  return result;
 }
 
 Cuts dimensions_cut(const tdl::Access& access, const Cuts& variables) {
@@ -65,12 +48,10 @@ void divide_update(const PartitionInput& input, OpId op, GradientStorage gradien
     return role_of(tensor) == OpRole::kParameter;
   });
   if (weight == inputs.end() || input.stays_whole[input.classes.of_tensor[*weight]] != 0) return;
-  const tdl::Access* changed =
-      read_of(description, static_cast<std::size_t>(weight - inputs.begin()));
-  if (changed == nullptr) return;
   const Cuts& kept = plan.tensors[*weight];
   const Cuts cuts = divided_further(input.whole(*weight), kept, plan.workers);
-  const auto variables = variables_cut(*changed, cuts, description.variables.size());
+  const auto variables =
+      cuts_to_read(description, static_cast<std::size_t>(weight - inputs.begin()), cuts);
   if (cuts == kept || !variables) return;
   plan.ops[op] = *variables;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -83,6 +64,22 @@ void divide_update(const PartitionInput& input, OpId op, GradientStorage gradien
 }
 
 }  // namespace
+
+std::optional<Cuts> cuts_to_read(const tdl::Description& description, std::size_t input,
+                                 const Cuts& dimensions) {
+  const tdl::Access* access = read_of(description, input);
+  if (access == nullptr) return std::nullopt;
+  Cuts result(dimensions.size(), kUncut);
+  for (std::size_t level = 0; level < dimensions.size(); ++level) {
+    if (dimensions[level] == kUncut) continue;
+    const tdl::Index& index = access->indices[static_cast<std::size_t>(dimensions[level])];
+    for (tdl::VariableId v = 0; v < description.variables.size(); ++v) {
+      if (index.uses(v)) result[level] = static_cast<std::int8_t>(v);
+    }
+    if (result[level] == kUncut) return std::nullopt;
+  }
+  return result;
+}
 
 Plan with_divided_updates(const PartitionInput& input, Plan plan, GradientStorage gradients) {
   for (OpId op = 0; op < input.graph.num_ops(); ++op) {

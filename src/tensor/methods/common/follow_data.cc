@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "tensor/methods/common/divided_updates.h"
 #include "tensor/methods/common/single_dimension.h"
 
 namespace emplace {
@@ -106,16 +107,34 @@ class FollowData {
   }
 
   // Weights that an update changes, with what is kept as they are: gradients and the optimizer's
-  // state.
-  void divide_weights(std::vector<Cuts>& tensors) const {
+  // state. One with few elements in a dimension is cut along several, or on some levels only, and
+  // so is what changes it.
+  void divide_weights(std::vector<Cuts>& tensors) {
+    for_each_change(OpRole::kParameter, [&](OpId op, std::size_t i, ClassId tensor) {
+      if (input_.stays_whole[tensor] != 0) return;
+      const Cuts cuts =
+          cuts_for_reduction(input_.whole(input_.graph.inputs(op)[i]), uncut_, context_.workers());
+      if (cuts_to_read(*input_.descriptions[op], i, cuts)) tensors[tensor] = cuts;
+    });
+    const auto follow_kept = [&](OpId op, std::size_t i, ClassId tensor) {
+      const auto cuts = cuts_to_read(*input_.descriptions[op], i, tensors[tensor]);
+      std::vector<Cuts>& ways = ways_.ops[input_.classes.of_op[op]];
+      if (cuts && std::find(ways.begin(), ways.end(), *cuts) == ways.end()) ways.push_back(*cuts);
+    };
+    for_each_change(OpRole::kParameter, follow_kept);
+    for_each_change(OpRole::kBuffer, follow_kept);
+  }
+
+  // What described updates change: op, input and the tensor's class.
+  template <typename Function>
+  void for_each_change(OpRole role, const Function& function) const {
     const Graph& graph = input_.graph;
     for (OpId op = 0; op < graph.num_ops(); ++op) {
       if (graph.phase(op) != Phase::kUpdate || input_.descriptions[op] == nullptr) continue;
-      for (const TensorId tensor : graph.inputs(op)) {
-        if (graph.role(graph.producer(tensor)) != OpRole::kParameter) continue;
-        const ClassId of = input_.classes.of_tensor[tensor];
-        if (input_.stays_whole[of] != 0) continue;
-        tensors[of] = cuts_for_reduction(input_.whole(tensor), uncut_, context_.workers());
+      const auto inputs = graph.inputs(op);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (graph.role(graph.producer(inputs[i])) != role) continue;
+        function(op, i, input_.classes.of_tensor[inputs[i]]);
       }
     }
   }
