@@ -1,35 +1,36 @@
 #!/bin/bash
 # Builds the last commit twice, in folders of different names and lengths and without the compiler cache, and compares
-# every binary byte by byte. Exit code 1 where one differs.
-#   tools/reproducible.sh [TARGET [FILE...]]    default: the program and its library
-# The files that are compared are those of the build folder; OPTIONS are further ones of CMake.
+# every program, library and module byte by byte. Exit code 1 where one differs.
+#   tools/reproducible.sh [OPTION...]    options of CMake: -D EMPLACE_LEARN=OFF halves the time
 set -euo pipefail
 cd "$(dirname "$0")/.."
-target=${1:-emplace_cli}
-shift || true
-files=("$@")
-[ ${#files[@]} -gt 0 ] || files=(emplace libemplace.so)
+binaries() {  # FOLDER: what is passed on of a build
+  (cd "$1/build-package" && find . -name CMakeFiles -prune -o -type f \( -name emplace -o -name '*.so*' \) -print | sort)
+}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+places=("$folder/a" "$folder/somewhere/else/with a longer name")
 export SOURCE_DATE_EPOCH
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-places=("$folder/a" "$folder/somewhere/else/with a longer name")
 for place in "${places[@]}"; do
   mkdir -p "$place"
   git archive HEAD | tar -x -C "$place"
-  # shellcheck disable=SC2086
-  CCACHE_DISABLE=1 cmake -S "$place" --preset package -D EMPLACE_LEARN=OFF -D EMPLACE_PYTHON=OFF ${OPTIONS:-} > /dev/null
-  CCACHE_DISABLE=1 cmake --build "$place/build-package" --target "$target" > "$place/log" || { tail -n 40 "$place/log"; exit 1; }
+  CCACHE_DISABLE=1 cmake -S "$place" --preset package "$@" > /dev/null
+  CCACHE_DISABLE=1 cmake --build "$place/build-package" > "$place/log" || { tail -n 40 "$place/log"; exit 1; }
 done
 differ=0
-for file in "${files[@]}"; do
+if ! diff <(binaries "${places[0]}") <(binaries "${places[1]}"); then
+  echo "not the same binaries were built"
+  differ=1
+fi
+while read -r file; do
   sums=()
   for place in "${places[@]}"; do sums+=("$(sha256sum < "$place/build-package/$file" | cut -c1-64)"); done
   if [ "${sums[0]}" = "${sums[1]}" ]; then
-    echo "$file: equal, ${sums[0]}"
+    echo "${file#./}: equal, ${sums[0]}"
   else
-    echo "$file: differs: ${sums[*]}"
+    echo "${file#./}: differs: ${sums[*]}"
     differ=1
   fi
-done
+done < <(binaries "${places[0]}")
 exit $differ
