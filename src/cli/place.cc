@@ -19,6 +19,7 @@
 #include "report/page.h"
 #include "report/page_data.h"
 #include "report/prose.h"
+#include "run/islands.h"
 
 namespace emplace::cli {
 namespace {
@@ -278,7 +279,7 @@ void add_place(Command& root, Session& session) {
   arguments->ranks.add_to(command);
   command
       .integer(
-          "--islands", arguments->islands, 1, 100'000,
+          "--islands", arguments->islands, 1, static_cast<std::int64_t>(kMostIslands),
           "Divide a search under --evaluations into so many that meet between rounds: with the "
           "same seed, any number of ranks gives the same answer. Default: the ranks, or fewer "
           "where each would be too short")

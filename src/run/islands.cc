@@ -203,9 +203,7 @@ class IslandSearch {
   }
 
   void search_in_rounds() {
-    const std::size_t ranks =
-        options_.crew != nullptr ? static_cast<std::size_t>(options_.crew->size()) : 1;
-    const std::size_t islands = options_.islands > 0 ? options_.islands : ranks;
+    const std::size_t islands = options_.islands > 0 ? options_.islands : num_ranks();
     if (state_.elites.size() != islands) state_ = {};
     for (const Solution& elite : state_.elites) context_.incumbent().offer(elite);
     context_.evaluator().count(state_.evaluations);
@@ -218,11 +216,13 @@ class IslandSearch {
     }
     if (!best_) take_elites();
     best_->evaluations = context_.evaluations();
+    best_->seconds = question_.budget.elapsed_seconds();
   }
 
   // Whether all of it could be done.
   bool do_round(std::size_t islands, int round) {
     std::vector<std::optional<RunResult>> results(islands);
+    begin_time_of_round(round);
     const LowerBound bound = context_.incumbent().bound();
     dist::Job job;
     job.tasks = islands;
@@ -266,9 +266,7 @@ class IslandSearch {
                     .proves = island == 0,
                     .bound = bound};
     task.evaluations = std::max<std::int64_t>(1, all / parts + (part < all % parts ? 1 : 0));
-    if (question_.budget.seconds) {
-      task.seconds = std::max(0.0, *question_.budget.seconds - question_.budget.elapsed_seconds());
-    }
+    task.seconds = seconds_of_task(island, static_cast<std::size_t>(islands));
     if (state_.elites.empty()) return task;
     const auto best =
         std::min_element(state_.elites.begin(), state_.elites.end(),
@@ -283,8 +281,31 @@ class IslandSearch {
     return task;
   }
 
+  // Rounds are parts of one search, so that none may take the time of those after it.
+  void begin_time_of_round(int round) {
+    const Budget& budget = question_.budget;
+    if (!budget.seconds) return;
+    const double now = budget.elapsed_seconds();
+    round_end_ = now + std::max(0.0, *budget.seconds - now) / (kRounds - round);
+  }
+
+  // A rank does one island's after the other's.
+  std::optional<double> seconds_of_task(std::size_t island, std::size_t islands) const {
+    if (!question_.budget.seconds) return std::nullopt;
+    const std::size_t turns = (islands - island + present_ranks() - 1) / present_ranks();
+    const double left = std::max(0.0, round_end_ - question_.budget.elapsed_seconds());
+    return left / static_cast<double>(turns);
+  }
+
   std::size_t num_ranks() const {
     return options_.crew != nullptr ? static_cast<std::size_t>(options_.crew->size()) : 1;
+  }
+  std::size_t present_ranks() const {
+    std::size_t present = 1;
+    for (int rank = 1; rank < static_cast<int>(num_ranks()); ++rank) {
+      if (options_.crew->present(rank)) ++present;
+    }
+    return present;
   }
 
   RunResult do_here(const IslandTask& task) const;
@@ -307,6 +328,7 @@ class IslandSearch {
   PlaceContext& context_;
   const Problem& problem_;
   IslandState state_;
+  double round_end_ = 0;  // where there is a limit, in seconds of the budget
   std::optional<RunResult> best_;
   std::optional<Error> failure_;
 };

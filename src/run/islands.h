@@ -22,6 +22,8 @@
 
 namespace emplace {
 
+inline constexpr std::size_t kMostIslands = 100'000;
+
 // What islands work on. Everybody has it; tasks say the rest.
 struct IslandQuestion {
   // In the numbers that tasks name them by.

@@ -58,8 +58,10 @@ class Portfolio::Runner {
     check_learning(request_.learning, runs_, problems.list().size());
     files_ = open_learning_files(request_.learning, runs_, request_.time_for == TimeFor::kEachRun);
     if (keeps_search(request_.learning, runs_)) {
-      checkpoint_ = std::make_unique<SearchCheckpoint>(request_.learning, problems_, runs_.front(),
-                                                       budget_.evaluations ? num_islands() : 0);
+      const SearchCheckpoint::Islands islands{.count = budget_.evaluations ? num_islands() : 0,
+                                              .asked_for = request_.islands > 0};
+      checkpoint_ =
+          std::make_unique<SearchCheckpoint>(request_.learning, problems_, runs_.front(), islands);
     }
   }
 
@@ -168,6 +170,7 @@ class Portfolio::Runner {
 
   std::size_t num_islands() const {
     if (request_.islands > 0) return request_.islands;
+    if (checkpoint_ != nullptr && checkpoint_->islands() > 0) return checkpoint_->islands();
     if (request_.crew == nullptr) return 1;
     const auto ranks = static_cast<std::int64_t>(request_.crew->size());
     if (!budget_.evaluations) return static_cast<std::size_t>(ranks);

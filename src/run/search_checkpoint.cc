@@ -56,7 +56,7 @@ SearchCheckpoint::Kept take_kept(dist::Reader& reader, const Problem& problem) {
 }  // namespace
 
 SearchCheckpoint::SearchCheckpoint(const LearningSettings& settings, const SubsetProblems& problems,
-                                   const PlacerRun& run, std::size_t islands)
+                                   const PlacerRun& run, const Islands& islands)
     : problems_(problems),
       run_(run),
       islands_(islands),
@@ -70,7 +70,7 @@ std::string SearchCheckpoint::header() const {
   dist::Writer writer;
   writer.text(kCheckpointFormat).number(fingerprint(problems_));
   writer.text(run_.placer.to_string()).text(run_.scheduler).number(run_.seed);
-  writer.number<std::uint64_t>(islands_);
+  writer.number<std::uint64_t>(islands_.count);
   return writer.take();
 }
 
@@ -85,15 +85,22 @@ void SearchCheckpoint::read(const std::string& bytes) {
   const std::string scheduler = reader.text();
   const auto seed = reader.number<std::uint64_t>();
   const auto islands = reader.number<std::uint64_t>();
+  const bool any_number =
+      !islands_.asked_for && islands_.count > 0 && islands > 0 && islands <= kMostIslands;
+  if (any_number) islands_.count = islands;
   if (placer != run_.placer.to_string() || scheduler != run_.scheduler || seed != run_.seed ||
-      islands != islands_) {
+      islands != islands_.count) {
     fail_input(
         "is the checkpoint of {} with {} order, seed {} and {} islands; expected {}, {}, {} and {}",
         placer, scheduler, seed, islands, run_.placer.to_string(), run_.scheduler, run_.seed,
-        islands_);
+        islands_.count);
   }
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     kept_[i] = take_kept(reader, problems_.list()[i].simulator->problem());
+    const std::size_t elites = kept_[i].islands.elites.size();
+    if (elites > 0 && elites != islands) {
+      fail_input("has the best of {} islands; expected {}", elites, islands);
+    }
     check(kept_[i], problems_.list()[i]);
   }
   reader.number<std::uint64_t>();  // the sum
@@ -155,11 +162,13 @@ SearchCheckpoint::Watch::~Watch() {
 
 void SearchCheckpoint::Watch::work() {
   const std::chrono::duration<double> interval(owner_.file_.seconds());
-  std::uint64_t version = 0;
+  using Known = std::pair<std::uint64_t, Nanoseconds>;
+  Known saved;
   std::unique_lock lock(mutex_);
   while (!ending_changed_.wait_for(lock, interval, [&] { return ending_; })) {
-    if (context_.incumbent().version() == version) continue;
-    version = context_.incumbent().version();
+    const Known known{context_.incumbent().version(), context_.incumbent().bound().step};
+    if (known == saved) continue;
+    saved = known;
     owner_.take_incumbent(problem_, context_);
     owner_.save();
   }

@@ -21,10 +21,15 @@ namespace emplace {
 
 class SearchCheckpoint {
  public:
-  // `islands`: under an evaluation budget; else 0. Throws an Error when the file cannot be used, or
-  // is of another search. The others outlive it.
+  struct Islands {
+    std::size_t count = 0;  // under an evaluation budget; else 0
+    bool asked_for = true;  // else a file that is resumed says how many
+  };
+  // Throws an Error when the file cannot be used, or is of another search. The others outlive it.
   SearchCheckpoint(const LearningSettings& settings, const SubsetProblems& problems,
-                   const PlacerRun& run, std::size_t islands);
+                   const PlacerRun& run, const Islands& islands);
+
+  std::size_t islands() const { return islands_.count; }
 
   struct Kept {
     std::optional<Solution> best = std::nullopt;  // in the numbers of the subset
@@ -66,7 +71,7 @@ class SearchCheckpoint {
 
   const SubsetProblems& problems_;
   const PlacerRun& run_;
-  std::size_t islands_;
+  Islands islands_;
   CheckpointFile file_;
   std::mutex mutex_;
   std::vector<Kept> kept_;

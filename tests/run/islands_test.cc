@@ -106,6 +106,40 @@ TEST(Islands, AreFewerThanRanksWhereEachWouldBeShort) {
   EXPECT_EQ(shared.evaluations, alone.evaluations);
 }
 
+// Rounds are parts of one search: all of them must come, however short the time.
+TEST(Islands, ShareTheTimeAmongTheirRounds) {
+  const auto problem = some_problem();
+  Budget budget;
+  budget.evaluations = 1'000'000'000;
+  budget.seconds = 0.8;
+  PlaceContext context(problem);
+  const PlacerRun run{.placer = MethodSpec::parse("anneal")};
+  std::vector<double> ends;
+  IslandOptions options{.islands = 3, .on_round = [&](const IslandState&) {
+                          ends.push_back(budget.elapsed_seconds());
+                        }};
+  budget = budget.restarted();
+  run_islands({.run = &run, .context = &context, .budget = budget}, options);
+  ASSERT_THAT(ends, SizeIs(4));
+  EXPECT_GE(ends.front(), 0.1);  // each of the three had its turn
+  EXPECT_LE(ends.front(), 0.6);
+}
+
+TEST(Islands, AreTimedFromTheFirstRoundToTheLast) {
+  const SubsetProblems problems(some_problem(), StepTime{});
+  Budget budget;
+  budget.evaluations = 20'000;
+  PortfolioRequest request = request_of(budget, nullptr, 8);
+  request.keep_courses = true;
+  const PortfolioResult result = Portfolio(problems, std::move(request)).run();
+  const std::vector<CoursePoint>& points = result.courses.front().points;
+  ASSERT_GE(points.size(), 2U);
+  EXPECT_EQ(points.back().seconds, result.best().seconds);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    EXPECT_GE(points[i].seconds, points[i - 1].seconds) << i;
+  }
+}
+
 TEST(Islands, UnderTimeNobodyFallsBehindWhatAnyFound) {
   Budget budget;
   budget.seconds = 0.3;

@@ -1,5 +1,9 @@
 #include "run/search_checkpoint.h"
 
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,12 +27,13 @@ class SearchCheckpointTest : public ::testing::Test {
     problem_ = random_problem(rng, {.max_ops = 80, .roomy = true});
   }
 
-  RunResult search(bool resume, std::int64_t evaluations = 900, std::uint64_t seed = 1) const {
+  RunResult search(bool resume, std::int64_t evaluations = 900, std::uint64_t seed = 1,
+                   std::size_t islands = 3) const {
     const SubsetProblems problems(problem_, StepTime{});
     PortfolioRequest request{.runs = make_runs("anneal", "own", seed),
                              .time_for = TimeFor::kAllRuns,
                              .learning = {.checkpoint = folder_.path("state"), .resume = resume},
-                             .islands = 3};
+                             .islands = islands};
     request.budget.evaluations = evaluations;
     return Portfolio(problems, std::move(request)).run().best();
   }
@@ -43,6 +48,15 @@ TEST_F(SearchCheckpointTest, ASearchThatIsDoneHasNothingLeftToDo) {
   EXPECT_EQ(again.result.placement, first.result.placement);
   EXPECT_EQ(again.evaluation, first.evaluation);
   EXPECT_EQ(again.evaluations, first.evaluations);
+}
+
+// As many ranks as it was begun on may not be there any more.
+TEST_F(SearchCheckpointTest, HasTheNumberOfIslandsWhereNobodyGivesOne) {
+  const RunResult first = search(false);
+  const RunResult again = search(true, 900, 1, 0);
+  EXPECT_EQ(again.result.placement, first.result.placement);
+  EXPECT_EQ(again.evaluations, first.evaluations);
+  EXPECT_THAT(error_text([&] { search(true, 900, 1, 2); }), HasSubstr("3 islands; expected"));
 }
 
 TEST_F(SearchCheckpointTest, IsNotReplacedUnlessItIsResumed) {
@@ -83,6 +97,26 @@ TEST_F(SearchCheckpointTest, AllDamageIsRefused) {
     folder_.write("state", damaged);
     EXPECT_THAT(error_text([&] { search(true); }), HasSubstr(folder_.path("state"))) << trial;
   }
+}
+
+// Nothing may be known but that.
+TEST_F(SearchCheckpointTest, ABoundAloneIsSavedWhenItIsRaised) {
+  const SubsetProblems problems(problem_, StepTime{});
+  const PlacerRun run;
+  const LearningSettings settings{.checkpoint = folder_.path("state"), .checkpoint_seconds = 0.02};
+  SearchCheckpoint checkpoint(settings, problems, run, {});
+  PlaceContext context(problem_);
+  const SearchCheckpoint::Watch watch(checkpoint, 0, context);
+  const LowerBound bound{1, "a bound that is found late"};
+  const auto is_saved = [&] {
+    return std::filesystem::exists(folder_.path("state")) &&
+           folder_.read("state").find(bound.reason) != std::string::npos;
+  };
+  context.incumbent().raise(bound);
+  for (int i = 0; i < 500 && !is_saved(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(is_saved());
 }
 
 // As another version of the program, which computes something else, may have written it.
