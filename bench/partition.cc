@@ -89,7 +89,7 @@ void run(const std::string& name, const Settings& settings) {
                {"step", Table::Align::kRight},
                {"fits"}});
   fmt::print("no plan takes less than {} (by work alone: {}, by rates alone: {})\n",
-             format_time(divided_step_bound(input, *problem, on)),
+             format_time(divided_step_bound(input, *problem, on).step),
              format_time(divided_work_bound(input, *problem, on)),
              format_time(divided_rate_bound(*problem, on)));
   const auto add_row = [&](const std::string& method, std::uint64_t seed) {

@@ -1,5 +1,7 @@
 #include "cost/cost_source.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 #include "cost/cost_model.h"
@@ -15,8 +17,17 @@ class Measured final : public CostSource {
     return measured_time_us(query.graph, query.op, query.device);
   }
 
+  // Names of devices are also those of pins, as in divided graphs.
   bool tells_apart(const Graph& graph, const Device& device) const override {
-    return graph.strings().find(device.name).has_value();
+    const auto name = graph.strings().find(device.name);
+    for (OpId op = 0; name && op < graph.num_ops(); ++op) {
+      const auto times = graph.measured_times(op);
+      if (std::any_of(times.begin(), times.end(),
+                      [&](const MeasuredTime& time) { return time.device == *name; })) {
+        return true;
+      }
+    }
+    return false;
   }
 };
 

@@ -121,9 +121,12 @@ class ProblemCompiler {
     return text == cluster_.device(device).name || text == cluster_.device(device).kind;
   }
 
-  DeviceSet op_devices(OpId op) const {
-    DeviceSet devices;
+  // Divided graphs name a device for each of their many ops.
+  const DeviceSet& op_devices(OpId op) {
     const auto names = graph_.allowed_devices(op);
+    const auto [at, added] = named_devices_.try_emplace({names.begin(), names.end()});
+    if (!added) return at->second;
+    DeviceSet& devices = at->second;
     for (DeviceId device = 0; device < cluster_.num_devices(); ++device) {
       const bool named = std::any_of(names.begin(), names.end(),
                                      [&](StringId name) { return names_device(name, device); });
@@ -190,19 +193,23 @@ class ProblemCompiler {
       if (added) columns.emplace_back();
       columns[entry->second].push_back(id);
     }
-    for (const DeviceSet& devices : columns) add_column(devices);
+    problem_->durations_.reserve(columns.size() * graph_.num_ops());
+    for (std::uint32_t column = 0; column < columns.size(); ++column) {
+      add_column(columns[column], column);
+    }
   }
 
   // Only a device that the op may use needs a time.
-  void add_column(const DeviceSet& devices) {
+  void add_column(const DeviceSet& devices, std::uint32_t column) {
     std::vector<OpId> unknown;
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       Nanoseconds duration = 0;
       if (!graph_.is_source(op) && !graph_.is_view(op)) {
-        const auto usable = std::find_if(devices.begin(), devices.end(), [&](DeviceId id) {
-          return problem_->allowed(problem_->group_of(op), id);
+        const auto choice = problem_->allowed_devices(problem_->group_of(op));
+        const auto usable = std::find_if(choice.begin(), choice.end(), [&](DeviceId id) {
+          return problem_->column_of_[id] == column;
         });
-        const bool allowed = usable != devices.end();
+        const bool allowed = usable != choice.end();
         if (const auto found = find_duration(op, allowed ? *usable : devices[0], allowed)) {
           duration = *found;
         } else if (allowed) {
@@ -363,6 +370,7 @@ class ProblemCompiler {
   WorkReader work_;
   std::optional<Fusion> fusion_;
   std::shared_ptr<Problem> problem_;
+  std::map<std::vector<StringId>, DeviceSet> named_devices_;
   std::vector<double> time_by_source_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -39,7 +40,12 @@ Json json_of(const WayToRun& way, const PartitionAnswer& answer) {
   json["step_ns"] = way.step;
   json["fits"] = way.fits;
   json["transfer_bytes"] = way.moved;
-  if (way.whole_share > 0) json["whole_share"] = way.whole_share;
+  if (way.copies > 1) json["copies"] = way.copies;
+  if (way.added_cost) {
+    json["added_cost"] = {{"cost_ns", way.added_cost->cost},
+                          {"lower_bound_ns", way.added_cost->lower_bound},
+                          {"proven", way.added_cost->proven}};
+  }
   if (!way.unmeasured.empty()) json["unmeasured_devices"] = way.unmeasured;
   json["rates"] = to_json(rates_of(way, answer.terms, cluster));
   for (DeviceId device = 0; device < way.peaks.size(); ++device) {
@@ -78,19 +84,19 @@ std::string table_of_ways(const PartitionAnswer& answer) {
 
 // Ways that divide little, if any: copies take as long as the whole.
 std::string note_copies(const PartitionAnswer& answer) {
-  constexpr double kMuch = 0.5;
+  constexpr double kMuch = 1.5;
   std::vector<std::string> ways;
   const auto add = [&](const WayToRun& way) {
-    if (way.whole_share < kMuch) return;
-    ways.push_back(fmt::format("{} ({:.0f} %)", way.name, 100 * way.whole_share));
+    if (way.copies < kMuch) return;
+    ways.push_back(fmt::format("{} {:.1f}", way.name, way.copies));
   };
   add(answer.chosen);
   for (const WayToRun& way : answer.others) add(way);
   if (answer.on_fewer) add(*answer.on_fewer);
   if (ways.empty()) return "";
   return wrapped(fmt::format(
-      "Copies: with {}, every device computes that part of the work whole, for want of enough "
-      "examples, or rows, to divide.",
+      "Copies: so many devices compute the same, on average, for want of enough examples, or rows, "
+      "to divide: with {}.",
       join_words(ways)));
 }
 
@@ -130,14 +136,47 @@ std::string note_undivided(const PartitionAnswer& answer) {
   return text;
 }
 
+std::string_view terms_of(SendingInBound sending) {
+  switch (sending) {
+    case SendingInBound::kCounted:
+      return "for computing and what it has to send";
+    case SendingInBound::kMeasured:
+      return "for computing alone (measured collectives may be sooner than links say)";
+    case SendingInBound::kNoTime:
+      return "for computing alone (there was no time to count what it has to send)";
+    case SendingInBound::kNowhere:
+      break;
+  }
+  return "for computing alone";
+}
+
 std::string note_bound(const PartitionAnswer& answer) {
   const WayToRun& best = answer.best_in_parts();
-  if (answer.bound <= 0 || !best.fits) return "";
+  if (answer.bound.step <= 0 || !best.fits) return "";
   return wrapped(fmt::format(
-      "No division among these devices takes less than {}, for computing and what it has to send: "
-      "at most {:.2f} times as fast is possible.",
-      format_time(answer.bound),
-      static_cast<double>(best.step) / static_cast<double>(answer.bound)));
+      "No division among these devices takes less than {}, {}: at most {:.2f} times as fast is "
+      "possible.",
+      format_time(answer.bound.step), terms_of(answer.bound.sending),
+      static_cast<double>(best.step) / static_cast<double>(answer.bound.step)));
+}
+
+// Whether methods that go by their costs alone found the best by them.
+std::string note_added_costs(const PartitionAnswer& answer) {
+  std::string text;
+  const auto add = [&](const WayToRun& way) {
+    if (!way.added_cost) return;
+    const AddedCost& cost = *way.added_cost;
+    text += wrapped(fmt::format(
+        "{} adds up {} for computing and moving; {}.", way.name, format_time(cost.cost),
+        cost.proven ? "it is proven that none of the plans that it may choose costs less"
+        : cost.lower_bound > 0
+            ? fmt::format("none of the plans that it may choose costs less than {}",
+                          format_time(cost.lower_bound))
+            : "it did not weigh all plans that it may choose"));
+  };
+  add(answer.chosen);
+  for (const WayToRun& way : answer.others) add(way);
+  return text;
 }
 
 std::string table_of_devices(const PartitionAnswer& answer) {
@@ -202,7 +241,8 @@ std::string to_text(const PartitionAnswer& answer) {
   text += table_of_ways(answer) + "\n" + table_of_devices(answer) + "\n" + wrapped(verdict(answer));
   text +=
       wrapped("The plan: " + plan_in_words(*answer.graph, answer.input->descriptions, answer.plan));
-  text += note_bound(answer) + note_copies(answer) + note_unmeasured(answer);
+  text +=
+      note_bound(answer) + note_added_costs(answer) + note_copies(answer) + note_unmeasured(answer);
   if (!answer.not_compared.empty()) {
     text += wrapped(
         fmt::format("Not compared, since the time was over: {}.", join_words(answer.not_compared)));
@@ -211,6 +251,10 @@ std::string to_text(const PartitionAnswer& answer) {
     text +=
         wrapped(fmt::format("Not compared, since the divided graph would have too many ops: {}.",
                             join_words(answer.too_large)));
+  }
+  for (const auto& [method, reason] : answer.failed) {
+    text += wrapped(fmt::format("Not compared, as its plan is faulty, which is a defect: {} ({}).",
+                                method, reason));
   }
   return text + note_undivided(answer);
 }
@@ -229,9 +273,13 @@ std::string to_json(const PartitionAnswer& answer) {
   }
   if (answer.one_device) json["one_device"] = json_of(*answer.one_device, answer);
   json["placement"] = json_of(answer.placed, answer);
-  json["lower_bound_ns"] = answer.bound;
+  json["lower_bound_ns"] = answer.bound.step;
+  json["lower_bound_counts_sending"] = answer.bound.sending == SendingInBound::kCounted;
   json["not_compared"] = answer.not_compared;
   if (!answer.too_large.empty()) json["too_large"] = answer.too_large;
+  for (const auto& [method, reason] : answer.failed) {
+    json["failed"].push_back({{"method", method}, {"error", reason}});
+  }
   json["verdict"] = verdict(answer);
   json["plan_in_words"] = plan_in_words(*answer.graph, answer.input->descriptions, answer.plan);
   return json.dump(1) + "\n";

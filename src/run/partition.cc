@@ -22,6 +22,7 @@
 #include "tensor/movers.h"
 #include "tensor/prepare.h"
 #include "tensor/step_bound.h"
+#include "tensor/work_bound.h"
 
 #include "io/collectives_file.h"
 #include "run/cpu_use.h"
@@ -31,12 +32,13 @@
 namespace emplace {
 namespace {
 
-// How long the search for a placement of whole ops may take, of the time for everything.
+// How long the search for a placement of whole ops may take, of the time for everything, after that
+// for a partition.
 constexpr double kPlacementShare = 0.25;
 constexpr double kLongestPlacement = 10;
 // Under a limit of evaluations, so that the answer does not follow the clock.
 constexpr std::int64_t kPlacementsPerPlan = 20;
-// How long the search for a partition may, of what is then left; comparing has the rest, but for
+// How long the search for a partition may, of what that leaves; comparing has the rest, but for
 // what is kept for the bound, of the whole time.
 constexpr double kSearchShare = 0.85;
 constexpr double kBoundShare = 0.05;
@@ -51,18 +53,23 @@ void check(const Problem& problem) {
   }
 }
 
-// Of what takes time, the part that is not divided on any level.
-double whole_share(const Problem& problem, const Plan& plan, DeviceId device) {
-  double whole = 0;
+// Groups of a level that does not cut an op all do the same. Updates are left out, which weights
+// that are everywhere need everywhere, and sums of partial results, of which everybody has others.
+double mean_copies(const PartitionInput& input, const Problem& problem, const Plan& plan,
+                   DeviceId device) {
+  const std::vector<std::uint8_t> adds = may_add_partial_results(input);
   double all = 0;
+  double once = 0;
   for (OpId op = 0; op < problem.num_ops(); ++op) {
-    const auto time = static_cast<double>(problem.duration(op, device));
-    const Cuts& cuts = plan.ops[op];
-    const auto uncut = static_cast<std::size_t>(std::count(cuts.begin(), cuts.end(), kUncut));
+    if (problem.graph().phase(op) == Phase::kUpdate || adds[op] != 0) continue;
+    auto time = static_cast<double>(problem.duration(op, device));
+    once += time;
+    for (std::size_t level = 0; level < plan.workers.levels(); ++level) {
+      if (plan.ops[op][level] == kUncut) time *= plan.workers.factor(level);
+    }
     all += time;
-    if (uncut == cuts.size()) whole += time;
   }
-  return all > 0 ? whole / all : 0;
+  return once > 0 ? all / once : 1;
 }
 
 bool is_better(const WayToRun& way, const WayToRun& than) {
@@ -119,7 +126,7 @@ class PartitionFinder {
   PartitionAnswer find() {
     const MethodSpec spec = MethodSpec::parse(options_.method);
     const auto method = all_partition_methods().make(spec);
-    find_alternatives();
+    find_one_device();
     tell("searching for a partition");
     answer_.method = spec.to_string();
     PartitionContext context(*answer_.input, divided_, *answer_.on, costs_);
@@ -129,15 +136,15 @@ class PartitionFinder {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), incumbent.value()});
     });
-    answer_.plan = crew_ != nullptr
-                       ? find_on_ranks(*method, context)
-                       : method->find(context, time_left(kSearchShare), Rng(options_.seed));
+    answer_.plan = crew_ != nullptr ? find_on_ranks(*method, context)
+                                    : method->find(context, time_to_search(), Rng(options_.seed));
     take_outcome(context);
     // Another rank's plan may be better than the course's own.
     if (context.evaluations() > 0) {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), answer_.outcome.value});
     }
+    place_whole();
     tell("comparing");
     compare(context, spec.key);
     find_on_fewer();
@@ -206,7 +213,7 @@ class PartitionFinder {
     std::vector<std::optional<Plan>> found(parts);
     std::optional<Error> failure;
     const auto budget_of_part = [&] {
-      Budget budget = time_left(kSearchShare);
+      Budget budget = time_to_search();
       if (budget.evaluations) {
         *budget.evaluations =
             std::max<std::int64_t>(1, *budget.evaluations / static_cast<std::int64_t>(parts));
@@ -266,6 +273,9 @@ class PartitionFinder {
     }
     return left;
   }
+  // A single plan may take longer than that where devices are many; so it comes first, and the
+  // placement has what is left.
+  Budget time_to_search() const { return time_left((1 - kPlacementShare) * kSearchShare); }
   bool has_time_for(double seconds) const {
     if (cancelled() || !clock_.seconds) return !cancelled();
     return *time_left().seconds >= seconds + kBoundShare * *clock_.seconds;
@@ -278,7 +288,8 @@ class PartitionFinder {
             .peaks = outcome.peaks,
             .moved = outcome.moved,
             .fits = outcome.value.fits(),
-            .whole_share = whole_share(*divided_, plan, on.devices[0]),
+            .copies = mean_copies(*answer_.input, *divided_, plan, on.devices[0]),
+            .added_cost = plan.added_cost,
             .unmeasured = outcome.unmeasured};
   }
 
@@ -339,8 +350,10 @@ class PartitionFinder {
       return false;
     } catch (const TooManyPieces&) {
       answer_.too_large.push_back(key);
-      return true;
+    } catch (const Error& error) {
+      answer_.failed.emplace_back(key, error.what());
     }
+    return true;
   }
 
   // The better of the methods that are quick; the first is the quickest, and always done.
@@ -393,11 +406,10 @@ class PartitionFinder {
     return way;
   }
 
-  // The whole model on the best of the workers' devices, and placed op by op.
-  void find_alternatives() {
+  // The whole model on the best of the workers' devices.
+  void find_one_device() {
     tell("simulating one device");
-    const auto simulator = std::make_shared<const Simulator>(answer_.whole);
-    PlaceContext context(simulator);
+    PlaceContext context(std::make_shared<const Simulator>(answer_.whole));
     const SingleDevices singles = try_single_devices(context.evaluator(), answer_.devices());
     const auto& best = singles.fitting ? singles.fitting : singles.fastest;
     if (best) {
@@ -405,14 +417,21 @@ class PartitionFinder {
       answer_.one_device = undivided(fmt::format("one device ({})", answer_.one_device_name),
                                      Placement(answer_.whole->num_ops(), best->device), {});
     }
+  }
+
+  // Op by op.
+  void place_whole() {
     tell("placing whole ops");
-    Budget budget = time_left(kPlacementShare);
-    if (budget.seconds) budget.seconds = std::min(kLongestPlacement, *budget.seconds);
+    Budget budget = time_left();
+    if (budget.seconds) {
+      budget.seconds =
+          std::min({kLongestPlacement, *budget.seconds, kPlacementShare * *clock_.seconds});
+    }
     if (budget.evaluations) *budget.evaluations *= kPlacementsPerPlan;
     const auto accelerators = without_cpus(answer_.whole, StepTime{});
     const bool leave_cpus_out = accelerators && accelerators->fits;
     PlaceContext placing(leave_cpus_out ? std::make_shared<const Simulator>(accelerators->problem)
-                                        : simulator);
+                                        : std::make_shared<const Simulator>(answer_.whole));
     const RunResult placed =
         run_placer(all_placers(), placing, {.placer = MethodSpec::parse("auto")}, budget);
     answer_.placed =

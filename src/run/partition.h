@@ -8,11 +8,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <emplace/partition.h>
 
 #include "tensor/evaluate.h"
+#include "tensor/step_bound.h"
 #include "tensor/topology.h"
 
 #include "run/rates.h"
@@ -27,8 +29,10 @@ struct WayToRun {
   std::vector<Bytes> peaks;  // by device
   Bytes moved = 0;
   bool fits = false;
-  // Of a division: the part of the computing, by its time, that every device does whole.
-  double whole_share = 0;
+  // Of a division: how many devices compute the same, on average over the time of the forward and
+  // the backward pass. 1 where all is divided.
+  double copies = 1;
+  std::optional<AddedCost> added_cost = std::nullopt;  // of a division by costs
   // Among how many devices it exchanges what was not measured, where collectives are.
   std::set<int> unmeasured = {};
 
@@ -48,11 +52,13 @@ struct PartitionAnswer {
   std::vector<WayToRun> others;           // what other methods make of it
   std::vector<std::string> not_compared;  // methods that there was no time for
   std::vector<std::string> too_large;     // those whose divided graph has too many ops
+  // Those whose plan cannot be made a graph, which is a defect of ours, with the reason.
+  std::vector<std::pair<std::string, std::string>> failed;
   // Where fewer devices are as fast, or faster, as those of one machine may be: by a quick method.
   std::optional<WayToRun> on_fewer;
   SearchCourse course = {};            // of the method, as far as it evaluated plans
   bool collectives_measured = false;   // then not all of them take what the links say
-  Nanoseconds bound = 0;               // no division among the workers takes less
+  StepBound bound;                     // no division among the workers takes less
   std::optional<WayToRun> one_device;  // the best; nothing where no device may run every op
   std::string one_device_name;
   WayToRun placed;  // whole ops, by `auto`

@@ -43,6 +43,8 @@ std::string plan_bytes(const Plan& plan) {
   put_cuts(writer, plan.tensors);
   put_cuts(writer, plan.ops);
   writer.numbers(plan.held);
+  const AddedCost cost = plan.added_cost.value_or(AddedCost{.cost = -1});
+  writer.number(cost.cost).number(cost.lower_bound).number<std::uint8_t>(cost.proven ? 1 : 0);
   return writer.take();
 }
 
@@ -62,6 +64,10 @@ Plan take_plan(dist::Reader& reader, const PartitionInput& input, const Workers&
     fail_input("a plan says of {} tensors whether they are held; expected {}", plan.held.size(),
                plan.tensors.size());
   }
+  const auto cost = reader.number<std::int64_t>();
+  const auto lower_bound = reader.number<std::int64_t>();
+  const bool proven = reader.number<std::uint8_t>() != 0;
+  if (cost >= 0) plan.added_cost = {cost, lower_bound, proven};
   reader.end();
   return plan;
 }

@@ -175,15 +175,20 @@ void SimProgram::lay_out_cluster(const Problem& problem) {
 
 void SimProgram::lay_out_durations(const Problem& problem) {
   // Devices that agree on every op share a column, as in the Problem.
-  std::map<std::vector<Nanoseconds>, std::uint32_t> columns;
+  std::uint32_t columns = 0;
   for (DeviceId device = 0; device < problem.num_devices(); ++device) {
-    std::vector<Nanoseconds> column;
-    column.reserve(num_nodes());
-    for (const OpId op : op_of_node) column.push_back(problem.duration(op, device));
-    const auto [entry, added] =
-        columns.try_emplace(column, static_cast<std::uint32_t>(columns.size()));
-    if (added) durations.insert(durations.end(), column.begin(), column.end());
-    column_of_device.push_back(entry->second);
+    const auto is_in = [&](std::uint32_t column) {
+      auto known =
+          durations.begin() + static_cast<std::ptrdiff_t>(column * std::size_t{num_nodes()});
+      return std::all_of(op_of_node.begin(), op_of_node.end(),
+                         [&](OpId op) { return problem.duration(op, device) == *known++; });
+    };
+    std::uint32_t column = 0;
+    while (column < columns && !is_in(column)) ++column;
+    column_of_device.push_back(column);
+    if (column < columns) continue;
+    ++columns;
+    for (const OpId op : op_of_node) durations.push_back(problem.duration(op, device));
   }
 }
 

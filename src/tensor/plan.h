@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,14 @@ tdl::Region part_of(const tdl::Region& whole, const Cuts& cuts, const Workers& w
 bool has_parts_for_all(const tdl::Interval& whole, const Cuts& cuts, std::int8_t dimension,
                        const Workers& workers);
 
+// What a plan costs by what its method adds up, in ns, and what none costs less than (0: not
+// known).
+struct AddedCost {
+  std::int64_t cost = 0;
+  std::int64_t lower_bound = 0;
+  bool proven = false;  // that none costs less than this one
+};
+
 struct Plan {
   std::string method;
   Workers workers{{}};
@@ -33,6 +42,8 @@ struct Plan {
   // By tensor: what workers fetch of it they keep for the rest of the step, where else it is
   // fetched again when it is needed again. Empty: of no tensor.
   std::vector<std::uint8_t> held = {};
+  // Of a method that goes by its costs alone.
+  std::optional<AddedCost> added_cost = std::nullopt;
 
   bool holds(TensorId tensor) const { return tensor < held.size() && held[tensor] != 0; }
 };

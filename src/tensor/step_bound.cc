@@ -292,7 +292,7 @@ class TransferBound {
 };
 
 // The function is concave in the share. What was found before the time was over counts.
-void raise_over_shares(const TransferBound& bound, double& best) {
+void raise_over_shares(const TransferBound& bound, double& best, SendingInBound& sending) {
   constexpr int kTries = 7;
   const auto at = [&](double share) {
     const double value = bound.least(share);
@@ -300,7 +300,9 @@ void raise_over_shares(const TransferBound& bound, double& best) {
     return value;
   };
   const double of_work = at(1);
-  if (at(0.95) <= of_work) return;
+  const double of_both = at(0.95);
+  sending = SendingInBound::kCounted;
+  if (of_both <= of_work) return;
   double low = 0;
   double high = 1;
   for (int i = 0; i < kTries; ++i) {
@@ -314,22 +316,23 @@ void raise_over_shares(const TransferBound& bound, double& best) {
 
 }  // namespace
 
-Nanoseconds divided_step_bound(const PartitionInput& input, const Problem& problem,
-                               const WorkerDevices& on, const PlanCosts& costs,
-                               const Budget* limit) {
+StepBound divided_step_bound(const PartitionInput& input, const Problem& problem,
+                             const WorkerDevices& on, const PlanCosts& costs, const Budget* limit) {
   WorkBound work(input, problem, on, limit);
   double bound = work.of_all();
-  // What was measured may be sooner than the links say.
-  const std::size_t levels = costs.collectives == nullptr ? on.workers.levels() : 0;
+  const bool measured = costs.collectives != nullptr;
+  SendingInBound sending = measured ? SendingInBound::kMeasured : SendingInBound::kNowhere;
+  const std::size_t levels = measured ? 0 : on.workers.levels();
   try {
     for (std::size_t first = 1; first <= levels; ++first) {
       if (on.workers.first(first).count() > kMostGroups) break;
       const TransferBound transfers(input, problem, on, work, first, limit);
-      if (transfers.any()) raise_over_shares(transfers, bound);
+      if (transfers.any()) raise_over_shares(transfers, bound, sending);
     }
   } catch (const OutOfTime&) {  // what there is must do
+    if (sending == SendingInBound::kNowhere) sending = SendingInBound::kNoTime;
   }
-  return static_cast<Nanoseconds>(std::floor(bound * (1 - 1e-9)));
+  return {static_cast<Nanoseconds>(std::floor(bound * (1 - 1e-9))), sending};
 }
 
 }  // namespace emplace

@@ -120,6 +120,29 @@ TEST(CostSource, may_tell_devices_of_one_kind_apart) {
   EXPECT_EQ(problem->duration(kMatMul, 1), 6'000);
 }
 
+// Equal devices have the same times though ops are pinned to them; not where a time names one.
+TEST(CostSource, pins_do_not_tell_devices_apart) {
+  ClusterSpec spec = two_gpus()->spec();
+  spec.devices[1].slowdown = {1, 0};
+  const auto measured = [&](const std::string& device) {
+    const TensorSpec matrix{.shape = {10, 10}, .dtype = DType::kFloat32};
+    GraphBuilder builder("pinned");
+    for (const char* pin : {"gpu0", "gpu1"}) {
+      builder.add({.name = std::string("on ") + pin,
+                   .type = "Relu",
+                   .time_us = {{"p100", {40, 0}}, {device, {50, 0}}},
+                   .devices = {pin}},
+                  {matrix});
+    }
+    return compile(std::make_shared<const Graph>(std::move(builder).build()),
+                   std::make_shared<const Cluster>(spec), CostMode::kMeasured);
+  };
+  EXPECT_EQ(measured("v100")->cost_origin("measured").ops, 2);
+  EXPECT_EQ(measured("v100")->duration(1, 1), 40'000);
+  EXPECT_EQ(measured("gpu1")->cost_origin("measured").ops, 4);
+  EXPECT_EQ(measured("gpu1")->duration(1, 1), 50'000);
+}
+
 TEST(CostSource, origins_say_what_each_gave) {
   const auto problem = compiled({table({{"relu", {10, 0}}}), measured_costs(), analytic_costs()});
   ASSERT_EQ(problem->cost_origins().size(), 3U);

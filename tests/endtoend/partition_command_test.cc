@@ -91,7 +91,7 @@ TEST(PartitionCommand, says_that_a_division_is_copies) {
       "partition zoo:bert-base:layers=1,batch=1 --cluster 8xl4 --time 10s "
       "--method data-parallel");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("Copies: with data-parallel"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Copies: "), HasSubstr("with data-parallel 8.0")));
 }
 
 TEST(PartitionCommand, the_divided_graph_simulates_to_the_same_step) {
@@ -146,7 +146,7 @@ TEST(PartitionCommand, many_devices_take_little_longer_than_the_time) {
   const CommandResult result =
       folder.emplace("partition zoo:bert-base --cluster 32xp100 --time 1s --method data-parallel");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_LT(processor_seconds_of_children() - before, 3.5);
+  EXPECT_LT(processor_seconds_of_children() - before, 2.5);
 }
 
 // A thousand would each send to a thousand.
@@ -182,6 +182,7 @@ TEST(PartitionCommand, measured_collectives_count_by_their_devices) {
       folder.emplace(std::string("partition ") + kModel +
                      " --cluster 8xv100-nvlink --evaluations 1 --collectives three.csv");
   EXPECT_THAT(text.out, HasSubstr("were not measured"));
+  EXPECT_THAT(text.out, Not(HasSubstr("what it has to send")));
 }
 
 TEST(PartitionCommand, says_once_what_it_is_doing) {

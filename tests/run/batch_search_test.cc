@@ -322,7 +322,7 @@ TEST(Partition, without_time_there_is_a_plan_and_little_else) {
   const PartitionAnswer answer =
       find_partition(problem_on("zoo:bert-base:layers=1,batch=24", "4xl4"), options);
   EXPECT_GT(answer.chosen.step, 0);
-  EXPECT_GE(answer.chosen.step, answer.bound);
+  EXPECT_GE(answer.chosen.step, answer.bound.step);
   ASSERT_EQ(answer.others.size(), 1U);
   EXPECT_EQ(answer.others[0].name, "data-parallel");
   EXPECT_EQ(answer.others[0].step, answer.chosen.step);
@@ -344,14 +344,33 @@ TEST(Partition, the_same_evaluations_give_the_same_table) {
   EXPECT_EQ(first.chosen.step, second.chosen.step);
 }
 
-TEST(Partition, says_how_much_is_left_whole) {
+TEST(Partition, says_how_many_devices_compute_the_same) {
   PartitionOptions options;
   options.budget.seconds = 0;
-  const auto share = [&](const std::string& model) {
-    return find_partition(problem_on(model, "8xl4"), options).chosen.whole_share;
+  const auto copies = [&](const std::string& model) {
+    return find_partition(problem_on(model, "8xl4"), options).chosen.copies;
   };
-  EXPECT_GT(share("zoo:bert-base:layers=1,batch=1"), 0.9);
-  EXPECT_LT(share("zoo:bert-base:layers=1,batch=24"), 0.1);
+  EXPECT_GT(copies("zoo:bert-base:layers=1,batch=1"), 7);
+  EXPECT_NEAR(copies("zoo:bert-base:layers=1,batch=4"), 2, 0.2);
+  EXPECT_NEAR(copies("zoo:bert-base:layers=1,batch=24"), 1, 0.1);
+}
+
+TEST(Partition, says_whether_costs_that_are_added_up_are_the_least) {
+  PartitionOptions options;
+  options.method = "optcnn";
+  options.budget.evaluations = 1;
+  const auto problem =
+      problem_on("zoo:stacked-rnn:layers=1,hidden=64,sequence=2,batch=16", "4xp100");
+  const PartitionAnswer exact = find_partition(problem, options);
+  ASSERT_TRUE(exact.chosen.added_cost);
+  EXPECT_TRUE(exact.chosen.added_cost->proven);
+  EXPECT_EQ(exact.chosen.added_cost->lower_bound, exact.chosen.added_cost->cost);
+  options.method = "optcnn(ways=2)";
+  const PartitionAnswer near = find_partition(problem, options);
+  ASSERT_TRUE(near.chosen.added_cost);
+  EXPECT_FALSE(near.chosen.added_cost->proven);
+  EXPECT_EQ(near.chosen.added_cost->lower_bound, 0);
+  EXPECT_GE(near.chosen.added_cost->cost, exact.chosen.added_cost->cost);
 }
 
 TEST(QuickPartition, is_nothing_where_no_op_is_described) {

@@ -46,7 +46,7 @@ std::shared_ptr<const Cluster> two_machines(std::int64_t bandwidth_between) {
 
 // No method's plan, nor any that a search tries, is sooner.
 void expect_no_sooner(const Setting& setting) {
-  const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on);
+  const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on).step;
   EXPECT_GE(bound, divided_work_bound(setting.input, *setting.problem, setting.on));
   for (const MethodInfo* method : all_partition_methods().list()) {
     PartitionContext context(setting.input, setting.problem, setting.on);
@@ -71,7 +71,7 @@ TEST(StepBound, no_plan_is_sooner) {
     for (const int count : {2, 4}) {
       SCOPED_TRACE(fmt::format("{} on {}", name, count));
       const Setting setting(zoo::build_model(name), count);
-      EXPECT_GT(divided_step_bound(setting.input, *setting.problem, setting.on),
+      EXPECT_GT(divided_step_bound(setting.input, *setting.problem, setting.on).step,
                 divided_rate_bound(*setting.problem, setting.on) * 11 / 10);
       expect_no_sooner(setting);
     }
@@ -89,12 +89,15 @@ TEST(StepBound, no_plan_is_sooner_where_links_are_slow) {
 
 // Large products of few examples: gradients of their weights have to be added up, or examples
 // exchanged, or computed by everybody.
+constexpr const char* kLargeProducts =
+    "bert:layers=2,hidden=256,heads=4,sequence=128,batch=16,vocabulary=512";
+
 TEST(StepBound, counts_what_must_be_sent) {
-  const auto model =
-      zoo::build_model("bert:layers=2,hidden=256,heads=4,sequence=128,batch=16,vocabulary=512");
+  const auto model = zoo::build_model(kLargeProducts);
   const auto ratio = [&](const std::shared_ptr<const Cluster>& cluster) {
     const Setting setting(model, cluster, {});
-    return static_cast<double>(divided_step_bound(setting.input, *setting.problem, setting.on)) /
+    return static_cast<double>(
+               divided_step_bound(setting.input, *setting.problem, setting.on).step) /
            static_cast<double>(divided_work_bound(setting.input, *setting.problem, setting.on));
   };
   EXPECT_GT(ratio(equal_devices(2, 1LL << 34, 100'000'000)), 1.3);
@@ -106,10 +109,21 @@ TEST(StepBound, counts_what_must_be_sent) {
 TEST(StepBound, no_plan_of_wide_layers_is_sooner) {
   const Setting setting(
       zoo::build_model("stacked-rnn:layers=2,hidden=4096,sequence=2,batch=4096,input=4096"), 4);
-  const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on);
+  const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on).step;
   for (const char* method : {"data-parallel", "tofu", "model-parallel", "zero"}) {
     EXPECT_LE(bound, setting.find(method).value.step) << method;
   }
+}
+
+TEST(StepBound, says_whether_it_counts_what_is_sent) {
+  const Setting setting(zoo::build_model(kLargeProducts), two_machines(100'000'000), {});
+  const StepBound linked = divided_step_bound(setting.input, *setting.problem, setting.on);
+  EXPECT_EQ(linked.sending, SendingInBound::kCounted);
+  const PlanCosts measured{.collectives = std::make_shared<const CollectiveTimes>()};
+  const StepBound alone = divided_step_bound(setting.input, *setting.problem, setting.on, measured);
+  EXPECT_EQ(alone.sending, SendingInBound::kMeasured);
+  EXPECT_EQ(alone.step, divided_work_bound(setting.input, *setting.problem, setting.on));
+  EXPECT_LT(alone.step, linked.step);
 }
 
 // Ways to cut all classes of tensors, then of ops.
@@ -144,7 +158,7 @@ TEST(StepBound, no_plan_of_a_small_graph_is_sooner) {
     const auto ways = all_ways(setting);
     double plans = 1;
     for (const auto& each : ways) plans *= static_cast<double>(each.size());
-    const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on);
+    const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on).step;
     Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
     const int tries = static_cast<int>(std::min(plans, 1000.0));
     for (int n = 0; n < tries; ++n) {
@@ -182,7 +196,7 @@ TEST(StepBound, no_plan_of_a_small_training_step_is_sooner) {
         trial % 3 == 0 ? two_machines(bandwidth)
                        : equal_devices(trial % 3 == 1 ? 2 : 4, 1LL << 34, bandwidth),
         {.gradients = false, .elementwise = false, .steps = false, .updates = false});
-    const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on);
+    const Nanoseconds bound = divided_step_bound(setting.input, *setting.problem, setting.on).step;
     if (bound > divided_work_bound(setting.input, *setting.problem, setting.on)) ++tighter;
     const auto ways = all_ways(setting);
     std::vector<Cuts> best;

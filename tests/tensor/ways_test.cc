@@ -96,7 +96,13 @@ TEST(Ways, fewer_examples_than_devices_are_divided_as_far_as_they_go) {
     EXPECT_EQ(found.plan.tensors[tensor], (Cuts{kUncut, 0, 0}));
   }
   const PlanSolution in_parts = setting.find("fsdp");
-  EXPECT_LT(in_parts.value.overflow, 1);
+  for (TensorId tensor = 0; tensor < setting.graph->num_tensors(); ++tensor) {
+    if (setting.graph->role(setting.graph->producer(tensor)) != OpRole::kParameter) continue;
+    const Cuts& cuts = in_parts.plan.tensors[tensor];
+    EXPECT_EQ(std::count(cuts.begin(), cuts.end(), kUncut), 0)
+        << "a weight is not in parts on all levels: "
+        << setting.graph->op_name(setting.graph->producer(tensor));
+  }
 }
 
 // Without time the bound is what rates alone allow, and never more than with it.
@@ -104,10 +110,11 @@ TEST(StepBound, takes_no_more_time_than_there_is) {
   const Setting setting(model_of("stacked-rnn:layers=1,hidden=64,sequence=2,batch=64"), 4);
   Budget none;
   none.seconds = 0;
-  const Nanoseconds quick =
+  const StepBound quick =
       divided_step_bound(setting.input, *setting.problem, setting.on, {}, &none);
-  EXPECT_GE(quick + 1, divided_rate_bound(*setting.problem, setting.on));
-  EXPECT_LT(quick, divided_step_bound(setting.input, *setting.problem, setting.on));
+  EXPECT_EQ(quick.sending, SendingInBound::kNoTime);
+  EXPECT_GE(quick.step + 1, divided_rate_bound(*setting.problem, setting.on));
+  EXPECT_LT(quick.step, divided_step_bound(setting.input, *setting.problem, setting.on).step);
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ class SearchRun {
     context_.set_limit(limit);
     Plan plan = context_.incumbent().best()->plan;
     plan.method = "search";
+    plan.added_cost.reset();  // which did not decide
     return plan;
   }
 
@@ -63,6 +64,19 @@ class SearchRun {
     Budget limit = budget_;
     if (limit.seconds) *limit.seconds -= context_.evaluation_seconds();
     context_.set_limit(limit);
+  }
+
+  // Nothing where the divided graph would be too large.
+  std::optional<Evaluation> try_plan(Plan plan) {
+    try {
+      return context_.try_plan(std::move(plan));
+    } catch (const TooManyPieces&) {
+      return std::nullopt;
+    }
+  }
+  bool try_whether_fits(Plan plan) {
+    const auto value = try_plan(std::move(plan));
+    return value && value->fits();
   }
 
   // Some plan there must be.
@@ -83,14 +97,14 @@ class SearchRun {
     const bool first = starts_.empty();
     if (!first && spent()) return true;
     Plan plan = found_by("data-parallel");
-    bool fits = context_.try_plan(plan).fits();
+    bool fits = first ? context_.try_plan(plan).fits() : try_whether_fits(plan);
     starts_.push_back(plan);
     if (first) limit_costs();
     try_repeating();
     if (spent()) return fits;
     plan = with_divided_updates(context_.input(), std::move(plan), GradientStorage::kInParts);
     plan.method = "search";
-    fits = context_.try_plan(plan).fits() || fits;
+    fits = try_whether_fits(plan) || fits;
     starts_.push_back(std::move(plan));
     return fits;
   }
@@ -103,9 +117,9 @@ class SearchRun {
       if (!is_slower(levels - 1) || spent()) return;
       Plan plan = follow_data(context_, "search", WeightStorage::kEverywhere, levels);
       if (!has_time_to_evaluate()) return;
-      const Evaluation value = context_.try_plan(plan);
-      if (!(value < best)) return;
-      best = value;
+      const auto value = try_plan(plan);
+      if (!value || !(*value < best)) return;
+      best = *value;
       starts_.push_back(std::move(plan));
     }
   }
@@ -129,8 +143,8 @@ class SearchRun {
       starts_.push_back(std::move(plan));
     } catch (const OutOfTime&) {
       return;  // what there is must do
-    } catch (const TooManyPieces&) {
-      return;
+    } catch (const Error&) {
+      return;  // too many pieces, or no plan for this graph: whoever compares says which
     }
   }
 
@@ -215,10 +229,8 @@ class SearchRun {
       if (divide_updates) {
         plan = with_divided_updates(context_.input(), std::move(*plan), GradientStorage::kInParts);
       }
-      return context_.try_plan(std::move(*plan)).fits();
+      return try_whether_fits(std::move(*plan));
     } catch (const OutOfTime&) {
-      return false;
-    } catch (const TooManyPieces&) {
       return false;
     }
   }
@@ -245,7 +257,7 @@ class SearchRun {
       Plan plan = best;
       plan.held.assign(graph.num_tensors(), 0);
       for (std::size_t i = 0; i < fetched.size() / parts; ++i) plan.held[fetched[i]] = 1;
-      if (context_.try_plan(std::move(plan)).fits()) return;
+      if (try_whether_fits(std::move(plan))) return;
     }
   }
 
@@ -267,7 +279,7 @@ class SearchRun {
       }
     }
     if (repeated <= kLittle * all || spent()) return;
-    context_.try_plan(with_divided_updates(context_.input(), best, GradientStorage::kInParts));
+    try_plan(with_divided_updates(context_.input(), best, GradientStorage::kInParts));
   }
 
   Bytes smallest_memory() const {

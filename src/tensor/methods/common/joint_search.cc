@@ -64,6 +64,7 @@ namespace {
 struct Chosen {
   std::vector<Cuts> tensors, ops;
   std::int64_t cost = kForbidden;
+  std::int64_t lower_bound = 0;  // where all ways were weighed
   bool feasible = false;
 };
 
@@ -168,7 +169,9 @@ class JointRun {
     const SelectionResult result = or_start(
         select_strategies(selection, selection_budget(budget_, seconds), rng_, {.start = start}),
         selection, start);
-    return chosen_of(ways, result);
+    Chosen chosen = chosen_of(ways, result);
+    if (complete_) chosen.lower_bound = result.lower_bound;
+    return chosen;
   }
 
   // Where nothing is within the limit of memory, at least something that can be lowered.
@@ -280,8 +283,10 @@ std::optional<Plan> JointSearch::find(std::string method, const std::vector<Plan
   for (const Plan& plan : starts) run.start_from(plan);
   const Chosen chosen = run.run();
   if (chosen.cost >= kForbidden) return std::nullopt;
-  return expand(costs_->input, costs_->context.workers(), std::move(method), chosen.tensors,
-                chosen.ops);
+  Plan plan = expand(costs_->input, costs_->context.workers(), std::move(method), chosen.tensors,
+                     chosen.ops);
+  plan.added_cost = {chosen.cost, chosen.lower_bound, chosen.cost <= chosen.lower_bound};
+  return plan;
 }
 
 }  // namespace emplace

@@ -48,7 +48,8 @@ class JointSearch {
   // How good the plan is by its own costs, `piece_time` and traffic on the links, is all that
   // counts; nothing is simulated. `memory_limit` is on what a worker keeps (kept_memory.h): the
   // plan stays within it where that is possible. `budget` has a limit. Costs that were computed
-  // once are not computed again. Nothing where no plan was found that can be lowered.
+  // once are not computed again. The plan says what it costs, and the bound where all ways were
+  // weighed. Nothing where no plan was found that can be lowered.
   std::optional<Plan> find(std::string method, const std::vector<Plan>& starts,
                            std::optional<Bytes> memory_limit, const Budget& budget, Rng rng);
 
