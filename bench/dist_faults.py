@@ -5,8 +5,9 @@
 
 A worker that is killed or stopped: the run ends in time, with exit code 0 and an answer that is at least as good as the
 best that was known before (under --evaluations, and of a training: the very answer of an undisturbed run). Rank 0
-killed: --resume goes on, to that answer (under --time: to one that is no worse than what was known an interval before). mpirun or the launcher killed: no process is left behind. Prints a row for each
-sort of trial, and what went wrong."""
+killed: --resume goes on, to that answer (under --time: to one that is no worse than what was known an interval before).
+mpirun or the launcher killed: no process is left behind. Prints a row for each sort of trial, in how many there was an
+answer to compare with, and what went wrong."""
 
 import argparse
 import collections
@@ -186,6 +187,11 @@ def best_said(text):
     return float(found[-1][0]) * unit[found[-1][1]] if found else None
 
 
+# Of a trial that was as it should be: how many ranks were lost, and whether there was an answer to compare with.
+Fine = collections.namedtuple("Fine", "lost compared", defaults=(0, 1))
+IN_VAIN = Fine(compared=0)  # the run was done before
+
+
 def worker_trial(emplace, name, how, rng, undisturbed, folder):
     expected, seconds = undisturbed.of(name) if name in FIXED else (None, SECONDS + 1)
     run = Run(emplace, arguments_of(name, folder))
@@ -214,7 +220,7 @@ def worker_trial(emplace, name, how, rng, undisturbed, folder):
             os.kill(victim, signal.SIGCONT)
         if run.leftover():
             return f"left behind: {run.leftover()}"
-        return lost
+        return Fine(lost, 1 if expected or best else 0)
     finally:
         run.clean()
 
@@ -232,11 +238,11 @@ def leader_trial(emplace, name, rng, undisturbed, folder):
             time.sleep(0.05)
         time.sleep(rng.uniform(0, 2))
         if not alive(run.ranks[0]):
-            return 0
+            return IN_VAIN
         os.kill(run.ranks[0], signal.SIGKILL)
         code = run.wait(60)
         if code == 0 and not run.find_ranks(1, 0.1):
-            return 0  # it was done
+            return IN_VAIN
         if code != 137:
             return f"without rank 0: exit code {code}"
         if run.leftover(LOST_AFTER + 6):
@@ -247,7 +253,7 @@ def leader_trial(emplace, name, rng, undisturbed, folder):
     if again.returncode != 0:
         return "not resumed: " + again.stderr[-300:]
     answer = answer_of(name, again.stdout, folder)[0]
-    return 0 if answer == expected else f"resumed to another answer: {answer} instead of {expected}"
+    return Fine() if answer == expected else f"resumed to another answer: {answer} instead of {expected}"
 
 
 def timed_leader_trial(emplace, rng, folder):
@@ -269,17 +275,21 @@ def timed_leader_trial(emplace, rng, folder):
         end = time.time() + 60
         while not os.path.exists(files[1]) and time.time() < end and run.process.poll() is None:
             time.sleep(0.05)
-        end = time.time() + rng.uniform(0, seconds)
-        while time.time() < end and alive(run.ranks[0]):
+        # Not before something has been known for long enough: else any answer would do.
+        later = rng.uniform(0, 1.5)
+        while alive(run.ranks[0]):
             heard.append((time.time(), best_said(run.said())))
+            first = next((when for when, best in heard if best), None)
+            if first and time.time() > first + interval + slack + later:
+                break
             time.sleep(0.05)
         if not alive(run.ranks[0]):
-            return 0
+            return IN_VAIN
         os.kill(run.ranks[0], signal.SIGKILL)
         known = [best for when, best in heard if best and when < time.time() - interval - slack]
         code = run.wait(60)
         if code == 0:
-            return 0  # it was done
+            return IN_VAIN
         if code != 137:
             return f"without rank 0: exit code {code}"
     finally:
@@ -288,9 +298,9 @@ def timed_leader_trial(emplace, rng, folder):
     if again.returncode != 0:
         return "not resumed: " + again.stderr[-300:]
     answer = answer_of(name, again.stdout, folder)[0]
-    if known and answer > min(known) * 1.001:
+    if answer > min(known) * 1.001:
         return f"the answer, {answer}, is worse than what was known: {min(known)}"
-    return 0
+    return Fine()
 
 
 def starter_trial(emplace, who, rng, folder):
@@ -301,7 +311,7 @@ def starter_trial(emplace, who, rng, folder):
         time.sleep(rng.uniform(0, SECONDS))
         os.kill(run.mpirun if who == "mpirun" else run.process.pid, signal.SIGKILL)
         left = run.leftover(LOST_AFTER + 6)
-        return f"left behind: {left}" if left else 0
+        return f"left behind: {left}" if left else Fine()
     finally:
         run.clean()
 
@@ -356,10 +366,12 @@ def main():
             print(failures[-1], file=sys.stderr, flush=True)
         else:
             counts[title]["fine"] += 1
-            counts[title]["lost"] += result
-    print(f"{'trial':48} {'trials':>6} {'fine':>5} {'lost ranks':>10} {'longest':>8}")
+            counts[title]["lost"] += result.lost
+            counts[title]["compared"] += result.compared
+    print(f"{'trial':48} {'trials':>6} {'fine':>5} {'compared':>8} {'lost ranks':>10} {'longest':>8}")
     for title, row in counts.items():
-        print(f"{title:48} {row['trials']:6} {row['fine']:5} {row['lost']:10} {row['longest']:7.1f}s")
+        print(f"{title:48} {row['trials']:6} {row['fine']:5} {row['compared']:8} {row['lost']:10} "
+              f"{row['longest']:7.1f}s")
     done = sum(row["trials"] for row in counts.values())
     print(f"{done - len(failures)} of {done} fine")
     return 1 if failures else 0

@@ -16,6 +16,9 @@ struct PartitionOptions {
   int workers = 0;                // devices that share the work; 0: all that are no CPUs
   Budget budget = {};
   std::uint64_t seed = 1;
+  // Into how many searches the evaluations of the budget are divided, of which the best plan
+  // counts; 0: one, or as many as ranks.
+  int islands = 0;
   // Devices compute so many times as slowly while they send or receive; all steps count that.
   double overlap_slowdown = 1;
   // A file of measured collectives (docs/partitioning.md), which take what they took. Empty: links

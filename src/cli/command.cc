@@ -358,6 +358,11 @@ PortfolioResult run_portfolio(const SubsetProblems& problems, PortfolioRequest r
   }
   dist::Crew* const crew = request.crew;
   Portfolio portfolio(problems, std::move(request));
+  if (const std::size_t idle = portfolio.idle_ranks(); idle > 0) {
+    const auto ranks = static_cast<std::size_t>(crew->size());
+    note(fmt::format("{} of {} ranks have nothing to do: the number of islands is {}", idle, ranks,
+                     ranks - idle));
+  }
   PortfolioResult result = [&] {
     LiveView view;
     const Progress progress(

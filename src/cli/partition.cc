@@ -20,6 +20,7 @@
 #include "report/page_data.h"
 #include "report/partition_report.h"
 #include "report/plan_picture.h"
+#include "run/islands.h"
 #include "run/partition_ranks.h"
 
 namespace emplace::cli {
@@ -81,6 +82,10 @@ void partition_model(const Arguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   if (request.granularity != Granularity::kOp) {
     fail_option("modules are kept whole by placements; a partition gives every device a part");
+  }
+  if (arguments.options.islands > 0 && !arguments.budget.evaluations) {
+    fail_option("--islands {} is for searches under --evaluations; under --time every rank is one",
+                arguments.options.islands);
   }
   if (session.member != nullptr) {
     PartitionOptions options = arguments.options;
@@ -189,6 +194,11 @@ void add_partition(Command& root, Session& session) {
   add_threads(command, arguments->budget.threads);
   add_seed(command, arguments->options.seed);
   arguments->ranks.add_to(command);
+  command
+      .integer("--islands", arguments->options.islands, 1, static_cast<std::int64_t>(kMostIslands),
+               "Divide a search under --evaluations into so many: with the same seed, any number "
+               "of ranks gives the same plan. Default: the ranks")
+      .type("N");
   add_file(command, "-o,--output", arguments->output,
            "Write the plan here; - for standard output, and the report to standard error");
   add_json(command, arguments->json);

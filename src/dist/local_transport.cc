@@ -109,13 +109,13 @@ namespace {
 
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(std::shared_ptr<LocalWorld> world, int rank)
-      : world_(std::move(world)), rank_(rank) {}
+  LocalTransport(std::shared_ptr<LocalWorld> world, int rank, int ranks_here)
+      : world_(std::move(world)), rank_(rank), ranks_here_(ranks_here) {}
 
   int rank() const override { return rank_; }
   int size() const override { return world_->size(); }
   std::string host() const override { return "here"; }
-  int ranks_here() const override { return size(); }
+  int ranks_here() const override { return ranks_here_; }
   void send(int to, std::string bytes) override { world_->send(rank_, to, std::move(bytes)); }
   std::optional<Envelope> receive() override { return world_->receive(rank_); }
   Ticket send_from(int to, int tag, std::span<const std::byte> buffer) override {
@@ -131,6 +131,7 @@ class LocalTransport final : public Transport {
  private:
   std::shared_ptr<LocalWorld> world_;
   int rank_;
+  int ranks_here_;
 };
 
 }  // namespace
@@ -140,11 +141,11 @@ LocalRanks::LocalRanks(int size) : world_(std::make_shared<LocalWorld>(size)) {}
 LocalRanks::~LocalRanks() = default;
 
 std::unique_ptr<Transport> LocalRanks::take(int rank) {
-  return std::make_unique<LocalTransport>(world_, rank);
+  return std::make_unique<LocalTransport>(world_, rank, world_->size());
 }
 
 std::unique_ptr<Transport> silent_transport(int size) {
-  return LocalRanks(size).take(0);
+  return std::make_unique<LocalTransport>(std::make_shared<LocalWorld>(size), 0, 1);
 }
 
 void LocalRanks::silence(int rank, bool silent) {

@@ -26,7 +26,7 @@ class LocalRanks {
   std::shared_ptr<LocalWorld> world_;
 };
 
-// Rank 0 of so many, of which nobody else is there.
+// Rank 0 of so many, of which nobody else is there: it has its machine to itself.
 std::unique_ptr<Transport> silent_transport(int size);
 
 }  // namespace emplace::dist

@@ -17,6 +17,7 @@
 
 #include "run/exchange.h"
 #include "run/rank_messages.h"
+#include "run/shared_job.h"
 
 namespace emplace {
 namespace {
@@ -158,16 +159,6 @@ class IslandSearch {
     return found;
   }
 
-  // Where one process is all there is, it does what the job says, in order.
-  void run_job(const dist::Job& job) {
-    if (options_.crew != nullptr) return options_.crew->run(job);
-    for (std::size_t task = 0; task < job.tasks; ++task) {
-      const std::string result = job.here(task);
-      dist::Reader reader(result);
-      job.accept(task, reader);
-    }
-  }
-
   void search_live() {
     NewsExchange exchange(context_, NewsExchange::To::kOthers,
                           [this](const std::string& news) { options_.crew->tell(news); });
@@ -198,7 +189,7 @@ class IslandSearch {
     job.on_news = [&](dist::Reader& news) { exchange.hear(news); };
     job.on_tick = [&] { exchange.tick(); };
     job.cancelled = budget.cancelled;
-    run_job(job);
+    run_job(options_.crew, job);
     if (failure_) throw *failure_;
   }
 
@@ -209,7 +200,8 @@ class IslandSearch {
     context_.evaluator().count(state_.evaluations);
     for (int round = state_.rounds_done; round < kRounds; ++round) {
       if (best_ && (question_.budget.spent(0) || context_.incumbent().optimal())) break;
-      if (!do_round(islands, round)) break;
+      // What was cut short is done again when the search is resumed.
+      if (!do_round(islands, round) || cancelled()) break;
       state_.rounds_done = round + 1;
       state_.evaluations = context_.evaluations();
       if (options_.on_round) options_.on_round(state_);
@@ -235,7 +227,7 @@ class IslandSearch {
     };
     job.failed = [&](std::size_t, const Error& error) { failure_ = error; };
     job.cancelled = question_.budget.cancelled;
-    run_job(job);
+    run_job(options_.crew, job);
     if (failure_) throw *failure_;
     bool complete = true;
     state_.elites.resize(islands);
@@ -266,7 +258,7 @@ class IslandSearch {
                     .proves = island == 0,
                     .bound = bound};
     task.evaluations = std::max<std::int64_t>(1, all / parts + (part < all % parts ? 1 : 0));
-    task.seconds = seconds_of_task(island, static_cast<std::size_t>(islands));
+    task.seconds = seconds_of(island, static_cast<std::size_t>(islands));
     if (state_.elites.empty()) return task;
     const auto best =
         std::min_element(state_.elites.begin(), state_.elites.end(),
@@ -289,23 +281,18 @@ class IslandSearch {
     round_end_ = now + std::max(0.0, *budget.seconds - now) / (kRounds - round);
   }
 
-  // A rank does one island's after the other's.
-  std::optional<double> seconds_of_task(std::size_t island, std::size_t islands) const {
+  std::optional<double> seconds_of(std::size_t island, std::size_t islands) const {
     if (!question_.budget.seconds) return std::nullopt;
-    const std::size_t turns = (islands - island + present_ranks() - 1) / present_ranks();
     const double left = std::max(0.0, round_end_ - question_.budget.elapsed_seconds());
-    return left / static_cast<double>(turns);
+    return seconds_of_task(left, island, islands, options_.crew);
+  }
+
+  bool cancelled() const {
+    return question_.budget.cancelled != nullptr && question_.budget.cancelled->load();
   }
 
   std::size_t num_ranks() const {
     return options_.crew != nullptr ? static_cast<std::size_t>(options_.crew->size()) : 1;
-  }
-  std::size_t present_ranks() const {
-    std::size_t present = 1;
-    for (int rank = 1; rank < static_cast<int>(num_ranks()); ++rank) {
-      if (options_.crew->present(rank)) ++present;
-    }
-    return present;
   }
 
   RunResult do_here(const IslandTask& task) const;

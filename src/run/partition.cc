@@ -1,6 +1,7 @@
 #include "run/partition.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fingerprint.h"
+#include "base/read_bytes.h"
 
 #include "cost/problem_fingerprint.h"
 
@@ -27,6 +29,7 @@
 #include "io/collectives_file.h"
 #include "run/cpu_use.h"
 #include "run/partition_ranks.h"
+#include "run/shared_job.h"
 #include "run/single_device.h"
 
 namespace emplace {
@@ -126,6 +129,7 @@ class PartitionFinder {
   PartitionAnswer find() {
     const MethodSpec spec = MethodSpec::parse(options_.method);
     const auto method = all_partition_methods().make(spec);
+    if (crew_ != nullptr) crew_->expect(input_fingerprint());
     find_one_device();
     tell("searching for a partition");
     answer_.method = spec.to_string();
@@ -136,8 +140,9 @@ class PartitionFinder {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), incumbent.value()});
     });
-    answer_.plan = crew_ != nullptr ? find_on_ranks(*method, context)
-                                    : method->find(context, time_to_search(), Rng(options_.seed));
+    answer_.plan = num_parts() > 1 ? find_in_parts(*method, context)
+                                   : method->find(context, time_to_search(), Rng(options_.seed));
+    if (crew_ != nullptr) crew_->check();
     take_outcome(context);
     // Another rank's plan may be better than the course's own.
     if (context.evaluations() > 0) {
@@ -203,17 +208,35 @@ class PartitionFinder {
   std::uint64_t input_fingerprint() const {
     Fingerprint all;
     add_problem(all, *divided_);
-    return all.add(answer_.workers().count()).value();
+    all.add(answer_.workers().count());
+    all.add(MethodSpec::parse(options_.method).to_string()).add(options_.seed);
+    all.add(static_cast<std::uint64_t>(costs_.mode));
+    all.add(static_cast<std::uint64_t>(costs_.in_place));
+    all.add(std::bit_cast<std::uint64_t>(costs_.overlap_slowdown));
+    if (!options_.collectives.empty()) all.add(read_bytes(options_.collectives));
+    return all.value();
   }
 
-  // A search on every rank; under an evaluation budget, as many as ranks, wherever.
-  Plan find_on_ranks(PartitionMethod& method, PartitionContext& context) {
-    crew_->expect(input_fingerprint());
-    const auto parts = static_cast<std::size_t>(crew_->size());
+  std::size_t num_parts() const {
+    if (options_.islands > 0 && options_.budget.evaluations) {
+      return static_cast<std::size_t>(options_.islands);
+    }
+    return crew_ != nullptr ? static_cast<std::size_t>(crew_->size()) : 1;
+  }
+
+  // A search on every rank; under an evaluation budget, as many as there are islands, wherever.
+  Plan find_in_parts(PartitionMethod& method, PartitionContext& context) {
+    const std::size_t parts = num_parts();
     std::vector<std::optional<Plan>> found(parts);
     std::optional<Error> failure;
-    const auto budget_of_part = [&] {
-      Budget budget = time_to_search();
+    const Budget whole = time_to_search();
+    const auto budget_of_part = [&](std::size_t part) {
+      Budget budget = whole.restarted();
+      if (whole.seconds) {
+        const double left = std::max(0.0, *whole.seconds - whole.elapsed_seconds());
+        budget.seconds =
+            options_.budget.evaluations ? seconds_of_task(left, part, parts, crew_) : left;
+      }
       if (budget.evaluations) {
         *budget.evaluations =
             std::max<std::int64_t>(1, *budget.evaluations / static_cast<std::int64_t>(parts));
@@ -225,7 +248,7 @@ class PartitionFinder {
     job.one_each = !options_.budget.evaluations;
     job.cancelled = options_.budget.cancelled;
     job.describe = [&](std::size_t part) {
-      const Budget budget = budget_of_part();
+      const Budget budget = budget_of_part(part);
       return dist::Writer()
           .number<std::uint64_t>(part)
           .number(budget.seconds.value_or(-1))
@@ -236,7 +259,7 @@ class PartitionFinder {
       PartitionContext own(*answer_.input, divided_, *answer_.on, costs_);
       // What this rank tries is what the methods are compared by.
       PartitionContext& used = part == 0 ? context : own;
-      return plan_bytes(method.find(used, budget_of_part(), rng_of_part(part)));
+      return plan_bytes(method.find(used, budget_of_part(part), rng_of_part(part)));
     };
     job.accept = [&](std::size_t part, dist::Reader& reader) {
       found[part] = take_plan(reader, *answer_.input, answer_.workers());
@@ -244,7 +267,7 @@ class PartitionFinder {
     job.failed = [&](std::size_t part, const Error& error) {
       if (part == 0) failure = error;
     };
-    crew_->run(job);
+    run_job(crew_, job);
     if (failure) throw *failure;
     // Not by the search's own context, whose evaluations its budget counts.
     PartitionContext judge(*answer_.input, divided_, *answer_.on, costs_);

@@ -13,7 +13,7 @@
 namespace emplace {
 
 // `find_partition`, whose search is shared. Under an evaluation budget the ranks have equal parts
-// of it, and the answer depends on the seed and the number of ranks alone.
+// of it, and the answer depends on the seed and the number of islands alone.
 PartitionAnswer find_partition_on_ranks(const std::shared_ptr<const Problem>& problem,
                                         const PartitionOptions& options,
                                         const std::function<void(const std::string&)>& on_phase,

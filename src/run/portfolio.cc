@@ -67,6 +67,16 @@ class Portfolio::Runner {
 
   RunStatus& status() { return status_; }
 
+  std::size_t idle_ranks() const {
+    if (request_.crew == nullptr || !budget_.evaluations || shares_runs()) return 0;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const bool searches = all_placers().info(runs_[i].placer.key).randomized;
+      if (!can_be_named(i) || !searches || learns(runs_[i])) return 0;
+    }
+    const auto ranks = static_cast<std::size_t>(request_.crew->size());
+    return ranks - std::min(ranks, num_islands());
+  }
+
   PortfolioResult run() {
     done_.assign(runs_.size(), false);
     if (request_.crew != nullptr) {
@@ -563,6 +573,10 @@ Portfolio::~Portfolio() = default;
 
 RunStatus& Portfolio::status() {
   return runner_->status();
+}
+
+std::size_t Portfolio::idle_ranks() const {
+  return runner_->idle_ranks();
 }
 
 PortfolioResult Portfolio::run() {

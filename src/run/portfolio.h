@@ -67,6 +67,8 @@ class Portfolio {
   ~Portfolio();
 
   RunStatus& status();
+  // Ranks that have nothing to do, since the search has fewer islands.
+  std::size_t idle_ranks() const;
   // Stops early, with what is done so far, when cancelled, or when the time of all runs is up.
   // Where each has the time, heuristics go first, and are run all the same. Throws an Error when no
   // run gives a result.

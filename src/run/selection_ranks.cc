@@ -76,23 +76,30 @@ Rng rng_of(std::uint64_t seed, std::size_t rank) {
 
 }  // namespace
 
-std::uint64_t fingerprint(const SelectionProblem& problem) {
+std::uint64_t fingerprint(const SelectionProblem& problem, std::uint64_t seed) {
   Fingerprint all;
-  all.add(static_cast<std::uint64_t>(problem.usage_limit().value_or(-1)));
+  const auto add = [&](std::int64_t number) { all.add(static_cast<std::uint64_t>(number)); };
+  add(problem.usage_limit().value_or(-1));
+  add(problem.num_nodes());
   for (std::int32_t node = 0; node < problem.num_nodes(); ++node) {
-    for (const std::int64_t cost : problem.costs(node)) all.add(static_cast<std::uint64_t>(cost));
-    for (const std::int64_t use : problem.usages(node)) all.add(static_cast<std::uint64_t>(use));
+    add(problem.num_strategies(node));
+    for (const std::int64_t cost : problem.costs(node)) add(cost);
+    for (const std::int64_t use : problem.usages(node)) add(use);
+    add(problem.interval(node).begin);
+    add(problem.interval(node).end);
   }
   for (std::int32_t edge = 0; edge < problem.num_edges(); ++edge) {
-    for (const std::int64_t cost : problem.table(edge)) all.add(static_cast<std::uint64_t>(cost));
+    add(problem.edge(edge).a);
+    add(problem.edge(edge).b);
+    for (const std::int64_t cost : problem.table(edge)) add(cost);
   }
-  return all.value();
+  return all.add(seed).value();
 }
 
 SelectionResult select_on_ranks(const SelectionProblem& problem, const Budget& budget,
                                 std::uint64_t seed, const SelectionOptions& options,
                                 dist::Crew& crew) {
-  crew.expect(fingerprint(problem));
+  crew.expect(fingerprint(problem, seed));
   std::optional<SelectionResult> best;
   std::atomic<bool> enough{false};
   Budget own = budget;
@@ -126,7 +133,7 @@ SelectionResult select_on_ranks(const SelectionProblem& problem, const Budget& b
 
 void serve_selection(const SelectionProblem& problem, const Budget& budget, std::uint64_t seed,
                      dist::Member& member) {
-  member.serve(fingerprint(problem), [&](dist::Reader& task, dist::Line& line) {
+  member.serve(fingerprint(problem, seed), [&](dist::Reader& task, dist::Line& line) {
     const auto rank = static_cast<std::size_t>(task.number<std::uint64_t>());
     const auto seconds = task.number<double>();
     task.end();

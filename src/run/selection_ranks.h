@@ -8,7 +8,8 @@
 
 namespace emplace {
 
-std::uint64_t fingerprint(const SelectionProblem& problem);
+// Whoever computes the same has read the same problem, and is asked for the same.
+std::uint64_t fingerprint(const SelectionProblem& problem, std::uint64_t seed);
 
 // The best of all, with the highest bound.
 SelectionResult select_on_ranks(const SelectionProblem& problem, const Budget& budget,

@@ -72,9 +72,9 @@ std::vector<learn::TrainingTask> TrainingPreparation::read() const {
 std::uint64_t TrainingPreparation::fingerprint(
     const std::vector<learn::TrainingTask>& tasks) const {
   Fingerprint all;
-  all.add(static_cast<std::uint64_t>(settings_.network.width));
-  all.add(static_cast<std::uint64_t>(settings_.network.layers));
-  all.add(settings_.network.superposition ? 1 : 0);
+  all.add(options_.policy).add(options_.imitate).add(options_.seed).add(begin_from_);
+  all.add(static_cast<std::uint64_t>(options_.imitate_evaluations));
+  for (const auto& [name, value] : options_.settings) all.add(name).add(value);
   all.add(tasks.size());
   for (const learn::TrainingTask& task : tasks) add_problem(all, task.context->problem());
   return all.value();

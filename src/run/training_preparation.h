@@ -31,7 +31,7 @@ class TrainingPreparation {
 
   // Every graph on every cluster, as tasks without examples.
   std::vector<learn::TrainingTask> read() const;
-  // Whoever computes the same has read the same.
+  // Whoever computes the same has read the same, and is asked for the same.
   std::uint64_t fingerprint(const std::vector<learn::TrainingTask>& tasks) const;
 
   // Adds references and examples, where there is a crew with its help. Where the budget is

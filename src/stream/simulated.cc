@@ -47,10 +47,13 @@ Round run_round(PlaceContext& context, const StreamModel& relaxed, double share,
   std::vector<Solution> starts = context.starts();
   starts.push_back(*context.incumbent().best());
   PlaceContext own(context.evaluator(), context.objective(), std::move(starts));
-  own.incumbent().raise(context.incumbent().bound());
+  const LowerBound known = context.incumbent().bound();
+  own.incumbent().raise(known);
   search_loads(own, model, relaxed, budget, rng);
   context.evaluator().count(own.evaluations());
-  context.incumbent().raise(own.incumbent().bound());
+  // Only what was proven here: what others said is theirs to prove.
+  const LowerBound bound = own.incumbent().bound();
+  if (bound.step > known.step) context.incumbent().raise(bound);
   Solution found = *own.incumbent().best();
   Round round{.load = found.value, .value = {}, .least = own.incumbent().optimal()};
   found.value = context.evaluator().evaluate_exactly(found.placement, found.schedule);

@@ -524,6 +524,13 @@ TEST(Crew, WhatIsCancelledEndsSoon) {
   EXPECT_LE(doubling.accepted, 3);
 }
 
+// Whoever goes on alone has all processors.
+TEST(LocalTransport, OfOneThatIsAloneHasTheMachineToItself) {
+  const auto transport = silent_transport(64);
+  EXPECT_EQ(transport->size(), 64);
+  EXPECT_EQ(transport->ranks_here(), 1);
+}
+
 TEST(LocalTransport, BuffersMeetByTagInOrder) {
   LocalRanks ranks(2);
   const std::unique_ptr<Transport> a = ranks.take(0);

@@ -44,6 +44,23 @@ TEST_F(RanksCommand, under_evaluations_the_answer_depends_on_the_islands_alone) 
   }
 }
 
+TEST_F(RanksCommand, that_have_nothing_to_do_are_told_of) {
+  const std::string search = "place zoo:alexnet:batch=64 -c 4xp100 --threads 1 --evaluations 600";
+  EXPECT_THAT(run(search + " --ranks 3").err, HasSubstr("2 of 3 ranks have nothing to do"));
+  EXPECT_THAT(run(search + " --ranks 3 --islands 3").err, Not(HasSubstr("nothing to do")));
+  EXPECT_THAT(run(search + " --ranks 3 --islands 2").err, HasSubstr("1 of 3 ranks"));
+}
+
+// The checkpoint says how many islands there are, where nobody else does.
+TEST_F(RanksCommand, any_number_of_them_goes_on_from_a_checkpoint) {
+  const std::string search =
+      "place zoo:alexnet:batch=64 -c 4xp100 -q --threads 1 --evaluations 160000";
+  const nlohmann::json whole = json_of(search + " --ranks 3 --checkpoint state");
+  const nlohmann::json again = json_of(search + " --ranks 2 --checkpoint state --resume");
+  EXPECT_EQ(again["step_ns"], whole["step_ns"]);
+  EXPECT_EQ(again["evaluations"], whole["evaluations"]);
+}
+
 TEST_F(RanksCommand, under_time_the_answer_says_how_many_there_were) {
   const nlohmann::json answer = json_of(std::string(kQuestion) + " --time 1s --ranks 3");
   EXPECT_EQ(answer["ranks"]["started"], 3);
@@ -211,7 +228,7 @@ TEST_F(RanksCommand, a_rank_that_cannot_read_is_noticed_at_once) {
 // On one machine, as two that have other cluster files under the same name.
 TEST_F(RanksCommand, ranks_that_read_different_clusters_are_an_error) {
   const std::string first = "place zoo:alexnet:batch=64 --threads 1 -q --time 60s -c 4xp100";
-  for (const std::string& other : {first + "@8GiB", first + " --pin 'conv*=gpu0'"}) {
+  for (const std::string& other : {first + "@8GiB", first + " --pin 'features.0=gpu0'"}) {
     const CommandResult result = folder_.shell(std::string(kMpirun) + "-n 1 " EMPLACE_BINARY " " +
                                                first + " : -n 1 " EMPLACE_BINARY " " + other);
     EXPECT_EQ(result.exit_code, 2) << other;

@@ -11,6 +11,7 @@
 
 #include "placers/all.h"
 
+#include "stream/simulated.h"
 #include "support/all_placements.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
@@ -111,6 +112,29 @@ std::shared_ptr<const Problem> chain(int devices, Bytes memory) {
 
 PlaceResult place(const std::string& key, PlaceContext& context) {
   return all_placers().make({key, {}})->place(context, evaluations(3000), Rng(1));
+}
+
+// What another process claims is not proven by repeating it.
+TEST(SimulatedStream, refutes_a_bound_that_others_claimed) {
+  int refuted = 0;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    Rng rng = Rng(22).split(i);
+    const auto problem = random_problem(rng, {.max_ops = 30, .max_devices = 3, .roomy = true});
+    PlaceContext context(problem, StreamPeriod{});
+    offer_exactly(context, {.placement = random_placement(*problem, rng)});
+    const Evaluation begin = *context.incumbent().value();
+    if (!begin.fits()) continue;
+    context.incumbent().hear({begin.step - 1, "a lie"});
+    try {
+      solve_simulated_stream(context, evaluations(2000), rng);
+    } catch (const Error&) {
+      continue;  // no links
+    }
+    const Nanoseconds best = context.incumbent().value()->step;
+    EXPECT_LE(context.incumbent().bound().step, best) << i;
+    if (best < begin.step - 1) ++refuted;
+  }
+  EXPECT_GT(refuted, 5);
 }
 
 TEST(SimulatedStream, fits_where_one_step_does) {

@@ -125,6 +125,39 @@ TEST(Islands, ShareTheTimeAmongTheirRounds) {
   EXPECT_LE(ends.front(), 0.6);
 }
 
+// Interrupts the run when it is asked for the n-th time.
+class Interrupter final : public Placer {
+ public:
+  Interrupter(int& calls, std::atomic<bool>& cancelled) : calls_(calls), cancelled_(cancelled) {}
+  PlaceResult place(PlaceContext& context, const Budget&, Rng) override {
+    if (++calls_ == 5) cancelled_ = true;
+    return {.placement = Placement(context.problem().num_ops(), 0)};
+  }
+
+ private:
+  int& calls_;
+  std::atomic<bool>& cancelled_;
+};
+
+// Whoever resumes it would else go on from half of a round.
+TEST(Islands, HaveNotDoneARoundInWhichTheyWereInterrupted) {
+  const auto problem = some_problem();
+  PlaceContext context(problem);
+  std::atomic<bool> cancelled{false};
+  int calls = 0;
+  PlacerRun run;
+  run.make = [&] { return std::make_unique<Interrupter>(calls, cancelled); };
+  Budget budget;
+  budget.evaluations = 1'000;
+  budget.cancelled = &cancelled;
+  int rounds = 0;
+  run_islands(
+      {.run = &run, .context = &context, .budget = budget},
+      {.islands = 3, .on_round = [&](const IslandState& state) { rounds = state.rounds_done; }});
+  EXPECT_EQ(calls, 5);
+  EXPECT_EQ(rounds, 1);
+}
+
 TEST(Islands, AreTimedFromTheFirstRoundToTheLast) {
   const SubsetProblems problems(some_problem(), StepTime{});
   Budget budget;

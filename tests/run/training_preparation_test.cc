@@ -40,6 +40,30 @@ TEST(PreparedTasks, AreTheSameOnTheOtherSide) {
   }
 }
 
+// Ranks whose command lines differ must not train one policy.
+TEST(Preparation, DiffersWhereAnythingElseIsAskedFor) {
+  TrainOptions options;
+  options.graphs = {"family:ptb:sequence=2,seed=0"};
+  options.clusters = {"2xp100"};
+  options.imitate = "expert";
+  options.settings = {{"imitation_steps", "2"}, {"width", "8"}, {"learning_rate", "0.001"}};
+  const auto fingerprint = [](const TrainOptions& asked) {
+    return TrainingPreparation(asked).fingerprint({});
+  };
+  const std::uint64_t first = fingerprint(options);
+  EXPECT_EQ(fingerprint(options), first);
+  TrainOptions threads = options;
+  threads.budget.threads = 7;
+  EXPECT_EQ(fingerprint(threads), first);
+  std::vector<TrainOptions> others(5, options);
+  others[0].policy = "placeto";
+  others[1].imitate = "metis";
+  others[2].imitate_evaluations = 77;
+  others[3].seed = 2;
+  others[4].settings.back().second = "0.002";
+  for (std::size_t i = 0; i < others.size(); ++i) EXPECT_NE(fingerprint(others[i]), first) << i;
+}
+
 TEST(PreparedTasks, ThatMakeNoSenseAreAnError) {
   learn::TrainingTask task = task_of("family:ptb:sequence=2,seed=0");
   const auto text_of = [&](dist::Writer& writer) {

@@ -118,10 +118,11 @@ struct Task {
 class LatencySearch {
  public:
   LatencySearch(PlaceContext& context, const Budget& budget, Rng rng,
-                const std::vector<Solution>& starts)
+                const std::vector<Solution>& starts, double share)
       : context_(context),
         problem_(context.problem()),
         budget_(budget),
+        share_(context.part().count > 1 ? share : 1),
         rng_(rng),
         starts_(starts),
         graph_(build_coarse_graph(problem_)),
@@ -197,8 +198,7 @@ class LatencySearch {
 
   void hold_tournament() {
     const auto better = [](const Solution& a, const Solution& b) { return a.value < b.value; };
-    const double end =
-        context_.part().own_share(is_small() ? kTournamentEndOfSmall : kTournamentEnd);
+    const double end = own_share(tournament_end());
     const double share = std::max(kTournamentEndOfSmall, end - share_done()) / kLegs;
     std::vector<Solution> entries = is_small() ? entries_of_small(share) : entries_of_large(share);
     const double kept = is_small() ? 0.5 : kLeftAfterLeg;
@@ -265,13 +265,14 @@ class LatencySearch {
   // search has a piece.
   void anneal_long() {
     const SearchPart& part = context_.part();
-    const double begin = part.first() ? 0 : annealed_by(part.of_whole(0));
-    const double end = part.last() ? 1 : annealed_by(part.of_whole(1));
-    const double share = part.own_share(kAnnealingEnd) - share_done();
+    const double begin = part.first() ? 0 : annealed_by(part.of_whole(0) / share_);
+    const double end = part.last() ? 1 : annealed_by(part.of_whole(1) / share_);
+    const double share = own_share(kAnnealingEnd) - share_done();
     if (!(share > 0) || !(end > begin)) return;
     const auto groups = static_cast<double>(graph_.size());
-    const double rounds = std::floor(std::clamp(
-        tries_within(share / (end - begin)) / (kTriesPerGroup * groups), 1.0, kMostRounds));
+    const double tries = part.count > 1 ? tries_of_all_parts() : tries_within(share);
+    const double rounds =
+        std::floor(std::clamp(tries / (kTriesPerGroup * groups), 1.0, kMostRounds));
     std::vector<double> scales;
     if (!is_small()) {
       for (double count = kFewestOfScales; count < groups; count *= kScale) scales.push_back(count);
@@ -293,10 +294,33 @@ class LatencySearch {
     }
   }
 
+  double tournament_end() const { return is_small() ? kTournamentEndOfSmall : kTournamentEnd; }
+
+  // Of what this part was given, the share at which this share of all parts' is over.
+  double own_share(double of_all) const {
+    const SearchPart& part = context_.part();
+    const double given = part.own_share(share_);
+    return given > 0 ? part.own_share(share_ * of_all) / given : 1;
+  }
+
   // How much of the slow annealing is over when this share of the search is.
   double annealed_by(double share) const {
-    const double first = is_small() ? kTournamentEndOfSmall : kTournamentEnd;
+    const double first = tournament_end();
     return std::clamp((share - first) / (kAnnealingEnd - first), 0.0, 1.0);
+  }
+
+  // Of one walk, in the slow annealing of all parts: every part comes to the same number, unless
+  // time is what ends it.
+  double tries_of_all_parts() const {
+    const SearchPart& part = context_.part();
+    const double given = part.own_share(share_) / part.count;
+    double share = (kAnnealingEnd - tournament_end()) * share_ / given;
+    if (budget_.evaluations) {
+      // Those before it (starts, bounds) are not the same in every part.
+      const auto all = static_cast<double>(*budget_.evaluations);
+      share *= all / std::max(1.0, all - static_cast<double>(begin_evaluations_));
+    }
+    return tries_within(share);
   }
 
   // From one point of an annealing to another, where they are within it.
@@ -510,6 +534,7 @@ class LatencySearch {
   PlaceContext& context_;
   const Problem& problem_;
   const Budget& budget_;
+  double share_;
   Rng rng_;
   std::vector<Solution> starts_;  // best first
   CoarseGraph graph_;
@@ -526,8 +551,8 @@ class LatencySearch {
 }  // namespace
 
 void search_latency(PlaceContext& context, const Budget& budget, Rng rng,
-                    const std::vector<Solution>& starts) {
-  LatencySearch(context, budget, rng, starts).run();
+                    const std::vector<Solution>& starts, double share) {
+  LatencySearch(context, budget, rng, starts, share).run();
 }
 
 }  // namespace emplace

@@ -104,9 +104,11 @@ class Auto final : public Placer {
     if (!worth_searching(context, budget)) return;
     // What annealing leaves behind, large neighbourhoods find.
     const SearchPart& part = context.part();
-    const double last = part.own_rest(kBoundShare);
-    const double late = part.own_rest(kBoundShare + kPolishShare);
-    search_latency(context, without_share(budget, context, late), rng.split(2), starts);
+    const double bound_share = context.proves_bounds() ? kBoundShare : 0;
+    const double last = part.own_rest(bound_share);
+    const double late = part.own_rest(bound_share + kPolishShare);
+    search_latency(context, without_share(budget, context, late), rng.split(2), starts,
+                   1 - bound_share - kPolishShare);
     polish_best(context, without_share(budget, context, last), rng.split(3));
     raise_bound(context, budget, 1);
   }

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "placer/scheduler.h"
+
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
@@ -91,7 +93,6 @@ TEST(ClassicalStarts, keep_what_the_context_was_given_however_bad) {
   EXPECT_EQ(again.evaluations(), 0);
 }
 
-// c waits for b alone. FIFO runs a, which became ready with b but has the lower index, first.
 // A search that goes on has found them before, or was given what is better.
 TEST(ClassicalStarts, of_a_later_part_are_those_that_it_was_given) {
   const auto& problem = tiny_case("training_step_on_three_unequal").problem;
@@ -102,12 +103,13 @@ TEST(ClassicalStarts, of_a_later_part_are_those_that_it_was_given) {
   const auto starts = classical_starts(later, evaluations(400), Rng(1), 100);
   ASSERT_EQ(starts.size(), 1U);
   EXPECT_EQ(starts.front().placement, found.back().placement);
-  EXPECT_EQ(later.evaluations(), 0);
+  EXPECT_LE(later.evaluations(), 1 + static_cast<std::int64_t>(schedulers().size()));
   PlaceContext without(problem);
   without.set_part({.index = 1, .count = 4});
   EXPECT_FALSE(classical_starts(without, evaluations(400), Rng(1), 100).empty());
 }
 
+// c waits for b alone. FIFO runs a, which became ready with b but has the lower index, first.
 TEST(WithBestOrder, finds_that_the_longest_path_goes_first) {
   TimedGraph graph;
   const TensorId source = graph.source("in", "input");
