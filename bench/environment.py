@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """What an evaluation of emplace.Environment takes from Python, beside the same from C++, in turn, in one run: the
-least processor time of several batches, on one thread, which a busy machine changes the least. And how many from Python
-come in a second of the clock on two threads: the median and the most of several batches, and the machine's load meanwhile.
+least processor time of several batches, on one thread, which a busy machine changes the least. Then how many of them
+come in a second of the clock on two threads, which it changes a lot: the median and the most of several batches.
 
 Rows of three sorts: random; contiguous (the groups in order, cut at random places); moves (a contiguous placement with
 one group elsewhere, as a local search asks for).
 
     PYTHONPATH=build/python /usr/bin/python3 bench/environment.py [build/bench/environment]
 
-With a sort of rows in place of the program, evaluates these alone, for a profiler to look at:
+With `clock` in place of the program, the second part alone; with a sort of rows, evaluates these alone, for a profiler
+to look at:
 
     PYTHONPATH=build/python perf record /usr/bin/python3 bench/environment.py random
 """
@@ -50,16 +51,6 @@ def processor_time(environment, rows):
     return 1e6 * (time.process_time() - start) / len(rows)
 
 
-def rates(environment, rows, repeats=9):
-    """Evaluations per second by the clock."""
-    found = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        environment.evaluate(rows)
-        found.append(len(rows) / (time.perf_counter() - start))
-    return found
-
-
 def profiled(kind, model="zoo:bert-base:layers=1", count=20_000, repeats=12):
     problem = emplace.compile(model, CLUSTER)
     environment = emplace.Environment(problem, threads=1)
@@ -68,23 +59,40 @@ def profiled(kind, model="zoo:bert-base:layers=1", count=20_000, repeats=12):
     print(f"{model}, {kind}: {processor:.2f} us an evaluation, {1e3 * processor / len(problem.graph):.1f} ns an op")
 
 
+def by_the_clock(repeats=25):
+    print("| graph | placements | in a second on two threads, median | most | load of the last minute |")
+    for model, count in WORKLOADS[:2]:
+        problem = emplace.compile(model, CLUSTER)
+        environment = emplace.Environment(problem, threads=2)
+        for kind in ("random", "contiguous", "moves"):
+            rows = rows_of(kind, count, environment.num_groups)
+            rates = []
+            for _ in range(repeats):
+                start = time.perf_counter()
+                environment.evaluate(rows)
+                rates.append(len(rows) / (time.perf_counter() - start))
+            print(f"| {model}, {len(problem.graph):,} ops | {kind} | {statistics.median(rates):,.0f} | {max(rates):,.0f} "
+                  f"| {os.getloadavg()[0]:.1f} |", flush=True)
+
+
 def main():
+    if sys.argv[1:] == ["clock"]:
+        return by_the_clock()
     if sys.argv[1:] and sys.argv[1] in ("random", "contiguous", "moves"):
         return profiled(sys.argv[1])
     program = sys.argv[1] if len(sys.argv) > 1 else "build/bench/environment"
-    print("| graph | placements | from Python, us | from C++, us | Python by C++ | in a second on two threads, median | most |")
+    print("| graph | placements | from Python, us | from C++, us | Python by C++ |")
     for model, count in WORKLOADS:
         problem = emplace.compile(model, CLUSTER)
-        environment, on_two = emplace.Environment(problem, threads=1), emplace.Environment(problem, threads=2)
+        environment = emplace.Environment(problem, threads=1)
         for kind in ("random", "contiguous", "moves"):
             rows = rows_of(kind, count, environment.num_groups)
             environment.evaluate(rows)
             ours, theirs = in_turn(program, model, environment, rows)
-            many = rates(on_two, rows_of(kind, 10 * count, environment.num_groups))
             name = pathlib.Path(model).name
-            print(f"| {name}, {len(problem.graph):,} ops | {kind} | {ours:,.1f} | {theirs:,.1f} | {ours / theirs:.2f} "
-                  f"| {statistics.median(many):,.0f} | {max(many):,.0f} |", flush=True)
-    print(f"load of the last minute and 15: {os.getloadavg()[0]:.1f}, {os.getloadavg()[2]:.1f}")
+            print(f"| {name}, {len(problem.graph):,} ops | {kind} | {ours:,.1f} | {theirs:,.1f} | {ours / theirs:.2f} |",
+                  flush=True)
+    by_the_clock()
 
 
 def in_turn(program, model, environment, rows):

@@ -55,7 +55,7 @@ class Device:
         if kind is not None and kind not in emplace.device_kinds():
             raise Error(f"kind '{kind}': expected one of {', '.join(sorted(emplace.device_kinds()))}")
         found = kind or self._kind()
-        self.kind, self.kind_is_known = found or "a100", found is not None
+        self.kind, self._kind_is_known = found or "a100", found is not None
 
     @property
     def memory(self) -> int:
@@ -77,23 +77,13 @@ class Device:
         """The built-in kind whose name is in the device's: h200 of NVIDIA H200. None where none is."""
         if self.torch_device.type != "cuda":
             return "cpu"
-        words = re.split(r"[^a-z0-9]+", self._title().lower())
+        words = re.split(r"[^a-z0-9]+", torch.cuda.get_device_name(self.torch_device).lower())
         kinds = set(emplace.device_kinds())
         joined = {"".join(words[i:i + 2]) for i in range(len(words))}
         for word in list(words) + sorted(joined):
             if word in kinds:
                 return word
         return None
-
-    def _title(self):
-        return torch.cuda.get_device_name(self.torch_device)
-
-    def warn_of_unknown_kind(self, stacklevel):
-        """Where its ops' times are estimated by its kind."""
-        if not self.kind_is_known:
-            warnings.warn(f"{self.name}: its name, '{self._title()}', has no kind that emplace knows, so its ops' "
-                          "times are estimated as an a100's; expected kind= of a Device, or profile=True, which "
-                          "measures them", stacklevel=stacklevel + 1)
 
     @property
     def is_cpu(self) -> bool:
@@ -150,6 +140,16 @@ def devices_from(given: Any) -> List[Device]:
         if names.count(name) > 1:
             raise Error(f"devices: '{name}' occurs twice")
     return devices
+
+
+def warn_of_unknown_kinds(devices, stacklevel):
+    """Where ops' times are estimated by kinds."""
+    for device in devices:
+        if not device._kind_is_known:
+            title = torch.cuda.get_device_name(device.torch_device)
+            warnings.warn(f"{device.name}: its name, '{title}', has no kind that emplace knows, so its ops' times "
+                          "are estimated as an a100's; expected kind= of a Device, or profile=True, which measures "
+                          "them", stacklevel=stacklevel + 1)
 
 
 # PCIe of generation 4, as presets have it.

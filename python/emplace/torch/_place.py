@@ -9,7 +9,7 @@ import torch
 import emplace
 
 from ._capture import Capture, capture
-from ._devices import cluster_of, devices_from
+from ._devices import cluster_of, devices_from, warn_of_unknown_kinds
 from ._errors import Error
 from ._operators import is_view
 from ._optimizer import group_of
@@ -242,8 +242,8 @@ def captured_for(devices, model, example_inputs, **given):
 def cluster_for(devices, cluster, captured, measured=None):
     """The cluster, and the device's name of PyTorch's by its name in the cluster."""
     if cluster is None:
-        for device in devices if measured is None else ():
-            device.warn_of_unknown_kind(stacklevel=3)
+        if measured is None:
+            warn_of_unknown_kinds(devices, stacklevel=3)
         cluster = cluster_of(devices, measured.links if measured else None, captured.held())
     elif measured is not None:
         raise Error("profile: measures the devices that are here; expected no cluster beside it")
