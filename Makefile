@@ -69,6 +69,7 @@ format:
 lint: build
 	@tools/check_layers.py
 	@tools/check_names.py
+	@tools/check_sizes.py
 	@clang-format --dry-run -Werror $(SOURCES)
 	@tools/lint.sh
 

@@ -7,7 +7,7 @@ emplace=${EMPLACE:-build/emplace}
 corpus=fuzz/corpus
 rm -rf "$corpus"
 mkdir -p "$corpus"/{graph_json,onnx,onnx_node,onnx_model,gzip,cluster_yaml,dnn_partitioning,pipedream,iopddl,placement,texts} \
-         "$corpus"/{import,partition,external,state,curves,collectives,page}
+         "$corpus"/{import,partition,external,state,curves,collectives,page,phases}
 
 # The smallest models of the zoo, as graphs and as ONNX.
 $emplace zoo export stacked-rnn:layers=1,sequence=1,batch=1 -o "$corpus/graph_json/rnn.json"
@@ -41,8 +41,8 @@ echo '[0, "gpu1"]' > "$corpus/placement/list.json"
 echo 'some text' | gzip -9n | tail -c +3 > "$corpus/gzip/text"
 head -c 3000 /dev/zero | gzip -9n | tail -c +3 > "$corpus/gzip/zeros"
 n=0
-for text in 'heft(insertion=false)' 'encoder.*=gpu0,gpu1' '1.5GiB' '4xp100@8GiB' '0-1,2-3' '12GB/s' \
-            'local:4x3' 'cuda:0' '1.25e-3'; do
+for text in 'heft(insertion=false)' 'encoder.*=gpu0,gpu1' '1.5GiB' '4xp100@8GiB' '2x4+1x8' '12GB/s' \
+            'local:4x3' 'cuda:0' 'zoo:gnmt-4:batch=64,layers=2' '1.25e-3'; do
   printf "\\x$(printf %02x $n)%s" "$text" > "$corpus/texts/$n"
   n=$((n + 1))
 done
@@ -56,7 +56,7 @@ printf '# two\nop,devices,bytes,microseconds,machines\nall-reduce, 8, 1048576, 4
   > "$corpus/collectives/rows.csv"
 
 # The first byte says which importer; the fuzzers' graph has the ops a and b.
-printf '\x00{"": 0, "a": "cpu"}' > "$corpus/import/device_map"
+printf '\x00{"": 0, "a": 1}' > "$corpus/import/device_map"
 printf '\x01{"a": "gpu0", "b": 1}' > "$corpus/import/names.json"
 printf '\x01name,device\n"a",gpu0\nb\tgpu1\n' > "$corpus/import/names.csv"
 { printf '\x02'; cat "$corpus/onnx/rnn.onnx"; } > "$corpus/import/model.onnx"
@@ -65,6 +65,15 @@ cat > "$corpus/partition/two.json" <<'JSON'
  "devices": ["a", "b", "c", "d"], "tensors": {"x": {"shape": [4, 4], "split": [0, null]}, "y:1": {"shape": [], "split": [null, null]}},
  "ops": {"x": {"type": "MatMul", "strategy": ["i", null]}, "y": {"type": "Add", "strategy": [null, "sum k"]}}}
 JSON
+# Of the model that the fuzzer fits partitions to: the weight in two parts, as gates lie in one matrix.
+cat > "$corpus/partition/fitting.json" <<'JSON'
+{"format": "emplace.partition/1", "graph": "g", "cluster": "c", "method": "dp", "factors": [2], "devices": ["a", "b"],
+ "tensors": {"w": {"shape": [2, 2, 4], "split": [0]}, "x": {"shape": [8, 4], "split": [null]}, "y": {"shape": [8, 4], "split": [1]}},
+ "ops": {"y": {"type": "MatMul", "strategy": ["n"]}}}
+JSON
+printf '{"format": "emplace.profile-phases/1"}\n%s\n' \
+  '{"reference_ns": 5, "kinds": [{"step_ns": 7, "ops_ns": [3, 4], "temporary_bytes": [0, 1], "busy_ops_ns": []}], "links": [[[1024, 9]], []]}' \
+  > "$corpus/phases/one"
 echo '{"evaluate": [0, 1], "priorities": [1, 0]}' > "$corpus/external/one"
 echo '{"evaluate": [[0, 1], [1, 1]]}' > "$corpus/external/many"
 echo '{"place": [1, 0]}' > "$corpus/external/place"

@@ -1,14 +1,22 @@
 #!/bin/bash
 # Runs every fuzzer for a while and says how many inputs each tried. A finding ends it with exit code 1; the file that
 # shows it lies in build-fuzz/findings, and belongs into fuzz/crashes/TARGET with the fix.
-#   fuzz/run.sh SECONDS [TARGET...]
+#   fuzz/run.sh TIME [TARGET...]    of each target: 60s, 10m, 1h
 # RUNS: so many inputs each instead of a time. What reaches new code is kept in build-fuzz/corpus, from which the next
 # run goes on.
 # Executions a second are what counts: inputs stay short (LENGTH), which reach the same code as long ones, and the
 # sanitizer keeps short stacks of allocations and little of what was freed; a finding is looked at with all of it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1%s}
+if ! [[ ${1:-} =~ ^([1-9][0-9]*)([smh]?)$ ]]; then
+  echo "fuzz/run.sh: '${1:-}' is no time; expected one such as 60s, 10m or 1h" >&2
+  exit 2
+fi
+seconds=${BASH_REMATCH[1]}
+case ${BASH_REMATCH[2]} in
+  m) seconds=$((seconds * 60)) ;;
+  h) seconds=$((seconds * 3600)) ;;
+esac
 length=${LENGTH:-2048}
 shift
 targets=("$@")

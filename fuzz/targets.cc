@@ -26,23 +26,36 @@
 #include "io/file.h"
 #include "io/importers.h"
 #include "io/iopddl.h"
+#include "io/onnx_inputs.h"
 #include "io/onnx_shapes.h"
 #include "io/partition_file.h"
 #include "io/placement_file.h"
 #include "io/readers.h"
 #include "learn/train/state.h"
 #include "report/page.h"
+#include "report/profile_report.h"
 #include "search/method_spec.h"
 #include "selection/selection_problem.h"
+#include "zoo/model_name.h"
 
 namespace emplace::fuzz {
 namespace {
+
+// Of bytes that several readers take, where one that refuses them leaves them to the others.
+template <class Read>
+void try_to(const Read& read) {
+  try {
+    read();
+  } catch (const Error&) {
+  }
+}
 
 void graph_json(const std::string& bytes) {
   read_graph_json(bytes);
 }
 
 void onnx(const std::string& bytes) {
+  try_to([&] { read_onnx_inputs(bytes); });
   read_onnx(bytes, {}, "fuzzed");
 }
 
@@ -89,6 +102,7 @@ const Problem& small_problem() {
 }
 
 void placement(const std::string& bytes) {
+  try_to([&] { read_placement_names(bytes); });
   read_placement_json(bytes, small_problem());
 }
 
@@ -99,9 +113,25 @@ void import_file(const std::string& bytes) {
   importers()[number].read({.problem = small_problem(), .content = bytes.substr(1)});
 }
 
+const Graph& small_model() {
+  static const Graph graph = read_graph_json(
+      R"({"format": "emplace.graph/1", "tensors": [{"shape": [4, 4], "dtype": "float32"},
+          {"shape": [8, 4], "dtype": "float32"}, {"shape": [8, 4], "dtype": "float32"}],
+          "ops": [{"name": "w", "type": "parameter", "inputs": [], "outputs": [0]},
+                  {"name": "x", "type": "input", "inputs": [], "outputs": [1]},
+                  {"name": "y", "type": "MatMul", "inputs": [1, 0], "outputs": [2]}]})");
+  return graph;
+}
+
 void partition(const std::string& bytes) {
   is_partition_json(bytes);
-  read_partition_json(bytes);
+  SavedPartition partition = read_partition_json(bytes);
+  try_to([&] { fit_partition(partition, small_model()); });
+}
+
+// The file's first line is the one that its reader expects.
+void phases(const std::string& bytes) {
+  parse_phases(bytes, bytes.substr(0, bytes.find('\n') + 1));
 }
 
 // What an external placer says.
@@ -121,21 +151,22 @@ void append_number(std::string& to, std::int64_t value) {
 // Entries of a checkpoint; the head and the checksum, which no mutation would hit, come by
 // themselves. Every entry is asked for as what it may be.
 void state(const std::string& bytes) {
-  std::string whole = "emplace checkpoint\n";
-  append_number(whole, 2);  // version
-  whole += bytes;
+  // Of one without entries: all but their number and the sum.
+  const std::string none = learn::StateWriter().bytes();
+  std::string whole = none.substr(0, none.size() - 16) + bytes;
   append_number(whole, static_cast<std::int64_t>(
                            crc32_z(0, reinterpret_cast<const Bytef*>(whole.data()), whole.size())));
   const learn::StateReader reader(whole, "fuzzed");
-  for (const char* name : {"subject", "began_with", "rng", "round", "best", "a", ""}) {
-    for (const auto& ask : {+[](const learn::StateReader&r, const char*n) { r.integer(n); },
-                            +[](const learn::StateReader&r, const char*n) { r.real(n); },
-                            +[](const learn::StateReader&r, const char*n) { r.text(n); }}) {
-      try {
-        ask(reader, name);
-      } catch (const Error&) {
-      }
-    }
+  for (const char* name : {"version", "kind", "width", "layers", "subject", "began_with", "rng",
+                           "round", "best", "a", ""}) {
+    try_to([&] { reader.integer(name); });
+    try_to([&] { reader.integer(name, -8, 8); });
+    try_to([&] { reader.integers(name); });
+    try_to([&] { reader.indices(name, 1, 8); });
+    try_to([&] { reader.count(name); });
+    try_to([&] { reader.real(name); });
+    try_to([&] { reader.reals(name); });
+    try_to([&] { reader.text(name); });
   }
 }
 
@@ -157,7 +188,7 @@ void page(const std::string& bytes) {
 void texts(const std::string& bytes) {
   if (bytes.empty()) return;
   const std::string text = bytes.substr(1);
-  switch (static_cast<unsigned char>(bytes[0]) % 9) {
+  switch (static_cast<unsigned char>(bytes[0]) % 10) {
     case 0:
       MethodSpec::parse(text).to_string();
       break;
@@ -184,12 +215,15 @@ void texts(const std::string& bytes) {
     case 7:
       parse_runs_on(text);
       break;
+    case 8:
+      zoo::parse_options(zoo::split_name(text).options);
+      break;
     default:
       Decimal::parse(text);
   }
 }
 
-constexpr std::array<Target, 18> kTargets{{{"graph_json", graph_json},
+constexpr std::array<Target, 19> kTargets{{{"graph_json", graph_json},
                                            {"onnx", onnx},
                                            {"onnx_node", onnx_node},
                                            {"onnx_model", onnx_model},
@@ -206,6 +240,7 @@ constexpr std::array<Target, 18> kTargets{{{"graph_json", graph_json},
                                            {"curves", curves},
                                            {"collectives", collectives},
                                            {"page", page},
+                                           {"phases", phases},
                                            {"texts", texts}}};
 
 }  // namespace
@@ -214,10 +249,12 @@ std::span<const Target> targets() {
   return kTargets;
 }
 
-void call(const Target& target, const std::string& bytes) {
+std::optional<std::string> call(const Target& target, const std::string& bytes) {
   try {
     target.read(bytes);
-  } catch (const Error&) {
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 

@@ -3,6 +3,7 @@
 // files that were a defect once.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ struct Target {
 
 std::span<const Target> targets();
 
-// Calls the target and takes Errors for answers.
-void call(const Target& target, const std::string& bytes);
+// Calls the target and takes Errors for answers: what it says, or nothing where it reads the bytes.
+std::optional<std::string> call(const Target& target, const std::string& bytes);
 
 }  // namespace emplace::fuzz

@@ -32,7 +32,7 @@ OWNERS = {
     r"simdjson": r"io/",
     r"nlohmann/": r"(io|report|cli|placers/external)/",
     r"yaml-cpp/": r"io/",
-    r"zlib|isa-l": r"(io/|learn/train/state)",
+    r"zlib|isa-l": r"(io/|learn/train/state\.cc)",
     r"metis\.h|scotch\.h|Clp|Cbc|Osi|Cgl|Coin": r"(lp|placers|stream|selection)/",
     r"tbb/|oneapi/": r"base/",
     r"hwloc": r"cluster/local_machine\.cc",

@@ -44,8 +44,12 @@ inline constexpr std::int64_t kTensorBytes = std::int64_t{1} << 60;
 inline constexpr std::size_t kPlacerLine = std::size_t{256} << 20;
 inline constexpr std::size_t kPlacerUnread = std::size_t{64} << 20;
 
-// Measurements in one table of collectives.
+// Measurements in one table of collectives, and the bytes that one of them moved.
 inline constexpr std::size_t kCollectives = 100'000;
+inline constexpr std::int64_t kCollectiveBytes = std::int64_t{1} << 50;
+
+// Of a divided graph: everybody's pieces and all that passes between them, about 1 KB each.
+inline constexpr std::size_t kDividedOps = 4'000'000;
 
 // Of a learned policy that a file describes.
 inline constexpr std::int64_t kPolicyWidth = 4'096;

@@ -23,10 +23,13 @@ Bytes shape_bytes(const TensorSpec& spec, TensorId id) {
   std::int64_t bits = dtype_bits(spec.dtype);
   for (const std::int64_t dim : spec.shape) {
     if (dim < 0) fail_input("tensor {}: shape: dimension {} is negative", id, dim);
-    if (dim > limits::kTensorBytes)
-      fail_input("tensor {}: shape: dimension {} is too large", id, dim);
+    if (dim > limits::kTensorBytes) {
+      fail_input("tensor {}: shape: dimension {} is too large; expected {} at most", id, dim,
+                 limits::kTensorBytes);
+    }
     if (__builtin_mul_overflow(bits, dim, &bits) || bits / 8 > limits::kTensorBytes) {
-      fail_input("tensor {}: shape: its size overflows", id);
+      fail_input("tensor {}: shape: its size overflows; expected {} bytes at most", id,
+                 limits::kTensorBytes);
     }
   }
   return (bits + 7) / 8;
@@ -36,7 +39,10 @@ Bytes shape_bytes(const TensorSpec& spec, TensorId id) {
 template <class What>
 void check_size(std::int64_t value, const What& what, std::string_view field) {
   if (value < 0) fail_input("{}: {}: {} is negative", what(), field, value);
-  if (value > limits::kTensorBytes) fail_input("{}: {}: {} is too large", what(), field, value);
+  if (value > limits::kTensorBytes) {
+    fail_input("{}: {}: {} is too large; expected {} at most", what(), field, value,
+               limits::kTensorBytes);
+  }
 }
 
 // Names go to JSON and to terminals.

@@ -30,7 +30,7 @@ bool is_word(std::string_view text) {
   });
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_name(std::string_view text) {
   if (is_word(text)) return std::string(text);
   std::string result = "\"";
   for (const char c : text) {
@@ -156,38 +156,38 @@ std::string curves_text(const DeviceKind& kind, const DeviceKind* like) {
 std::string kind_text(const DeviceKind& kind, const DeviceKind* like) {
   std::vector<std::string> peaks;
   for (const auto& [dtype, peak] : kind.peak_flops) {
-    peaks.push_back(fmt::format("{}: {}", quoted(dtype), peak_text(peak)));
+    peaks.push_back(fmt::format("{}: {}", quoted_name(dtype), peak_text(peak)));
   }
   EMPLACE_CHECK(kind.memory_bandwidth >= 0 && kind.memory_bandwidth < 9e18);
-  std::string text = fmt::format("  {}:\n", quoted(kind.name));
+  std::string text = fmt::format("  {}:\n", quoted_name(kind.name));
   if (like != nullptr && like->name != kind.name) text += fmt::format("    like: {}\n", like->name);
   text += fmt::format("    peak_flops: {{{}}}\n", fmt::join(peaks, ", "));
   text += fmt::format("    memory_bandwidth: {}\n",
                       bandwidth_text(std::llround(kind.memory_bandwidth)));
   text += fmt::format("    memory: {}\n", size_text(kind.memory));
   text += fmt::format("    launch_us: {}\n", kind.launch_us);
-  text += fmt::format("    source: {}\n", quoted(kind.source));
+  text += fmt::format("    source: {}\n", quoted_name(kind.source));
   return text + curves_text(kind, like);
 }
 
 std::string device_text(const Device& device) {
-  std::string text = fmt::format("- {{name: {}, kind: {}, memory: {}", quoted(device.name),
-                                 quoted(device.kind), size_text(device.memory));
+  std::string text = fmt::format("- {{name: {}, kind: {}, memory: {}", quoted_name(device.name),
+                                 quoted_name(device.kind), size_text(device.memory));
   if (device.gap != 0) text += fmt::format(", gap_us: {}", microseconds_text(device.gap));
   if (device.slowdown != Decimal{1, 0}) {
     text += fmt::format(", slowdown: {}", decimal_text(device.slowdown));
   }
   if (device.free_communication) text += ", free_communication: true";
-  if (!device.runs_on.empty()) text += fmt::format(", runs_on: {}", quoted(device.runs_on));
+  if (!device.runs_on.empty()) text += fmt::format(", runs_on: {}", quoted_name(device.runs_on));
   return text + "}\n";
 }
 
 std::string link_text(const LinkRule& rule) {
-  std::string text =
-      fmt::format("- {{from: {}, to: {}, bandwidth: {}, latency_us: {}", quoted(rule.from),
-                  quoted(rule.to), bandwidth_text(rule.bandwidth), microseconds_text(rule.latency));
+  std::string text = fmt::format("- {{from: {}, to: {}, bandwidth: {}, latency_us: {}",
+                                 quoted_name(rule.from), quoted_name(rule.to),
+                                 bandwidth_text(rule.bandwidth), microseconds_text(rule.latency));
   if (rule.hold != 0) text += fmt::format(", hold_us: {}", microseconds_text(rule.hold));
-  text += fmt::format(", channel: {}", quoted(rule.channel));
+  text += fmt::format(", channel: {}", quoted_name(rule.channel));
   if (rule.multicast) text += ", multicast: true";
   if (rule.throttled) text += ", throttled: true";
   return text + "}\n";
@@ -203,7 +203,7 @@ std::string list_text(const std::string& indent, const char* field, const std::v
 }
 
 std::string machine_text(const MachineGroup& group) {
-  std::string text = fmt::format("  - name: {}\n", quoted(group.machine.name));
+  std::string text = fmt::format("  - name: {}\n", quoted_name(group.machine.name));
   if (group.count) text += fmt::format("    count: {}\n", *group.count);
   if (group.start != 0) text += fmt::format("    start: {}\n", group.start);
   return text + list_text("    ", "devices", group.machine.devices, device_text) +
@@ -227,7 +227,7 @@ std::string write_cluster_yaml(const ClusterSpec& spec) {
   std::string text = fmt::format(
       "# {}, for emplace --cluster. docs/clusters.md explains the fields.\n", one_line(spec.name));
   text += "format: emplace.cluster/1\n";
-  text += fmt::format("name: {}\n", quoted(spec.name));
+  text += fmt::format("name: {}\n", quoted_name(spec.name));
   const std::vector<const DeviceKind*> kinds = kinds_to_write(spec);
   if (!kinds.empty()) {
     text +=

@@ -59,7 +59,7 @@ void read_line(std::string_view line, std::size_t columns, CollectiveTimes& time
   }
   constexpr int kMost = static_cast<int>(Cluster::kMaxDevices);
   const int devices = number_in(fields[1], "devices", 2, kMost);
-  const Bytes bytes = number_in<Bytes>(fields[2], "bytes", 1, Bytes{1} << 50);
+  const Bytes bytes = number_in<Bytes>(fields[2], "bytes", 1, limits::kCollectiveBytes);
   const double us = number_in(fields[3], "microseconds", 1e-3, 1e12);
   const int machines =
       columns == 4 ? CollectiveTimes::kAnyMachines : number_in(fields[4], "machines", 1, kMost);

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/limits.h"
+
+#include "graph/tensor_type.h"
+
 #include "io/json_fields.h"
 
 namespace emplace {
@@ -94,6 +98,23 @@ class PartitionReader {
     fail_input("{}: {} is no dimension", where, number);
   }
 
+  // That counting with it does not overflow.
+  static void check_shape(const std::vector<std::int64_t>& shape, const std::string& where) {
+    if (shape.size() > limits::kRank) {
+      fail_input("{}: has {} dimensions; a tensor has at most {}", where, shape.size(),
+                 limits::kRank);
+    }
+    std::int64_t elements = 1;  // also where a dimension is 0: others are multiplied all the same
+    for (const std::int64_t dim : shape) {
+      if (dim < 0) fail_input("{}: dimension {} is negative", where, dim);
+      elements = saturating_multiply(elements, std::max<std::int64_t>(1, dim));
+    }
+    if (elements > limits::kTensorBytes) {
+      fail_input("{}: [{}] is too large; expected {} elements at most", where,
+                 fmt::join(shape, ", "), limits::kTensorBytes);
+    }
+  }
+
   void read_tensors(simdjson::ondemand::object tensors) {
     for (auto field : tensors) {
       const std::string name(std::string_view(field.unescaped_key()));
@@ -103,6 +124,7 @@ class PartitionReader {
         const std::string where = "tensor '" + name + "': " + std::string(key);
         if (key == "shape") {
           tensor.shape = json_integers(part.value(), where);
+          check_shape(tensor.shape, where);
         } else if (key == "split") {
           tensor.split = read_levels<int>(
               part.value(), where, file_.factors.size(),

@@ -145,7 +145,7 @@ class IslandSearch {
     RunResult result = take_result(reader, problem_, run_);
     reader.end();
     const Solution found{result.result.placement, result.result.schedule, result.evaluation};
-    if (run_.scheduler != kBestSchedule) check_value(found, context_.evaluator());
+    check_value(found, context_.evaluator());
     check_bound(result.bound, result.evaluation);
     return result;
   }

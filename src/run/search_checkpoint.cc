@@ -110,7 +110,6 @@ void SearchCheckpoint::read(const std::string& bytes) {
 // What the program that wrote it may have computed in another way.
 void SearchCheckpoint::check(const Kept& kept, const SubsetProblem& problem) const {
   if (kept.best) check_bound(kept.bound, kept.best->value);
-  if (run_.scheduler == kBestSchedule) return;
   PlaceContext context(problem.simulator, problems_.objective());
   order_by_scheduler(context, run_);
   if (kept.best) check_value(*kept.best, context.evaluator());

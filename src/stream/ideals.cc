@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "base/rng.h"
@@ -19,8 +18,40 @@ Code operator+(const Code& a, const Code& b) {
   return {a[0] + b[0], a[1] + b[1]};
 }
 
-struct CodeHash {
-  std::size_t operator()(const Code& code) const { return code[0]; }
+// The numbers of ideals by their codes. Flat, as millions of nodes would take seconds to free.
+class CodeTable {
+ public:
+  CodeTable() : slots_(std::size_t{1} << 10, kNone) {}
+
+  std::size_t size() const { return codes_.size(); }
+
+  // Its number, which is the next one where it was not there.
+  std::uint32_t find_or_add(const Code& code) {
+    if (2 * codes_.size() >= slots_.size()) grow();
+    std::uint32_t& slot = slot_of(code);
+    if (slot == kNone) {
+      slot = static_cast<std::uint32_t>(codes_.size());
+      codes_.push_back(code);
+    }
+    return slot;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~0U;
+
+  std::uint32_t& slot_of(const Code& code) {
+    std::size_t at = code[0] & (slots_.size() - 1);
+    while (slots_[at] != kNone && codes_[slots_[at]] != code) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+
+  void grow() {
+    slots_.assign(2 * slots_.size(), kNone);
+    for (std::uint32_t i = 0; i < codes_.size(); ++i) slot_of(codes_[i]) = i;
+  }
+
+  std::vector<std::uint32_t> slots_;  // a power of two of them
+  std::vector<Code> codes_;
 };
 
 // Walks from ideal to ideal, depth first, by adding and taking back elements.
@@ -28,7 +59,6 @@ class Enumeration {
  public:
   using Step = IdealLattice::Step;
   struct Found {
-    std::vector<Step> steps;
     std::uint32_t size = 0;     // elements
     std::uint32_t element = 0;  // added last when it was found,
     std::uint32_t before = 0;   // to this ideal
@@ -48,7 +78,7 @@ class Enumeration {
     for (std::uint32_t element = 0; element < waits_.size(); ++element) {
       if (waits_[element] == 0) ready.push_back(element);
     }
-    known_.try_emplace(Code{}, 0);
+    known_.find_or_add(Code{});
     if (too_many(ready)) return false;
     enter({}, std::move(ready));
     while (!frames_.empty()) {
@@ -61,7 +91,9 @@ class Enumeration {
     return true;
   }
 
-  std::vector<Found> take() { return std::move(found_); }
+  const std::vector<Found>& found() const { return found_; }
+  // From which ideal, and the step; those of one ideal in their order.
+  std::vector<std::pair<std::uint32_t, Step>>& steps() { return steps_; }
 
  private:
   struct Frame {
@@ -96,10 +128,10 @@ class Enumeration {
     Frame& frame = frames_.back();
     const std::uint32_t element = frame.ready[frame.next++];
     const Code code = frame.code + codes_[element];
-    const auto next = static_cast<std::uint32_t>(found_.size());
-    const auto [known, added] = known_.try_emplace(code, next);
-    found_[frame.ideal].steps.push_back({element, known->second});
-    if (!added) return true;
+    const std::size_t before = known_.size();
+    const std::uint32_t to_ideal = known_.find_or_add(code);
+    steps_.push_back({frame.ideal, {element, to_ideal}});
+    if (known_.size() == before) return true;
     if (found_.size() == limit_) return false;
     constexpr std::size_t kBetweenQuestions = 4096;
     if (found_.size() % kBetweenQuestions == 0 && stop_ && stop_()) return false;
@@ -123,8 +155,9 @@ class Enumeration {
   const std::function<bool()>& stop_;
   std::vector<std::uint32_t> waits_;
   std::vector<Code> codes_;
-  std::unordered_map<Code, std::uint32_t, CodeHash> known_;
+  CodeTable known_;
   std::vector<Found> found_;
+  std::vector<std::pair<std::uint32_t, Step>> steps_;
   std::vector<Frame> frames_;
 };
 
@@ -137,21 +170,26 @@ std::optional<IdealLattice> IdealLattice::enumerate(const Csr<std::uint32_t>& su
   if (successors.size() >= limit) return std::nullopt;
   Enumeration enumeration(successors, limit, stop);
   if (!enumeration.run()) return std::nullopt;
-  const std::vector<Enumeration::Found> found = enumeration.take();
-  std::vector<std::uint32_t> order(found.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return found[a].size < found[b].size; });
+  const std::vector<Enumeration::Found>& found = enumeration.found();
+  // By the number of elements, then as they were found.
+  std::vector<std::uint32_t> first(successors.size() + 2, 0);
+  for (const Enumeration::Found& one : found) ++first[one.size + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
   std::vector<std::uint32_t> number(found.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) number[order[i]] = i;
+  for (std::size_t i = 0; i < found.size(); ++i) number[i] = first[found[i].size]++;
+  if (stop && stop()) return std::nullopt;
   IdealLattice result;
   result.num_elements_ = static_cast<std::uint32_t>(successors.size());
-  for (const std::uint32_t i : order) {
-    std::vector<Step> steps = found[i].steps;
-    for (Step& step : steps) step.ideal = number[step.ideal];
-    result.steps_.push_back(steps);
-    result.origin_.push_back({found[i].element, number[found[i].before]});
+  result.origin_.resize(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    result.origin_[number[i]] = {found[i].element, number[found[i].before]};
   }
+  for (auto& [from, step] : enumeration.steps()) {
+    from = number[from];
+    step.ideal = number[step.ideal];
+  }
+  if (stop && stop()) return std::nullopt;
+  result.steps_ = Csr<Step>::from_pairs(found.size(), enumeration.steps());
   return result;
 }
 

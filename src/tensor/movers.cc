@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/limits.h"
 
 #include "graph/copy.h"
 #include "graph/tensor_type.h"
@@ -114,12 +115,12 @@ TensorId Movers::add_tensor(const Region& region, TensorId like) {
 }
 
 void Movers::add_op(OpSpec spec, Worker worker) {
-  if (worker_of_.size() >= kMostDividedOps) {
+  if (worker_of_.size() >= limits::kDividedOps) {
     throw TooManyPieces(
         ErrorKind::kUnsupported,
         fmt::format("graph '{}', op '{}': divided among {} devices, the graph would have more than "
                     "{} ops; expected fewer devices, or a smaller model",
-                    graph_.name(), graph_.op_name(op_), workers_.count(), kMostDividedOps));
+                    graph_.name(), graph_.op_name(op_), workers_.count(), limits::kDividedOps));
   }
   spec.devices = {devices_[worker]};
   spec.colocate.clear();

@@ -26,10 +26,7 @@ struct Value {
   OpId producer = 0;             // of the original graph
 };
 
-// Of a divided graph: everybody's pieces and all that passes between them, about 1 KB each.
-inline constexpr std::size_t kMostDividedOps = 4'000'000;
-
-// Thrown where it would have more.
+// Thrown where a divided graph would have more ops than limits::kDividedOps.
 struct TooManyPieces : Error {
   using Error::Error;
 };

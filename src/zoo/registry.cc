@@ -8,13 +8,11 @@
 
 #include "graph/tensor_type.h"
 
+#include "zoo/model_name.h"
 #include "zoo/models.h"
 
 namespace emplace::zoo {
 namespace {
-
-constexpr std::string_view kZoo = "zoo:";
-constexpr std::string_view kFamily = "family:";
 
 // What people call a family, and the member that they mostly mean.
 constexpr std::pair<std::string_view, std::string_view> kShortNames[] = {
@@ -54,25 +52,6 @@ std::vector<ModelInfo> collect(std::initializer_list<Group> groups) {
   std::sort(all.begin(), all.end(),
             [](const ModelInfo& a, const ModelInfo& b) { return a.name < b.name; });
   return all;
-}
-
-// "batch=64,layers=4".
-OptionValues parse_options(std::string_view text) {
-  OptionValues values;
-  while (!text.empty()) {
-    const std::string_view item = text.substr(0, text.find(','));
-    const std::size_t equals = item.find('=');
-    if (equals == std::string_view::npos) {
-      fail_option("'{}' is not an option; expected key=value", item);
-    }
-    values.emplace_back(trim(item.substr(0, equals)), trim(item.substr(equals + 1)));
-    for (std::size_t i = 0; i + 1 < values.size(); ++i) {
-      if (values[i].first == values.back().first)
-        fail_option("'{}' is given twice", values[i].first);
-    }
-    text.remove_prefix(std::min(text.size(), item.size() + 1));
-  }
-  return values;
 }
 
 }  // namespace
@@ -117,12 +96,9 @@ void ModelRequest::set(const std::string& option, std::string value) {
 }
 
 ModelRequest parse_request(std::string_view text) {
-  ModelRequest request{.family = text.starts_with(kFamily)};
-  std::string_view rest = text;
-  if (request.family) rest.remove_prefix(kFamily.size());
-  if (rest.starts_with(kZoo)) rest.remove_prefix(kZoo.size());
-  std::string_view name = rest.substr(0, rest.find(':'));
-  rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+  const ModelName parts = split_name(text);
+  ModelRequest request{.family = parts.family};
+  std::string_view name = parts.name;
   for (const auto& [shorter, full] : kShortNames) {
     if (!request.family && name == shorter) name = full;
   }
@@ -136,7 +112,7 @@ ModelRequest parse_request(std::string_view text) {
     fail_option("there is no {} '{}'{}; 'emplace zoo list' shows what there is",
                 request.family ? "family" : "zoo model", name, suggestion(name, names));
   }
-  with_context(std::string(text), [&] { request.options = parse_options(rest); });
+  with_context(std::string(text), [&] { request.options = parse_options(parts.options); });
   return request;
 }
 

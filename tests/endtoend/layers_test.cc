@@ -56,5 +56,23 @@ TEST(Names, check_notices_those_that_are_alike) {
   EXPECT_EQ(result.out, "src/graph: 'size_of' is in a.cc, b.cc\n");
 }
 
+constexpr const char* kCheckSizes = EMPLACE_SOURCE_DIR "/tools/check_sizes.py ";
+
+TEST(Sizes, no_file_is_too_long) {
+  const TemporaryFolder folder;
+  const auto result = folder.shell(kCheckSizes);
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+}
+
+TEST(Sizes, check_notices_a_file_that_is) {
+  const TemporaryFolder folder;
+  folder.shell(
+      "mkdir -p src/graph tests; yes | head -600 > src/graph/a.cc; "
+      "yes | head -601 > tests/b.h; yes | head -601 > tests/golden.txt");
+  const auto result = folder.shell(std::string(kCheckSizes) + ".");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "tests/b.h: 601 lines; expected 600 at most\n");
+}
+
 }  // namespace
 }  // namespace emplace

@@ -74,6 +74,13 @@ TEST(PartitionFile, says_what_is_wrong) {
   EXPECT_THAT(complaint("\"factors\": [2, 2]", "\"factors\": [2], \"factors\": [2]"),
               HasSubstr("factors: is there twice"));
   EXPECT_THAT(complaint(", \"gpu3\"", ""), HasSubstr("devices: expected 4"));
+  EXPECT_THAT(complaint("\"x\": {\"shape\": [8", "\"x\": {\"shape\": [4, 4611686018427387904"),
+              HasSubstr("tensor 'x': shape: [4, 4611686018427387904, 4] is too large; expected "
+                        "1152921504606846976 elements at most"));
+  EXPECT_THAT(complaint("\"x\": {\"shape\": [8", "\"x\": {\"shape\": [0, 1152921504606846976"),
+              HasSubstr("too large"));
+  EXPECT_THAT(complaint("\"x\": {\"shape\": [8", "\"x\": {\"shape\": [-8"),
+              HasSubstr("tensor 'x': shape: dimension -8 is negative"));
 }
 
 TEST(PartitionFile, of_another_model_is_refused) {

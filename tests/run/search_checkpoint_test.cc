@@ -28,9 +28,9 @@ class SearchCheckpointTest : public ::testing::Test {
   }
 
   RunResult search(bool resume, std::int64_t evaluations = 900, std::uint64_t seed = 1,
-                   std::size_t islands = 3) const {
+                   std::size_t islands = 3, const std::string& scheduler = "own") const {
     const SubsetProblems problems(problem_, StepTime{});
-    PortfolioRequest request{.runs = make_runs("anneal", "own", seed),
+    PortfolioRequest request{.runs = make_runs("anneal", scheduler, seed),
                              .time_for = TimeFor::kAllRuns,
                              .learning = {.checkpoint = folder_.path("state"), .resume = resume},
                              .islands = islands};
@@ -121,17 +121,23 @@ TEST_F(SearchCheckpointTest, ABoundAloneIsSavedWhenItIsRaised) {
 
 // As another version of the program, which computes something else, may have written it.
 TEST_F(SearchCheckpointTest, ValuesAreNotTakenOnTrust) {
-  const Nanoseconds step = search(false).evaluation.step;
-  std::string bytes = folder_.read("state");
-  bytes.resize(bytes.size() - sizeof(std::uint64_t));
-  const std::string claimed = dist::Writer().number(step).take();
-  const std::string other = dist::Writer().number(step - 1).take();
-  std::size_t at = bytes.find(claimed);
-  ASSERT_NE(at, std::string::npos);
-  for (; at != std::string::npos; at = bytes.find(claimed, at)) bytes.replace(at, 8, other);
-  const std::uint64_t sum = Fingerprint().add(bytes).value();
-  folder_.write("state", bytes + dist::Writer().number(sum).take());
-  EXPECT_THAT(error_text([&] { search(true); }), HasSubstr("which takes another time here"));
+  for (const std::string scheduler : {"own", "pct", "best"}) {
+    SCOPED_TRACE(scheduler);
+    const auto go_on = [&] { return search(true, 900, 1, 3, scheduler); };
+    folder_.shell("rm -f state");
+    const RunResult first = search(false, 900, 1, 3, scheduler);
+    EXPECT_EQ(go_on().evaluation, first.evaluation);
+    std::string bytes = folder_.read("state");
+    bytes.resize(bytes.size() - sizeof(std::uint64_t));
+    const std::string claimed = dist::Writer().number(first.evaluation.step).take();
+    const std::string other = dist::Writer().number(first.evaluation.step - 1).take();
+    std::size_t at = bytes.find(claimed);
+    ASSERT_NE(at, std::string::npos);
+    for (; at != std::string::npos; at = bytes.find(claimed, at)) bytes.replace(at, 8, other);
+    const std::uint64_t sum = Fingerprint().add(bytes).value();
+    folder_.write("state", bytes + dist::Writer().number(sum).take());
+    EXPECT_THAT(error_text(go_on), HasSubstr("which takes another time here"));
+  }
 }
 
 // A checkpoint on other machines says nothing of these, though the times are the same.

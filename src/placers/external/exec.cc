@@ -64,7 +64,8 @@ class ExecRun {
         case LineProcess::Got::kEnd:
           return best_or_fail(process_.how_it_ended());
         case LineProcess::Got::kTooLong:
-          return best_or_fail("said a line that does not end");
+          return best_or_fail(fmt::format("said a line that does not end within {} MiB",
+                                          limits::kPlacerLine >> 20));
         case LineProcess::Got::kNothing:
           return best_or_fail(
               spent_ ? fmt::format("said no answer within {} s of being stopped", grace_)
@@ -77,7 +78,8 @@ class ExecRun {
         if (request.kind == ExternalRequest::Kind::kPlace) return finished(request);
         process_.send(evaluated(request));
         if (process_.unsent() > most_unread)
-          return best_or_fail("asks and does not read the answers");
+          return best_or_fail(fmt::format("asks and leaves more than {} MiB of answers unread",
+                                          limits::kPlacerUnread >> 20));
       } catch (const Error& error) {
         constexpr std::size_t kShown = 60;
         const bool cut = line.size() > kShown;

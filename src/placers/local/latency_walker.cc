@@ -85,8 +85,7 @@ Evaluation LatencyWalker::try_moves(std::span<const Move> moves,
 
 Evaluation LatencyWalker::try_before(std::span<const Move> moves, Nanoseconds latest) {
   return evaluate(
-      moves,
-      [&] { return simulator_->evaluate_below(latest, placement_, order_, *workspace_); },
+      moves, [&] { return simulator_->evaluate_below(latest, placement_, order_, *workspace_); },
       [&](std::span<const Move> all) {
         return incremental_->evaluate(all, Evaluation{latest, 0});
       });
