@@ -61,9 +61,13 @@ Examples::Examples(const Graph& graph)
     const TensorId tensor = graph.outputs(op)[0];
     if (graph.has_shape(tensor) && !graph.shape(tensor).empty()) rows.push_back(op);
   }
-  // Tables of positions are inputs, too; labels are of examples.
+  // Tables of positions are inputs, too. Labels are of examples, unless they are of words.
   std::vector<OpId> telling = labels(rows);
-  if (telling.empty()) telling = rows;
+  const bool of_others = std::any_of(rows.begin(), rows.end(), [&](OpId op) {
+    return std::find(telling.begin(), telling.end(), op) == telling.end() && !telling.empty() &&
+           first(op) == first(telling[0]);
+  });
+  if (!of_others) telling = rows;
   for (const OpId op : telling) {
     if (count_ > 1 && first(op) > 1 && first(op) != count_) {
       fail_input("inputs begin with {} and with {}; expected the same number of examples", count_,

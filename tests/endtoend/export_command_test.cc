@@ -252,6 +252,9 @@ TEST_F(ExportedDegrees, are_not_of_other_plans) {
   expect_no_degrees("zoo:alexnet:batch=8", "all-row", {"level 0", "op '", "expected"});
   expect_no_degrees("zoo:stacked-rnn:layers=1,hidden=16,sequence=2,batch=8", "all-row",
                     {"level 0", "op '", "expected"});
+  // Whose router chooses among the tokens of all examples.
+  expect_no_degrees("zoo:gpt-oss-20b:layers=1,batch=4,sequence=8,hidden=32", "data-parallel",
+                    {"level 0", "TopK", "expected"});
   // Whose operators nothing is known of.
   expect_no_degrees(EMPLACE_SOURCE_DIR "/tests/data/captures/vgg16-b32.json.gz", "all-row",
                     {"level 0", "op 'convolution", "expected"});

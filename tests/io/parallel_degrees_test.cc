@@ -31,10 +31,12 @@ class TrainedLayers {
     Strategy updates = {};
     Strategy products = {"m"};  // the first of each layer
     Strategy last = {"m"};      // the second
+    Strategy backward = {"sum k"};
     bool held = false;
     bool updated = true;
     bool table = false;  // of positions, which products add; and labels
     std::int64_t batch = kExamples;
+    std::int64_t labels = 1;        // of each example
     std::string layer = "layers.";  // and its number
     std::string weight = "weight";  // of the first product
   };
@@ -54,12 +56,15 @@ class TrainedLayers {
       x = product(layer + ".down", "weight", x, 16, 32, cut.rows, cut.last);
     }
     if (cut.table) {
-      const TensorId labels = add("labels", "input", {}, {cut.batch, 16}, cut.examples);
-      add("loss", "Sub", {x, labels}, {cut.batch, 16}, cut.examples);
+      const TensorId labels =
+          add("labels", "input", {}, {cut.batch * cut.labels, 16 / cut.labels}, cut.examples);
+      x = add("flat", "Reshape", {x}, {cut.batch * cut.labels, 16 / cut.labels}, cut.examples);
+      add("loss", "Sub", {x, labels}, {cut.batch * cut.labels, 16 / cut.labels}, cut.examples);
     }
-    for (const auto& [name, weight, shape] : weights_) {
-      const TensorId gradient =
-          add(name + "/grad", "Gemm", {x}, shape, cut.gradients, Phase::kBackward);
+    for (const auto& [name, weight, shape, from, result] : weights_) {
+      const TensorId gradient = add(name + "/grad", "Gemm", {result, from}, shape, cut.gradients,
+                                    Phase::kBackward, {{"transA", std::int64_t{1}}});
+      partition_.ops[name + "/grad"] = {.type = "Gemm", .strategy = cut.backward};
       if (!cut.updated) continue;
       add(name + "/update", "SgdUpdate", {weight, gradient}, shape, {}, Phase::kUpdate);
       partition_.ops[name + "/update"] = {.type = "SgdUpdate", .strategy = cut.updates};
@@ -78,6 +83,7 @@ class TrainedLayers {
     std::string name;
     TensorId tensor;
     DegreesShape shape;
+    TensorId from, result;
   };
 
   static void ignore(const std::string&) {}
@@ -103,10 +109,11 @@ class TrainedLayers {
     const std::string path = name + "." + weight_name;
     const TensorId weight = add(path, "parameter", {}, shape, split);
     partition_.tensors[path].held = cut_.held;
-    weights_.push_back({path, weight, shape});
     partition_.ops[name] = {.type = "Gemm", .strategy = strategy};
-    return add(name, "Gemm", {from, weight}, {cut_.batch, out}, cut_.examples, Phase::kForward,
-               {{"transB", std::int64_t{1}}});
+    const TensorId result = add(name, "Gemm", {from, weight}, {cut_.batch, out}, cut_.examples,
+                                Phase::kForward, {{"transB", std::int64_t{1}}});
+    weights_.push_back({path, weight, shape, from, result});
+    return result;
   }
 
   Cut cut_;
@@ -206,6 +213,10 @@ TEST(ParallelDegrees, products_are_divided_by_examples_not_their_results_alone) 
                 HasSubstr("level 0 divides the examples of the inputs, but not those of op "
                           "'layers.0.up'"));
   }
+  cut.products = cut.last = {"m"};
+  cut.backward = {"m"};
+  EXPECT_THAT(error_text([&] { TrainedLayers({2}, cut).megatron(); }),
+              HasSubstr("'layers.0.up.weight/grad'"));
 }
 
 TEST(ParallelDegrees, one_example_can_be_divided_by_layers_alone) {
@@ -226,6 +237,13 @@ TEST(ParallelDegrees, one_example_can_be_divided_by_layers_alone) {
 TEST(ParallelDegrees, labels_say_how_many_examples_there_are) {
   const TrainedLayers::Cut cut{.examples = kFirst, .updates = {{}}, .table = true};
   EXPECT_THAT(TrainedLayers({2}, cut).megatron(), HasSubstr("--global-batch-size 8"));
+}
+
+// Words that lie one after the other, as some captures have their labels, are no examples.
+TEST(ParallelDegrees, labels_are_as_many_as_examples) {
+  const TrainedLayers::Cut cut{.examples = kFirst, .updates = {{}}, .table = true, .labels = 16};
+  EXPECT_THAT(error_text([&] { TrainedLayers({2}, cut).megatron(); }),
+              HasSubstr("inputs begin with 8 and with"));
 }
 
 TEST(ParallelDegrees, a_step_without_updates_says_nothing_of_the_optimizer) {
