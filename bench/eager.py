@@ -9,7 +9,7 @@ a model and then the executed ones, each in a process of its own, and the table 
 over rounds of each process's median step. Eager is the faster of the optimizer's
 default and fused implementations, of those that this PyTorch has. Both sides compute in the same
 numbers: with tf32, products and convolutions on a GPU may round their factors on both, with float32
-on neither. With --processor-time there are columns of what all threads of the process took, as user
+on neither; on CPUs, numbers too small to be normal are zero. With --processor-time there are columns of what all threads of the process took, as user
 and as system: of the executed steps the difference of two runs, by the steps that one has more.
 
 PyTorch's models are torchvision's, Hugging Face's (or the same BERT, written out in
@@ -170,6 +170,7 @@ def time_steps(spec, where, arguments):
 
     if not cuda:
         torch.set_num_threads(len(cores))
+    torch.set_flush_denormal(True)
     torch.backends.cudnn.allow_tf32 = arguments.numbers == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = arguments.numbers == "tf32"
     torch.manual_seed(0)

@@ -256,10 +256,10 @@ struct WaitedStep {
 };
 
 WaitedStep wait_a_step(const std::shared_ptr<const Problem>& problem, const Placement& placement,
-                       const Schedule& schedule) {
+                       const Schedule& schedule, bool fixed_order) {
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   exec::Machine machine(std::shared_ptr<const Cluster>(problem, &problem->cluster()), {});
-  const exec::ProgramOptions options{.order = order_of(*problem, placement, schedule, false),
+  const exec::ProgramOptions options{.order = order_of(*problem, placement, schedule, fixed_order),
                                      .in_place = InPlace::kNone};
   const auto program = std::make_shared<exec::StepProgram>(
       machine, graph, placement, options, empty_source, waiting_ops(problem, placement));
@@ -279,7 +279,8 @@ void try_waiting(const std::string& model, const Problem& problem,
   std::vector<double> steps;
   for (const Candidate& candidate : tried) {
     const Timeline predicted = Simulator(slow).run(candidate.placement, candidate.schedule);
-    const auto [time, memory] = wait_a_step(slow, candidate.placement, candidate.schedule);
+    const auto [time, memory] =
+        wait_a_step(slow, candidate.placement, candidate.schedule, settings.fixed_order);
     predicted_steps.push_back(static_cast<double>(predicted.step));
     steps.push_back(static_cast<double>(time));
     std::vector<double> own;

@@ -27,12 +27,14 @@ Tensors defined(const Tuple& results) {
   return list;
 }
 
+// At the beginning; none are zeros.
 Integers half(const Integers& pads) {
+  if (pads.empty()) return {0, 0};
   return {pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2)};
 }
 
 void add_aten_layout(Table& table) {
-  for (const char* type : {"view", "reshape", "_unsafe_view", "unsqueeze"}) {
+  for (const char* type : {"view", "reshape", "_unsafe_view", "unsqueeze", "squeeze"}) {
     table[type] = of_one([](const AtenCall& c) { return c.inputs[0].reshape(c.out()); });
   }
   for (const char* type : {"permute", "transpose", "t"}) {
@@ -138,6 +140,16 @@ void add_aten_layers(Table& table) {
     return at::max_pool2d_with_indices_backward(
         c.inputs[0], c.inputs[1], c.list("kernel_shape"), c.list("strides"), half(c.list("pads")),
         c.list("dilations"), c.integer("ceil_mode") != 0, c.inputs[2]);
+  });
+  table["avg_pool2d"] = of_one([](const AtenCall& c) {
+    return at::avg_pool2d(c.inputs[0], c.list("kernel_shape"), c.list("strides"),
+                          half(c.list("pads")), c.integer("ceil_mode") != 0,
+                          c.integer("count_include_pad", 1) != 0);
+  });
+  table["avg_pool2d_backward"] = of_one([](const AtenCall& c) {
+    return at::avg_pool2d_backward(
+        c.inputs[0], c.inputs[1], c.list("kernel_shape"), c.list("strides"), half(c.list("pads")),
+        c.integer("ceil_mode") != 0, c.integer("count_include_pad", 1) != 0, c10::nullopt);
   });
   table["native_layer_norm"] = [](const AtenCall& c) {
     return defined(at::native_layer_norm(c.inputs[0], c.list("normalized_shape"), c.inputs[1],

@@ -18,7 +18,8 @@
 namespace emplace {
 namespace {
 
-constexpr const char* kTinySteps[] = {"bert-tiny", "gpt2-tiny", "resnet18-tiny", "lstm-tiny"};
+constexpr const char* kTinySteps[] = {"bert-tiny", "gpt2-tiny",      "resnet18-tiny",
+                                      "lstm-tiny", "inception-tiny", "gnmt-tiny"};
 
 const exec::InterpretOptions kUpdated{.updates = true};
 
