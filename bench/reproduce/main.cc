@@ -110,7 +110,8 @@ void reproduce(const Settings& settings, const std::string& kernels) {
   fmt::print("At most {} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
              settings.print_only ? 0 : jobs.size(), elapsed.count() / 60, settings.cores);
   fmt::print("{}", to_markdown(program, entrants, evidence));
-  if (!settings.figures.empty()) draw_figures(program, evidence, settings.figures);
+  if (!settings.figures.empty())
+    draw_figures(program, chosen_program({}), evidence, settings.figures);
 }
 
 }  // namespace

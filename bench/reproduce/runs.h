@@ -61,7 +61,7 @@ struct LearningRun {
   double groups_used = 0;
   std::string code = {};     // the commit that it ran with
   std::string kernels = {};  // and the kernels (reproduce/kernels.h); older runs do not say
-  std::vector<RunProgress> history;
+  std::vector<RunProgress> history = {};
 
   // "0a1b2c3 (Haswell/avx2)".
   std::string origin() const;
