@@ -107,8 +107,12 @@ void reproduce(const Settings& settings, const std::string& kernels) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
   const Evidence evidence(std::move(stages), store, settings.seeds, settings.evaluations);
-  fmt::print("At most {} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
-             settings.print_only ? 0 : jobs.size(), elapsed.count() / 60, settings.cores);
+  fmt::print("At most {} seeds", settings.seeds);
+  if (!settings.print_only) {
+    fmt::print("; {} runs took {:.0f} min on {} cores", jobs.size(), elapsed.count() / 60,
+               settings.cores);
+  }
+  fmt::print(".\n\n");
   fmt::print("{}", to_markdown(program, entrants, evidence));
   if (!settings.figures.empty())
     draw_figures(program, chosen_program({}), evidence, settings.figures);

@@ -126,7 +126,7 @@ std::vector<std::string> statement_labels(const Claim& claim) {
   return labels;
 }
 
-// What is claimed of a row, and the least and most that are shown of what was measured.
+// What is drawn of a claim's statements.
 struct StatementRows {
   std::string points;
   std::string bands;
@@ -134,7 +134,13 @@ struct StatementRows {
   std::string names;
   double low = 0.8;
   double high = 1.25;
+  std::ptrdiff_t most_lines = 1;  // of a name
 
+  void add_name(const std::string& text, int row) {
+    const std::string label = in_lines(without_percent(text));
+    most_lines = std::max(most_lines, 1 + std::count(label.begin(), label.end(), '\\'));
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", quoted(label), row);
+  }
   void add_point(const MeanInterval& interval, int row) {
     // What is further away is cut off.
     constexpr double kFurthest = 30;
@@ -146,7 +152,7 @@ struct StatementRows {
     points += fmt::format("{:.5f} {} {:.5f} {:.5f}\n", interval.mean, row, from, to);
   }
   void add_note(const std::string& text, int row) {
-    notes += fmt::format("set label {} at graph 0.5, first {} center tc rgb '#888888' front\n",
+    notes += fmt::format("set label {} at graph 0.98, first {} right tc rgb '#888888' front\n",
                          quoted(text), row);
   }
   void add_band(const Statement& statement, int row) {
@@ -158,6 +164,26 @@ struct StatementRows {
         least, row - 0.35, statement.most, row + 0.35);
   }
 };
+
+// One each, the first on top: what is claimed as a band, what was measured as a line.
+StatementRows statement_rows(const Claim& claim, const Evidence& evidence) {
+  StatementRows rows;
+  const std::vector<std::string> labels = statement_labels(claim);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const Statement& statement = claim.statements[i];
+    const int row = -static_cast<int>(i);
+    const bool has = evidence.has(statement);
+    const std::optional<Ratio> ratio = has ? evidence.ratio(statement) : std::optional<Ratio>();
+    if (ratio) {
+      rows.add_point(ratio->interval, row);
+    } else {
+      rows.add_note(has ? "nothing that fits was found" : "not run", row);
+    }
+    rows.add_band(statement, row);
+    rows.add_name(labels[i], row);
+  }
+  return rows;
+}
 
 }  // namespace
 
@@ -244,29 +270,26 @@ bool draw_curves(const std::string& path, const Entrants& entrants, const Eviden
   return true;
 }
 
-// A row each, the first on top: what is claimed as a band, what was measured as a line.
+bool draw_statements(const std::string& path, const Claim& claim, Version version,
+                     const Evidence& evidence, const std::string& origin) {
+  const StatementRows rows = statement_rows(claim, evidence);
+  if (rows.points.empty()) return false;
+  constexpr int kLine = 18;
+  const int row = kLine * static_cast<int>(std::max<std::ptrdiff_t>(2, rows.most_lines)) + 8;
+  plot(path, statements_script(claim, version, evidence), 1100,
+       120 + row * static_cast<int>(claim.statements.size()), origin);
+  return true;
+}
+
 std::string statements_script(const Claim& claim, Version version, const Evidence& evidence) {
-  StatementRows rows;
-  const std::vector<std::string> labels = statement_labels(claim);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const Statement& statement = claim.statements[i];
-    const int row = -static_cast<int>(i);
-    const bool has = evidence.has(statement);
-    const std::optional<Ratio> ratio = has ? evidence.ratio(statement) : std::optional<Ratio>();
-    if (ratio) {
-      rows.add_point(ratio->interval, row);
-    } else {
-      rows.add_note(has ? "nothing that fits was found" : "not run", row);
-    }
-    rows.add_band(statement, row);
-    rows.names += fmt::format("{}{} {}", i == 0 ? "" : ", ",
-                              quoted(in_lines(without_percent(labels[i]))), row);
-  }
+  const StatementRows rows = statement_rows(claim, evidence);
   if (rows.points.empty()) return "";
+  const char* tics = rows.high < 3 * rows.low
+                         ? "0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 2.5"
+                         : "0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20";
   return fmt::format(
       "$points << END\n{}END\n{}{}set title {}\nset logscale x\nset xrange [{:.4f}:{:.4f}]\n"
-      "set yrange [{}:0.6]\nset ytics ({})\nset xtics (0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, "
-      "1.5, 2, 3, 5, 10, 20)\n"
+      "set yrange [{}:0.6]\nset ytics ({})\nset xtics ({})\n"
       "set lmargin at screen 0.42\n"
       "set grid noytics xtics\nunset key\n"
       "set xlabel 'ratio; what is claimed is shaded'\nset bars 0.5\n"
@@ -274,16 +297,7 @@ std::string statements_script(const Claim& claim, Version version, const Evidenc
       "plot $points using 1:2:3:4 with xerrorbars pt 7 ps 0.7 lw 2 lc rgb '#1f4e79'",
       rows.points, rows.bands, rows.notes,
       quoted(fmt::format("{} ({})", claim.key, to_string(version))), rows.low / 1.1,
-      rows.high * 1.1, -static_cast<double>(labels.size()) + 0.4, rows.names);
-}
-
-bool draw_statements(const std::string& path, const Claim& claim, Version version,
-                     const Evidence& evidence, const std::string& origin) {
-  const std::string script = statements_script(claim, version, evidence);
-  if (script.empty()) return false;
-  constexpr int kRow = 60;  // four lines
-  plot(path, script, 1100, 120 + kRow * static_cast<int>(claim.statements.size()), origin);
-  return true;
+      rows.high * 1.1, 0.4 - static_cast<double>(claim.statements.size()), rows.names, tics);
 }
 
 std::string origin_of_figure(const std::string& path) {

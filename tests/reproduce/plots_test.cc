@@ -109,8 +109,8 @@ TEST_F(StatementFigures, have_a_row_of_every_statement) {
   const std::string text = script();
   EXPECT_NE(text.find("0.50333 0 "), std::string::npos) << text;
   EXPECT_NE(text.find("0.50333 -1 "), std::string::npos) << text;
-  EXPECT_NE(text.find("set label \"not run\" at graph 0.5, first -2 "), std::string::npos) << text;
-  EXPECT_EQ(text.find("first -1 center"), std::string::npos) << text;
+  EXPECT_NE(text.find("set label \"not run\" at graph 0.98, first -2 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("first -1 right"), std::string::npos) << text;
 }
 
 TEST_F(StatementFigures, name_the_workloads_where_the_text_repeats) {
@@ -124,7 +124,7 @@ TEST_F(StatementFigures, name_the_workloads_where_the_text_repeats) {
 TEST_F(StatementFigures, say_where_nothing_fits) {
   for (int seed = 1; seed <= 3; ++seed) keep("heft", 1, 600'000, /*fits=*/false);
   claim_.statements[1].right = "heft";
-  EXPECT_NE(script().find("set label \"nothing that fits was found\" at graph 0.5, first -1 "),
+  EXPECT_NE(script().find("set label \"nothing that fits was found\" at graph 0.98, first -1 "),
             std::string::npos);
 }
 
