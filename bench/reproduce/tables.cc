@@ -33,7 +33,7 @@ std::string format_sample(const Statement& statement, const std::optional<Ratio>
     const std::size_t models = statement.workloads.size();
     return models == 1 ? "one model" : fmt::format("{} models", models);
   }
-  return fmt::format("{} seeds", seeds);
+  return seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds);
 }
 
 const char* measure_name(Measure measure) {
