@@ -2,7 +2,8 @@
 
 #include <filesystem>
 #include <set>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -52,57 +53,106 @@ std::string origin_of(const Claim& claim, const Evidence& evidence) {
   return codes.empty() ? "" : fmt::format("Code: {}.", fmt::join(codes, ", "));
 }
 
+struct CurveFigure {
+  Spent spent;
+  std::string ending;
+  std::string over;
+};
+
+const std::vector<CurveFigure>& curve_figures() {
+  static const std::vector<CurveFigure> all{
+      {Spent::kPlacements, "-curves", "placements"},
+      {Spent::kAgentSeconds, "-curves-agent", "the agent's time"},
+      {Spent::kMeasuredSeconds, "-curves-real", "time with real steps"}};
+  return all;
+}
+
+// More lines than these nobody can tell apart.
+bool has_curves(const Grid& grid) {
+  return grid.columns.size() <= 6;
+}
+
+// Where the figures of one version are.
+class FigureFiles {
+ public:
+  FigureFiles(std::string folder, Version version)
+      : folder_(std::move(folder)), version_(version) {}
+
+  std::string name(const std::string& key, const std::string& ending) const {
+    return file_name(key, version_) + ending + ".svg";
+  }
+  std::string path(const std::string& key, const std::string& ending) const {
+    return fmt::format("{}/{}", folder_, name(key, ending));
+  }
+
+ private:
+  std::string folder_;
+  Version version_;
+};
+
+void draw_part(const Part& part, const Evidence& evidence, const FigureFiles& files) {
+  const auto curves = [&](const std::string& key, const Entrants& entrants) {
+    const std::string origin = origin_of(entrants, evidence);
+    if (origin.empty()) return;
+    for (const CurveFigure& one : curve_figures()) {
+      draw_curves(files.path(key, one.ending), entrants, evidence, one.spent, origin);
+    }
+  };
+  for (const Grid& grid : part.grids) {
+    const Entrants entrants = entrants_of({{part.version, {}, {grid}}});
+    const std::string origin = origin_of(entrants, evidence);
+    if (!origin.empty()) {
+      draw_grid(files.path(grid.key, ""), grid, part.version, evidence, origin);
+    }
+    if (has_curves(grid)) curves(grid.key, entrants);
+  }
+  for (const Claim& claim : part.claims) {
+    draw_statements(files.path(claim.key, "-statements"), claim, part.version, evidence,
+                    origin_of(claim, evidence));
+    curves(claim.key, entrants_of({{part.version, {claim}, {}}}));
+  }
+}
+
+// What is in the folder, whenever it was drawn.
+std::string page_of_part(const Part& part, const FigureFiles& files) {
+  std::string page;
+  const auto show = [&](const std::string& key, const std::string& ending,
+                        const std::string& what) {
+    const std::string path = files.path(key, ending);
+    if (!std::filesystem::exists(path)) return;
+    const std::string title = fmt::format("{}, {}{}", key, to_string(part.version), what);
+    page += fmt::format("\n## {}\n![{}]({})\n", title, title, files.name(key, ending));
+    const std::string origin = origin_of_figure(path);
+    if (!origin.empty()) page += fmt::format("\n{}\n", origin);
+  };
+  const auto show_curves = [&](const std::string& key) {
+    for (const CurveFigure& one : curve_figures()) {
+      show(key, one.ending, fmt::format(": learning curves over {}", one.over));
+    }
+  };
+  for (const Grid& grid : part.grids) {
+    show(grid.key, "", "");
+    if (has_curves(grid)) show_curves(grid.key);
+  }
+  for (const Claim& claim : part.claims) {
+    show(claim.key, "-statements", ": statements");
+    show_curves(claim.key);
+  }
+  return page;
+}
+
 }  // namespace
 
 // Figures whose runs are not all there stay as they are.
-void draw_figures(const Program& program, const Evidence& evidence, const std::string& folder) {
+void draw_figures(const Program& chosen, const Program& all, const Evidence& evidence,
+                  const std::string& folder) {
   std::filesystem::create_directories(folder);
+  for (const Part& part : chosen) draw_part(part, evidence, {folder, part.version});
   std::string page =
       "# Figures: the papers' claims\n\nDrawn by `build/bench/reproduce --figures`. Curves are the "
       "best step so far, over that of one device; the median of the seeds. Statements are ratios "
-      "with their intervals. Where no code is named, "
-      "the figure is an earlier one whose runs are not kept. [What was "
-      "found](../../reproduction.md).\n";
-  const auto show = [&](const std::string& title, const std::string& file,
-                        const std::string& origin) {
-    if (!std::filesystem::exists(fmt::format("{}/{}", folder, file))) return;
-    page += fmt::format("\n## {}\n![{}]({})\n", title, title, file);
-    if (!origin.empty()) page += fmt::format("\n{}\n", origin);
-  };
-  for (const Part& part : program) {
-    const auto file = [&](const std::string& key, const std::string& ending) {
-      return file_name(key, part.version) + ending + ".svg";
-    };
-    const auto path = [&](const std::string& name) { return fmt::format("{}/{}", folder, name); };
-    const auto curves = [&](const std::string& key, const Entrants& entrants) {
-      const std::string origin = origin_of(entrants, evidence);
-      for (const auto& [spent, ending, over] :
-           {std::tuple{Spent::kPlacements, "-curves", "placements"},
-            std::tuple{Spent::kAgentSeconds, "-curves-agent", "the agent's time"},
-            std::tuple{Spent::kMeasuredSeconds, "-curves-real", "time with real steps"}}) {
-        const std::string name = file(key, ending);
-        const bool drawn = !origin.empty() && draw_curves(path(name), entrants, evidence, spent);
-        show(fmt::format("{}, {}: learning curves over {}", key, to_string(part.version), over),
-             name, drawn ? origin : "");
-      }
-    };
-    for (const Grid& grid : part.grids) {
-      const std::string origin = origin_of(entrants_of({{part.version, {}, {grid}}}), evidence);
-      const std::string name = file(grid.key, "");
-      if (!origin.empty()) draw_grid(path(name), grid, part.version, evidence);
-      show(fmt::format("{}, {}", grid.key, to_string(part.version)), name, origin);
-      // More lines than these nobody can tell apart.
-      if (grid.columns.size() <= 6) curves(grid.key, entrants_of({{part.version, {}, {grid}}}));
-    }
-    for (const Claim& claim : part.claims) {
-      const Entrants entrants = entrants_of({{part.version, {claim}, {}}});
-      const std::string name = file(claim.key, "-statements");
-      const bool drawn = draw_statements(path(name), claim, part.version, evidence);
-      show(fmt::format("{}, {}: statements", claim.key, to_string(part.version)), name,
-           drawn ? origin_of(claim, evidence) : "");
-      curves(claim.key, entrants);
-    }
-  }
+      "with their intervals. [What was found](../../reproduction.md).\n";
+  for (const Part& part : all) page += page_of_part(part, {folder, part.version});
   write_file(fmt::format("{}/README.md", folder), page);
 }
 

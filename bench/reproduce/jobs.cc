@@ -30,6 +30,8 @@ void run_jobs(const std::vector<Job>& jobs, const std::map<std::string, Stage>& 
   const auto work = [&](std::size_t) {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
       const Job& job = jobs[i];
+      store.refresh();
+      if (store.find(job.key) != nullptr) continue;  // another process was here
       const LearningRun result = run(stages.at(job.workload), job.key);
       fmt::print(stderr, "[{}/{}] {} by {} with seed {}: {}{} after {:.0f} s\n", i + 1, jobs.size(),
                  job.workload, job.key.placer, job.key.seed, format_time(result.step),

@@ -22,7 +22,8 @@ struct Job {
 std::vector<Job> missing_jobs(const Entrants& entrants, int seeds,
                               std::optional<std::int64_t> evaluations, const RunStore& store);
 
-// Adds each run to the store as soon as it ends, and says so on standard error.
+// Adds each run to the store as soon as it ends, and says so on standard error. What another
+// process has added to the store's file by then is not run again.
 void run_jobs(const std::vector<Job>& jobs, const std::map<std::string, Stage>& stages, int cores,
               RunStore& store);
 

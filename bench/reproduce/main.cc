@@ -22,10 +22,12 @@
 #include "placers/all.h"
 
 #include "cli/blas.h"
+#include "io/file.h"
 #include "reproduce/claims.h"
 #include "reproduce/commit.h"
 #include "reproduce/figures.h"
 #include "reproduce/jobs.h"
+#include "reproduce/kernels.h"
 #include "reproduce/runs.h"
 #include "reproduce/tables.h"
 #include "reproduce/verdicts.h"
@@ -88,13 +90,14 @@ Program chosen_program(const Settings& settings) {
   return program;
 }
 
-void reproduce(const Settings& settings) {
+void reproduce(const Settings& settings, const std::string& kernels) {
   const auto begin = std::chrono::steady_clock::now();
   const Program program = chosen_program(settings);
   const Entrants entrants = entrants_of(program);
   std::map<std::string, Stage> stages;
   for (const auto& [name, placers] : entrants) stages[name] = make_stage(workload(name));
-  RunStore store(settings.results, commit());
+  if (!settings.print_only && !settings.results.empty()) require_writable(settings.results);
+  RunStore store(settings.results, commit(), kernels);
   std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
   const auto& wanted = settings.runs_on;
   std::erase_if(jobs, [&](const Job& job) {
@@ -104,15 +107,21 @@ void reproduce(const Settings& settings) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
   const Evidence evidence(std::move(stages), store, settings.seeds, settings.evaluations);
-  fmt::print("At most {} seeds; {} runs took {:.0f} min on {} cores.\n\n", settings.seeds,
-             settings.print_only ? 0 : jobs.size(), elapsed.count() / 60, settings.cores);
+  fmt::print("At most {} seeds", settings.seeds);
+  if (!settings.print_only) {
+    fmt::print("; {} runs took {:.0f} min on {} cores", jobs.size(), elapsed.count() / 60,
+               settings.cores);
+  }
+  fmt::print(".\n\n");
   fmt::print("{}", to_markdown(program, entrants, evidence));
-  if (!settings.figures.empty()) draw_figures(program, evidence, settings.figures);
+  if (!settings.figures.empty())
+    draw_figures(program, chosen_program({}), evidence, settings.figures);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string kernels = pin_kernels();
   emplace::cli::prepare_blas();
   CLI::App app("The papers' comparisons of learned placers, run again.");
   Settings settings;
@@ -137,9 +146,10 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"paper", "emplace"}));
   app.add_option("--workload", settings.runs_on,
                  "Run only what is missing on this one (again for more), for what takes hours");
-  app.add_option("--results", settings.results,
-                 "Keep runs here, each with the commit that it ran with, and do not repeat those "
-                 "that are there: remove lines whose code is out of date")
+  app.add_option(
+         "--results", settings.results,
+         "Keep runs here, each with its commit and kernels, and do not repeat those that are "
+         "there: remove lines whose code is out of date")
       ->type_name("FILE");
   app.add_flag("--print", settings.print_only, "Run nothing: print what the results have");
   app.add_option("--figures", settings.figures, "Draw every table and curve into this folder")
@@ -150,7 +160,7 @@ int main(int argc, char** argv) {
     if (evaluations->empty()) settings.evaluations = quick.evaluations;
   }
   try {
-    reproduce(settings);
+    reproduce(settings, kernels);
   } catch (const std::exception& error) {
     fmt::print(stderr, "reproduce: {}\n", error.what());
     return 2;

@@ -5,16 +5,25 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 
+#include "io/file.h"
+
 namespace emplace::bench {
 namespace {
 
-// Hands a script to gnuplot, which writes to a name that is only then the figure's.
-void plot(const std::string& path, const std::string& script, int width, int height) {
+constexpr std::string_view kOriginBegin = "<!-- ";
+constexpr std::string_view kOriginEnd = " -->\n";
+
+// Hands a script to gnuplot, which writes to a name that is only then the figure's. Its last line
+// says what it is of.
+void plot(const std::string& path, const std::string& script, int width, int height,
+          const std::string& origin) {
   const std::string unfinished = path + ".unfinished";
   std::FILE* gnuplot = ::popen("gnuplot", "w");
   if (gnuplot == nullptr) fail_input("{}: gnuplot cannot be started", path);
@@ -28,7 +37,9 @@ void plot(const std::string& path, const std::string& script, int width, int hei
     std::filesystem::remove(unfinished);
     fail_input("{}: gnuplot failed; is it installed?", path);
   }
-  std::filesystem::rename(unfinished, path);
+  write_file(path,
+             fmt::format("{}{}{}{}", read_file(unfinished), kOriginBegin, origin, kOriginEnd));
+  std::filesystem::remove(unfinished);
 }
 
 std::string quoted(std::string text) {
@@ -80,71 +91,104 @@ double best_by(const LearningRun& run, Spent spent, double at, Nanoseconds singl
   return best;
 }
 
-struct JudgedStatement {
-  const Statement* statement;
-  MeanInterval interval;
-};
+// gnuplot takes labels at axes for formats, so there must be no "%".
+std::string without_percent(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '%' ? "percent" : std::string(1, c);
+  return result;
+}
 
-// In lines that are ended at the first chance. gnuplot takes labels at axes for formats, so there
-// must be no "%".
-std::string tic_label(const std::string& text) {
+// In lines that are ended at the first chance.
+std::string in_lines(const std::string& text) {
   constexpr std::size_t kLine = 45;
   std::string label;
   std::size_t length = 0;
   for (const char c : text) {
-    label += c == '%' ? "percent" : std::string(1, c);
+    label += c;
     if (++length < kLine || (c != ' ' && c != ',')) continue;
     label += "\\n";
     length = 0;
   }
-  return quoted(label);
+  return label;
 }
 
-// A row each, the first on top: what is claimed as a band, what was measured as a line.
-std::string statements_script(const std::vector<JudgedStatement>& judged,
-                              const std::string& title) {
-  // What is further away is cut off.
-  constexpr double kFurthest = 30;
+// With the workloads where the text alone would stand there twice.
+std::vector<std::string> statement_labels(const Claim& claim) {
+  std::map<std::string, int> times;
+  for (const Statement& statement : claim.statements) ++times[statement.text];
+  std::vector<std::string> labels;
+  for (const Statement& statement : claim.statements) {
+    const bool repeats = times.at(statement.text) > 1;
+    labels.push_back(
+        repeats ? fmt::format("{} on {}", statement.text, fmt::join(statement.workloads, ", "))
+                : statement.text);
+  }
+  return labels;
+}
+
+// What is drawn of a claim's statements.
+struct StatementRows {
+  std::string points;
+  std::string bands;
+  std::string notes;  // in place of points
+  std::string names;
   double low = 0.8;
   double high = 1.25;
-  std::string points = "$points << END\n";
-  std::string bands;
-  std::string names;
-  for (std::size_t i = 0; i < judged.size(); ++i) {
-    const MeanInterval& interval = judged[i].interval;
-    const Statement& statement = *judged[i].statement;
+  std::ptrdiff_t most_lines = 1;  // of a name
+
+  void add_name(const std::string& text, int row) {
+    const std::string label = in_lines(without_percent(text));
+    most_lines = std::max(most_lines, 1 + std::count(label.begin(), label.end(), '\\'));
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", quoted(label), row);
+  }
+  void add_point(const MeanInterval& interval, int row) {
+    // What is further away is cut off.
+    constexpr double kFurthest = 30;
     const bool bounded = std::isfinite(interval.high);
     const double from = std::max(1 / kFurthest, bounded ? interval.low : interval.mean);
     const double to = std::min(kFurthest, bounded ? interval.high : interval.mean);
     low = std::min({low, from, interval.mean});
     high = std::max({high, to, interval.mean});
-    const auto row = -static_cast<double>(i);
     points += fmt::format("{:.5f} {} {:.5f} {:.5f}\n", interval.mean, row, from, to);
+  }
+  void add_note(const std::string& text, int row) {
+    notes += fmt::format("set label {} at graph 0.98, first {} right tc rgb '#888888' front\n",
+                         quoted(text), row);
+  }
+  void add_band(const Statement& statement, int row) {
     const std::string least =
         statement.least > 0 ? fmt::format("first {}", statement.least) : "graph 0";
     bands += fmt::format(
         "set object rectangle from {}, first {} to first {}, first {} fc rgb '#cfe8cf' fs noborder "
         "behind\n",
         least, row - 0.35, statement.most, row + 0.35);
-    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", tic_label(statement.text), row);
   }
-  return fmt::format(
-      "{}END\n{}set title {}\nset logscale x\nset xrange [{:.4f}:{:.4f}]\n"
-      "set yrange [{}:0.6]\nset ytics ({})\nset xtics (0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, "
-      "1.5, 2, 3, 5, 10, 20)\n"
-      "set lmargin at screen 0.42\n"
-      "set grid noytics xtics\nunset key\n"
-      "set xlabel 'ratio; what is claimed is shaded'\nset bars 0.5\n"
-      "set arrow from first 1, graph 0 to first 1, graph 1 nohead lc rgb '#888888'\n"
-      "plot $points using 1:2:3:4 with xerrorbars pt 7 ps 0.7 lw 2 lc rgb '#1f4e79'",
-      points, bands, quoted(title), low / 1.1, high * 1.1,
-      -static_cast<double>(judged.size()) + 0.4, names);
+};
+
+// One each, the first on top: what is claimed as a band, what was measured as a line.
+StatementRows statement_rows(const Claim& claim, const Evidence& evidence) {
+  StatementRows rows;
+  const std::vector<std::string> labels = statement_labels(claim);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const Statement& statement = claim.statements[i];
+    const int row = -static_cast<int>(i);
+    const bool has = evidence.has(statement);
+    const std::optional<Ratio> ratio = has ? evidence.ratio(statement) : std::optional<Ratio>();
+    if (ratio) {
+      rows.add_point(ratio->interval, row);
+    } else {
+      rows.add_note(has ? "nothing that fits was found" : "not run", row);
+    }
+    rows.add_band(statement, row);
+    rows.add_name(labels[i], row);
+  }
+  return rows;
 }
 
 }  // namespace
 
-void draw_grid(const std::string& path, const Grid& grid, Version version,
-               const Evidence& evidence) {
+void draw_grid(const std::string& path, const Grid& grid, Version version, const Evidence& evidence,
+               const std::string& origin) {
   std::string data = "$data << END\n";
   for (const std::string& name : grid.workloads) {
     std::vector<double> steps;
@@ -170,7 +214,7 @@ void draw_grid(const std::string& path, const Grid& grid, Version version,
     script += fmt::format("{}$data using {}:xtic(1) title {}", i == 0 ? "" : ", ", i + 2,
                           quoted(grid.columns[i].title));
   }
-  plot(path, script, 960, 420);
+  plot(path, script, 960, 420, origin);
 }
 
 std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const std::string& name,
@@ -197,7 +241,7 @@ std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const 
 }
 
 bool draw_curves(const std::string& path, const Entrants& entrants, const Evidence& evidence,
-                 Spent spent) {
+                 Spent spent, const std::string& origin) {
   std::string script;
   std::string panels;
   int blocks = 0;
@@ -222,22 +266,47 @@ bool draw_curves(const std::string& path, const Entrants& entrants, const Eviden
       "set multiplot layout {},1\nset xlabel '{}'\n"
       "set ylabel 'best step, over one device'\nset key outside right top\n{}unset multiplot\n",
       drawn, label_of(spent), panels);
-  plot(path, script, 960, 300 * drawn);
+  plot(path, script, 960, 300 * drawn, origin);
   return true;
 }
 
 bool draw_statements(const std::string& path, const Claim& claim, Version version,
-                     const Evidence& evidence) {
-  std::vector<JudgedStatement> judged;
-  for (const Statement& statement : claim.statements) {
-    if (!evidence.has(statement)) continue;
-    const std::optional<Ratio> ratio = evidence.ratio(statement);
-    if (ratio) judged.push_back({&statement, ratio->interval});
-  }
-  if (judged.empty()) return false;
-  plot(path, statements_script(judged, fmt::format("{} ({})", claim.key, to_string(version))), 1100,
-       120 + 52 * static_cast<int>(judged.size()));
+                     const Evidence& evidence, const std::string& origin) {
+  const StatementRows rows = statement_rows(claim, evidence);
+  if (rows.points.empty()) return false;
+  constexpr int kLine = 18;
+  const int row = kLine * static_cast<int>(std::max<std::ptrdiff_t>(2, rows.most_lines)) + 8;
+  plot(path, statements_script(claim, version, evidence), 1100,
+       120 + row * static_cast<int>(claim.statements.size()), origin);
   return true;
+}
+
+std::string statements_script(const Claim& claim, Version version, const Evidence& evidence) {
+  const StatementRows rows = statement_rows(claim, evidence);
+  if (rows.points.empty()) return "";
+  const char* tics = rows.high < 3 * rows.low
+                         ? "0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 2.5"
+                         : "0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20";
+  return fmt::format(
+      "$points << END\n{}END\n{}{}set title {}\nset logscale x\nset xrange [{:.4f}:{:.4f}]\n"
+      "set yrange [{}:0.6]\nset ytics ({})\nset xtics ({})\n"
+      "set lmargin at screen 0.42\n"
+      "set grid noytics xtics\nunset key\n"
+      "set xlabel 'ratio; what is claimed is shaded'\nset bars 0.5\n"
+      "set arrow from first 1, graph 0 to first 1, graph 1 nohead lc rgb '#888888'\n"
+      "plot $points using 1:2:3:4 with xerrorbars pt 7 ps 0.7 lw 2 lc rgb '#1f4e79'",
+      rows.points, rows.bands, rows.notes,
+      quoted(fmt::format("{} ({})", claim.key, to_string(version))), rows.low / 1.1,
+      rows.high * 1.1, 0.4 - static_cast<double>(claim.statements.size()), rows.names, tics);
+}
+
+std::string origin_of_figure(const std::string& path) {
+  const std::string text = read_file(path);
+  if (!text.ends_with(kOriginEnd)) return "";
+  const std::size_t begin = text.rfind(kOriginBegin);
+  if (begin == std::string::npos) return "";
+  const std::size_t from = begin + kOriginBegin.size();
+  return text.substr(from, text.size() - kOriginEnd.size() - from);
 }
 
 }  // namespace emplace::bench

@@ -18,14 +18,22 @@ enum class Spent { kPlacements, kAgentSeconds, kMeasuredSeconds };
 std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const std::string& name,
                                                 const std::string& entrant, Spent spent);
 
+// A figure says in its last line what runs it is of: `origin`.
+
 // One panel a workload. Whether there was anything to draw.
 bool draw_curves(const std::string& path, const Entrants& entrants, const Evidence& evidence,
-                 Spent spent);
+                 Spent spent, const std::string& origin);
 // A group of bars a workload, relative to the best of its row.
-void draw_grid(const std::string& path, const Grid& grid, Version version,
-               const Evidence& evidence);
-// Every statement that was judged: its interval, over what is claimed. Whether there was any.
+void draw_grid(const std::string& path, const Grid& grid, Version version, const Evidence& evidence,
+               const std::string& origin);
+// Every statement: its interval, over what is claimed; in grey why there is none. Whether any has
+// one.
 bool draw_statements(const std::string& path, const Claim& claim, Version version,
-                     const Evidence& evidence);
+                     const Evidence& evidence, const std::string& origin);
+// For gnuplot; empty where no statement has an interval.
+std::string statements_script(const Claim& claim, Version version, const Evidence& evidence);
+
+// Of a figure that was drawn before; empty where it does not say.
+std::string origin_of_figure(const std::string& path);
 
 }  // namespace emplace::bench

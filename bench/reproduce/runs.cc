@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <pthread.h>
 
@@ -15,7 +16,9 @@
 
 #include "placers/all.h"
 
+#include "io/append_file.h"
 #include "io/file.h"
+#include "io/file_lock.h"
 #include "io/readers.h"
 
 namespace emplace::bench {
@@ -41,6 +44,7 @@ Json to_json(const RunKey& key, const LearningRun& run) {
             {"measured_seconds", to_milliseconds(run.measured_seconds)},
             {"groups_used", run.groups_used},
             {"code", run.code},
+            {"kernels", run.kernels},
             {"history", Json::array()}};
   for (const RunProgress& point : run.history) {
     json["history"].push_back({point.evaluations, to_milliseconds(point.agent_seconds),
@@ -59,6 +63,7 @@ std::pair<RunKey, LearningRun> from_json(const Json& json) {
                   .measured_seconds = json.at("measured_seconds"),
                   .groups_used = json.at("groups_used"),
                   .code = json.at("code"),
+                  .kernels = json.value("kernels", ""),  // older rows do not say
                   .history = {}};
   for (const Json& point : json.at("history")) {
     run.history.push_back({point.at(0), point.at(1), point.at(2), point.at(3), point.at(4)});
@@ -153,26 +158,36 @@ LearningRun run(const Stage& stage, const RunKey& key) {
   return result;
 }
 
-RunStore::RunStore(const std::string& path, std::string code) : code_(std::move(code)) {
-  if (path.empty()) return;
-  const bool exists = std::filesystem::exists(path);
-  std::string whole_lines;
-  if (exists) {
-    const std::string text = read_file(path);
-    // The last line may be half a line, of a run that was interrupted.
-    whole_lines = text.substr(0, text.rfind('\n') + 1);
-    for (std::size_t begin = 0; begin < whole_lines.size();) {
-      const std::size_t end = whole_lines.find('\n', begin);
-      try {
-        runs_.insert(from_json(Json::parse(whole_lines.substr(begin, end - begin))));
-      } catch (const Json::exception& error) {
-        fail_input("{}: is not a file of results: {}", path, error.what());
-      }
-      begin = end + 1;
+std::string LearningRun::origin() const {
+  return kernels.empty() ? code : fmt::format("{} ({})", code, kernels);
+}
+
+RunStore::RunStore(std::string path, std::string code, std::string kernels)
+    : path_(std::move(path)), code_(std::move(code)), kernels_(std::move(kernels)) {
+  refresh();
+}
+
+void RunStore::refresh() {
+  const std::lock_guard lock(mutex_);
+  read_new_lines();
+}
+
+void RunStore::read_new_lines() {
+  if (path_.empty() || !std::filesystem::exists(path_)) return;
+  const std::string text = read_file(path_);
+  const bool goes_on = read_ == 0 || (read_ <= text.size() && text[read_ - 1] == '\n');
+  if (!goes_on) read_ = 0;
+  // The last line may be half a line, of a run that was interrupted or is being added.
+  const std::size_t whole = text.rfind('\n') + 1;
+  while (read_ < whole) {
+    const std::size_t end = text.find('\n', read_);
+    try {
+      runs_.insert(from_json(Json::parse(text.substr(read_, end - read_))));
+    } catch (const Json::exception& error) {
+      fail_input("{}: is not a file of results: {}", path_, error.what());
     }
+    read_ = end + 1;
   }
-  write_file(path, whole_lines);
-  file_.emplace(path, AppendFile::Open::kExisting);
 }
 
 const LearningRun* RunStore::find(const RunKey& key) const {
@@ -183,13 +198,32 @@ const LearningRun* RunStore::find(const RunKey& key) const {
 
 void RunStore::add(const RunKey& key, LearningRun run) {
   run.code = code_;
+  run.kernels = kernels_;
   keep(key, std::move(run));
 }
 
 void RunStore::keep(const RunKey& key, LearningRun run) {
   const std::lock_guard lock(mutex_);
-  if (file_) file_->append(to_json(key, run).dump() + "\n");
-  runs_.insert_or_assign(key, std::move(run));
+  if (path_.empty()) {
+    runs_.insert_or_assign(key, std::move(run));
+    return;
+  }
+  const FileLock alone(path_);
+  read_new_lines();
+  const auto [added, is_new] = runs_.emplace(key, std::move(run));
+  if (is_new) append(to_json(key, added->second).dump() + "\n");
+}
+
+// Opened anew each time: the file may have been replaced since.
+void RunStore::append(const std::string& line) {
+  const bool exists = std::filesystem::exists(path_);
+  // Nobody else writes now: half a line has nobody who ends it.
+  if (exists && std::filesystem::file_size(path_) > read_) {
+    std::filesystem::resize_file(path_, read_);
+  }
+  AppendFile file(path_, exists ? AppendFile::Open::kExisting : AppendFile::Open::kNew);
+  file.append(line);
+  read_ += line.size();
 }
 
 }  // namespace emplace::bench

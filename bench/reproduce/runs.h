@@ -2,6 +2,7 @@
 // done is not done again, and later runs add seeds to it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,7 +17,6 @@
 
 #include "placer/run.h"
 
-#include "io/append_file.h"
 #include "reproduce/workloads.h"
 
 namespace emplace::bench {
@@ -59,8 +59,12 @@ struct LearningRun {
   double measured_seconds = 0;
   // In the last round, where the placer learns groups; else 0.
   double groups_used = 0;
-  std::string code = {};  // the commit that it ran with
-  std::vector<RunProgress> history;
+  std::string code = {};     // the commit that it ran with
+  std::string kernels = {};  // and the kernels (reproduce/kernels.h); older runs do not say
+  std::vector<RunProgress> history = {};
+
+  // "0a1b2c3 (Haswell/avx2)".
+  std::string origin() const;
 };
 
 // A workload, ready to run on.
@@ -72,22 +76,30 @@ Stage make_stage(const Workload& workload);
 
 LearningRun run(const Stage& stage, const RunKey& key);
 
+// Runs, and the file that they are kept in, to which several processes may add.
 class RunStore {
  public:
-  // Reads what the file has, where it exists, and appends to it; an empty path: nothing is kept.
-  // `code` is the commit of the runs that are added.
-  explicit RunStore(const std::string& path, std::string code = "");
+  // Reads what the file has, where it exists, and changes nothing; an empty path: nothing is kept.
+  // `code` and `kernels` are of the runs that are added.
+  explicit RunStore(std::string path, std::string code = "", std::string kernels = "");
 
+  // Reads what others have added since.
+  void refresh();
   const LearningRun* find(const RunKey& key) const;
-  // With this store's code, or as it is.
+  // With this store's code and kernels, or as it is. What another process has added first stays.
   void add(const RunKey& key, LearningRun run);
   void keep(const RunKey& key, LearningRun run);
 
  private:
+  void read_new_lines();
+  void append(const std::string& line);
+
+  std::string path_;
   std::string code_;
+  std::string kernels_;
   mutable std::mutex mutex_;
   std::map<RunKey, LearningRun> runs_;
-  std::optional<AppendFile> file_;
+  std::size_t read_ = 0;  // bytes of the file, all of them whole lines
 };
 
 }  // namespace emplace::bench

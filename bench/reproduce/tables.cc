@@ -33,7 +33,7 @@ std::string format_sample(const Statement& statement, const std::optional<Ratio>
     const std::size_t models = statement.workloads.size();
     return models == 1 ? "one model" : fmt::format("{} models", models);
   }
-  return fmt::format("{} seeds", seeds);
+  return seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds);
 }
 
 const char* measure_name(Measure measure) {
@@ -99,7 +99,7 @@ std::string verdicts_table(const Program& program, const Evidence& evidence) {
 }
 
 std::string statements_table(const Claim& claim, Version version, const Evidence& evidence) {
-  std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n", claim.key, to_string(version),
+  std::string text = fmt::format("\n## {}, {}\n{} ({}).\n\n", claim.key, to_string(version),
                                  claim.text, claim.source);
   text +=
       "| statement | on | ratio of | measured, 95 % interval | interval over | claimed | verdict | "
@@ -154,7 +154,7 @@ std::string until_best(const Evidence& evidence, const std::string& name,
 }
 
 std::string grid_table(const Grid& grid, Version version, const Evidence& evidence) {
-  std::string text = fmt::format("\n### {}, {}\n{} ({}).\n\n| workload |", grid.key,
+  std::string text = fmt::format("\n## {}, {}\n{} ({}).\n\n| workload |", grid.key,
                                  to_string(version), grid.text, grid.source);
   for (const Grid::Column& column : grid.columns) text += fmt::format(" {} |", column.title);
   text += " seeds | code |\n|---|---|---|";
@@ -219,7 +219,7 @@ std::string result_row(const Evidence& evidence, const std::string& name,
 
 std::string results_table(const Entrants& entrants, const Evidence& evidence) {
   std::string text =
-      "\n### Every run\nStep times over those on one device; the means of the seeds. Hours are "
+      "\n## Every run\nStep times over those on one device; the means of the seeds. Hours are "
       "what "
       "the search would take if every placement ran for 15 steps, the agent's time included; a "
       "search has paid for itself after so many steps that are shorter than the expert's (first "
@@ -237,7 +237,7 @@ std::string results_table(const Entrants& entrants, const Evidence& evidence) {
 
 std::string workloads_table(const Entrants& entrants, const Evidence& evidence) {
   std::string text =
-      "\n### Workloads\n| name | model | ops | devices | one device | placements a run |\n"
+      "\n## Workloads\n| name | model | ops | devices | one device | placements a run |\n"
       "|---|---|---|---|---|---|\n";
   for (const Workload& one : workloads()) {
     if (!entrants.contains(one.name)) continue;

@@ -53,7 +53,7 @@ bool Evidence::has(const Statement& statement) const {
 
 void Evidence::add_codes(const std::string& name, const std::string& placer, int seeds,
                          std::set<std::string>& codes) const {
-  for (int seed = 1; seed <= seeds; ++seed) codes.insert(run(name, placer, seed).code);
+  for (int seed = 1; seed <= seeds; ++seed) codes.insert(run(name, placer, seed).origin());
 }
 
 std::set<std::string> Evidence::codes(const std::string& name, const std::string& placer) const {

@@ -47,7 +47,7 @@ class Evidence {
   bool has(const std::string& workload, const std::string& placer) const;
   bool has(const Statement& statement) const;
   const LearningRun& run(const std::string& workload, const std::string& placer, int seed) const;
-  // The commits that the placer's runs, or the statement's, are of.
+  // The commits and kernels that the placer's runs, or the statement's, are of.
   std::set<std::string> codes(const std::string& workload, const std::string& placer) const;
   std::set<std::string> codes(const Statement& statement) const;
   std::int64_t evaluations(const std::string& name) const {

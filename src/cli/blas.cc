@@ -44,12 +44,14 @@ void choose_again() {
 
 // OpenBLAS takes processors newer than itself for ones of 2004, with a fifth of the speed.
 void set_kernels() {
-  const char* fitting = fitting_kernels();
-  if (fitting == nullptr || std::getenv(kKernels) != nullptr) return;
   auto* name = loaded_function<char*()>("openblas_get_corename");
-  if (name != nullptr && std::string_view(name()) != "Prescott") return;
-  set_if_unset(kKernels, fitting);
-  if (name != nullptr) choose_again();
+  if (std::getenv(kKernels) == nullptr) {
+    const char* fitting = fitting_kernels();
+    if (fitting == nullptr || (name != nullptr && std::string_view(name()) != "Prescott")) return;
+    set_if_unset(kKernels, fitting);
+  }
+  // The program may have set the variable after OpenBLAS was loaded.
+  if (name != nullptr && std::string_view(name()) != std::getenv(kKernels)) choose_again();
 }
 
 void set_threads() {

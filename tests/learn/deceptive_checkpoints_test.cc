@@ -112,7 +112,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "gdp(width=8,sage_width=4,samples=10)", "hdp(width=4,hidden=4,samples=10)",
                       "hdp(width=4,hidden=4,samples=10,controllers=2)", "post(samples=10,refit=50)",
                       "post(samples=10,refit=1000)", "post(learner=ce,samples=10,refit=1000)",
-                      "colocrl(width=4,samples=10)", "spotlight(width=4,samples=10)"),
+                      "colocrl(width=4,samples=10)", "spotlight(width=4,samples=10)",
+                      "mars(width=4,encoder_width=4,layers=1,segment=4,pretrain=3,samples=10)",
+                      "mars(policy=shipped,finetune=2)"),
     [](const auto& chosen) {
       std::string name;
       for (const char c : chosen.param)

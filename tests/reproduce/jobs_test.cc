@@ -1,11 +1,14 @@
 // Runs that are kept, and going on from them.
 #include "reproduce/jobs.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include "io/file.h"
+#include "reproduce/kernels.h"
 #include "support/error_text.h"
 #include "support/timed_graph.h"
 
@@ -123,6 +126,78 @@ TEST(Jobs, are_kept_with_the_code_that_they_ran_with) {
   const RunStore store(path, "today");
   EXPECT_EQ(store.find(first)->code, "0a1b2c3");
   EXPECT_EQ(store.find(second)->code, "3c2b1a0");
+}
+
+TEST(Jobs, of_two_processes_go_into_one_file) {
+  const std::string path = results_file();
+  RunStore one(path, "one");
+  RunStore other(path, "other");
+  const RunKey first{"model", "random", 1, 10};
+  const RunKey second{"model", "random", 2, 10};
+  const RunKey third{"model", "random", 3, 10};
+  one.add(first, run_of(7));
+  other.add(second, run_of(8));
+  EXPECT_EQ(one.find(second), nullptr);
+  one.refresh();
+  EXPECT_EQ(one.find(second)->step, 8);
+  one.add(third, run_of(9));
+  other.add(first, run_of(7));  // which the first already has
+  EXPECT_EQ(other.find(third)->step, 9);
+  EXPECT_EQ(other.find(first)->code, "one");
+  const std::string text = read_file(path);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  const RunStore both(path);
+  for (const RunKey& key : {first, second, third}) EXPECT_NE(both.find(key), nullptr);
+}
+
+TEST(Jobs, that_another_process_has_done_are_not_done_again) {
+  const std::string path = results_file();
+  const std::map<std::string, Stage> stages = small_stages();
+  RunStore one(path, "one");
+  RunStore other(path, "other");
+  const std::vector<Job> jobs = missing_jobs(entrants(), 2, 50, other);
+  run_jobs(jobs, stages, 1, one);
+  run_jobs(jobs, stages, 1, other);
+  for (const Job& job : jobs) EXPECT_EQ(other.find(job.key)->code, "one");
+}
+
+// Somebody who looks at what is there must not take the file from under a run that lasts hours.
+TEST(Jobs, leave_the_file_alone_until_there_is_something_to_add) {
+  const std::string path = results_file();
+  { const RunStore none(path); }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  const RunKey first{"model", "random", 1, 10};
+  const RunKey second{"model", "random", 2, 10};
+  RunStore running(path);
+  running.add(first, run_of(7));
+  const std::string half = read_file(path) + R"({"workload":"mod)";
+  write_file(path, half);
+  EXPECT_NE(RunStore(path).find(first), nullptr);
+  EXPECT_EQ(read_file(path), half);
+  running.add(second, run_of(8));
+  EXPECT_EQ(RunStore(path).find(second)->step, 8);
+}
+
+TEST(Jobs, are_kept_with_the_kernels_that_they_ran_on) {
+  const std::string path = results_file();
+  const RunKey first{"model", "random", 1, 10};
+  const RunKey second{"model", "random", 2, 10};
+  RunStore(path, "0a1b2c3", "Haswell/avx2").add(first, run_of(7));
+  RunStore(path, "0a1b2c3").add(second, run_of(8));
+  const RunStore store(path);
+  EXPECT_EQ(store.find(first)->origin(), "0a1b2c3 (Haswell/avx2)");
+  EXPECT_EQ(store.find(second)->origin(), "0a1b2c3");
+}
+
+TEST(Kernels, are_the_same_on_all_processors_unless_somebody_asks_for_others) {
+  if (__builtin_cpu_supports("avx2") == 0) GTEST_SKIP() << "they are not for this processor";
+  unsetenv("OPENBLAS_CORETYPE");
+  unsetenv("ATEN_CPU_CAPABILITY");
+  EXPECT_EQ(pin_kernels(), "Haswell/avx2");
+  EXPECT_STREQ(std::getenv("OPENBLAS_CORETYPE"), "Haswell");
+  EXPECT_STREQ(std::getenv("ATEN_CPU_CAPABILITY"), "avx2");
+  setenv("ATEN_CPU_CAPABILITY", "default", /*overwrite=*/1);
+  EXPECT_EQ(pin_kernels(), "Haswell/default");
 }
 
 TEST(Jobs, refuse_a_file_of_something_else) {

@@ -1,10 +1,14 @@
 // What is drawn, on runs that are written down here.
 #include "reproduce/plots.h"
 
+#include <cstdlib>
+#include <filesystem>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "io/file.h"
+#include "reproduce/figures.h"
 #include "zoo/published.h"
 
 namespace emplace::bench {
@@ -67,6 +71,102 @@ TEST(Plots, never_rise_where_seeds_find_what_fits_at_different_times) {
   const Curve curve = curve_of(evidence, model, "random", Spent::kPlacements);
   EXPECT_DOUBLE_EQ(at(curve, 200), 1.9);
   EXPECT_DOUBLE_EQ(at(curve, 600), 1.8);
+}
+
+// Three statements on one model, of which two have the same text; the last has no runs.
+class StatementFigures : public testing::Test {
+ protected:
+  StatementFigures() {
+    for (int seed = 1; seed <= 3; ++seed) {
+      keep("random", seed, 300'000 + 1'000 * seed);
+      keep("anneal", seed, 600'000);
+    }
+    claim_.statements = {better("random is better", "anneal", kOne),
+                         better("random is 5 % better", "anneal", kOne),
+                         better("random is better", "anneal", kOther)};
+  }
+
+  static Statement better(const std::string& text, const std::string& right,
+                          const std::string& on) {
+    return {.text = text, .left = "random", .right = right, .workloads = {on}};
+  }
+  void keep(const std::string& placer, int seed, Nanoseconds step, bool fits = true) {
+    store_.keep(run_key(workload(kOne), placer, seed, {}),
+                {.step = step, .fits = fits, .code = "now"});
+  }
+  std::string script() const {
+    const Evidence evidence({{kOne, {nullptr, 1'000'000}}}, store_, 3, {});
+    return statements_script(claim_, Version::kEmplace, evidence);
+  }
+
+  const std::string kOne = "RNNLM on 4 of today";
+  const std::string kOther = "ResNet-50 on 4 of today";
+  RunStore store_{""};
+  Claim claim_{"A0", "a claim", "nobody", {}};
+};
+
+TEST_F(StatementFigures, have_a_row_of_every_statement) {
+  const std::string text = script();
+  EXPECT_NE(text.find("0.50333 0 "), std::string::npos) << text;
+  EXPECT_NE(text.find("0.50333 -1 "), std::string::npos) << text;
+  EXPECT_NE(text.find("set label \"not run\" at graph 0.98, first -2 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("first -1 right"), std::string::npos) << text;
+}
+
+TEST_F(StatementFigures, name_the_workloads_where_the_text_repeats) {
+  const std::string text = script();
+  EXPECT_NE(text.find("random is better on RNNLM on 4 of today\" 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("random is better on ResNet-50 on 4 of today\" -2"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"random is 5 percent better\" -1"), std::string::npos) << text;
+}
+
+TEST_F(StatementFigures, say_where_nothing_fits) {
+  for (int seed = 1; seed <= 3; ++seed) keep("heft", 1, 600'000, /*fits=*/false);
+  claim_.statements[1].right = "heft";
+  EXPECT_NE(script().find("set label \"nothing that fits was found\" at graph 0.98, first -1 "),
+            std::string::npos);
+}
+
+TEST_F(StatementFigures, are_none_where_nothing_was_run) {
+  claim_.statements.erase(claim_.statements.begin(), claim_.statements.begin() + 2);
+  EXPECT_EQ(script(), "");
+}
+
+class FigurePage : public StatementFigures {
+ protected:
+  FigurePage() : folder_(testing::TempDir() + "emplace_figure_page") {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  // Of the claim and another one, of which the first is drawn.
+  std::string draw() {
+    Claim other = claim_;
+    other.key = "A9";
+    const Program chosen{{Version::kEmplace, {claim_}, {}}};
+    const Program all{{Version::kEmplace, {claim_, other}, {}}};
+    const Evidence evidence({{kOne, {nullptr, 1'000'000}}}, store_, 3, {});
+    draw_figures(chosen, all, evidence, folder_);
+    return read_file(folder_ + "/README.md");
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FigurePage, keeps_what_was_drawn_before_and_what_it_was_of) {
+  claim_.statements.clear();
+  write_file(folder_ + "/a9-emplace-statements.svg", "<svg/>\n<!-- Code: 0a1b2c3. -->\n");
+  const std::string page = draw();
+  EXPECT_NE(page.find("(a9-emplace-statements.svg)\n\nCode: 0a1b2c3.\n"), std::string::npos)
+      << page;
+  EXPECT_EQ(page.find("a0-emplace"), std::string::npos) << page;
+}
+
+TEST_F(FigurePage, shows_what_is_drawn_now) {
+  if (std::system("gnuplot --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "without gnuplot";
+  const std::string page = draw();
+  EXPECT_NE(page.find("(a0-emplace-statements.svg)\n\nCode: now.\n"), std::string::npos) << page;
+  EXPECT_NE(read_file(folder_ + "/a0-emplace-statements.svg").find("not run"), std::string::npos);
 }
 
 // Whatever the papers on placement ran on is in some claim, in both versions.
