@@ -190,8 +190,8 @@ ProfileResult profile(const std::shared_ptr<const Problem>& problem,
   const Ticker ticker(options.on_progress, [&] { return profiler.describe(at); });
   Laboratory laboratory(cluster, {.cancelled = options.cancelled}, [&] { ++at.steps; });
   ProfileResult::State state{.profile = {}, .cluster = {}, .notes = laboratory.warnings()};
-  if (const auto warning = narrow_warning(*graph, settings.measure.numbers)) {
-    state.notes.push_back(*warning);
+  for (const std::string& warning : number_warnings(*graph, settings.measure.numbers)) {
+    state.notes.push_back(warning);
   }
   std::vector<ProfilePhase> phases;
   while (at.phase < settings.phases) {

@@ -63,10 +63,11 @@ class PhaseFile {
   // Of a run that ends before it has all.
   [[noreturn]] void fail_interrupted(int wanted) const {
     if (phases_.empty()) fail(ErrorKind::kSystem, "interrupted before a phase was done");
+    const auto done = static_cast<int>(phases_.size());
     fail(ErrorKind::kSystem,
-         "interrupted: {} of {} phases are done and kept in {}; the same command with --resume "
-         "goes on",
-         phases_.size(), wanted, path_);
+         "interrupted: {} done and kept in {}; the same command with --resume goes on",
+         done < wanted ? fmt::format("{} of {} phases are", done, wanted) : "all phases are",
+         path_);
   }
 
  private:
@@ -95,7 +96,9 @@ void profile(const ProfileArguments& arguments, Session& session) {
   const auto problem = load_noted(request).problem;
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto cluster = std::shared_ptr<const Cluster>(problem, &problem->cluster());
-  if (const auto warning = narrow_warning(*graph, settings.measure.numbers)) warn(*warning);
+  for (const std::string& warning : number_warnings(*graph, settings.measure.numbers)) {
+    warn(warning);
+  }
   const Profiler profiler(graph, cluster, settings);
 
   PhaseFile file(arguments.output + ".phases", phases_header(*graph, *cluster, settings), profiler,
@@ -109,17 +112,17 @@ void profile(const ProfileArguments& arguments, Session& session) {
     const Progress progress([&] { return profiler.describe(at); });
     Laboratory laboratory(cluster, {.cancelled = &session.cancelled}, [&] { ++at.steps; });
     warnings = laboratory.warnings();
-    while (at.phase < settings.phases) {
-      try {
+    try {
+      while (at.phase < settings.phases) {
         file.add(profiler.measure(laboratory, at.phase));
-      } catch (const Error&) {
-        if (session.cancelled) file.fail_interrupted(settings.phases);
-        throw;
+        at.begin_phase(at.phase + 1);
       }
-      at.begin_phase(at.phase + 1);
+      found = profiler.combine(file.phases());
+      profiler.learn_transfers(laboratory, found, [&](int number) { at.begin_proposal(number); });
+    } catch (const Error&) {
+      if (session.cancelled) file.fail_interrupted(settings.phases);
+      throw;
     }
-    found = profiler.combine(file.phases());
-    profiler.learn_transfers(laboratory, found, [&](int number) { at.begin_proposal(number); });
   }
   for (const std::string& warning : warnings) warn(warning);
   outputs.write(arguments.output, write_graph_json(*found.graph));

@@ -13,7 +13,7 @@
 namespace emplace::exec {
 
 torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& link,
-                    Nanoseconds start) {
+                    Nanoseconds start, const std::function<bool()>& stopped) {
   const MemoryAccounts::For account(to);
   torch::Tensor copy = torch::empty(tensor.sizes(), tensor.options());
   const std::size_t bytes = copy.nbytes();
@@ -24,7 +24,7 @@ torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& lin
   }
   if (link.throttled) {
     const Nanoseconds end = start + transfer_time(link, static_cast<Bytes>(bytes));
-    wait_until(end);
+    wait_until(end, stopped);
   }
   return copy;
 }

@@ -18,9 +18,9 @@
 namespace emplace::exec {
 
 // A copy for the device, made on this thread; where the link is throttled, no sooner than it would
-// bring what was sent at `start`.
+// bring what was sent at `start`, or than `stopped` says that nobody wants it any more.
 torch::Tensor carry(const torch::Tensor& tensor, std::size_t to, const Link& link,
-                    Nanoseconds start);
+                    Nanoseconds start, const std::function<bool()>& stopped);
 
 class Channel {
  public:

@@ -22,6 +22,8 @@ class GpuParts {
   virtual void prepare() = 0;
   // Executes the device's ops, on its thread.
   virtual void run(DeviceId device) = 0;
+  // All devices have executed their ops, and whatever they sent is there.
+  virtual void end_step() = 0;
   // Until a tensor that is to be sent has been computed, where a GPU computes it.
   virtual void wait_for_result(TransferId transfer) = 0;
   // Sends a tensor from or to a GPU, on the channel's thread. Calls `arrived` when its readers may

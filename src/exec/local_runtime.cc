@@ -71,7 +71,7 @@ class LocalRuntime final : public Runtime {
     machine_->channel(link->channel).post([&] {
       try {
         const Nanoseconds start = now();
-        carry(tensor, to, *link, start);
+        carry(tensor, to, *link, start, [this] { return machine_->cancelled(); });
         took.set_value(now() - start);
       } catch (const OutOfMemory&) {
         took.set_value(0);

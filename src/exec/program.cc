@@ -1,6 +1,7 @@
 #include "exec/program.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -13,9 +14,11 @@
 namespace emplace::exec {
 namespace {
 
-// In place of the number of an op that runs.
+// In place of a number of what is under way.
 constexpr std::int64_t kNoneRuns = -1;
 constexpr std::int64_t kAbandoned = -2;
+
+constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 
 }  // namespace
 
@@ -78,18 +81,20 @@ StepRecord StepProgram::step() {
   if (gpus_) tf32.emplace(options_.numbers == Numbers::kTf32);
   reset();
   if (ranks_) go_ = ranks_->begin(failure_).value_or(0);
+  const bool forever = deadline_ == 0 || ranks_ || gpus_;
+  const Nanoseconds end = forever ? kNever : now() + deadline_;
   if (!stopped()) {
     for (const DeviceId device : devices_) {
-      running_[device] = kNoneRuns;
+      running_[device].number = kNoneRuns;
       // An op that is abandoned needs the program for as long as it runs.
       machine_.device(device).post(
           [this, device, self = weak_from_this().lock()] { run_device(device); });
     }
-    wait_for_devices();
+    wait_for_devices(end);
   }
-  // After a failure some are still on their way.
-  while (carrying_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+  wait_for_transfers(end);
   if (!abandoned_.empty()) drop_values();
+  if (gpus_) gpus_->end_step();
   ++num_steps_;
   limit_gpus();
   if (!ranks_) return record_of(collect());
@@ -99,17 +104,33 @@ StepRecord StepProgram::step() {
   return record_of(std::move(parts));
 }
 
-void StepProgram::wait_for_devices() {
-  const bool forever = deadline_ == 0 || ranks_ || gpus_;
-  const Nanoseconds end = now() + deadline_;
+// Devices look between two ops, but may all wait for a link.
+void StepProgram::wait_for_devices(Nanoseconds end) {
+  constexpr Nanoseconds kBetweenLooks = 50'000'000;
   for (const DeviceId device : devices_) {
-    if (forever) {
-      machine_.device(device).wait();
-    } else if (!machine_.device(device).wait_for(std::max<Nanoseconds>(0, end - now()))) {
-      stop({Failure::Kind::kHung, say_what_runs()});
-      return give_up_on_devices();
+    DeviceThread& thread = machine_.device(device);
+    while (!thread.wait_for(std::clamp<Nanoseconds>(end - now(), 0, kBetweenLooks))) {
+      if (is_late(end)) return give_up_on_devices();
     }
   }
+}
+
+// What no device waited for, and after a failure whatever is still on its way.
+void StepProgram::wait_for_transfers(Nanoseconds end) {
+  while (carrying_.load(std::memory_order_acquire) > 0) {
+    is_late(end);
+    std::this_thread::yield();
+  }
+}
+
+// Stops the step if it is, or if it is cancelled.
+bool StepProgram::is_late(Nanoseconds end) {
+  if (machine_.cancelled() && !stopped()) {
+    stop({Failure::Kind::kCancelled, "the step was cancelled"});
+  }
+  const bool late = now() >= end;
+  if (late && !stopped()) stop({Failure::Kind::kHung, say_what_hangs()});
+  return late;
 }
 
 // The step has been stopped. Devices between two ops end by themselves.
@@ -124,8 +145,8 @@ void StepProgram::give_up_on_devices() {
       continue;
     }
     do {
-      std::int64_t op = running_[device];
-      if (op >= 0 && running_[device].compare_exchange_strong(op, kAbandoned)) {
+      std::int64_t op = running_[device].number;
+      if (op >= 0 && running_[device].number.compare_exchange_strong(op, kAbandoned)) {
         thread.replace();
         abandoned_.push_back(static_cast<OpId>(op));
         break;
@@ -145,23 +166,40 @@ void StepProgram::drop_values() {
   }
 }
 
-std::string StepProgram::say_what_runs() const {
+// What has been under way for longest.
+std::string StepProgram::say_what_hangs() const {
   const std::string time = format_time(deadline_);
+  std::string what = fmt::format("the step has not ended after {}", time);
+  Nanoseconds first = kNever;
   for (const DeviceId device : devices_) {
-    const std::int64_t running = running_[device];
-    if (running < 0) continue;
-    const auto op = static_cast<OpId>(running);
-    return fmt::format("op '{}' ({}) on device '{}': still runs {} after the step began",
+    const std::int64_t number = running_[device].number;
+    if (number < 0 || running_[device].since >= first) continue;
+    first = running_[device].since;
+    const auto op = static_cast<OpId>(number);
+    what = fmt::format("op '{}' ({}) on device '{}': still runs {} after the step began",
                        graph_->op_name(op), graph_->type(op),
                        machine_.cluster().device(device).name, time);
   }
-  return fmt::format("the step has not ended after {}", time);
+  for (const UnderWay& carried : carried_) {
+    const std::int64_t number = carried.number;
+    if (number < 0 || carried.since >= first) continue;
+    first = carried.since;
+    const Transfer& sent = transfers_[static_cast<std::size_t>(number)];
+    const OpId op = graph_->producer(sent.tensor);
+    what = fmt::format(
+        "the result of op '{}' ({}) on its way to device '{}': is not there {} after the step "
+        "began",
+        graph_->op_name(op), graph_->type(op), machine_.cluster().device(sent.to).name, time);
+  }
+  return what;
 }
 
 // Runs the kernel so that it can be left alone. Whoever is told so touches nothing any more.
 template <class Kernel>
 void StepProgram::attended(OpId op, const Kernel& kernel) {
-  std::atomic<std::int64_t>& running = running_[plan_.ops[op].device];
+  UnderWay& mine = running_[plan_.ops[op].device];
+  std::atomic<std::int64_t>& running = mine.number;
+  mine.since.store(op_times_[op].start, std::memory_order_relaxed);
   running.store(op, std::memory_order_release);
   try {
     kernel();
@@ -419,6 +457,7 @@ void StepProgram::send(TransferId transfer) {
 void StepProgram::carry_over(TransferId transfer, Nanoseconds sent) {
   const PlannedTransfer& planned = plan_.transfers[transfer];
   const Transfer& what = transfers_[transfer];
+  const auto was_stopped = [this] { return stopped(); };
   const auto carry_it = [&] {
     Interval& time = transfer_times_[transfer];
     const Link& link = *machine_.cluster().link(what.from, what.to);
@@ -435,21 +474,25 @@ void StepProgram::carry_over(TransferId transfer, Nanoseconds sent) {
       }
       const auto bytes = static_cast<Bytes>(values_[planned.from].nbytes());
       gpus_->carry(transfer, [&] {
-        if (link.throttled) wait_until(time.start + transfer_time(link, bytes));
+        if (link.throttled) wait_until(time.start + transfer_time(link, bytes), was_stopped);
         arrived(planned.to);
       });
       time.end = now();
       release(planned.from);
     } else {
-      values_[planned.to] = carry(values_[planned.from], what.to, link, time.start);
+      values_[planned.to] = carry(values_[planned.from], what.to, link, time.start, was_stopped);
       time.end = now();
       release(planned.from);
       arrived(planned.to);
     }
     passed = time.end + link.hold;
-    if (link.throttled && link.hold > 0) wait_until(passed);
+    if (link.throttled && link.hold > 0) wait_until(passed, was_stopped);
   };
+  UnderWay& at = carried_[planned.channel];
+  at.since.store(now(), std::memory_order_relaxed);
+  at.number.store(transfer, std::memory_order_release);
   guarded(graph_->producer(what.tensor), carry_it, &what);
+  at.number.store(kNoneRuns, std::memory_order_release);
 }
 
 void StepProgram::guard_transfer(TransferId transfer, const std::function<void()>& body) {

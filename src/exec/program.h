@@ -78,6 +78,12 @@ class StepProgram final : public Program,
   bool stopped() const override { return stopped_.load(std::memory_order_relaxed); }
 
   void find_gpus();
+  // What a device or a channel is at now.
+  struct UnderWay {
+    std::atomic<std::int64_t> number{-1};  // or what none has
+    std::atomic<Nanoseconds> since{0};
+  };
+
   bool here(DeviceId device) const { return !ranks_ || ranks_->here(device); }
   bool on_gpu(DeviceId device) const { return gpus_ && gpus_->has(device); }
   // Memory of a copy that stays where it is.
@@ -87,10 +93,12 @@ class StepProgram final : public Program,
   void load_source(OpId op, const SourceValue& sources);
   void reset();
   void run_device(DeviceId device);
-  void wait_for_devices();
+  void wait_for_devices(Nanoseconds end);
+  void wait_for_transfers(Nanoseconds end);
+  bool is_late(Nanoseconds end);
   void give_up_on_devices();
   void drop_values();
-  std::string say_what_runs() const;
+  std::string say_what_hangs() const;
   template <class Kernel>
   void attended(OpId op, const Kernel& kernel);
   void begin(DeviceId device);
@@ -128,8 +136,8 @@ class StepProgram final : public Program,
   std::vector<std::atomic<std::int32_t>> keeps_for_;
   std::vector<ReadyQueue> ready_;  // by device
   std::vector<Signal> signals_;    // by device
-  // By device: the op whose kernel runs there now, or what no op is.
-  std::vector<std::atomic<std::int64_t>> running_;
+  std::vector<UnderWay> running_;  // by device: the op whose kernel runs there
+  std::vector<UnderWay> carried_;  // by channel: the transfer that it carries
   Nanoseconds deadline_ = 0;
   std::vector<OpId> abandoned_;  // that were still running when the step was given up
   std::atomic<std::int64_t> next_place_{0};

@@ -47,6 +47,7 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
       ready_(machine.num_devices()),
       signals_(machine.num_devices()),
       running_(machine.num_devices()),
+      carried_(machine.cluster().num_channels()),
       passed_(machine.cluster().num_channels(), 0),
       op_times_(graph_->num_ops()),
       temporary_(graph_->num_ops(), 0),
@@ -68,7 +69,9 @@ StepProgram::StepProgram(Machine& machine, std::shared_ptr<const Graph> graph,
   compile_ops(compiler);
   for (const PlannedTransfer& transfer : plan_.transfers) {
     const TensorCopy& to = plan_.copies[transfer.to];
-    transfers_.push_back({to.tensor, plan_.copies[transfer.from].device, to.device});
+    const auto size = static_cast<Bytes>(c10::elementSize(type_of(to.tensor)));
+    transfers_.push_back({to.tensor, plan_.copies[transfer.from].device, to.device,
+                          size * count_elements(graph_->shape(to.tensor))});
   }
   transfer_times_.resize(plan_.transfers.size());
   for (OpId op = 0; op < graph_->num_ops(); ++op) {

@@ -270,7 +270,7 @@ void RankParts::carry(TransferId transfer, Interval& time) {
   outgoing_[transfer] = whole;
   post_send(transfer, bytes_of(whole));
   moved_.wait(machine_.patience(), [&] { return sent_[transfer] || host_.stopped(); });
-  if (link.throttled) wait_until(due);
+  if (link.throttled) wait_until(due, [&] { return host_.stopped(); });
   time.end = now();
   if (sent_[transfer]) outgoing_[transfer] = Tensor();
 }
@@ -293,7 +293,7 @@ void RankParts::came_or_due(TransferId transfer, const std::function<void(Incomi
   waiting_.fetch_add(1);
   machine_.channel(host_.plan().transfers[transfer].channel).post([this, transfer, due] {
     if (!host_.stopped()) {
-      wait_until(due);
+      wait_until(due, [&] { return host_.stopped(); });
       hand_over(transfer);
     }
     moved_.notify();

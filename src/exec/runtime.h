@@ -43,6 +43,7 @@ struct Transfer {
   TensorId tensor = 0;
   DeviceId from = 0;
   DeviceId to = 0;
+  Bytes bytes = 0;  // in the type that it is executed in
 };
 
 // Why a step did not come to its end.
@@ -80,9 +81,10 @@ class Program {
   // Gradients that run their forward op again, and the like: their times are not what they should
   // be. By op type.
   virtual std::vector<std::string> slow_types() const = 0;
-  // A step that has not ended after this long fails. An op that still runs on a CPU is left alone:
-  // its thread ends when it does, and the device has another from then on. 0, as at first: wait for
-  // ever, which steps of several ranks and those on GPUs do in any case.
+  // A step that has not ended after this long fails, and says which op or tensor took longest. An
+  // op that still runs on a CPU is left alone: its thread ends when it does, and the device has
+  // another from then on. 0, as at first: wait for ever, which steps of several ranks and those on
+  // GPUs do in any case.
   virtual void set_deadline(Nanoseconds time) = 0;
 };
 
@@ -128,8 +130,9 @@ class Runtime {
 };
 
 struct RuntimeOptions {
-  const std::atomic<bool>* cancelled = nullptr;  // looked at between ops, on GPUs between steps
-  bool limit_memory = false;                     // devices have no more than the cluster says
+  // Looked at several times a second; a step ends between two ops, and waits for no link.
+  const std::atomic<bool>* cancelled = nullptr;
+  bool limit_memory = false;  // devices have no more than the cluster says
   // The other ranks, of which each executes its share of the devices, in order and as even as can
   // be. Every rank then starts a runtime of the same cluster, loads the same programs and executes
   // the same steps; rank 0's records are of all devices, those of others of their own. nullptr:

@@ -1,15 +1,19 @@
 #include "report/execution_report.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "report/table.h"
+#include "report/text_style.h"
 
 namespace emplace {
 namespace {
 
 constexpr std::size_t kTypesShown = 8;
+constexpr std::string_view kIndent = "           ";
 
 std::string step_lines(const Execution& execution) {
   const TimeSpread step = execution.measurement.step();
@@ -22,11 +26,36 @@ std::string step_lines(const Execution& execution) {
       format_time(execution.oracle), execution.oracle_ratio());
 }
 
-std::string loss_line(const Execution& execution) {
+// All of a short run, else of every so many steps a dozen at most.
+std::string losses_by_step(const std::vector<double>& losses) {
+  constexpr std::size_t kShort = 30;
+  constexpr std::size_t kMost = 12;
+  std::size_t every = 1;
+  while (losses.size() > kShort && every * kMost < losses.size()) {
+    const bool two = fmt::format("{}", every).starts_with('2');
+    every = two ? every / 2 * 5 : every * 2;
+  }
+  std::string line =
+      every == 1 ? "by step:" : fmt::format("in steps 1, {}, {}, ...:", 1 + every, 1 + 2 * every);
+  std::string text;
+  for (std::size_t i = 0; i < losses.size(); i += every) {
+    const std::string loss =
+        fmt::format(" {:.4g}{}", losses[i], i + every < losses.size() ? "," : "");
+    if (kIndent.size() + line.size() + loss.size() > std::min(text_width(), kUsualWidth)) {
+      text += fmt::format("{}{}\n", kIndent, line);
+      line = " ";
+    }
+    line += loss;
+  }
+  return text + fmt::format("{}{}\n", kIndent, line);
+}
+
+std::string loss_lines(const Execution& execution) {
   const std::vector<double>& losses = execution.measurement.losses;
   if (losses.empty()) return "";
   return fmt::format("loss       {:.6g} in the first step, {:.6g} in step {}\n", losses.front(),
-                     losses.back(), losses.size());
+                     losses.back(), losses.size()) +
+         (losses.size() > 2 ? losses_by_step(losses) : "");
 }
 
 std::string drift_line(const Execution& execution) {
@@ -84,7 +113,7 @@ double milliseconds_of(Nanoseconds time) {
 
 std::string to_text(const Execution& execution) {
   if (execution.failed()) return fmt::format("failed: {}\n", execution.measurement.failure->text);
-  return step_lines(execution) + drift_line(execution) + loss_line(execution) +
+  return step_lines(execution) + drift_line(execution) + loss_lines(execution) +
          memory_table(execution) + type_table(execution);
 }
 
@@ -98,6 +127,10 @@ std::string to_json(const Execution& execution) {
   const TimeSpread step = execution.measurement.step();
   json["steps"] = execution.measurement.steps.size();
   json["step_ms"] = milliseconds_of(step.median);
+  json["steps_ms"] = nlohmann::ordered_json::array();
+  for (const Nanoseconds time : execution.measurement.steps) {
+    json["steps_ms"].push_back(milliseconds_of(time));
+  }
   json["step_ms_quartiles"] = {milliseconds_of(step.low), milliseconds_of(step.high)};
   json["predicted_ms"] = milliseconds_of(execution.predicted.step);
   json["predicted_ratio"] = execution.predicted_ratio();

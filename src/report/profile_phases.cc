@@ -15,7 +15,10 @@ using Json = nlohmann::ordered_json;
 
 Json link_samples(const std::vector<LinkSample>& samples) {
   Json list = Json::array();
-  for (const LinkSample& sample : samples) list.push_back({sample.bytes, sample.time});
+  for (const LinkSample& sample : samples) {
+    list.push_back({sample.bytes, sample.time});
+    if (sample.within_step) list.back().push_back(1);
+  }
   return list;
 }
 
@@ -43,7 +46,8 @@ ProfilePhase phase_of(const Json& json) {
   for (const Json& link : json.at("links")) {
     auto& samples = phase.links.emplace_back();
     for (const Json& sample : link) {
-      samples.push_back({whole_number(sample.at(0)), whole_number(sample.at(1))});
+      samples.push_back({whole_number(sample.at(0)), whole_number(sample.at(1)),
+                         sample.size() > 2 && whole_number(sample.at(2)) != 0});
     }
   }
   return phase;

@@ -80,8 +80,9 @@ Execution execute(Laboratory& laboratory, const std::shared_ptr<const Problem>& 
                    .predicted = predict(problem, placement, schedule),
                    .warnings = laboratory.warnings()};
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
-  if (const auto warning = narrow_warning(*graph, settings.numbers))
-    result.warnings.push_back(*warning);
+  for (std::string& warning : number_warnings(*graph, settings.numbers)) {
+    result.warnings.push_back(std::move(warning));
+  }
   const std::optional<Nanoseconds> before = laboratory.reference_step();
   result.measurement = laboratory.measure(
       graph, placement, order_of(*problem, placement, schedule, settings.fixed_order), settings);

@@ -2,33 +2,54 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "base/check.h"
 
 namespace emplace {
 namespace {
 
-// time = latency + bytes * per_byte, each sample weighted by 1 / time^2.
+// time = latency + bytes * per_byte.
 struct Line {
   double latency = 0;
   double per_byte = 0;
+
+  double at(const LinkSample& sample) const {
+    return std::max(1.0, latency + per_byte * static_cast<double>(sample.bytes));
+  }
 };
 
-Line least_squares(const std::vector<LinkSample>& samples) {
+double time_of(const LinkSample& sample) {
+  return std::max(1.0, static_cast<double>(sample.time));
+}
+
+// What each sample has of the whole.
+std::vector<double> shares_of(const std::vector<LinkSample>& samples) {
+  const auto within = std::count_if(samples.begin(), samples.end(),
+                                    [](const LinkSample& sample) { return sample.within_step; });
+  const auto apart = static_cast<std::ptrdiff_t>(samples.size()) - within;
+  const double sets = within > 0 && apart > 0 ? 2 : 1;
+  std::vector<double> shares;
+  for (const LinkSample& sample : samples) {
+    shares.push_back(1 / (sets * static_cast<double>(sample.within_step ? within : apart)));
+  }
+  return shares;
+}
+
+Line least_squares(const std::vector<LinkSample>& samples, const std::vector<double>& weights) {
   double w = 0;
   double wx = 0;
   double wy = 0;
   double wxx = 0;
   double wxy = 0;
-  for (const LinkSample& sample : samples) {
-    const double y = std::max(1.0, static_cast<double>(sample.time));
-    const double x = static_cast<double>(sample.bytes);
-    const double weight = 1 / (y * y);
-    w += weight;
-    wx += weight * x;
-    wy += weight * y;
-    wxx += weight * x * x;
-    wxy += weight * x * y;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double y = time_of(samples[i]);
+    const double x = static_cast<double>(samples[i].bytes);
+    w += weights[i];
+    wx += weights[i] * x;
+    wy += weights[i] * y;
+    wxx += weights[i] * x * x;
+    wxy += weights[i] * x * y;
   }
   const double spread = w * wxx - wx * wx;
   if (spread <= 0) return {wy / w, 0};
@@ -40,22 +61,40 @@ Line least_squares(const std::vector<LinkSample>& samples) {
   return line;
 }
 
+// The least sum of r - log r over the ratios r of the line by the samples, which is convex. Squares
+// weighted by what was measured alone would let a few quick samples decide: the line can be many
+// times above them, but not so far below others. Where squares weighted by sample and line together
+// stand still is that sum's least; some rounds are enough.
+Line least_off(const std::vector<LinkSample>& samples, const std::vector<double>& shares) {
+  constexpr int kEnough = 30;
+  std::vector<double> weights(samples.size());
+  Line line;
+  for (int round = 0; round < kEnough; ++round) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const double y = time_of(samples[i]);
+      weights[i] = shares[i] / (y * (round == 0 ? y : line.at(samples[i])));
+    }
+    line = least_squares(samples, weights);
+  }
+  return line;
+}
+
 }  // namespace
 
 LinkFit fit_link(const std::vector<LinkSample>& samples) {
   EMPLACE_CHECK(!samples.empty());
-  const Line line = least_squares(samples);
+  const std::vector<double> shares = shares_of(samples);
+  const Line line = least_off(samples, shares);
   constexpr double kFastest = 1e15;  // bytes per second
   LinkFit fit;
   fit.latency = std::llround(line.latency);
   fit.bandwidth = std::llround(std::min(kFastest, 1e9 / std::max(line.per_byte, 1e-6)));
   double squares = 0;
-  for (const LinkSample& sample : samples) {
-    const double expected = line.latency + line.per_byte * static_cast<double>(sample.bytes);
-    const double error = expected / std::max(1.0, static_cast<double>(sample.time)) - 1;
-    squares += error * error;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double error = line.at(samples[i]) / time_of(samples[i]) - 1;
+    squares += shares[i] * error * error;
   }
-  fit.error = std::sqrt(squares / static_cast<double>(samples.size()));
+  fit.error = std::sqrt(squares);
   return fit;
 }
 

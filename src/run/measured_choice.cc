@@ -78,7 +78,11 @@ std::vector<Solution> promising_answers(const std::shared_ptr<const Simulator>& 
   std::stable_sort(answers.begin(), answers.end(),
                    [](const Solution& a, const Solution& b) { return a.value < b.value; });
   std::vector<Solution> chosen;
-  bool single = count == 1;
+  // The last place is the best single device's, where one has room for all.
+  const auto is_single = [](const Solution& answer) {
+    return answer.value.fits() && uses_at_most(answer.placement, 1);
+  };
+  bool single = count == 1 || std::none_of(answers.begin(), answers.end(), is_single);
   for (Solution& answer : answers) {
     const int left = count - static_cast<int>(chosen.size());
     if (left == 0 || !answer.value.fits()) break;

@@ -1,6 +1,8 @@
 #include "run/measurement.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 
 #include "base/error.h"
 
@@ -9,6 +11,8 @@
 #include "graph/precision.h"
 
 #include "sim/simulator.h"
+
+#include "run/kept_steps.h"
 
 namespace emplace {
 namespace {
@@ -68,6 +72,27 @@ Nanoseconds quarter(const std::vector<Nanoseconds>& sorted, std::size_t which) {
   return sorted[below] + (sorted[below + 1] - sorted[below]) * rest / 4;
 }
 
+// As far as it matters to times and memory.
+DType executed_as(DType type, exec::Numbers numbers) {
+  const DType real = numbers == exec::Numbers::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  if (is_narrow(type)) return numbers == exec::Numbers::kOwn ? type : real;
+  switch (type) {
+    case DType::kFloat64:
+      return real;
+    case DType::kInt4:
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kUInt4:
+    case DType::kUInt8:
+    case DType::kUInt16:
+    case DType::kUInt32:
+      return DType::kInt64;
+    default:
+      return type;
+  }
+}
+
 }  // namespace
 
 double TimeSpread::relative() const {
@@ -105,12 +130,13 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
                                        .in_place = settings.in_place});
   program->set_deadline(settings.deadline);
   Measurement result{.transfers = program->transfers(), .slow_types = program->slow_types()};
-  std::vector<exec::StepRecord> records;
+  result.temporary.assign(graph->num_ops(), 0);
+  KeptSteps kept;
   for (int i = 0; i < settings.warm_up + settings.steps; ++i) {
     exec::StepRecord record = program->step();
     if (done_) done_();
     result.interrupted = record.failure && record.failure->kind == exec::Failure::Kind::kCancelled;
-    if (result.interrupted && !records.empty()) break;
+    if (result.interrupted && !kept.empty()) break;
     if (record.failure) {
       result.failure = record.failure;
       return result;
@@ -118,22 +144,21 @@ Measurement Laboratory::measure(const std::shared_ptr<const Graph>& graph,
     if (record.loss) result.losses.push_back(*record.loss);
     if (i < settings.warm_up) continue;
     result.steps.push_back(record.step);
-    records.push_back(std::move(record));
+    for (OpId op = 0; op < graph->num_ops(); ++op) {
+      result.temporary[op] = std::max(result.temporary[op], record.temporary[op]);
+    }
+    record.temporary = {};
+    kept.add(std::move(record));
   }
+  const std::vector<exec::StepRecord>& records = kept.records();
   result.memory = program->memory();
   using Record = exec::StepRecord;
   result.op_times = medians(records, graph->num_ops(), &Record::ops);
   result.transfer_times = medians(records, result.transfers.size(), &Record::transfers);
-  result.temporary.assign(graph->num_ops(), 0);
-  for (const Record& record : records) {
-    for (OpId op = 0; op < graph->num_ops(); ++op) {
-      result.temporary[op] = std::max(result.temporary[op], record.temporary[op]);
-    }
-  }
-  const auto middle = records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2);
-  std::nth_element(records.begin(), middle, records.end(),
-                   [](const auto& a, const auto& b) { return a.step < b.step; });
-  result.typical = *middle;
+  const Nanoseconds median = result.step().median;
+  const auto off = [&](const Record& record) { return std::abs(record.step - median); };
+  result.typical = *std::min_element(records.begin(), records.end(),
+                                     [&](const auto& a, const auto& b) { return off(a) < off(b); });
   return result;
 }
 
@@ -189,15 +214,24 @@ std::optional<exec::Numbers> numbers_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers) {
-  if (numbers == exec::Numbers::kOwn) return std::nullopt;
+std::vector<std::string> number_warnings(const Graph& graph, exec::Numbers numbers) {
+  constexpr double kFewIntegers = 0.01;
+  std::map<DType, double> bytes;
+  double all = 0;
   for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
-    if (!is_narrow(graph.dtype(tensor))) continue;
-    return fmt::format(
-        "numbers of type {} are executed as float32: times and memory are not theirs",
-        dtype_name(graph.dtype(tensor)));
+    bytes[graph.dtype(tensor)] += static_cast<double>(graph.bytes(tensor));
+    all += static_cast<double>(graph.bytes(tensor));
   }
-  return std::nullopt;
+  std::vector<std::string> warnings;
+  for (const auto& [type, share] : bytes) {
+    const DType executed = executed_as(type, numbers);
+    if (executed == type) continue;
+    if (executed == DType::kInt64 && share <= kFewIntegers * all) continue;
+    warnings.push_back(
+        fmt::format("numbers of type {} are executed as {}: times and memory are not theirs",
+                    dtype_name(type), dtype_name(executed)));
+  }
+  return warnings;
 }
 
 exec::ProgramOrder order_of(const Problem& problem, const Placement& placement,

@@ -49,11 +49,11 @@ struct MeasureSettings {
 struct Measurement {
   std::vector<Nanoseconds> steps = {};           // those that count
   std::vector<double> losses = {};               // of all steps, warm-up included
-  std::vector<Nanoseconds> op_times = {};        // by op: medians
+  std::vector<Nanoseconds> op_times = {};        // by op: medians, of long runs over some steps
   std::vector<Bytes> temporary = {};             // by op: the most of any step
   std::vector<exec::Transfer> transfers = {};    // what was sent
   std::vector<Nanoseconds> transfer_times = {};  // medians
-  exec::StepRecord typical = {};                 // the step in the middle
+  exec::StepRecord typical = {};                 // the step in the middle, without temporary memory
   std::vector<exec::MemoryRecord> memory = {};   // by device
   std::vector<std::string> slow_types = {};  // ops that were not executed by a kernel of their own
   std::optional<exec::Failure> failure = std::nullopt;
@@ -103,8 +103,10 @@ inline constexpr std::array<std::pair<const char*, exec::Numbers>, 4> kNumbers =
 }};
 std::optional<exec::Numbers> numbers_named(std::string_view name);
 
-// What to say of a model with numbers of 16 bits, which are executed as float32; nothing of others.
-std::optional<std::string> narrow_warning(const Graph& graph, exec::Numbers numbers);
+// What to say of a model's numbers that are executed as others: floating ones that are neither of
+// 32 bits nor asked for, and integers of less than 64 bits where they are more than a hundredth of
+// all bytes.
+std::vector<std::string> number_warnings(const Graph& graph, exec::Numbers numbers);
 
 // The order in which the simulator takes ready ops, or exactly its sequence; with GPUs, always
 // that.

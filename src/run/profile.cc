@@ -336,7 +336,6 @@ std::vector<std::vector<LinkSample>> Profiler::measure_links(Laboratory& laborat
   return samples;
 }
 
-// What was sent within steps weighs as much as what was sent for its own sake.
 void Profiler::add_sent(const Measurement& measurement,
                         std::vector<std::vector<LinkSample>>& links) const {
   for (std::size_t i = 0; i < measurement.transfers.size(); ++i) {
@@ -345,7 +344,7 @@ void Profiler::add_sent(const Measurement& measurement,
     if (cluster_->spec().links[rule].throttled) continue;
     // What a GPU sends also waits for the op that makes it.
     if (is_gpu(cluster_->device(sent.from))) continue;
-    links[rule].push_back({graph_->bytes(sent.tensor), measurement.transfer_times[i]});
+    links[rule].push_back({sent.bytes, measurement.transfer_times[i], /*within_step=*/true});
   }
 }
 

@@ -1,7 +1,9 @@
 // emplace run, profile, place --measure and --environment measured, as a person uses them. All
 // devices share a core: what is executed is right, how fast it is does not matter.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -57,6 +59,28 @@ links: [{{bandwidth: 1GB/s, latency_us: 5, channel: out{}}}]
 };
 
 const std::string kQuick = " --steps 3 --warm-up 1 ";
+
+// Whose tensors are on their way for a minute.
+TEST_F(Execution, a_step_that_ends_early_waits_for_no_link) {
+  folder_.write("slow.yaml", fmt::format(R"(format: emplace.cluster/1
+name: here
+devices: [{{name: cpu, kind: cpu, count: 2, runs_on: "cores {}"}}]
+links: [{{bandwidth: 1GB/s, latency_us: 60000000, channel: out, throttled: true}}]
+)",
+                                         usable_core()));
+  const std::string run_it = std::string("run") + kTiny + "-c slow.yaml " + split() + kQuick;
+  const auto start = std::chrono::steady_clock::now();
+  const CommandResult late = run(run_it + "--deadline 1s");
+  EXPECT_EQ(late.exit_code, 2);
+  EXPECT_THAT(
+      std::regex_replace(late.out, std::regex("\\s+"), " "),
+      AllOf(HasSubstr("failed: the result of op '"), HasSubstr(" on its way to device 'cpu"),
+            HasSubstr("is not there 1000.0 ms after the step began")));
+  const CommandResult cancelled = interrupted(run_it, 3);
+  EXPECT_EQ(cancelled.exit_code, 2);
+  EXPECT_THAT(cancelled.err, HasSubstr("interrupted before a step was timed"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
 
 TEST_F(Execution, prints_what_was_measured_and_what_was_predicted) {
   const CommandResult result = run(std::string("run") + kTiny + "-c one.yaml" + kQuick);
@@ -255,6 +279,25 @@ TEST_F(Execution, a_profile_that_was_interrupted_goes_on) {
   EXPECT_TRUE(folder_.has("p.json.gz"));
   EXPECT_TRUE(folder_.has("p.yaml"));
   EXPECT_FALSE(folder_.has("p.json.gz.phases"));
+}
+
+// What phases were kept then is measured with fewer steps than what searches propose.
+TEST_F(Execution, a_profile_that_is_interrupted_while_it_learns_about_links_goes_on) {
+  const std::string profile =
+      std::string("profile") + kTiny + "-c two.yaml -o p.json.gz --warm-up 0 ";
+  const CommandResult first = interrupted(profile + "--phases 1000 --steps 1", 5);
+  EXPECT_EQ(first.exit_code, 2);
+  ASSERT_TRUE(folder_.has("p.json.gz.phases"));
+  std::string kept = folder_.read("p.json.gz.phases");
+  const std::string steps = R"("steps":1,)";
+  ASSERT_NE(kept.find(steps), std::string::npos);
+  kept.replace(kept.find(steps), steps.size(), R"("steps":100000,)");
+  folder_.write("p.json.gz.phases", kept);
+  const CommandResult second = interrupted(profile + "--phases 1 --steps 100000 --resume", 5);
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr("interrupted: all phases are done and kept in "
+                                    "p.json.gz.phases; the same command with --resume goes on"));
+  EXPECT_TRUE(folder_.has("p.json.gz.phases"));
 }
 
 TEST_F(Execution, the_fastest_of_the_executed_placements_is_the_answer) {

@@ -270,5 +270,76 @@ TEST(Faults, a_step_that_is_too_slow_ends_between_two_ops) {
   EXPECT_FALSE(next.step().failure);
 }
 
+// 4 MiB over 100 KB/s are on their way for 42 s, unless the step ends.
+class OnSlowLink : public ::testing::Test {
+ protected:
+  static constexpr OpId kBeside = 3;
+
+  OnSlowLink() : machine_(shared_core_cluster(2, kSlow), {.cancelled = &cancelled_}) {
+    GraphBuilder builder("sent");
+    const TensorId x = builder.add({.name = "x", .type = "input"}, {some_floats(4)})[0];
+    const TensorId y =
+        builder.add({.name = "big", .type = "Timed", .inputs = {x}}, {some_floats(1 << 20)})[0];
+    builder.add({.name = "reader", .type = "Timed", .inputs = {y}}, {some_floats(1)});
+    builder.add({.name = "beside", .type = "Timed", .inputs = {y}}, {some_floats(1)});
+    graph_ = std::make_shared<const Graph>(std::move(builder).build());
+  }
+
+  // `beside`: what that op does before it waits for 300 ms, on the device that sends.
+  Failure step(Nanoseconds deadline, std::function<void()> beside = {}) {
+    const auto compile = [&](const Graph& of, OpId op, const OpTarget& target) {
+      CompiledOp plain = compile_waiting_op(of, op, target);
+      if (op != kBeside || !beside) return plain;
+      CompiledOp other = plain;
+      other.run = [plain, beside](OpStep& step) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        beside();
+        plain.run(step);
+      };
+      return other;
+    };
+    const auto program = std::make_shared<StepProgram>(
+        machine_, graph_, Placement{0, 0, 1, 0}, ProgramOptions{}, sources_of_ones(), compile);
+    program->set_deadline(deadline);
+    const Nanoseconds start = now();
+    const StepRecord record = program->step();
+    EXPECT_LT(now() - start, 5'000'000'000);
+    EXPECT_TRUE(record.failure);
+    return record.failure.value_or(Failure{});
+  }
+
+  std::atomic<bool> cancelled_{false};
+
+ private:
+  static constexpr TestLink kSlow{.bandwidth = 100'000, .throttled = true};
+
+  Machine machine_;
+  std::shared_ptr<const Graph> graph_;
+};
+
+TEST_F(OnSlowLink, a_step_that_is_cancelled_waits_for_nothing) {
+  std::thread user([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    cancelled_ = true;
+  });
+  EXPECT_EQ(step(0).kind, Failure::Kind::kCancelled);
+  user.join();
+}
+
+TEST_F(OnSlowLink, a_step_that_is_given_up_names_the_tensor) {
+  const Failure failure = step(kDeadline);
+  EXPECT_EQ(failure.kind, Failure::Kind::kHung);
+  EXPECT_EQ(
+      failure.text,
+      "the result of op 'big' (Timed) on its way to device 'cpu1': is not there 200.0 ms after "
+      "the step began");
+}
+
+TEST_F(OnSlowLink, an_op_that_fails_elsewhere_ends_the_step) {
+  const Failure failure = step(0, [] { throw std::runtime_error("it broke"); });
+  EXPECT_EQ(failure.kind, Failure::Kind::kOp);
+  EXPECT_THAT(failure.text, HasSubstr("op 'beside' (Timed) on device 'cpu0': it broke"));
+}
+
 }  // namespace
 }  // namespace emplace::exec

@@ -1,6 +1,8 @@
 // A step that several ranks execute together is the step of one: the same numbers, bit for bit, the
 // same rules, one record. Whatever goes wrong on a rank ends it on all. Ranks are threads here.
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -374,6 +376,43 @@ TEST(RankFaults, three_hundred_steps_that_fail_on_a_rank_end_on_all) {
                         HasSubstr(fmt::format("device 'cpu{}'", placement[bad]))));
     }
   }
+}
+
+// 4 MiB over 100 KB/s are on their way for 42 s, which neither the sender nor the receiver waits
+// for.
+TEST(RankFaults, a_step_that_fails_waits_for_no_link) {
+  GraphBuilder builder("sent");
+  const TensorId x = builder.add({.name = "x", .type = "input"}, {rank_floats(4)})[0];
+  const TensorId z = builder.add({.name = "z", .type = "input"}, {rank_floats(4)})[0];
+  const TensorId y = builder.add(lasting("big", {x}, 0), {rank_floats(1 << 20)})[0];
+  builder.add(lasting("reader", {y}, 0), {rank_floats(1)});
+  builder.add(lasting("bad", {z}, 0), {rank_floats(1)});
+  const auto graph = std::make_shared<const Graph>(std::move(builder).build());
+  constexpr OpId kBad = 4;
+  RankTeam team(2, shared_core_cluster(2, {.bandwidth = 100'000, .throttled = true}));
+  const Nanoseconds start = now();
+  const auto errors = team.run(
+      [&](Ranks& of) {
+        return std::make_unique<StepProgram>(
+            team.machine(), graph, Placement{0, 1, 0, 1, 1}, ProgramOptions{}, sources_of_ones(),
+            [&](const Graph& g, OpId op, const OpTarget& target) {
+              CompiledOp compiled = compile_waiting_op(g, op, target);
+              if (op != kBad) return compiled;
+              compiled.run = [](OpStep&) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                throw std::runtime_error("it broke");
+              };
+              return compiled;
+            },
+            &of);
+      },
+      [&](StepProgram& program, Ranks&) {
+        const StepRecord record = program.step();
+        ASSERT_TRUE(record.failure);
+        EXPECT_THAT(record.failure->text, HasSubstr("op 'bad' (Timed) on device 'cpu1': it broke"));
+      });
+  expect_no_errors(errors);
+  EXPECT_LT(now() - start, 5000 * kOneMillisecond);
 }
 
 TEST(RankFaults, a_rank_that_goes_silent_in_a_step_ends_it_on_the_others) {

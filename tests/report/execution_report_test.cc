@@ -44,6 +44,24 @@ TEST(ExecutionReport, tells_people_what_was_measured_beside_what_was_predicted) 
                           HasSubstr("mm"), HasSubstr("1.05"), HasSubstr("0.50")));
 }
 
+TEST(ExecutionReport, has_losses_of_all_steps_or_of_some_of_many) {
+  Execution execution = some_execution();
+  EXPECT_THAT(to_text(execution), HasSubstr("\n           by step: 2.5, 2.25, 2.125\n"));
+  execution.measurement.losses = {2.5, 2.25};
+  EXPECT_THAT(to_text(execution), Not(HasSubstr("by step")));
+  std::vector<double>& losses = execution.measurement.losses;
+  losses.clear();
+  for (int i = 0; i < 60; ++i) losses.push_back(100 - i);
+  EXPECT_THAT(to_text(execution),
+              HasSubstr("\n           in steps 1, 6, 11, ...: 100, 95, 90, 85, 80, 75, 70, 65, 60, "
+                        "55, 50, 45\n"));
+  losses.assign(1'000'000, 0.25);
+  EXPECT_THAT(to_text(execution), HasSubstr("in steps 1, 100001, 200001, ...: 0.25, 0.25"));
+  losses.assign(30, 0.123456789);
+  EXPECT_THAT(to_text(execution),
+              AllOf(HasSubstr("by step: 0.1235, "), HasSubstr("0.1235,\n             0.1235")));
+}
+
 TEST(ExecutionReport, says_nothing_of_what_there_is_not) {
   Execution execution = some_execution();
   execution.measurement.losses.clear();
@@ -59,6 +77,7 @@ TEST(ExecutionReport, tells_programs_the_same) {
   const auto json = nlohmann::json::parse(to_json(some_execution()));
   EXPECT_EQ(json["steps"], 3);
   EXPECT_EQ(json["step_ms"], 0.125);
+  EXPECT_EQ(json["steps_ms"], (nlohmann::json{0.12, 0.125, 0.13}));
   EXPECT_EQ(json["predicted_ms"], 0.111);
   EXPECT_DOUBLE_EQ(json["predicted_ratio"], 0.888);
   EXPECT_DOUBLE_EQ(json["oracle_ratio"], 0.96);

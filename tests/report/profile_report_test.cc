@@ -21,7 +21,7 @@ ProfilePhase some_phase(Nanoseconds step) {
   phase.kinds.push_back(
       {.step = step, .ops = {0, 100, 200}, .temporary = {0, 0, 4096}, .busy_ops = {0, 110, 230}});
   phase.kinds.push_back({.step = 2 * step, .ops = {0, 1, 2}, .temporary = {0, 0, 0}});
-  phase.links = {{{4096, 1000}, {16384, 4000}}, {}};
+  phase.links = {{{4096, 1000}, {16384, 4000, true}}, {}};
   phase.reference = 12'345'678'901;
   return phase;
 }
@@ -48,6 +48,8 @@ TEST(ProfilePhases, are_read_as_they_were_written) {
     ASSERT_THAT(read[i].links[0], SizeIs(2));
     EXPECT_EQ(read[i].links[0][1].bytes, 16384);
     EXPECT_EQ(read[i].links[0][1].time, 4000);
+    EXPECT_FALSE(read[i].links[0][0].within_step);
+    EXPECT_TRUE(read[i].links[0][1].within_step);
   }
   EXPECT_THAT(parse_phases(header, header), IsEmpty());
 }

@@ -54,6 +54,38 @@ TEST(LinkFit, small_tensors_count_as_much_as_large_ones) {
   EXPECT_NEAR(small, 12'000, 600);
 }
 
+// What a step sends is warm in caches, and there are hundreds of it.
+TEST(LinkFit, many_small_tensors_do_not_decide_about_the_bandwidth) {
+  Rng rng(4);
+  std::vector<LinkSample> samples;
+  for (Bytes bytes = 4096; bytes <= Bytes{16} << 20; bytes *= 4) {
+    samples.push_back({bytes, 1000 + bytes});
+  }
+  for (int i = 0; i < 600; ++i) {
+    samples.push_back({static_cast<Bytes>(64 + rng.below(4000)),
+                       static_cast<Nanoseconds>(300 + rng.below(2700)), true});
+  }
+  const LinkFit fit = fit_link(samples);
+  EXPECT_GT(static_cast<double>(fit.bandwidth), 0.5e9);
+  EXPECT_LT(static_cast<double>(fit.bandwidth), 2e9);
+  EXPECT_GT(fit.latency, 200);
+  EXPECT_LT(fit.latency, 1000);
+}
+
+// A line that is twice as high as one sample is as good as one that is half as high as another.
+TEST(LinkFit, quick_samples_count_no_more_than_slow_ones) {
+  std::vector<LinkSample> samples;
+  for (Bytes bytes = 4096; bytes <= Bytes{16} << 20; bytes *= 4) {
+    const Nanoseconds time = exact_time(bytes);
+    for (const Nanoseconds noisy : {time / 8, time, time, time, time * 8}) {
+      samples.push_back({bytes, noisy});
+    }
+  }
+  const LinkFit fit = fit_link(samples);
+  EXPECT_GT(static_cast<double>(fit.bandwidth), 0.5e9);
+  EXPECT_LT(static_cast<double>(fit.bandwidth), 3e9);
+}
+
 TEST(LinkFit, one_size_is_all_latency) {
   const LinkFit fit = fit_link({{4096, 8000}, {4096, 8000}});
   EXPECT_EQ(fit.latency, 8000);
@@ -62,10 +94,10 @@ TEST(LinkFit, one_size_is_all_latency) {
 }
 
 TEST(LinkFit, a_line_that_begins_below_zero_goes_through_zero) {
-  const LinkFit fit = fit_link({{1000, 500}, {2000, 2000}, {4000, 5000}});
+  const LinkFit fit = fit_link({{1000, 500}, {4000, 4000}, {16'000, 20'000}});
   EXPECT_EQ(fit.latency, 0);
-  // The least relative squares through zero: sum(x / y) / sum((x / y)^2) ns a byte.
-  const double per_byte = (2 + 1 + 0.8) / (4 + 1 + 0.64);
+  // Through zero: as many ns a byte as there are samples by the sum of x / y.
+  const double per_byte = 3 / (2 + 1 + 0.8);
   EXPECT_NEAR(static_cast<double>(fit.bandwidth), 1e9 / per_byte, 1);
   EXPECT_GT(fit.error, 0.1);
 }

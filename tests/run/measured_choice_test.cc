@@ -85,6 +85,17 @@ TEST(PromisingAnswers, fit) {
   }
 }
 
+TEST(PromisingAnswers, are_as_many_as_asked_for_where_no_device_has_room_for_all) {
+  constexpr Bytes kEach = 10'000;
+  ClusterSpec cluster = gpu_cluster(2, /*memory=*/kEach + 5000);
+  const auto problem =
+      compile(fork_graph(/*persistent=*/kEach), std::make_shared<const Cluster>(cluster));
+  const auto answers = promising_answers(std::make_shared<const Simulator>(problem),
+                                         found_of({{0, 0, 1, 0}, {1, 1, 0, 0}}), 2);
+  ASSERT_THAT(answers, SizeIs(2));
+  for (const Solution& answer : answers) EXPECT_TRUE(answer.value.fits()) << answer.origin;
+}
+
 // What was the best for a while is tried as well, with what found it.
 TEST(PromisingAnswers, have_what_the_search_found_on_its_way) {
   PortfolioResult found = found_of({{0, 0, 1, 0}});

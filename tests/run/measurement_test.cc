@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST(TimeSpread, is_the_middle_and_what_half_lie_between) {
@@ -71,6 +72,41 @@ TEST(Numbers, have_the_names_that_users_choose_from) {
   EXPECT_EQ(numbers_named("tf32"), exec::Numbers::kTf32);
   EXPECT_EQ(numbers_named("own"), exec::Numbers::kOwn);
   EXPECT_EQ(numbers_named("int8"), std::nullopt);
+}
+
+std::shared_ptr<const Graph> relus_of(DType type, int count, std::int64_t elements,
+                                      DType first = DType::kUnknown) {
+  GraphBuilder builder("relus");
+  const TensorSpec spec{.shape = {elements}, .dtype = type};
+  TensorSpec few{.shape = {1}, .dtype = first == DType::kUnknown ? type : first};
+  builder.add({.name = "few", .type = "input"}, {few});
+  TensorId last = builder.add({.name = "x", .type = "input"}, {spec})[0];
+  for (int i = 0; i < count; ++i) {
+    last =
+        builder.add({.name = fmt::format("y{}", i), .type = "Relu", .inputs = {last}}, {spec})[0];
+  }
+  return std::make_shared<const Graph>(std::move(builder).build());
+}
+
+TEST(Numbers, that_are_executed_as_others_are_said) {
+  using exec::Numbers;
+  const auto warnings = [](DType type, Numbers numbers, DType first = DType::kUnknown) {
+    return number_warnings(*relus_of(type, 2, 1000, first), numbers);
+  };
+  EXPECT_THAT(warnings(DType::kFloat32, Numbers::kFloat32), IsEmpty());
+  EXPECT_THAT(warnings(DType::kInt64, Numbers::kFloat32), IsEmpty());
+  EXPECT_THAT(warnings(DType::kBool, Numbers::kFloat32), IsEmpty());
+  EXPECT_THAT(warnings(DType::kFloat64, Numbers::kFloat64), IsEmpty());
+  EXPECT_THAT(warnings(DType::kBFloat16, Numbers::kOwn), IsEmpty());
+  EXPECT_THAT(warnings(DType::kFloat64, Numbers::kFloat32),
+              ElementsAre("numbers of type float64 are executed as float32: times and memory are "
+                          "not theirs"));
+  EXPECT_THAT(warnings(DType::kFloat16, Numbers::kFloat64),
+              ElementsAre(HasSubstr("float16 are executed as float64")));
+  EXPECT_THAT(warnings(DType::kUInt8, Numbers::kOwn),
+              ElementsAre(HasSubstr("uint8 are executed as int64")));
+  EXPECT_THAT(warnings(DType::kFloat32, Numbers::kFloat32, DType::kInt32), IsEmpty())
+      << "an integer among thousands of others";
 }
 
 TEST(ProgramOrder, is_the_simulator_s_sequence_where_asked) {
@@ -171,6 +207,30 @@ TEST(Laboratory, computes_the_same_wherever_ops_are) {
   const Measurement other =
       laboratory.measure(graph, alternating(*problem), {}, {.steps = 1, .warm_up = 1, .seed = 4});
   EXPECT_NE(alone.losses, other.losses);
+}
+
+TEST(Laboratory, knows_the_bytes_that_were_sent) {
+  const auto graph = relus_of(DType::kUInt8, 2, 1000);
+  const auto cluster = shared_core_cluster(2);
+  Laboratory laboratory(cluster);
+  const Placement placement{0, 0, 0, 1};
+  const MeasureSettings settings{.steps = 1, .warm_up = 0};
+  const Measurement found = laboratory.measure(graph, placement, {}, settings);
+  ASSERT_FALSE(found.failure) << found.failure->text;
+  ASSERT_THAT(found.transfers, SizeIs(1));
+  EXPECT_EQ(found.transfers[0].bytes, 8000);
+}
+
+TEST(Laboratory, of_a_long_run_keeps_some_steps_and_all_times) {
+  const auto graph = relus_of(DType::kFloat32, 1, 4);
+  Laboratory laboratory(shared_core_cluster(1));
+  const Placement placement(graph->num_ops(), 0);
+  const Measurement found = laboratory.measure(graph, placement, {}, {.steps = 1201, .warm_up = 0});
+  ASSERT_FALSE(found.failure) << found.failure->text;
+  EXPECT_THAT(found.steps, SizeIs(1201));
+  EXPECT_GT(found.op_times.back(), 0);
+  EXPECT_THAT(found.typical.ops, SizeIs(graph->num_ops()));
+  EXPECT_THAT(found.steps, testing::Contains(found.typical.step));
 }
 
 TEST(Laboratory, takes_what_was_measured_for_granted_in_the_oracle) {

@@ -1,5 +1,6 @@
 #include "run/profile.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -185,6 +186,29 @@ TEST(Profile, of_a_model_has_a_time_for_every_op) {
   // It can be profiled again, and placed.
   EXPECT_NO_THROW(compile(profile.graph, std::make_shared<const Cluster>(profile.cluster),
                           CostMode::kMeasured));
+}
+
+// Integers are sent as int64.
+TEST(Profile, links_are_fitted_to_the_bytes_that_were_sent) {
+  GraphBuilder builder("bytes");
+  const TensorSpec spec{.shape = {1000}, .dtype = DType::kUInt8};
+  TensorId last = builder.add({.name = "x", .type = "input"}, {spec})[0];
+  for (int i = 0; i < 10; ++i) {
+    OpSpec relu{.name = fmt::format("y{}", i), .type = "Relu", .inputs = {last}};
+    last = builder.add(relu, {spec})[0];
+  }
+  const auto graph = std::make_shared<const Graph>(std::move(builder).build());
+  const auto cluster = shared_core_cluster(2);
+  const Profiler profiler(graph, cluster, {.measure = {.steps = 1, .warm_up = 0}});
+  Laboratory laboratory(cluster);
+  const ProfilePhase phase = profiler.measure(laboratory, 0);
+  ASSERT_THAT(phase.links, SizeIs(1));
+  const auto sent_within_a_step = [](Bytes bytes) {
+    return [bytes](const LinkSample& sample) { return sample.bytes == bytes; };
+  };
+  const auto& samples = phase.links[0];
+  EXPECT_GT(std::count_if(samples.begin(), samples.end(), sent_within_a_step(8000)), 0);
+  EXPECT_EQ(std::count_if(samples.begin(), samples.end(), sent_within_a_step(1000)), 0);
 }
 
 #endif

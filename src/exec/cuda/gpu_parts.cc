@@ -119,6 +119,7 @@ struct GpuPart {
   std::map<CopyId, Tensor> held;     // what is sent or looked at after the step, as recorded
   std::unique_ptr<Channel> watcher;  // waits for ops that others come after
   std::atomic<int> watched{0};
+  Bytes of_others = 0;  // allocated before the first step, but not by this program's tensors
 };
 
 class CudaParts final : public GpuParts {
@@ -155,6 +156,7 @@ class CudaParts final : public GpuParts {
 
   void prepare() override;
   void run(DeviceId device) override;
+  void end_step() override;
   void wait_for_result(TransferId transfer) override;
   void carry(TransferId transfer, const std::function<void()>& arrived) override;
 
@@ -171,6 +173,7 @@ class CudaParts final : public GpuParts {
   void launch_timed(GpuPart& part);
   void launch_weighed(GpuPart& part);
   static Bytes allocated(const GpuPart& part);
+  Bytes held_by_tensors(DeviceId device);
   void record(GpuPart& part);
   void hold(GpuPart& part, OpId op);
   void launch_graphs(GpuPart& part);
@@ -247,7 +250,7 @@ void CudaParts::run(DeviceId device) {
   host_.guard(any, [&] {
     set_clock(part.clock, host_.step_number());
     const bool first_step = host_.step_number() == 0;
-    const Bytes before = allocated(part);
+    if (first_step) part.of_others = allocated(part) - held_by_tensors(device);
     if (options_.gpu_launch == GpuLaunch::kTimed && !first_step) {
       host_.step_number() == 1 ? launch_weighed(part) : launch_timed(part);
     } else if (options_.gpu_launch == GpuLaunch::kEach || first_step) {
@@ -258,8 +261,33 @@ void CudaParts::run(DeviceId device) {
     }
     C10_CUDA_CHECK(cudaStreamSynchronize(part.stream->stream()));
     while (part.watched > 0) std::this_thread::yield();
-    if (first_step) library_bytes(part.cuda) += std::max<Bytes>(0, allocated(part) - before);
   });
+}
+
+// Libraries take what they need with the first step.
+void CudaParts::end_step() {
+  if (host_.step_number() != 0 || host_.stopped()) return;
+  for (DeviceId device = 0; device < parts_.size(); ++device) {
+    if (!has(device)) continue;
+    const GpuPart& part = *parts_[device];
+    const Bytes of_others = allocated(part) - held_by_tensors(device);
+    library_bytes(part.cuda) += std::max<Bytes>(0, of_others - part.of_others);
+  }
+}
+
+// In blocks, as they are allocated.
+Bytes CudaParts::held_by_tensors(DeviceId device) {
+  constexpr Bytes kBlock = 512;
+  std::map<const void*, Bytes> bytes;
+  const StepPlan& plan = host_.plan();
+  for (CopyId copy = 0; copy < plan.copies.size(); ++copy) {
+    if (plan.copies[copy].device != device || !host_.values()[copy].defined()) continue;
+    const auto& storage = host_.values()[copy].storage();
+    bytes[storage.unsafeGetStorageImpl()] = static_cast<Bytes>(storage.nbytes());
+  }
+  Bytes sum = 0;
+  for (const auto& [block, size] : bytes) sum += (size + kBlock - 1) / kBlock * kBlock;
+  return sum;
 }
 
 Bytes CudaParts::allocated(const GpuPart& part) {
