@@ -151,7 +151,9 @@ void draw_figures(const Program& chosen, const Program& all, const Evidence& evi
   std::string page =
       "# Figures: the papers' claims\n\nDrawn by `build/bench/reproduce --figures`. Curves are the "
       "best step so far, over that of one device; the median of the seeds. Statements are ratios "
-      "with their intervals. [What was found](../../reproduction.md).\n";
+      "with their intervals. Where no code is named, the figure is an earlier one whose runs are "
+      "not "
+      "kept. [What was found](../../reproduction.md).\n";
   for (const Part& part : all) page += page_of_part(part, {folder, part.version});
   write_file(fmt::format("{}/README.md", folder), page);
 }

@@ -4,7 +4,6 @@
 //
 //   build/bench/reproduce --results docs/results/reproduce.jsonl --figures docs/results/figures
 //   build/bench/reproduce --quick
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -14,12 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "base/error.h"
 #include "base/parallel.h"
-
-#include "placer/placer.h"
-
-#include "placers/all.h"
 
 #include "cli/blas.h"
 #include "io/file.h"
@@ -28,6 +22,7 @@
 #include "reproduce/figures.h"
 #include "reproduce/jobs.h"
 #include "reproduce/kernels.h"
+#include "reproduce/request.h"
 #include "reproduce/runs.h"
 #include "reproduce/tables.h"
 #include "reproduce/verdicts.h"
@@ -42,9 +37,7 @@ struct Settings {
   int seeds = 5;
   std::optional<std::int64_t> evaluations;  // in place of the workloads' own
   int cores = hardware_threads();
-  std::vector<std::string> keys;      // of claims and tables; all where there is none
-  std::vector<std::string> versions;  // paper, emplace; both where there is none
-  std::vector<std::string> runs_on;   // workloads that are run now; all where there is none
+  ProgramRequest request;
   std::string results;
   std::string figures;
   bool print_only = false;
@@ -55,54 +48,17 @@ struct Settings {
   }
 };
 
-std::vector<Version> chosen_versions(const Settings& settings) {
-  std::vector<Version> chosen;
-  for (const auto& [name, version] :
-       {std::pair{"paper", Version::kPaper}, std::pair{"emplace", Version::kEmplace}}) {
-    const auto& wanted = settings.versions;
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) {
-      chosen.push_back(version);
-    }
-  }
-  return chosen;
-}
-
-// What is asked for, in each version.
-Program chosen_program(const Settings& settings) {
-  const auto wanted = [&](const std::string& key) {
-    return settings.keys.empty() ||
-           std::find(settings.keys.begin(), settings.keys.end(), key) != settings.keys.end();
-  };
-  Program program;
-  for (const Version version : chosen_versions(settings)) {
-    Part part{.version = version};
-    for (const Claim& claim : claims(version)) {
-      if (wanted(claim.key)) part.claims.push_back(claim);
-    }
-    for (const Grid& grid : grids(version)) {
-      if (wanted(grid.key)) part.grids.push_back(grid);
-    }
-    if (!part.claims.empty() || !part.grids.empty()) program.push_back(std::move(part));
-  }
-  if (program.empty()) {
-    fail_option("--claims {}: there is none of these", fmt::join(settings.keys, ","));
-  }
-  return program;
-}
-
 void reproduce(const Settings& settings, const std::string& kernels) {
   const auto begin = std::chrono::steady_clock::now();
-  const Program program = chosen_program(settings);
+  const Program program = program_of(settings.request);
   const Entrants entrants = entrants_of(program);
+  check_workloads(settings.request, entrants);
   std::map<std::string, Stage> stages;
   for (const auto& [name, placers] : entrants) stages[name] = make_stage(workload(name));
   if (!settings.print_only && !settings.results.empty()) require_writable(settings.results);
   RunStore store(settings.results, commit(), kernels);
-  std::vector<Job> jobs = missing_jobs(entrants, settings.seeds, settings.evaluations, store);
-  const auto& wanted = settings.runs_on;
-  std::erase_if(jobs, [&](const Job& job) {
-    return !wanted.empty() && std::find(wanted.begin(), wanted.end(), job.workload) == wanted.end();
-  });
+  const std::vector<Job> jobs = jobs_now(
+      settings.request, missing_jobs(entrants, settings.seeds, settings.evaluations, store));
   if (!settings.print_only) run_jobs(jobs, stages, settings.cores, store);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
@@ -114,8 +70,7 @@ void reproduce(const Settings& settings, const std::string& kernels) {
   }
   fmt::print(".\n\n");
   fmt::print("{}", to_markdown(program, entrants, evidence));
-  if (!settings.figures.empty())
-    draw_figures(program, chosen_program({}), evidence, settings.figures);
+  if (!settings.figures.empty()) draw_figures(program, program_of({}), evidence, settings.figures);
 }
 
 }  // namespace
@@ -139,12 +94,12 @@ int main(int argc, char** argv) {
   app.add_option("--cores", settings.cores, "Runs side by side, each on one thread")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--claims", settings.keys, "Only these claims and tables, such as A3,A5")
+  app.add_option("--claims", settings.request.keys, "Only these claims and tables, such as A3,A5")
       ->delimiter(',');
-  app.add_option("--versions", settings.versions, "Only these settings: paper, emplace")
+  app.add_option("--versions", settings.request.versions, "Only these settings: paper, emplace")
       ->delimiter(',')
       ->check(CLI::IsMember({"paper", "emplace"}));
-  app.add_option("--workload", settings.runs_on,
+  app.add_option("--workload", settings.request.runs_on,
                  "Run only what is missing on this one (again for more), for what takes hours");
   app.add_option(
          "--results", settings.results,

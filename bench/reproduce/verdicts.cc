@@ -81,8 +81,11 @@ const LearningRun& Evidence::run(const std::string& name, const std::string& pla
 
 double Evidence::step_time(const std::string& name, const std::string& placer, int seed) const {
   const LearningRun& one = run(name, placer, seed);
-  if (!one.fits) return kNothingFits;
-  return static_cast<double>(one.step) / static_cast<double>(stage(name).single);
+  return one.fits ? over_single(name, one.step) : kNothingFits;
+}
+
+double Evidence::over_single(const std::string& name, Nanoseconds step) const {
+  return static_cast<double>(step) / static_cast<double>(stage(name).single);
 }
 
 std::vector<double> Evidence::step_times(const std::string& name, const std::string& placer) const {
@@ -99,10 +102,10 @@ std::vector<double> Evidence::step_times(const std::string& name, const std::str
 double Evidence::reached(Measure measure, const std::string& name, const std::string& placer,
                          int seed, double target) const {
   const LearningRun& one = run(name, placer, seed);
-  const auto single = static_cast<double>(stage(name).single);
+  // The same division as the target's, which is one of these step times: a run reaches its own.
   const auto hit =
       std::find_if(one.history.begin(), one.history.end(), [&](const RunProgress& point) {
-        return point.fits && static_cast<double>(point.step) <= target * single;
+        return point.fits && over_single(name, point.step) <= target;
       });
   const bool never = hit == one.history.end();
   if (measure == Measure::kAgentSeconds) return never ? one.agent_seconds : hit->agent_seconds;

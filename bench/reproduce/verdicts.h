@@ -69,6 +69,7 @@ class Evidence {
                  std::set<std::string>& codes) const;
   bool always_fits(const std::string& name, const std::string& placer, int seeds) const;
   double step_time(const std::string& workload, const std::string& placer, int seed) const;
+  double over_single(const std::string& workload, Nanoseconds step) const;
   // How far the run was when it was as good as that, in step times on one device.
   double reached(Measure measure, const std::string& workload, const std::string& placer, int seed,
                  double target) const;

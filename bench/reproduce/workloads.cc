@@ -101,6 +101,8 @@ std::vector<Workload> own_workloads() {
           // Ten times as many placements as Placeto's others: 2,400 are four updates, in which its
           // parts make no difference.
           long_placeto("Inception-V3, 2 GPUs"),
+          long_placeto("Inception-V3, 4 GPUs"),
+          long_placeto("NMT, 2 GPUs"),
           long_placeto("NASNet, 4 GPUs"),
           {.name = "CNN on 50 unequal", .model = "zoo:inception-v3", .cluster = "unequal"},
           {.name = "RNN on 50 unequal", .model = "zoo:rnnlm", .cluster = "unequal"},

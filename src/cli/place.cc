@@ -10,6 +10,7 @@
 #include "cli/measuring.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/place_as_placeto.h"
 #include "cli/progress.h"
 #include "cli/question.h"
 #include "cli/ranks.h"
@@ -33,6 +34,7 @@ struct Arguments : QuestionArguments {
   bool sensitivity = false;
   RankArguments ranks;
   int islands = 0;
+  std::string rules = "own";
 };
 
 // Of the time for the answer: to see whether one more batch fits, or what one change brings.
@@ -165,8 +167,24 @@ void help_to_place(const Arguments& arguments, Session& session) {
   portfolio.serve(*session.member);
 }
 
+void place_by_rules_of_placeto(const Arguments& arguments, Session& session) {
+  if (session.crew != nullptr || session.member != nullptr) {
+    fail_option("--rules placeto is of one process: leave --ranks out");
+  }
+  const MeasuringArguments& measuring = arguments.measuring;
+  if (measuring.measure > 0 || measuring.measures_costs() || arguments.sensitivity ||
+      arguments.problem.what_if.range()) {
+    fail_option(
+        "--rules placeto is of simulated steps of one problem: leave --measure, --environment, "
+        "--sensitivity and ranges of batches out");
+  }
+  place_as_placeto(arguments, portfolio_request(arguments, arguments.budget.make(session), session),
+                   session);
+}
+
 void place(const Arguments& arguments, Session& session) {
   require_file(session, arguments.problem.request.model);
+  if (arguments.rules == "placeto") return place_by_rules_of_placeto(arguments, session);
   const bool several = session.crew != nullptr || session.member != nullptr;
   if (several && arguments.problem.what_if.range()) {
     fail_option("the largest batch is looked for by one process: leave --ranks out");
@@ -285,6 +303,11 @@ void add_place(Command& root, Session& session) {
           "where each would be too short")
       .type("N");
   arguments->learning.add_to(command, /*several_runs=*/false);
+  command
+      .text("--rules", arguments->rules,
+            "own, or placeto: learn, and report, what the simulator on which Placeto was trained "
+            "says (docs/simulator.md)")
+      .one_of({"own", "placeto"});
   add_seed(command, arguments->seed);
   add_file(command, "-o,--output", arguments->output,
            "Write the placement here; - for standard output, and the report to standard error");

@@ -304,6 +304,33 @@ TEST_F(LearnedCommand, a_killed_run_can_be_resumed) {
   expect_whole("curves");
 }
 
+TEST_F(LearnedCommand, learns_under_the_rules_of_placetos_simulator) {
+  const std::string model = "family:ptb:sequence=6 ";
+  const std::string rules = " -c 2xk80-placeto --rules placeto --json";
+  const CommandResult placed = folder_.emplace(
+      "place " + model + "-p \"placeto(workers=2)\" --evaluations 300 -o p.json" + rules);
+  ASSERT_EQ(placed.exit_code, 0) << placed.err;
+  const CommandResult simulated = folder_.emplace("simulate " + model + "p.json" + rules);
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  const Json found = Json::parse(placed.out);
+  const Json checked = Json::parse(simulated.out);
+  EXPECT_EQ(found.at("format"), "emplace.placeto/1");
+  EXPECT_EQ(found.at("makespan_ns"), checked.at("makespan_ns"));
+  EXPECT_EQ(found.at("devices"), checked.at("devices"));
+
+  const std::string place = "place " + model + "-c 2xk80-placeto --rules placeto ";
+  for (const auto& [more, expected] :
+       {std::pair{"-p anneal", "anneal looks into the program's own simulator"},
+        std::pair{"-p post --scheduler pct", "--scheduler"},
+        std::pair{"-p post --objective throughput", "--objective latency"},
+        std::pair{"-p post --trace t.json", "--trace"},
+        std::pair{"-p post --measure 2", "--measure"}}) {
+    const CommandResult refused = folder_.emplace(place + more);
+    EXPECT_EQ(refused.exit_code, 2) << more;
+    EXPECT_THAT(refused.err, HasSubstr(expected)) << more;
+  }
+}
+
 TEST_F(LearnedCommand, progress_tells_what_is_learned) {
   const CommandResult result = place("-p post --time 4s");
   EXPECT_EQ(result.exit_code, 0);

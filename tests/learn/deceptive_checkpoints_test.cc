@@ -49,7 +49,7 @@ std::string saved_by(const std::shared_ptr<const Problem>& problem, const std::s
 
 // Values that may be anything: words of random numbers, and priorities.
 bool may_be_any(const std::string& name) {
-  return name.ends_with("rng") || name == "best_priorities";
+  return name.ends_with("rng") || name.ends_with("_priorities");
 }
 
 // Of all entries, but of parameters and what optimizers know of them only the first and the last.

@@ -298,6 +298,8 @@ TEST_P(TrainedPolicy, refines_a_placement) {
   Placement bad(problem->num_ops());
   for (OpId op = 0; op < problem->num_ops(); ++op) bad[op] = static_cast<DeviceId>(op % 2);
   Solution from{.placement = bad, .value = context.evaluator().evaluate(bad)};
+  // An order that changes nothing here, but is of this placement alone.
+  from.schedule.priorities.assign(problem->num_ops(), 1);
   const Evaluation first = from.value;
   for (int i = 0; i < 4; ++i) {
     const Evaluation before = from.value;
@@ -305,12 +307,68 @@ TEST_P(TrainedPolicy, refines_a_placement) {
     ASSERT_TRUE(agent->refine(from, environment, rng, point));
     EXPECT_FALSE(before < from.value);
     EXPECT_EQ(context.evaluator().evaluate(from.placement), from.value);
+    EXPECT_EQ(from.schedule.fifo(), from.placement != bad);
     EXPECT_GT(point.mean_cost, 0);
     const std::vector<torch::Tensor> gradient = agent->gradient();
     EXPECT_EQ(gradient.size(), agent->parameters().named().size());
   }
   ASSERT_TRUE(context.incumbent().best());
   EXPECT_LT(context.incumbent().best()->value.step, first.step);
+}
+
+// Short ops and the head of a chain share a device. Unless they have an order of their own, the
+// head runs last, and no placement is as good as the chain beside the short ops.
+struct LateHead {
+  std::shared_ptr<const Problem> problem;
+  Solution in_order;
+};
+LateHead late_head() {
+  TimedGraph graph;
+  for (int i = 0; i < 6; ++i) {
+    graph.add({.name = "short" + std::to_string(i), .type = "compute", .colocate = "one"}, 200);
+  }
+  TensorId at = graph.add({.name = "head", .type = "compute", .colocate = "one"}, 50);
+  for (int i = 0; i < 8; ++i) at = graph.op("tail" + std::to_string(i), 150, {at});
+  LateHead result{.problem = compile_timed(graph.build(), gpu_cluster(2)), .in_order = {}};
+  for (OpId op = 0; op < result.problem->num_ops(); ++op) {
+    result.in_order.placement.push_back(op > 6 ? 1 : 0);
+    result.in_order.schedule.priorities.push_back(op == 6 ? 1 : 0);
+  }
+  return result;
+}
+
+// What is drawn is drawn where the step loses time in the order that it is valued in.
+TEST(Refining, looks_at_the_step_in_the_order_of_the_evaluator) {
+  const LateHead late = late_head();
+  const Placement& placement = late.in_order.placement;
+  const auto drawn = [&](const std::string& kind, std::string_view scheduler, Schedule schedule) {
+    PlaceContext context(late.problem);
+    context.order_by(std::string(scheduler));
+    std::vector<Placement> result;
+    context.evaluator().measure_with([&](const Placement& asked, const ReadyOrder&) {
+      result.push_back(asked);
+      return Evaluation{.step = 1000, .overflow = 0};  // none is better than another
+    });
+    Budget budget = limited_to(1000);
+    budget.threads = 1;
+    Environment environment(context, budget, "test");
+    Rng rng(6);
+    const PolicyFile file(shipped_policy(kind), "shipped");
+    const GeneralAgentPtr agent = make_agent(kind, *late.problem, file.network(), "cpu", rng);
+    file.load_into(agent->parameters());
+    Solution from{.placement = placement,
+                  .schedule = std::move(schedule),
+                  .value = Evaluation{.step = 1000, .overflow = 0}};
+    TrainingPoint point;
+    EXPECT_TRUE(agent->refine(from, environment, rng, point));
+    return result;
+  };
+  for (const std::string kind : {"gdp", "mars"}) {
+    const std::vector<Placement> in_order =
+        drawn(kind, kOwnSchedule, make_schedule(*late.problem, placement, "pct"));
+    EXPECT_EQ(drawn(kind, "pct", {}), in_order) << kind;
+    EXPECT_NE(drawn(kind, kOwnSchedule, {}), in_order) << kind;
+  }
 }
 
 TEST_P(TrainedPolicy, insists_on_fitting) {
@@ -327,8 +385,9 @@ TEST_P(TrainedPolicy, obeys_the_budget) {
 
 // Saved at the end; `resume` goes on from what another saved.
 std::string checkpoint_of(const std::shared_ptr<const Problem>& problem, const std::string& spec,
-                          std::int64_t evaluations, const std::string& resume = {}) {
-  PlaceContext context(problem);
+                          std::int64_t evaluations, const std::string& resume = {},
+                          std::vector<Solution> starts = {}) {
+  PlaceContext context(problem, {}, std::move(starts));
   std::string saved;
   context.learning().save = [&](std::string_view bytes) { saved = bytes; };
   context.learning().resume = resume;
@@ -366,6 +425,53 @@ TEST_P(TrainedPolicy, goes_on_from_a_checkpoint_as_if_never_stopped) {
   EXPECT_TRUE(learned);
 }
 
+TEST_P(TrainedPolicy, goes_on_from_an_order_of_ops_too) {
+  const LateHead late = late_head();
+  const std::string run = spec(",finetune=4");
+  const auto saved_after = [&](std::int64_t evaluations, const std::string& resume) {
+    return checkpoint_of(late.problem, run, evaluations, resume, {late.in_order});
+  };
+  const std::string undisturbed = saved_after(100'000, {});
+  const StateReader whole(undisturbed, "whole");
+  ASSERT_EQ(whole.integer("rounds"), 4);
+  // The start was never beaten.
+  ASSERT_EQ(whole.integers("from_priorities"), late.in_order.schedule.priorities);
+  const std::string one =
+      checkpoint_of(late.problem, spec(",finetune=1"), 100'000, {}, {late.in_order});
+  const std::string stopped = saved_after(StateReader(one, "one").integer("evaluations") + 1, {});
+  ASSERT_EQ(StateReader(stopped, "stopped").integer("rounds"), 1);
+  const std::string resumed = saved_after(100'000, stopped);
+  const StateReader parts(resumed, "parts");
+  for (const std::string name : {"rounds", "rng", "evaluations", "from", "from_priorities"}) {
+    EXPECT_EQ(parts.integers(name), whole.integers(name)) << name;
+  }
+  Rng rng(1);
+  const PolicyFile file(shipped_policy(GetParam()), "shipped");
+  const GeneralAgentPtr agent = make_agent(GetParam(), *late.problem, file.network(), "cpu", rng);
+  for (const auto& [name, tensor] : agent->parameters().named()) {
+    EXPECT_TRUE(parts.tensor("policy." + name).equal(whole.tensor("policy." + name))) << name;
+  }
+}
+
+TEST(NumbersOfDevices, have_the_one_without_cpus) {
+  const auto numbers = [](int gpus, int cpus) {
+    ClusterSpec spec = gpu_cluster(gpus);
+    spec.kinds.push_back(spec.kinds[0]);
+    spec.kinds.back().name = "cpu-test";
+    for (int i = 0; i < cpus; ++i) {
+      spec.devices.push_back({.name = "cpu" + std::to_string(i), .kind = "cpu-test"});
+    }
+    return numbers_of_devices(Cluster(std::move(spec)));
+  };
+  using Numbers = std::vector<std::size_t>;
+  EXPECT_EQ(numbers(6, 1), (Numbers{7, 6, 1, 2, 3, 4}));
+  EXPECT_EQ(numbers(4, 1), (Numbers{5, 4, 1, 2, 3}));
+  EXPECT_EQ(numbers(9, 2), (Numbers{11, 9, 1, 2, 3, 4, 8}));
+  EXPECT_EQ(numbers(6, 0), (Numbers{6, 1, 2, 3, 4}));
+  EXPECT_EQ(numbers(0, 2), (Numbers{2, 1}));
+  EXPECT_EQ(numbers(1, 0), Numbers{1});
+}
+
 TEST_P(TrainedPolicy, is_needed_for_fine_tuning) {
   EXPECT_THAT(error_of(GetParam() + "(finetune=3)"), HasSubstr("policy"));
 }
@@ -379,6 +485,21 @@ TEST_P(TrainedPolicy, that_is_another_file_is_named) {
   const TemporaryFile file("all is well\n");
   EXPECT_THAT(error_of(GetParam() + "(policy=" + file.path() + ")"),
               HasSubstr(file.path() + ": not a policy"));
+}
+
+// They would be answers of a policy of Mars.
+TEST(MarsOfAnotherDesign, has_no_trained_policy) {
+  EXPECT_THAT(error_of("mars(policy=shipped,design=grouper_placer)"), HasSubstr("design=mars"));
+  EXPECT_THAT(error_of("mars(policy=shipped,design=encoder_placer)"), HasSubstr("design=mars"));
+}
+
+TEST(PlacetoFromAGivenStart, is_given_one) {
+  const auto problem = fork_and_join();
+  EXPECT_THAT(error_of("placeto(start=given)"), HasSubstr("start=given needs a placement"));
+  const Solution start{.placement = Placement(problem->num_ops(), 1)};
+  EXPECT_NE(checkpoint_of(problem, "placeto(start=given,workers=2)", 60, {}, {start}), "");
+  EXPECT_EQ(error_of("placeto(start=given,warm_start=expert,workers=2)"), "no error");
+  EXPECT_EQ(error_of("placeto(policy=shipped,start=given)"), "no error");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TrainedPolicy, ::testing::ValuesIn(general_kinds()),

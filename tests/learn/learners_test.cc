@@ -173,30 +173,74 @@ TEST(MovingBaseline, forgets_or_is_the_mean_of_all) {
   EXPECT_DOUBLE_EQ(resumed.value(0), 4);
 }
 
-// Two batches, the second of which is for a refit.
-double baseline_after_refit(bool told) {
-  const auto problem = branching_chain();
-  const PolicyPtr policy = table_policy(group_by_colocation(*problem), "cpu");
-  const CostSettings cost{.scale = CostScale::kSeconds};
-  const LearnerPtr learner = ppo_and_cross_entropy(
-      *problem, {.batch = 2, .refit_after = 4, .cost = cost, .tells_baseline = told},
-      {.batch = 2, .cost = cost, .baseline_decay = 1});
-  Rng rng(2);
-  for (const Nanoseconds step : {Nanoseconds{1'000'000'000}, Nanoseconds{3'000'000'000}}) {
-    std::promise<std::vector<SampleOutcome>> outcomes;
-    outcomes.set_value({{.step = step}, {.step = step}});
-    PendingOutcomes pending(outcomes.get_future());
-    learner->update(*policy, policy->sample(2, rng), pending, 1);
+// Post, a batch at a time, whose samples all cost the same.
+class PostByHand {
+ public:
+  PostByHand(std::int64_t batch, std::int64_t refit_after, bool told) {
+    const CostSettings cost{.scale = CostScale::kSeconds};
+    learner_ = ppo_and_cross_entropy(
+        *problem_,
+        {.batch = batch, .refit_after = refit_after, .cost = cost, .tells_baseline = told},
+        {.batch = batch, .cost = cost, .baseline_decay = 1});
   }
-  StateWriter writer;
-  learner->save(writer);
-  const std::string bytes = writer.bytes();
+  // How many samples it asked for.
+  std::int64_t update(Nanoseconds step) {
+    const std::int64_t count = learner_->batch();
+    std::promise<std::vector<SampleOutcome>> outcomes;
+    outcomes.set_value(std::vector<SampleOutcome>(static_cast<std::size_t>(count), {.step = step}));
+    PendingOutcomes pending(outcomes.get_future());
+    learner_->update(*policy_, policy_->sample(count, rng_), pending, 1);
+    return count;
+  }
+  std::string saved() const {
+    StateWriter writer;
+    learner_->save(writer);
+    return writer.bytes();
+  }
+  void load(const std::string& saved) { learner_->load(StateReader(saved, "state"), *policy_); }
+
+ private:
+  std::shared_ptr<const Problem> problem_ = branching_chain();
+  PolicyPtr policy_ = table_policy(group_by_colocation(*problem_), "cpu");
+  LearnerPtr learner_;
+  Rng rng_{2};
+};
+
+constexpr Nanoseconds kSecond = 1'000'000'000;
+
+// Two batches, the second of which is for a refit after so many samples.
+double baseline_after_refit(std::int64_t refit_after, bool told) {
+  PostByHand post(2, refit_after, told);
+  post.update(kSecond);
+  post.update(4 * kSecond);
+  const std::string bytes = post.saved();
   return StateReader(bytes, "state").reals("baseline")[0];
 }
 
 TEST(Post, tells_ppo_of_the_costs_of_refits_where_asked) {
-  EXPECT_DOUBLE_EQ(baseline_after_refit(false), 1);
-  EXPECT_DOUBLE_EQ(baseline_after_refit(true), 2);
+  EXPECT_DOUBLE_EQ(baseline_after_refit(4, false), 1);
+  EXPECT_DOUBLE_EQ(baseline_after_refit(4, true), 2.5);
+  // Of three placements the third was for the refit: the mean is of placements.
+  EXPECT_DOUBLE_EQ(baseline_after_refit(3, true), 2);
+}
+
+TEST(Post, refits_after_as_many_samples_as_were_asked_for) {
+  PostByHand post(4, 10, false);
+  const auto seen = [&] {
+    const std::string bytes = post.saved();
+    return StateReader(bytes, "state").reals("seen_costs").size();
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(post.update(kSecond), 4);
+    EXPECT_EQ(post.update(kSecond), 4);
+    EXPECT_EQ(seen(), 8U);
+    // Goes on from there with what is missing.
+    PostByHand resumed(4, 10, false);
+    resumed.load(post.saved());
+    EXPECT_EQ(resumed.update(kSecond), 2);
+    EXPECT_EQ(post.update(kSecond), 2);
+    EXPECT_EQ(seen(), 0U);
+  }
 }
 
 }  // namespace

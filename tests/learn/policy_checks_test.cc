@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "learn/general/attention_policy.h"
@@ -26,6 +27,8 @@ namespace {
 struct PolicyCase {
   std::string name;
   std::function<PolicyPtr(const Problem&, Rng&)> make;
+  // No gradient goes through what a segment sees of the one before, as published.
+  bool cuts_gradients = false;
 };
 
 void PrintTo(const PolicyCase& policy, std::ostream* out) {
@@ -64,6 +67,24 @@ std::vector<PolicyCase> policy_cases() {
              group_by_colocation(problem),
              {.encoder_layers = 2, .encoder_width = 6, .width = 8, .segment = 3, .blocks = 2},
              "cpu", rng);
+       }},
+      {"two_segments",
+       [](const Problem& problem, Rng& rng) {
+         return segment_sequence_policy(
+             group_by_colocation(problem),
+             {.encoder_layers = 2, .encoder_width = 6, .width = 8, .segment = 2, .blocks = 2},
+             "cpu", rng);
+       }},
+      {"two_segments_that_are_computed_again",
+       [](const Problem& problem, Rng& rng) {
+         return segment_sequence_policy(group_by_colocation(problem),
+                                        {.encoder_layers = 2,
+                                         .encoder_width = 6,
+                                         .width = 8,
+                                         .segment = 2,
+                                         .blocks = 2,
+                                         .most_bytes_kept = 0},
+                                        "cpu", rng);
        }},
       {"segments_as_published",
        [](const Problem& problem, Rng& rng) {
@@ -106,6 +127,14 @@ std::vector<PolicyCase> policy_cases() {
              {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .segment = 3, .spread = 1},
              "cpu", rng);
        }},
+      {"segment_attention_with_memory",
+       [](const Problem& problem, Rng& rng) {
+         return segment_attention_policy(
+             group_by_colocation(problem),
+             {.sage_width = 4, .sage_layers = 2, .width = 8, .heads = 2, .segment = 2, .spread = 1},
+             "cpu", rng);
+       },
+       /*cuts_gradients=*/true},
       {"segment_attention_as_published",
        [](const Problem& problem, Rng& rng) {
          return segment_attention_policy(group_by_colocation(problem),
@@ -192,28 +221,68 @@ std::shared_ptr<const Problem> three_ops() {
   return compile(graph.build(), std::make_shared<const Cluster>(Cluster(gpu_cluster(2))));
 }
 
-// One plain step of the learner from very many samples goes along the gradient of the expected
-// cost: the step's length is the slope that finite differences find in its direction.
+// Of differences of the expected cost, by their step.
+constexpr double kRounding = 2e-5;
+
+// Along a random direction in one parameter; at one of two steps, since a kink may be within one.
+void expect_slope(Policy& policy, const Enumeration& all, torch::Tensor parameter,
+                  const torch::Tensor& gradient, const std::string& name, Rng& rng) {
+  const torch::Tensor before = parameter.clone();
+  torch::Tensor direction = normals(parameter.sizes().vec(), rng);
+  direction /= direction.norm();
+  const auto cost_at = [&](double step) {
+    parameter.copy_(before + step * direction);
+    return all.expected_cost(policy).item<double>();
+  };
+  const double along = (gradient * direction).sum().item<double>();
+  std::string slopes;
+  bool found = false;
+  for (const double step : {0.01, 0.0025}) {
+    const double slope = (cost_at(step) - cost_at(-step)) / (2 * step);
+    found |= std::abs(along - slope) <= 0.02 * std::abs(slope) + kRounding;
+    slopes += fmt::format(" {}", slope);
+  }
+  parameter.copy_(before);
+  EXPECT_TRUE(found) << name << ": " << along << ", by differences" << slopes;
+}
+
+// Of every parameter by itself: what scores leave out of the gradient is missing from every
+// learner's steps, and hardly seen along the step itself.
+TEST_P(PolicyChecks, gradients_of_scores_are_those_of_finite_differences) {
+  if (GetParam().cuts_gradients) return;
+  const auto problem = three_ops();
+  Rng rng(5);
+  const PolicyPtr policy = GetParam().make(*problem, rng);
+  disturb(*policy, rng, 0.2);
+  policy->begin_round(1'000'000);
+  const Enumeration all(*policy, *problem, {.shortage = Shortage::kPenalty},
+                        policy->sample(1, rng));
+  const std::vector<torch::Tensor> exact = all.gradient(*policy);
+  const torch::NoGradGuard no_gradients;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const auto& [name, parameter] = policy->parameters().named()[i];
+    for (int trial = 0; trial < 3; ++trial) {
+      expect_slope(*policy, all, parameter, exact[i], name, rng);
+    }
+  }
+}
+
+// One plain step of the learner from very many samples is the gradient of the expected cost, in
+// every parameter.
 void expect_gradient(Policy& policy, const Problem& problem, Learner& learner,
                      const CostSettings& cost, double rate) {
   Rng rng(11);
   const Enumeration all(policy, problem, cost, policy.sample(1, rng));
-  const std::vector<torch::Tensor> before = values_of(policy);
-  const std::vector<torch::Tensor> direction =
+  const std::vector<torch::Tensor> exact = all.gradient(policy);
+  const std::vector<torch::Tensor> step =
       step_of(policy, problem, learner, policy.sample(learner.batch(), rng), rate);
-  const torch::NoGradGuard no_gradients;
-  const double length = flat(direction).norm().item<double>();
-  const auto cost_at = [&](double step) {
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      torch::Tensor parameter = policy.parameters().tensors()[i];
-      parameter.copy_(before[i] + direction[i] * (step / length));
-    }
-    return all.expected_cost(policy).item<double>();
-  };
-  constexpr double kStep = 0.0015;
-  const double slope = (cost_at(kStep) - cost_at(-kStep)) / (2 * kStep);
+  const double length = flat(exact).norm().item<double>();
   EXPECT_GT(length, 1e-4);
-  EXPECT_NEAR(slope, length, 0.1 * length);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double error = (step[i] - exact[i]).norm().item<double>();
+    const double own = exact[i].norm().item<double>();
+    EXPECT_LT(error, 0.1 * own + 0.02 * length) << policy.parameters().named()[i].first;
+  }
 }
 
 constexpr std::int64_t kManySamples = 20'000;

@@ -49,5 +49,32 @@ TEST(SegmentAttentionPolicy, begins_as_weights_are_drawn_without_a_spread) {
   EXPECT_GT(distributions.std(0).max().item<double>(), 0.01);
 }
 
+TEST(SegmentAttentionPolicy, is_told_features_and_coordinates_as_asked) {
+  const Problem& problem = *tiny_case("fork_join_on_three_unequal").problem;
+  const auto first_distributions = [&](std::int64_t coordinates, double scale, bool centred) {
+    SegmentAttentionSettings settings = small_attention_policy();
+    settings.spread = 0;
+    settings.coordinates = coordinates;
+    settings.feature_scale = scale;
+    settings.centred = centred;
+    Rng rng(3);
+    const PolicyPtr policy =
+        segment_attention_policy(group_by_colocation(problem), settings, "cpu", rng);
+    return policy->score(policy->sample(1, rng)).distributions.at(0).detach().squeeze(0);
+  };
+  const auto differ = [](const torch::Tensor& a, const torch::Tensor& b) {
+    return (a - b).abs().max().item<double>() > 1e-4;
+  };
+  for (const std::int64_t coordinates : {0, 4}) {
+    EXPECT_TRUE(differ(first_distributions(coordinates, 1, true),
+                       first_distributions(coordinates, 0.1, true)));
+    EXPECT_TRUE(differ(first_distributions(coordinates, 1, true),
+                       first_distributions(coordinates, 1, false)));
+  }
+  // With neither, units are all the same.
+  EXPECT_LT(first_distributions(0, 0, true).std(0).max().item<double>(), 1e-6);
+  EXPECT_GT(first_distributions(0, 0.1, true).std(0).max().item<double>(), 1e-4);
+}
+
 }  // namespace
 }  // namespace emplace::learn

@@ -169,6 +169,12 @@ TEST_F(FigurePage, shows_what_is_drawn_now) {
   EXPECT_NE(read_file(folder_ + "/a0-emplace-statements.svg").find("not run"), std::string::npos);
 }
 
+TEST_F(FigurePage, says_what_a_figure_without_code_is) {
+  EXPECT_NE(draw().find("Where no code is named, the figure is an earlier one whose runs are not "
+                        "kept."),
+            std::string::npos);
+}
+
 // Whatever the papers on placement ran on is in some claim, in both versions.
 TEST(Claims, are_of_all_published_workloads) {
   for (const Version version : {Version::kPaper, Version::kEmplace}) {
@@ -180,6 +186,35 @@ TEST(Claims, are_of_all_published_workloads) {
       EXPECT_TRUE(entrants.contains(name)) << name;
     }
     for (const auto& [name, placers] : entrants) EXPECT_EQ(workload(name).name, name);
+  }
+}
+
+// In 2,400 placements, Placeto learns fewer than four times.
+TEST(Claims, give_placeto_the_placements_to_learn_in) {
+  const auto find = [](const std::vector<Claim>& all, const std::string& key) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Claim& one) { return one.key == key; });
+    return found == all.end() ? Claim{} : *found;
+  };
+  for (const Version version : {Version::kPaper, Version::kEmplace}) {
+    const std::vector<Claim> all = claims(version);
+    const Claim shorter = find(all, "A4");
+    const Claim longer = find(all, "A4 at length");
+    ASSERT_EQ(longer.statements.size(), shorter.statements.size());
+    for (std::size_t i = 0; i < longer.statements.size(); ++i) {
+      const Statement& statement = longer.statements[i];
+      EXPECT_EQ(statement.left, shorter.statements[i].left);
+      EXPECT_EQ(statement.right, shorter.statements[i].right);
+      EXPECT_EQ(statement.most, shorter.statements[i].most);
+      ASSERT_EQ(statement.workloads.size(), shorter.statements[i].workloads.size());
+      for (std::size_t j = 0; j < statement.workloads.size(); ++j) {
+        const Workload& one = workload(shorter.statements[i].workloads[j]);
+        const Workload& ten = workload(statement.workloads[j]);
+        EXPECT_EQ(ten.evaluations, 10 * one.evaluations);
+        EXPECT_EQ(ten.model, one.model);
+        EXPECT_EQ(ten.cluster, one.cluster);
+      }
+    }
   }
 }
 

@@ -186,5 +186,23 @@ TEST(Evidence, counts_until_a_run_is_as_good_as_the_worse_median) {
   EXPECT_NEAR(ratio_of(Measure::kMeasuredSeconds), std::cbrt(0.5 * 0.5 * 100 / 600), 1e-6);
 }
 
+// 427783 / 777777, rounded, times 777777 is less than 427783.
+TEST(Evidence, has_every_run_reach_its_own_result) {
+  constexpr Nanoseconds kOdd = 777'777;
+  constexpr Nanoseconds kFound = 427'783;
+  RunStore store("");
+  for (const auto& [placer, reached] : {std::pair("random", 100), std::pair("anneal", 200)}) {
+    LearningRun run{.step = kFound, .fits = true, .evaluations = 600};
+    run.history = {{50, 0, 0, kOdd, true}, {reached, 0, 0, kFound, true}};
+    for (int seed = 1; seed <= 3; ++seed) {
+      store.keep(run_key(workload(kModel), placer, seed, {}), run);
+    }
+  }
+  const Evidence evidence({{kModel, {nullptr, kOdd}}}, store, 3, {});
+  Statement statement = at_most(1);
+  statement.measure = Measure::kEvaluations;
+  EXPECT_NEAR(evidence.ratio(statement)->interval.mean, 0.5, 1e-6);
+}
+
 }  // namespace
 }  // namespace emplace::bench

@@ -1,5 +1,6 @@
 #include "learn/general/general_method.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -17,16 +18,6 @@
 
 namespace emplace::learn {
 namespace {
-
-// How many devices are tried: all, and fewer.
-std::vector<std::size_t> numbers_of_devices(std::size_t all) {
-  constexpr std::size_t kFew = 4;
-  std::vector<std::size_t> result{all};
-  for (std::size_t count = 1; count < all; count = count < kFew ? count + 1 : 2 * count) {
-    result.push_back(count);
-  }
-  return result;
-}
 
 class GeneralMethod final : public Method {
  public:
@@ -46,7 +37,7 @@ class GeneralMethod final : public Method {
     const Finish finish(environment.problem());
     const std::vector<torch::Tensor> trained = agent_->parameters().values();
     std::optional<Evaluation> best;
-    for (const std::size_t count : numbers_of_devices(environment.problem().num_devices())) {
+    for (const std::size_t count : numbers_of_devices(environment.problem().cluster())) {
       if (environment.spent()) break;
       const std::vector<DeviceId> devices = agent_->views().fastest(count);
       agent_->use(devices);
@@ -104,6 +95,7 @@ class GeneralMethod final : public Method {
     put_devices(state, "devices", devices_);
     const Solution from = from_.value_or(Solution{});
     put_devices(state, "from", from.placement);
+    state.put("from_priorities", from.schedule.priorities);
     state.put("from_step", from.value.step);
     state.put("from_overflow", from.value.overflow);
     for (const auto& [name, tensor] : agent_->parameters().named()) {
@@ -129,9 +121,11 @@ class GeneralMethod final : public Method {
   void load_from(const StateReader& state, const Problem& problem) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     Placement from = saved_placement(state, "from", problem);
+    Schedule schedule = saved_schedule(state, "from_priorities", problem);
     if (from.empty()) return;
     from_.emplace();
     from_->placement = std::move(from);
+    from_->schedule = std::move(schedule);
     from_->value = {state.integer("from_step", 0, kMost), state.integer("from_overflow", 0, kMost)};
   }
 
@@ -149,6 +143,22 @@ class GeneralMethod final : public Method {
 };
 
 }  // namespace
+
+std::vector<std::size_t> numbers_of_devices(const Cluster& cluster) {
+  constexpr std::size_t kFew = 4;
+  const std::size_t all = cluster.num_devices();
+  std::size_t accelerators = 0;
+  for (DeviceId device = 0; device < all; ++device) accelerators += cluster.is_cpu(device) ? 0 : 1;
+  std::vector<std::size_t> result{all};
+  const auto add = [&](std::size_t count) {
+    if (count > 0 && std::find(result.begin(), result.end(), count) == result.end()) {
+      result.push_back(count);
+    }
+  };
+  add(accelerators);
+  for (std::size_t count = 1; count < all; count = count < kFew ? count + 1 : 2 * count) add(count);
+  return result;
+}
 
 MethodPtr general_method(const Problem& problem, const std::string& policy,
                          const std::string& policy_name, const GeneralMethodSettings& settings,

@@ -2,8 +2,10 @@
 // rounds of fine-tuning as are asked for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/rng.h"
 
@@ -22,6 +24,9 @@ struct GeneralMethodSettings {
   // modules, where a trained one begins.
   bool prior = true;
 };
+
+// How many of the fastest devices are tried: all, all but the CPUs, and fewer.
+std::vector<std::size_t> numbers_of_devices(const Cluster& cluster);
 
 // `policy` is a policy file's bytes, `policy_name` what errors call it.
 MethodPtr general_method(const Problem& problem, const std::string& policy,

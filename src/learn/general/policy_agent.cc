@@ -127,8 +127,8 @@ class PolicyAgent final : public GeneralAgent {
     evaluator.objective().match(
         [&](const StepTime&) {
           evaluator.count(1);
-          const Timeline timeline =
-              evaluator.simulator()->run(solution.placement, solution.schedule);
+          const Timeline timeline = evaluator.simulator()->run(
+              solution.placement, evaluator.schedule_of(solution.placement, solution.schedule));
           spots_ = find_hot_spots(evaluator.problem(), solution.placement, timeline);
         },
         [](const StreamPeriod&) {});
@@ -178,15 +178,16 @@ class PolicyAgent final : public GeneralAgent {
     return {std::move(block), std::move(leaning)};
   }
 
-  // Whether one of them is better than the best, which it then is.
+  // Whether one of them is better than the best, which it then is: in no order of its own, as it
+  // was valued.
   bool hear(const Samples& samples, const std::vector<SampleOutcome>& outcomes,
             Solution& best) const {
     bool better = false;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const Evaluation value{outcomes[i].step, outcomes[i].overflow};
       if (!outcomes[i].valid || !(value < best.value)) continue;
-      best.placement = policy_->placement(samples, static_cast<std::int64_t>(i));
-      best.value = value;
+      best = {.placement = policy_->placement(samples, static_cast<std::int64_t>(i)),
+              .value = value};
       better = true;
     }
     return better;

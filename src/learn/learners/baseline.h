@@ -16,7 +16,7 @@ namespace emplace::learn {
 class MovingBaseline {
  public:
   // Begins with `first`, or with the first mean that it is told. With a decay of 1 it is the mean
-  // of all that it is told.
+  // of all that it is told. What it is told counts as `share` of a batch.
   explicit MovingBaseline(double decay, std::optional<double> first = {})
       : decay_(decay), first_(first) {
     restart();
@@ -24,9 +24,9 @@ class MovingBaseline {
 
   // Before anything was told: `otherwise`.
   double value(double otherwise) const { return known_ ? value_ : otherwise; }
-  void update(double mean) {
-    ++told_;
-    const double kept = decay_ < 1 ? decay_ : 1 - 1 / static_cast<double>(told_);
+  void update(double mean, double share = 1) {
+    told_ += share;
+    const double kept = decay_ < 1 ? std::pow(decay_, share) : 1 - share / told_;
     value_ = known_ ? kept * value_ + (1 - kept) * mean : mean;
     known_ = true;
   }
@@ -38,7 +38,7 @@ class MovingBaseline {
 
   // All that it knows.
   std::vector<double> memory() const {
-    return known_ ? std::vector<double>{value_, static_cast<double>(told_)} : std::vector<double>{};
+    return known_ ? std::vector<double>{value_, told_} : std::vector<double>{};
   }
   // Of what others say it knows: a file, another rank.
   static void check_memory(const std::vector<double>& saved) {
@@ -53,7 +53,7 @@ class MovingBaseline {
     check_memory(saved);
     known_ = !saved.empty();
     value_ = known_ ? saved[0] : 0;
-    told_ = known_ ? static_cast<std::int64_t>(saved[1]) : 0;
+    told_ = known_ ? saved[1] : 0;
   }
   void save(StateWriter& state) const { state.put("baseline", memory()); }
   void load(const StateReader& state) {
@@ -65,7 +65,7 @@ class MovingBaseline {
   std::optional<double> first_;
   bool known_ = false;
   double value_ = 0;
-  std::int64_t told_ = 0;
+  double told_ = 0;  // batches
 };
 
 }  // namespace emplace::learn

@@ -43,7 +43,10 @@ class CrossEntropy final : public Learner {
         between_(std::move(between)),
         optimizer_({.learning_rate = kFitRate}) {}
 
-  std::int64_t batch() const override { return std::min(settings_.batch, settings_.refit_after); }
+  // The last before a refit is as short as it must be. PPO does not learn from that one.
+  std::int64_t batch() const override {
+    return std::min(settings_.batch, settings_.refit_after - seen_);
+  }
 
   UpdateReport update(Policy& policy, const Samples& samples, PendingOutcomes& outcomes,
                       int threads) override {
@@ -87,7 +90,7 @@ class CrossEntropy final : public Learner {
     const torch::Device device = policy.parameters().device();
     if (between_ != nullptr) between_->load(state, policy);
     optimizer_.load(state, "refit", device);
-    seen_ = state.count("seen");
+    seen_ = state.integer("seen", 0, settings_.refit_after - 1);
     values_ = state.reals("seen_costs");
     actions_.clear();
     if (values_.empty()) return;

@@ -22,7 +22,8 @@ struct CrossEntropySettings {
 
 // Refits alone.
 LearnerPtr cross_entropy(const Problem& problem, const CrossEntropySettings& settings);
-// Every K samples a PPO update, but every N a refit instead.
+// Every K samples a PPO update, but every N a refit instead. Where K does not divide N, the refit
+// comes after fewer than K samples, and counting begins anew with it.
 LearnerPtr ppo_and_cross_entropy(const Problem& problem, const CrossEntropySettings& refit,
                                  const PpoSettings& ppo);
 

@@ -61,7 +61,8 @@ class Ppo final : public Learner {
   void hear(const std::vector<SampleOutcome>& outcomes) override {
     UpdateReport report;
     weigh(outcomes, report);
-    baseline_.update(report.mean_cost);
+    baseline_.update(report.mean_cost,
+                     static_cast<double>(outcomes.size()) / static_cast<double>(settings_.batch));
   }
 
   void restart() override {

@@ -45,6 +45,14 @@ Placement saved_placement(const StateReader& state, const std::string& name,
   return placement;
 }
 
+Schedule saved_schedule(const StateReader& state, const std::string& name, const Problem& problem) {
+  Schedule schedule{state.integers(name)};
+  if (!schedule.fifo() && schedule.priorities.size() != problem.num_ops()) {
+    state.refuse(name, fmt::format("none, or one for each of {} ops", problem.num_ops()));
+  }
+  return schedule;
+}
+
 double best_runtime_of(const StateReader& state) {
   return state.real("best_runtime", std::numeric_limits<double>::lowest(),
                     std::numeric_limits<double>::infinity());

@@ -1,5 +1,5 @@
-// Devices in checkpoints, which are checked before anything is looked up by them. Each throws an
-// Error that names the file and the entry.
+// Devices and orders in checkpoints, which are checked before anything is looked up by them. Each
+// throws an Error that names the file and the entry.
 #pragma once
 
 #include <string>
@@ -18,6 +18,8 @@ std::vector<DeviceId> devices_of_units(const StateReader& state, const std::stri
 // One that it may use for every op, or none at all.
 Placement saved_placement(const StateReader& state, const std::string& name,
                           const Problem& problem);
+// A priority for every op, or none at all.
+Schedule saved_schedule(const StateReader& state, const std::string& name, const Problem& problem);
 // What the best state of an episode is worth; infinite where there is none.
 double best_runtime_of(const StateReader& state);
 // Some of the cluster's, at least one, ascending.

@@ -12,18 +12,14 @@
 namespace emplace::learn {
 namespace {
 
-// What a unit is counts for less at first than where it is: neighbours are seldom of one type.
-constexpr double kFeatureScale = 0.1;
-
 torch::Tensor inputs_of(const UnitGraph& units, const SegmentAttentionSettings& settings,
                         torch::Device device, Rng& rng) {
-  torch::Tensor both = to_tensor(unit_features(units, settings.features), torch::kCPU);
+  torch::Tensor both =
+      settings.feature_scale * to_tensor(unit_features(units, settings.features), torch::kCPU);
   if (settings.coordinates > 0) {
-    const torch::Tensor place = graph_coordinates(units, settings.coordinates, rng);
-    both = torch::cat({kFeatureScale * both, place}, 1);
+    both = torch::cat({both, graph_coordinates(units, settings.coordinates, rng)}, 1);
   }
-  // What all units have in common would only move all of them together.
-  return (both - both.mean(0)).to(device);
+  return (settings.centred ? both - both.mean(0) : both).to(device);
 }
 
 class Network {

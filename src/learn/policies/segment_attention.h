@@ -23,6 +23,10 @@ namespace emplace::learn {
 struct SegmentAttentionSettings {
   Features features = Features::kAll;
   std::int64_t coordinates = 16;  // that say where in the graph a unit is
+  // What a unit is counts for less at first than where it is: neighbours are seldom of one type.
+  double feature_scale = 0.1;
+  // What all units have in common would only move all of them together.
+  bool centred = true;
   std::int64_t sage_width = 32;
   std::int64_t sage_layers = 3;
   std::int64_t width = 32;

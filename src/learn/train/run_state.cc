@@ -100,11 +100,8 @@ void RunState::load(const StateReader& state) {
   Placement placement = saved_placement(state, "best", problem);
   const std::int64_t evaluations = state.count("evaluations");
   if (!placement.empty()) {
-    Solution best{std::move(placement), Schedule{state.integers("best_priorities")}, {}, key_};
-    if (!best.schedule.fifo() && best.schedule.priorities.size() != problem.num_ops()) {
-      state.refuse("best_priorities",
-                   fmt::format("none, or one for each of {} ops", problem.num_ops()));
-    }
+    Solution best{
+        std::move(placement), saved_schedule(state, "best_priorities", problem), {}, key_};
     best.value = context.evaluator().evaluate(best.placement, best.schedule);
     context.incumbent().offer(std::move(best));
   }

@@ -6,6 +6,8 @@
 // LSTMs of 512, additive attention, 1000 iterations of pre-training, 20 placements an update, a
 // clip of 0.2, a rate of 3e-4 and an entropy's weight of 1e-3. What the network is told of an op
 // and what does not fit are not described: types and shapes, and a fixed bad value, are our choice.
+#include "base/error.h"
+
 #include "placers/learned/support/gdp_options.h"
 #include "placers/learned/support/hdp_options.h"
 
@@ -107,6 +109,10 @@ class Mars final : public Placer {
   }
 
   PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    if (!options_.policy.empty() && options_.design != Design::kMars) {
+      fail_option(
+          "mars: trained policies are of Mars's own design: expected design=mars with policy");
+    }
     const double frozen = options_.design == Design::kEncoderPlacer
                               ? GdpOptions::kFrozenEntropy
                               : kFrozenTotalEntropy / context.problem().num_groups();

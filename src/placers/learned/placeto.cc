@@ -1,4 +1,6 @@
 // Placeto: a graph network looks at a whole placement and moves one unit after the other.
+#include "base/error.h"
+
 #include "placers/learned/support/learned.h"
 
 namespace emplace {
@@ -109,6 +111,7 @@ class Placeto final : public Placer {
   explicit Placeto(const Options& options) : options_(options) {}
 
   PlaceResult place(PlaceContext& context, const Budget& budget, Rng rng) override {
+    check_start(context);
     learn::EpisodeSystem system{.units = units(), .episodes = options_.episodes};
     if (options_.grouping == UnitsOf::kLearned) {
       system.episodes.learned_groups = options_.most_units;
@@ -122,6 +125,14 @@ class Placeto final : public Placer {
   }
 
  private:
+  // Whoever helps another rank begins where that one says.
+  void check_start(PlaceContext& context) const {
+    const bool needed = options_.episodes.start == learn::EpisodeStart::kGiven &&
+                        options_.warm_start == "none" && options_.policy.empty();
+    if (needed && context.starts().empty() && context.learning().task == nullptr) {
+      fail_option("start=given needs a placement to begin from, and there is none");
+    }
+  }
   learn::GroupingSettings units() const {
     switch (options_.grouping) {
       case UnitsOf::kColocRl:

@@ -51,7 +51,7 @@ class Post final : public Placer {
                    .integer("samples", nested(&Options::ppo, &Ppo::batch), 1, 10'000,
                             "K: placements per PPO update.")
                    .integer("refit", nested(&Options::refit, &Refit::refit_after), 2, 1'000'000,
-                            "N: placements per refit.")
+                            "N: placements per refit, after which K counts anew.")
                    .real("elite", nested(&Options::refit, &Refit::elite_share), 0.001, 1,
                          "Share of them that a refit keeps.")
                    .real("mix", nested(&Options::refit, &Refit::uniform_share), 0, 1,

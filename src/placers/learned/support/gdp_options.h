@@ -54,6 +54,10 @@ inline OptionSchema<GdpOptions> with_gdp_network(OptionSchema<GdpOptions> schema
           "published.")
       .integer("coordinates", nested(&Options::network, &Network::coordinates), 0, 256,
                "Numbers that say where in the graph an op is.")
+      .real("feature_scale", nested(&Options::network, &Network::feature_scale), 0, 1000,
+            "What the features beside them are multiplied by.")
+      .flag("centred", nested(&Options::network, &Network::centred),
+            "Features and coordinates have mean 0 over the graph.")
       .flag("superposition", nested(&Options::network, &Network::superposition),
             "Condition every dense layer on the whole graph.")
       .real("spread", nested(&Options::network, &Network::spread), 0, 100,
@@ -92,6 +96,7 @@ inline OptionSchema<GdpOptions> gdp_schema() {
               {"sage_width", "64"},
               {"features", "types_and_shapes"},
               {"coordinates", "0"},
+              {"feature_scale", "1"},
               {"spread", "0"},
               {"neighbourhoods", "0"},
               {"samples", "20"},

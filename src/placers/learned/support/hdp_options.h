@@ -59,7 +59,9 @@ inline OptionSchema<HdpOptions> hdp_schema() {
                  .integer("noisy_rounds", nested(&Options::network, &Network::noisy_rounds), 0,
                           1'000'000'000, "Updates with noise on the logits.")
                  .real("tanh_constant", nested(&Options::network, &Network::tanh_constant), 0.01,
-                       1000, "C: logits are C tanh(l / T).")
+                       1000,
+                       "C: logits are C tanh(l / T). Of a grouper that begins as slices or stages, "
+                       "C is ln(10,000 G), so that it can undo them.")
                  .real("temperature", nested(&Options::network, &Network::temperature), 0.01, 1000,
                        "T: logits are C tanh(l / T).")
                  .choice("learner", &Options::with_ppo, {{"reinforce", false}, {"ppo", true}},
