@@ -59,6 +59,53 @@ TEST_F(SearchCheckpointTest, HasTheNumberOfIslandsWhereNobodyGivesOne) {
   EXPECT_THAT(error_text([&] { search(true, 900, 1, 2); }), HasSubstr("3 islands; expected"));
 }
 
+TEST_F(SearchCheckpointTest, MoreEvaluationsAreGoneOnWith) {
+  const RunResult first = search(false);
+  const RunResult more = search(true, 2'700);
+  EXPECT_GT(more.evaluations, 2'400);
+  EXPECT_LE(more.evaluations, 3'000);
+  EXPECT_LE(more.evaluation.step, first.evaluation.step);
+  const RunResult again = search(true, 2'700);
+  EXPECT_EQ(again.evaluations, more.evaluations);
+  EXPECT_EQ(again.result.placement, more.result.placement);
+  // There is nothing left of less.
+  EXPECT_EQ(search(true, 1'000).evaluation, more.evaluation);
+}
+
+// Killed in its first round, say.
+TEST_F(SearchCheckpointTest, WhatWasFoundBeforeARoundWasOverIsNotLost) {
+  const SubsetProblems problems(problem_, StepTime{});
+  const RunResult good = search(false, 5'000);
+  folder_.shell("rm -f state");
+  {
+    const LearningSettings settings{.checkpoint = folder_.path("state")};
+    const std::vector<PlacerRun> runs = make_runs("anneal", "own");
+    SearchCheckpoint checkpoint(settings, problems, runs.front(), {.count = 3, .evaluations = 900});
+    PlaceContext context(problem_);
+    const SearchCheckpoint::Watch watch(checkpoint, 0, context);
+    context.incumbent().offer({good.result.placement, good.result.schedule, good.evaluation, ""});
+  }
+  EXPECT_LE(search(true, 12).evaluation.step, good.evaluation.step);
+}
+
+TEST_F(SearchCheckpointTest, AnotherKindOfBudgetIsRefused) {
+  const SubsetProblems problems(problem_, StepTime{});
+  const auto search_for = [&](double seconds, bool resume) {
+    PortfolioRequest request{.runs = make_runs("anneal", "own"),
+                             .time_for = TimeFor::kAllRuns,
+                             .learning = {.checkpoint = folder_.path("state"), .resume = resume}};
+    request.budget.seconds = seconds;
+    Portfolio(problems, std::move(request)).run();
+  };
+  search_for(0.05, false);
+  EXPECT_THAT(error_text([&] { search(true); }),
+              HasSubstr("state: was written under a budget of time; expected one of evaluations"));
+  folder_.shell("rm -f state");
+  search(false);
+  EXPECT_THAT(error_text([&] { search_for(0.05, true); }),
+              HasSubstr("under a budget of evaluations; expected one of time"));
+}
+
 TEST_F(SearchCheckpointTest, IsNotReplacedUnlessItIsResumed) {
   search(false);
   EXPECT_THAT(error_text([&] { search(false); }), HasSubstr("exists; resume it"));
