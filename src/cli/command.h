@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <emplace/search.h>
@@ -32,6 +33,7 @@ struct Session {
   bool output_failed = false;           // an output could not be written
   std::string command_line = {};        // so that a shell would take it
   std::vector<std::string> words = {};  // the same as it was given, without the program
+  std::string_view build = {};          // of this program, which all ranks must be of
   // Where this process is one of several: what rank 0 has of the others, and they of it.
   dist::Crew* crew = nullptr;
   dist::Member* member = nullptr;

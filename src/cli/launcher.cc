@@ -221,8 +221,13 @@ int launch_ranks(int ranks, Session& session) {
       killer.insist(mpirun);
     }
   }
-  // Rank 0 cannot open those, and has spoken to mpirun.
   struct stat stream {};
+  // Rank 0 has written to files, but not moved on where this process, and the shell after it,
+  // write.
+  for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fstat(file, &stream) == 0 && S_ISREG(stream.st_mode)) ::lseek(file, 0, SEEK_END);
+  }
+  // Rank 0 cannot open those, and has spoken to mpirun.
   if (::fstat(STDERR_FILENO, &stream) == 0 && S_ISSOCK(stream.st_mode)) say(mpirun.said());
   if (const auto code = number_in(folder.path() / "code")) return *code;
   if (!number_in(folder.path() / "pid")) {

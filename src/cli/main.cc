@@ -124,6 +124,7 @@ int run(int argc, char** argv) {
   follow_locale();
   cli::CommandLine line("emplace", "Decides where every operation of a neural network should run.",
                         "emplace " EMPLACE_VERSION_TEXT);
+  session.build = EMPLACE_VERSION_TEXT;
   cli::Command& root = line.root();
   root.footer(
       "Try: emplace compare examples/gnmt4-b256.json.gz --cluster 4xp100\n"

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include <fcntl.h>
@@ -26,33 +27,61 @@ namespace {
 
 constexpr const char* kNeededBy = "running on several ranks";
 
-// Which of those that were started together this process is, by mpirun, srun with PMIx, or srun
-// with PMI-2; less than 0: it was started alone.
+std::optional<int> number_in_environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return std::atoi(value);
+}
+
+// Which of those that were started together this process is, by mpirun or srun with PMIx; less than
+// 0: it was started alone.
 int rank_by_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
-    if (const char* value = std::getenv(name)) return std::atoi(value);
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
+    if (const auto rank = number_in_environment(name)) return *rank;
   }
   return -1;
+}
+
+// How many those are. mpirun in an allocation has what it starts on other machines started by srun,
+// so Slurm's word is the second.
+int size_by_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    if (const auto size = number_in_environment(name)) return std::max(1, *size);
+  }
+  return 1;
 }
 
 // As whoever started them says, before MPI is up and knows. Slurm says "4(x2),3" of machines with
 // 4, 4 and 3: the first number will do.
 int expected_on_this_machine() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && std::atoi(value) > 0) return std::atoi(value);
+    const auto value = number_in_environment(name);
+    if (value && *value > 0) return *value;
   }
   return 1;
 }
 
-// Whoever starts it as many without MPI would have as many answers.
+// Whoever starts it as many without MPI would have as many answers. The first says so.
 void refuse_ranks_without_mpi() {
-  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-  if (tasks == nullptr || std::atoi(tasks) < 2) return;
-  const char* rank = std::getenv("SLURM_PROCID");
-  if (rank != nullptr && std::atoi(rank) > 0) std::_Exit(kExitBadInput);
-  fail_option("srun started {} processes that do not know of each other: give srun --mpi=pmix",
-              tasks);
+  const auto tasks = number_in_environment("SLURM_STEP_NUM_TASKS");
+  if (tasks && *tasks >= 2) {
+    if (number_in_environment("SLURM_PROCID").value_or(0) > 0) std::_Exit(kExitBadInput);
+    fail_option("srun started {} processes that do not know of each other: give srun --mpi=pmix",
+                *tasks);
+  }
+  // PMI-1 or PMI-2, which this MPI need not speak: each would take itself for the only one.
+  const auto rank = number_in_environment("PMI_RANK");
+  if (!rank || (*rank == 0 && number_in_environment("PMI_SIZE") == 1)) return;
+  if (*rank > 0) std::_Exit(kExitBadInput);
+  fail_option(
+      "it was started by an MPI that OpenMPI does not know of (PMI_RANK is set): start it by "
+      "OpenMPI's mpirun, by srun --mpi=pmix, or with --ranks");
+}
+
+// What launch_ranks gives mpirun, as far as MPI takes it from here; what mpirun was given holds.
+void prepare_mpi() {
+  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+  ::setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "64", 0);
 }
 
 void print_nothing() {
@@ -65,8 +94,7 @@ void print_nothing() {
 // MPI begins with everybody or not at all: a rank that is lost before it has begun would be waited
 // for for ever. The first goes on alone then.
 std::unique_ptr<dist::Transport> join_in_time(int rank, dist::PostOptions& options) {
-  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
-  const int ranks = size != nullptr ? std::max(1, std::atoi(size)) : 1;
+  const int ranks = size_by_environment();
   const double crowded = static_cast<double>(expected_on_this_machine()) / hardware_threads();
   const auto patience =
       std::chrono::duration<double>(20 + options.lost_after + 3 * crowded + 0.05 * ranks);
@@ -125,8 +153,9 @@ void RankArguments::add_to(Command command, const std::string& after_a_loss) {
       .type("DURATION");
 }
 
-dist::PostOptions RankArguments::make() const {
+dist::PostOptions RankArguments::make(const Session& session) const {
   dist::PostOptions options;
+  options.build = session.build;
   if (lost_after.empty()) return options;
   const auto seconds = parse_seconds(lost_after);
   constexpr double kLeast = 0.5;
@@ -140,6 +169,31 @@ dist::PostOptions RankArguments::make() const {
 
 namespace {
 
+// Whether a process that is the only one, as far as MPI knows, is the only one: else each of them
+// would search, and write.
+void require_only_one(int rank) {
+  const int expected = size_by_environment();
+  if (rank == 0 && expected == 1) return;
+  if (rank > 0) std::_Exit(kExitBadInput);
+  fail_option(
+      "MPI does not connect the {} processes that were started: expected OpenMPI's mpirun, "
+      "or srun --mpi=pmix",
+      expected);
+}
+
+void note_other_size(int asked_for, int size) {
+  if (asked_for == 0 || asked_for == size) return;
+  if (size > 1) {
+    note(
+        fmt::format("--ranks {}: mpirun or srun started {}, which work together", asked_for, size));
+  } else if (asked_for > 1) {
+    note(
+        fmt::format("--ranks {}: mpirun or srun started this process alone, which then starts no "
+                    "others; give mpirun or srun -n {}, or start it by salloc or sbatch",
+                    asked_for, asked_for));
+  }
+}
+
 // Runs one of the two in the end, but for the process that starts others.
 void join_others(const RankArguments& arguments, Session& session,
                  const std::function<void()>& alone,
@@ -148,7 +202,7 @@ void join_others(const RankArguments& arguments, Session& session,
   const int rank = rank_by_environment();
   if (rank < 0) {
     refuse_ranks_without_mpi();
-    arguments.make();  // what is wrong with it is said once
+    arguments.make(session);  // what is wrong with it is said once
     if (arguments.ranks > 1) {
       session.exit_code = launch_ranks(arguments.ranks, session);
       return;
@@ -163,7 +217,8 @@ void join_others(const RankArguments& arguments, Session& session,
   } else {
     attach_to_launcher(launcher_folder());
   }
-  dist::PostOptions options = arguments.make();
+  dist::PostOptions options = arguments.make(session);
+  prepare_mpi();
   std::unique_ptr<dist::Transport> transport = join_in_time(rank, options);
   session.ranks_here = transport->ranks_here();
   if (transport->size() == 1) {
@@ -171,8 +226,11 @@ void join_others(const RankArguments& arguments, Session& session,
       dist::Transport& transport;
       ~End() { transport.leave(1); }
     } end{*transport};
+    require_only_one(rank);
+    note_other_size(arguments.ranks, 1);
     return alone();
   }
+  if (transport->rank() == 0) note_other_size(arguments.ranks, transport->size());
   // Rank 0 is interrupted, and says what follows from it.
   if (rank > 0) {
     for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_IGN);

@@ -16,7 +16,7 @@ struct RankArguments {
   std::string lost_after;
 
   void add_to(Command command, const std::string& after_a_loss = "go on without it");
-  dist::PostOptions make() const;
+  dist::PostOptions make(const Session& session) const;
 };
 
 // Runs the command's body where it belongs: starts the ranks that were asked for and waits for

@@ -52,7 +52,15 @@ void Crew::expect(std::uint64_t fingerprint) {
 
 void Crew::check_input(int rank) {
   const Hand& other = hand(rank);
-  if (!fingerprint_ || !other.ready || other.fingerprint == *fingerprint_ || failure_) return;
+  if (!other.ready || failure_) return;
+  const std::string_view build = post_->options().build;
+  // Whose tasks, values and files may differ in what no length shows.
+  if (other.build != build) {
+    return fail(
+        Error(ErrorKind::kInput, fmt::format("{} runs emplace {}; expected {}, as rank 0 does",
+                                             name_of(rank), other.build, build)));
+  }
+  if (!fingerprint_ || other.fingerprint == *fingerprint_) return;
   fail(Error(ErrorKind::kInput,
              fmt::format(
                  "{} reads another input than rank 0, or is asked for something else: expected the "
@@ -261,9 +269,12 @@ void Crew::on_message(int from, Kind kind, Reader& body) {
 void Crew::on_ready(int from, Reader& body) {
   const auto fingerprint = body.number<std::uint64_t>();
   const std::string host = body.text();
+  const std::string build = body.text();
+  body.end();
   const std::lock_guard lock(mutex_);
   hosts_[static_cast<std::size_t>(from)] = host;
   hand(from).fingerprint = fingerprint;
+  hand(from).build = build;
   hand(from).ready = true;
   check_input(from);
   hand_out();

@@ -77,7 +77,8 @@ class Crew final : public Notes, private Post::Listener {
   int lost() const;
   // Of those who were lost, for people; those that were not said yet.
   std::vector<std::string> take_notes();
-  // Others that say something else when they are ready have read another input: an Error of `run`.
+  // Others that say something else when they are ready have read another input: an Error of `run`,
+  // as is one of another build.
   void expect(std::uint64_t fingerprint);
   // Called once, perhaps from another thread, when a rank cannot take part (its input cannot be
   // read, or is another): what is done here meanwhile is in vain, and had better end.
@@ -105,6 +106,7 @@ class Crew final : public Notes, private Post::Listener {
     bool ready = false;
     bool gone = false;  // has said goodbye
     std::uint64_t fingerprint = 0;
+    std::string build = {};
     std::optional<std::size_t> task = std::nullopt;
   };
 

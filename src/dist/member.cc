@@ -25,14 +25,16 @@ Member::Member(std::unique_ptr<Transport> transport, const PostOptions& options,
 Member::~Member() = default;
 
 void Member::serve(std::uint64_t fingerprint, const Work& work) {
-  post_->send(0, Kind::kReady, Writer().number(fingerprint).text(post_->host()).take());
+  post_->send(0, Kind::kReady,
+              Writer().number(fingerprint).text(post_->host()).text(post_->options().build).take());
   for (;;) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return next_ || leaving_; });
     if (leaving_) break;
-    const Task task = *std::exchange(next_, std::nullopt);
+    Task task = *std::exchange(next_, std::nullopt);
     job_ = task.job;
     stopped_ = task.stopped;
+    early_news_ = std::move(task.news);
     working_ = true;
     lock.unlock();
     do_task(task, work);
@@ -114,14 +116,7 @@ void Member::on_message(int from, Kind kind, Reader& body) {
     }
     case Kind::kNews: {
       const auto job = body.number<std::uint64_t>();
-      const std::string news = body.text();
-      {
-        const std::lock_guard lock(mutex_);
-        if (!working_ || job != job_) return;
-      }
-      const std::lock_guard listening(listening_);
-      Reader reader(news);
-      if (news_listener_) news_listener_(reader);
+      on_news(job, body.text());
       return;
     }
     case Kind::kNotice: {
@@ -152,6 +147,24 @@ void Member::on_message(int from, Kind kind, Reader& body) {
     default:
       fail_input("rank 0 sent a message of kind {}", static_cast<int>(kind));
   }
+}
+
+void Member::on_news(std::uint64_t job, std::string news) {
+  const std::lock_guard listening(listening_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (next_ && next_->job == job) {
+      next_->news.push_back(std::move(news));
+      return;
+    }
+    if (!working_ || job != job_) return;
+    if (!news_listener_) {
+      early_news_.push_back(std::move(news));
+      return;
+    }
+  }
+  Reader reader(news);
+  news_listener_(reader);
 }
 
 void Member::on_lost(int, const std::string&) {
@@ -191,9 +204,23 @@ void Member::tell(std::string_view news) {
 }
 
 void Member::listen(std::function<void(Reader&)> on_news, std::function<void()> on_tick) {
-  const std::lock_guard listening(listening_);
-  news_listener_ = std::move(on_news);
-  tick_listener_ = std::move(on_tick);
+  try {
+    const std::lock_guard listening(listening_);
+    news_listener_ = std::move(on_news);
+    tick_listener_ = std::move(on_tick);
+    if (!news_listener_) return;
+    std::vector<std::string> early;
+    {
+      const std::lock_guard lock(mutex_);
+      early.swap(early_news_);
+    }
+    for (const std::string& news : early) {
+      Reader reader(news);
+      news_listener_(reader);
+    }
+  } catch (const Error&) {
+    abandon();  // as when it comes later
+  }
 }
 
 }  // namespace emplace::dist

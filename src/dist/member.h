@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dist/notes.h"
 #include "dist/post.h"
@@ -26,7 +27,8 @@ class Line {
   virtual const std::atomic<bool>& stopped() const = 0;
   virtual void tell(std::string_view news) = 0;
   // Called from another thread: what rank 0 tells, and every few milliseconds. Until `hush`, which
-  // returns when no call is under way.
+  // returns when no call is under way. What was told of the task before comes at once, in order,
+  // from this thread.
   virtual void listen(std::function<void(Reader& news)> on_news, std::function<void()> on_tick) = 0;
   virtual void hush() = 0;
 };
@@ -59,12 +61,14 @@ class Member final : public Notes, private Post::Listener, private Line {
     std::uint64_t job = 0;
     std::uint64_t number = 0;
     std::string description;
-    bool stopped = false;  // before it began
+    bool stopped = false;           // before it began
+    std::vector<std::string> news;  // that came before
   };
 
   void on_message(int from, Kind kind, Reader& body) override;
   void on_lost(int rank, const std::string& why) override;
   void on_tick() override;
+  void on_news(std::uint64_t job, std::string news);
 
   const std::atomic<bool>& stopped() const override { return stopped_; }
   void tell(std::string_view news) override;
@@ -86,7 +90,9 @@ class Member final : public Notes, private Post::Listener, private Line {
   std::atomic<bool> stopped_{false};
   std::chrono::steady_clock::time_point leave_by_{};
   bool working_ = false;
-  std::mutex listening_;
+  // Of the task that is being done, as long as it does not listen: who tells it takes it as told.
+  std::vector<std::string> early_news_;
+  std::mutex listening_;  // taken before the other
   std::function<void(Reader&)> news_listener_;
   std::function<void()> tick_listener_;
   NoteListeners note_listeners_;

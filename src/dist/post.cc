@@ -11,8 +11,6 @@
 namespace emplace::dist {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4c504d45;  // "EMPL"
-constexpr std::uint16_t kVersion = 1;
 constexpr int kMostAtOnce = 64;
 constexpr auto kBetweenDismissals = std::chrono::seconds(1);
 

@@ -23,9 +23,13 @@
 
 namespace emplace::dist {
 
+// What every message begins with.
+inline constexpr std::uint32_t kMagic = 0x4c504d45;  // "EMPL"
+inline constexpr std::uint16_t kVersion = 2;
+
 enum class Kind : std::uint16_t {
   kPulse,   // alive
-  kReady,   // to rank 0: has read its input
+  kReady,   // to rank 0: has read its input; which, and of which build it is
   kFailed,  // to rank 0: could not
   kTask,    // from rank 0: do this
   kStop,    // from rank 0: end the task, the best so far is its result
@@ -43,6 +47,8 @@ struct PostOptions {
   double pulse_seconds = 0.2;  // between signs of life
   double lost_after = 10;      // seconds of silence
   bool everybody = false;      // all talk with all
+  // Of the program: those who work together must be of one. The text outlives the post.
+  std::string_view build = {};
   // How long the thread sleeps: the longer, the longer nothing has come, since many ranks that
   // share a core would do nothing but look for messages.
   std::chrono::microseconds nap{500};

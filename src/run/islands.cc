@@ -4,6 +4,10 @@
 // round), and does its quarter of one search (SearchPart): it does not look for starts again, and
 // cools on from where the round before has ended. So a task is all that its outcome depends on, and
 // which rank does it, when and how often makes no difference.
+//
+// What a round finds on its way is offered to the whole search's incumbent, for those who look at
+// it and for checkpoints: rounds do not read that, and the answer is taken from what the rounds
+// have ended with. A checkpoint may know of something better where a search was cut short alone.
 #include "run/islands.h"
 
 #include <algorithm>
@@ -18,6 +22,7 @@
 #include "run/exchange.h"
 #include "run/rank_messages.h"
 #include "run/shared_job.h"
+#include "run/ticker.h"
 
 namespace emplace {
 namespace {
@@ -91,16 +96,56 @@ void merge(std::optional<RunResult>& into, RunResult result) {
   into->seconds = seconds;
 }
 
-// Of a lost rank too, which has told of it.
-void take_incumbent(RunResult& result, const PlacerRun& run, PlaceContext& context) {
-  std::optional<Solution> best = context.incumbent().best();
-  if (!best || !(best->value < result.evaluation)) return;
+void take_better(RunResult& result, const PlacerRun& run, Evaluator& evaluator,
+                 const Solution& other) {
+  if (!(other.value < result.evaluation)) return;
   RunResult known = result;
-  known.result = {.placement = std::move(best->placement), .schedule = std::move(best->schedule)};
+  known.result = {.placement = other.placement, .schedule = other.schedule};
   if (run.scheduler != kBestSchedule) known.run.scheduler = run.scheduler;
-  known = with_scheduler(known, known.run.scheduler, context.evaluator());
+  known = with_scheduler(known, known.run.scheduler, evaluator);
   if (known.evaluation < result.evaluation) result = std::move(known);
 }
+
+// Of those that there are: an island that was cut short in its first round has none.
+const Solution& best_elite(const std::vector<Solution>& elites) {
+  return *std::min_element(elites.begin(), elites.end(), [](const Solution& a, const Solution& b) {
+    if (a.placement.empty() || b.placement.empty()) return !a.placement.empty();
+    return a.value < b.value;
+  });
+}
+
+// Searches for streams have estimates, which may be below what they stand for.
+void offer_exactly_here(PlaceContext& context, Solution solution) {
+  context.objective().match([](const StepTime&) {},
+                            [&](const StreamPeriod&) {
+                              solution.value = context.evaluator().evaluate_exactly(
+                                  solution.placement, solution.schedule);
+                              context.evaluator().count(-1);
+                            });
+  context.incumbent().offer(std::move(solution));
+}
+
+// While it lives, the whole search knows what a round here has found; and what it has proven, where
+// that is one round's alone.
+class RoundNews {
+ public:
+  RoundNews(PlaceContext& whole, const PlaceContext& round, bool bounds)
+      : whole_(whole), round_(round), bounds_(bounds), ticker_([this] { tell(); }) {}
+
+ private:
+  void tell() {
+    if (bounds_) whole_.incumbent().hear(round_.incumbent().bound());
+    const std::uint64_t version = round_.incumbent().version();
+    if (version == std::exchange(told_, version)) return;
+    if (auto best = round_.incumbent().best()) offer_exactly_here(whole_, std::move(*best));
+  }
+
+  PlaceContext& whole_;
+  const PlaceContext& round_;
+  bool bounds_;
+  std::uint64_t told_ = 0;
+  Ticker ticker_;  // whose thread ends first
+};
 
 class IslandSearch {
  public:
@@ -114,13 +159,12 @@ class IslandSearch {
 
   RunResult search() {
     order_by_scheduler(context_, run_);
-    if (question_.budget.evaluations) {
-      search_in_rounds();
-    } else {
-      search_live();
-    }
+    const bool settled = question_.budget.evaluations ? search_in_rounds() : search_live();
     EMPLACE_CHECK(best_.has_value());
-    take_incumbent(*best_, run_, context_);
+    // Of a lost rank too, which has told of it; unless the answer is to be the same whatever was
+    // lost, and heard meanwhile.
+    const std::optional<Solution> known = context_.incumbent().best();
+    if (known && !settled) take_better(*best_, run_, context_.evaluator(), *known);
     best_->bound = context_.incumbent().bound();
     return std::move(*best_);
   }
@@ -159,7 +203,8 @@ class IslandSearch {
     return found;
   }
 
-  void search_live() {
+  // Whether what the answer is taken from does not depend on anybody's speed: never.
+  bool search_live() {
     NewsExchange exchange(context_, NewsExchange::To::kOthers,
                           [this](const std::string& news) { options_.crew->tell(news); });
     const Budget& budget = question_.budget;
@@ -191,24 +236,43 @@ class IslandSearch {
     job.cancelled = budget.cancelled;
     run_job(options_.crew, job);
     if (failure_) throw *failure_;
+    return false;
   }
 
-  void search_in_rounds() {
-    const std::size_t islands = options_.islands > 0 ? options_.islands : num_ranks();
+  // The same: unless it was cut short.
+  bool search_in_rounds() {
+    const std::size_t islands = num_islands();
     if (state_.elites.size() != islands) state_ = {};
     for (const Solution& elite : state_.elites) context_.incumbent().offer(elite);
     context_.evaluator().count(state_.evaluations);
-    for (int round = state_.rounds_done; round < kRounds; ++round) {
+    bool complete = true;
+    for (int round = has_rounds(islands) ? state_.rounds_done : kRounds; round < kRounds; ++round) {
       if (best_ && (question_.budget.spent(0) || context_.incumbent().optimal())) break;
+      complete = do_round(islands, round) && !cancelled();
       // What was cut short is done again when the search is resumed.
-      if (!do_round(islands, round) || cancelled()) break;
+      if (!complete) break;
       state_.rounds_done = round + 1;
       state_.evaluations = context_.evaluations();
       if (options_.on_round) options_.on_round(state_);
     }
     if (!best_) take_elites();
-    best_->evaluations = context_.evaluations();
+    const std::int64_t evaluations = context_.evaluations();
+    // Of a round before it was resumed.
+    if (!state_.elites.empty() && !best_elite(state_.elites).placement.empty()) {
+      take_better(*best_, run_, context_.evaluator(), best_elite(state_.elites));
+    }
+    best_->evaluations = evaluations;
     best_->seconds = question_.budget.elapsed_seconds();
+    return complete && !cancelled() && !question_.budget.seconds;
+  }
+
+  std::int64_t evaluations_left() const {
+    return *question_.budget.evaluations - state_.evaluations_before;
+  }
+  // One that was done before under another budget may leave less than an evaluation for each.
+  bool has_rounds(std::size_t islands) const {
+    return state_.elites.empty() ||
+           evaluations_left() >= static_cast<std::int64_t>(islands) * kRounds;
   }
 
   // Whether all of it could be done.
@@ -226,6 +290,7 @@ class IslandSearch {
       results[island] = std::move(result);
     };
     job.failed = [&](std::size_t, const Error& error) { failure_ = error; };
+    job.on_news = [&](dist::Reader& news) { hear_of_round(news); };
     job.cancelled = question_.budget.cancelled;
     run_job(options_.crew, job);
     if (failure_) throw *failure_;
@@ -246,31 +311,48 @@ class IslandSearch {
     return complete;
   }
 
+  // A bound is taken when the round is over, since which rank proves it first, and how, is no
+  // part of the answer.
+  void hear_of_round(dist::Reader& news) {
+    std::optional<Solution> found;
+    if (news.flag()) found = take_solution(news, problem_);
+    take_bound(news);
+    news.end();
+    if (!found) return;
+    const std::optional<Evaluation> known = context_.incumbent().value();
+    if (known && !(found->value < *known)) return;
+    check_value(*found, context_.evaluator());
+    offer_exactly_here(context_, std::move(*found));
+  }
+
   // All of it is known when the round begins.
   IslandTask task_of(std::size_t island, int round, const LowerBound& bound) const {
-    const auto islands = static_cast<std::int64_t>(
-        std::max<std::size_t>(1, options_.islands > 0 ? options_.islands : num_ranks()));
+    const auto islands = static_cast<std::int64_t>(num_islands());
     const std::int64_t parts = islands * kRounds;
     const std::int64_t part = static_cast<std::int64_t>(island) * kRounds + round;
-    const std::int64_t all = *question_.budget.evaluations;
-    IslandTask task{.seed = island_seed(run_.seed, island, round),
+    const std::int64_t all = evaluations_left();
+    IslandTask task{.seed = island_seed(seed_of_rounds(), island, round),
                     .round = round,
                     .proves = island == 0,
                     .bound = bound};
     task.evaluations = std::max<std::int64_t>(1, all / parts + (part < all % parts ? 1 : 0));
     task.seconds = seconds_of(island, static_cast<std::size_t>(islands));
     if (state_.elites.empty()) return task;
-    const auto best =
-        std::min_element(state_.elites.begin(), state_.elites.end(),
-                         [](const Solution& a, const Solution& b) { return a.value < b.value; });
+    const Solution& best = best_elite(state_.elites);
     const std::size_t neighbour = (island + state_.elites.size() - 1) % state_.elites.size();
-    for (const Solution* start : {&*best, &state_.elites[island], &state_.elites[neighbour]}) {
+    for (const Solution* start : {&best, &state_.elites[island], &state_.elites[neighbour]}) {
       const bool there =
           std::any_of(task.starts.begin(), task.starts.end(),
                       [&](const Solution& other) { return other.placement == start->placement; });
       if (!there && !start->placement.empty()) task.starts.push_back(*start);
     }
     return task;
+  }
+
+  // One that goes on under another budget must not try again what it has tried.
+  std::uint64_t seed_of_rounds() const {
+    if (state_.evaluations_before == 0) return run_.seed;
+    return Rng(run_.seed).split(static_cast<std::uint64_t>(state_.evaluations_before)).next();
   }
 
   // Rounds are parts of one search, so that none may take the time of those after it.
@@ -295,16 +377,18 @@ class IslandSearch {
     return options_.crew != nullptr ? static_cast<std::size_t>(options_.crew->size()) : 1;
   }
 
+  std::size_t num_islands() const {
+    return std::max<std::size_t>(1, options_.islands > 0 ? options_.islands : num_ranks());
+  }
+
   RunResult do_here(const IslandTask& task) const;
 
   // Of a run that was resumed when it was done.
   void take_elites() {
-    const auto best =
-        std::min_element(state_.elites.begin(), state_.elites.end(),
-                         [](const Solution& a, const Solution& b) { return a.value < b.value; });
+    const Solution& best = best_elite(state_.elites);
     RunResult result{.run = run_,
-                     .result = {.placement = best->placement, .schedule = best->schedule},
-                     .evaluation = best->value,
+                     .result = {.placement = best.placement, .schedule = best.schedule},
+                     .evaluation = best.value,
                      .bound = context_.incumbent().bound()};
     best_ = std::move(result);
   }
@@ -327,28 +411,45 @@ std::vector<Solution> all_starts(const PlaceContext& context, const IslandTask& 
   return starts;
 }
 
-RunResult search_round(const PlacerRun& run, const IslandTask& task, const PlaceContext& whole,
-                       const std::atomic<bool>* cancelled, int threads) {
-  PlaceContext context(whole.evaluator(), whole.objective(), all_starts(whole, task));
-  context.incumbent().hear(task.bound);
-  if (!task.proves) context.leave_bounds_to_others();
-  context.set_part({.index = task.round, .count = kRounds});
+// Of its own: nothing that others find meanwhile reaches a round.
+std::unique_ptr<PlaceContext> context_of_round(const PlaceContext& whole, const IslandTask& task) {
+  auto context =
+      std::make_unique<PlaceContext>(whole.evaluator(), whole.objective(), all_starts(whole, task));
+  context->incumbent().hear(task.bound);
+  if (!task.proves) context->leave_bounds_to_others();
+  context->set_part({.index = task.round, .count = kRounds});
+  return context;
+}
+
+Budget budget_of(const IslandTask& task, const std::atomic<bool>* cancelled, int threads) {
   Budget budget;
   budget.seconds = task.seconds;
   budget.evaluations = task.evaluations;
   budget.cancelled = cancelled;
   budget.threads = threads;
-  return search_island(run, task.seed, context, budget);
+  return budget;
 }
 
 RunResult IslandSearch::do_here(const IslandTask& task) const {
-  return search_round(run_, task, context_, question_.budget.cancelled, question_.budget.threads);
+  const std::unique_ptr<PlaceContext> own = context_of_round(context_, task);
+  const RoundNews news(context_, *own, task.proves);
+  const Budget& whole = question_.budget;
+  return search_island(run_, task.seed, *own, budget_of(task, whole.cancelled, whole.threads));
 }
 
 }  // namespace
 
 void order_by_scheduler(PlaceContext& context, const PlacerRun& run) {
   context.order_by(run.scheduler == kBestSchedule ? std::string(kOwnSchedule) : run.scheduler);
+}
+
+void check_islands(std::size_t islands, std::int64_t evaluations) {
+  const auto least = static_cast<std::int64_t>(islands) * kRounds;
+  if (evaluations >= least) return;
+  fail_input(
+      "{} islands, each of which searches {} times, share {} evaluations; expected {} or "
+      "more, or fewer islands",
+      islands, kRounds, evaluations, least);
 }
 
 RunResult run_islands(const IslandQuestion& question, const IslandOptions& options) {
@@ -360,31 +461,33 @@ std::string do_island_task(dist::Reader& reader, dist::Line& line, const FindIsl
   const auto run_index = static_cast<std::size_t>(reader.number<std::uint64_t>());
   const auto problem_index = static_cast<std::size_t>(reader.number<std::uint64_t>());
   const IslandPlace place = find(run_index, problem_index);
-  PlaceContext& context = *place.context;
-  order_by_scheduler(context, *place.run);
-  const IslandTask task = take_task(reader, context.problem());
-  std::optional<RunResult> result;
-  if (task.live) {
-    if (!task.proves) context.leave_bounds_to_others();
-    context.incumbent().hear(task.bound);
-    for (const Solution& start : task.starts) context.incumbent().offer(start);
-    NewsExchange exchange(context, NewsExchange::To::kFirst,
-                          [&](const std::string& news) { line.tell(news); });
-    line.listen([&](dist::Reader& news) { exchange.hear(news); }, [&] { exchange.tick(); });
-    const struct Hush {
-      dist::Line& line;
-      ~Hush() { line.hush(); }
-    } hush{line};
-    Budget budget;
-    budget.seconds = task.seconds;
-    budget.cancelled = &line.stopped();
-    budget.threads = threads;
-    result = search_island(*place.run, task.seed, context, budget);
+  PlaceContext& whole = *place.context;
+  order_by_scheduler(whole, *place.run);
+  const IslandTask task = take_task(reader, whole.problem());
+  std::unique_ptr<PlaceContext> round;
+  if (!task.live) {
+    round = context_of_round(whole, task);
   } else {
-    result = search_round(*place.run, task, context, &line.stopped(), threads);
+    if (!task.proves) whole.leave_bounds_to_others();
+    whole.incumbent().hear(task.bound);
+    for (const Solution& start : task.starts) whole.incumbent().offer(start);
   }
+  PlaceContext& context = round != nullptr ? *round : whole;
+  NewsExchange exchange(context, NewsExchange::To::kFirst,
+                        [&](const std::string& news) { line.tell(news); });
+  line.listen(
+      [&](dist::Reader& news) {
+        if (task.live) exchange.hear(news);
+      },
+      [&] { exchange.tick(); });
+  const struct Hush {
+    dist::Line& line;
+    ~Hush() { line.hush(); }
+  } hush{line};
+  const RunResult result =
+      search_island(*place.run, task.seed, context, budget_of(task, &line.stopped(), threads));
   dist::Writer writer;
-  put(writer, *result, context.problem());
+  put(writer, result, context.problem());
   return writer.take();
 }
 

@@ -4,7 +4,7 @@
 // finds and proves reaches the others while they run. Under one of evaluations the number of
 // islands is given, they run in rounds of fixed length, and between rounds each hears of the
 // others: any rank can do any island's round, so the result depends on the seed and the number of
-// islands alone.
+// islands alone. What a round finds is known before it is over, but nobody goes on from it.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,8 @@
 namespace emplace {
 
 inline constexpr std::size_t kMostIslands = 100'000;
+// Throws an Error unless there is an evaluation for each round of each island.
+void check_islands(std::size_t islands, std::int64_t evaluations);
 
 // What islands work on. Everybody has it; tasks say the rest.
 struct IslandQuestion {
@@ -38,6 +40,8 @@ struct IslandQuestion {
 struct IslandState {
   int rounds_done = 0;
   std::int64_t evaluations = 0;
+  // Of these, those of searches under other budgets: the rounds share what is left of this one.
+  std::int64_t evaluations_before = 0;
   std::vector<Solution> elites = {};  // by island
 };
 

@@ -219,6 +219,10 @@ class PartitionFinder {
 
   std::size_t num_parts() const {
     if (options_.islands > 0 && options_.budget.evaluations) {
+      if (options_.islands > *options_.budget.evaluations) {
+        fail_input("{} islands share {} evaluations; expected one for each or more",
+                   options_.islands, *options_.budget.evaluations);
+      }
       return static_cast<std::size_t>(options_.islands);
     }
     return crew_ != nullptr ? static_cast<std::size_t>(crew_->size()) : 1;

@@ -56,10 +56,15 @@ class Portfolio::Runner {
         status_(runs_.size(), problems.list().size() == 1, problems.bound().step,
                 request_.time_for == TimeFor::kEachRun) {
     check_learning(request_.learning, runs_, problems.list().size());
+    if (request_.islands > 0 && budget_.evaluations) {
+      check_islands(request_.islands,
+                    *budget_.evaluations / static_cast<std::int64_t>(problems_.list().size()));
+    }
     files_ = open_learning_files(request_.learning, runs_, request_.time_for == TimeFor::kEachRun);
     if (keeps_search(request_.learning, runs_)) {
       const SearchCheckpoint::Islands islands{.count = budget_.evaluations ? num_islands() : 0,
-                                              .asked_for = request_.islands > 0};
+                                              .asked_for = request_.islands > 0,
+                                              .evaluations = budget_.evaluations};
       checkpoint_ =
           std::make_unique<SearchCheckpoint>(request_.learning, problems_, runs_.front(), islands);
     }
@@ -404,7 +409,8 @@ class Portfolio::Runner {
     if (checkpoint_ != nullptr) {
       const auto& known = checkpoint_->kept(problem_index);
       context.incumbent().hear(known.bound);
-      if (in_rounds && known.best) context.incumbent().offer(*known.best);
+      // Other ranks are told of it with what they are to do.
+      if (has_islands(index) && known.best) context.incumbent().offer(*known.best);
     }
     const Budget own = share(index, problems_.list().size() - problem_index);
     status_.begin(position_, runs_[index], context, own);

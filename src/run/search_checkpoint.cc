@@ -1,5 +1,6 @@
 #include "run/search_checkpoint.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace emplace {
 namespace {
 
-constexpr std::string_view kCheckpointFormat = "emplace.search-checkpoint/2";
+constexpr std::string_view kCheckpointFormat = "emplace.search-checkpoint/3";
 
 // At the end of the file.
 std::uint64_t checksum_of(std::string_view bytes) {
@@ -31,7 +32,8 @@ void put_kept(dist::Writer& writer, const SearchCheckpoint::Kept& kept, const Pr
   writer.flag(kept.best.has_value());
   if (kept.best) put(writer, *kept.best, problem);
   put(writer, kept.bound);
-  writer.number<std::int32_t>(kept.islands.rounds_done).number(kept.islands.evaluations);
+  writer.number<std::int32_t>(kept.islands.rounds_done);
+  writer.number(kept.islands.evaluations).number(kept.islands.evaluations_before);
   writer.number<std::uint64_t>(kept.islands.elites.size());
   for (const Solution& elite : kept.islands.elites) put(writer, elite, problem);
 }
@@ -42,9 +44,15 @@ SearchCheckpoint::Kept take_kept(dist::Reader& reader, const Problem& problem) {
   kept.bound = take_bound(reader);
   kept.islands.rounds_done = reader.number<std::int32_t>();
   kept.islands.evaluations = reader.number<std::int64_t>();
+  kept.islands.evaluations_before = reader.number<std::int64_t>();
   if (kept.islands.rounds_done < 0 || kept.islands.evaluations < 0) {
     fail_input("says that {} rounds and {} evaluations are done; expected 0 or more",
                kept.islands.rounds_done, kept.islands.evaluations);
+  }
+  if (kept.islands.evaluations_before < 0 ||
+      kept.islands.evaluations_before > kept.islands.evaluations) {
+    fail_input("says that {} of {} evaluations are of another budget",
+               kept.islands.evaluations_before, kept.islands.evaluations);
   }
   const std::size_t elites = reader.count(sizeof(std::uint64_t));
   for (std::size_t i = 0; i < elites; ++i) {
@@ -70,7 +78,7 @@ std::string SearchCheckpoint::header() const {
   dist::Writer writer;
   writer.text(kCheckpointFormat).number(fingerprint(problems_));
   writer.text(run_.placer.to_string()).text(run_.scheduler).number(run_.seed);
-  writer.number<std::uint64_t>(islands_.count);
+  writer.number<std::uint64_t>(islands_.count).number(islands_.evaluations.value_or(-1));
   return writer.take();
 }
 
@@ -85,6 +93,13 @@ void SearchCheckpoint::read(const std::string& bytes) {
   const std::string scheduler = reader.text();
   const auto seed = reader.number<std::uint64_t>();
   const auto islands = reader.number<std::uint64_t>();
+  const auto evaluations = reader.number<std::int64_t>();
+  const auto kind_of_budget = [](bool counted) { return counted ? "evaluations" : "time"; };
+  const bool was_counted = evaluations >= 0;
+  if (was_counted != islands_.evaluations.has_value()) {
+    fail_input("was written under a budget of {}; expected one of {}", kind_of_budget(was_counted),
+               kind_of_budget(!was_counted));
+  }
   const bool any_number =
       !islands_.asked_for && islands_.count > 0 && islands > 0 && islands <= kMostIslands;
   if (any_number) islands_.count = islands;
@@ -102,6 +117,9 @@ void SearchCheckpoint::read(const std::string& bytes) {
       fail_input("has the best of {} islands; expected {}", elites, islands);
     }
     check(kept_[i], problems_.list()[i]);
+    if (was_counted && evaluations != *islands_.evaluations) {
+      begin_rounds(kept_[i], problems_.list()[i]);
+    }
   }
   reader.number<std::uint64_t>();  // the sum
   reader.end();
@@ -116,6 +134,25 @@ void SearchCheckpoint::check(const Kept& kept, const SubsetProblem& problem) con
   for (const Solution& elite : kept.islands.elites) {
     check_value(elite, context.evaluator());
   }
+}
+
+// With what is known, for what another budget leaves. The best may be of a round that was not over.
+void SearchCheckpoint::begin_rounds(Kept& kept, const SubsetProblem& problem) const {
+  IslandState& state = kept.islands;
+  state.rounds_done = 0;
+  state.evaluations_before = state.evaluations;
+  if (!kept.best) return;
+  Solution best = *kept.best;
+  PlaceContext context(problem.simulator, problems_.objective());
+  order_by_scheduler(context, run_);
+  best.value = context.evaluator().evaluate_exactly(best.placement, best.schedule);
+  if (state.elites.empty()) {
+    state.elites.assign(islands_.count, best);
+    return;
+  }
+  const bool is_best = std::all_of(state.elites.begin(), state.elites.end(),
+                                   [&](const Solution& elite) { return best.value < elite.value; });
+  if (is_best) state.elites.front() = std::move(best);
 }
 
 void SearchCheckpoint::note_round(std::size_t problem, const IslandState& state) {

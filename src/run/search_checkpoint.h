@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ class SearchCheckpoint {
   struct Islands {
     std::size_t count = 0;  // under an evaluation budget; else 0
     bool asked_for = true;  // else a file that is resumed says how many
+    // Of the budget. A file that was written under another one is gone on from with what is left.
+    std::optional<std::int64_t> evaluations = std::nullopt;
   };
   // Throws an Error when the file cannot be used, or is of another search. The others outlive it.
   SearchCheckpoint(const LearningSettings& settings, const SubsetProblems& problems,
@@ -65,6 +68,7 @@ class SearchCheckpoint {
  private:
   void read(const std::string& bytes);
   void check(const Kept& kept, const SubsetProblem& problem) const;
+  void begin_rounds(Kept& kept, const SubsetProblem& problem) const;
   std::string header() const;
   void take_incumbent(std::size_t problem, const PlaceContext& context);
   void save();

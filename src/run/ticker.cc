@@ -6,8 +6,15 @@
 namespace emplace {
 
 Ticker::Ticker(ProgressListener listener, std::function<std::string()> line)
-    : listener_(std::move(listener)), line_(std::move(line)) {
-  if (listener_) thread_ = std::thread([this] { tick(); });
+    : Ticker(
+          listener
+              ? [listener, line = std::move(line),
+                 clock =
+                     Budget()] { listener({.line = line(), .seconds = clock.elapsed_seconds()}); }
+              : std::function<void()>()) {}
+
+Ticker::Ticker(std::function<void()> call) : call_(std::move(call)) {
+  if (call_) thread_ = std::thread([this] { tick(); });
 }
 
 Ticker::~Ticker() {
@@ -24,7 +31,7 @@ void Ticker::tick() {
   constexpr std::chrono::milliseconds kInterval{200};
   std::unique_lock lock(mutex_);
   while (!done_changed_.wait_for(lock, kInterval, [this] { return done_; })) {
-    listener_({.line = line_(), .seconds = clock_.elapsed_seconds()});
+    call_();
   }
 }
 

@@ -1,4 +1,5 @@
-// Tells a listener now and then how far long work has come, from a thread of its own.
+// Calls something now and then while long work goes on, from a thread of its own: to tell a
+// listener how far it has come, say.
 #pragma once
 
 #include <condition_variable>
@@ -16,6 +17,7 @@ class Ticker {
   // `line` is called from the other thread until this is destroyed; nothing is done without a
   // listener.
   Ticker(ProgressListener listener, std::function<std::string()> line);
+  explicit Ticker(std::function<void()> call);
   ~Ticker();
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
@@ -23,9 +25,7 @@ class Ticker {
  private:
   void tick();
 
-  ProgressListener listener_;
-  std::function<std::string()> line_;
-  Budget clock_;
+  std::function<void()> call_;
   std::mutex mutex_;
   std::condition_variable done_changed_;
   bool done_ = false;

@@ -173,7 +173,7 @@ TEST(Crew, MessagesOfAnotherVersionAreRefused) {
   const std::unique_ptr<Transport> other = ranks.take(1);
   Crew crew(ranks.take(0), kImpatient);
   std::string bytes = Writer()
-                          .number<std::uint32_t>(0x4c504d45)
+                          .number<std::uint32_t>(kMagic)
                           .number<std::uint16_t>(9)
                           .number<std::uint16_t>(0)
                           .text("")
@@ -203,9 +203,8 @@ TEST(Crew, ARankThatSendsAnythingAtAllSpoilsNothing) {
         for (auto left = rng.below(40); left > 0; --left) {
           body += static_cast<char>(rng.below(4) == 0 ? rng.below(256) : rng.below(3));
         }
-        const std::uint32_t magic = rng.below(50) == 0 ? 1 : 0x4c504d45;
-        noisy->send(0,
-                    Writer().number(magic).number<std::uint16_t>(1).number(kind).text(body).take());
+        const std::uint32_t magic = rng.below(50) == 0 ? 1 : kMagic;
+        noisy->send(0, Writer().number(magic).number(kVersion).number(kind).text(body).take());
       }
     });
     Doubling doubling(20);
@@ -241,6 +240,24 @@ TEST(Crew, ARankWithAnotherInputIsAnError) {
   crew.expect(kInput);
   Doubling doubling(1'000);
   EXPECT_THAT(error_text([&] { crew.run(doubling.job); }), HasSubstr("reads another input"));
+}
+
+TEST(Crew, ARankOfAnotherBuildIsAnError) {
+  PostOptions newer = kImpatient;
+  newer.build = "0.1.0+g2";
+  PostOptions older = kImpatient;
+  older.build = "0.1.0+g1";
+  LocalRanks ranks(2);
+  Member other(ranks.take(1), older, [] {});
+  std::thread serving(
+      [&] { other.serve(kInput, [](Reader& task, Line&) { return doubled(task); }); });
+  Crew crew(ranks.take(0), newer);
+  crew.expect(kInput);
+  Doubling doubling(1'000);
+  EXPECT_THAT(error_text([&] { crew.run(doubling.job); }),
+              HasSubstr("rank 1 on here runs emplace 0.1.0+g1; expected 0.1.0+g2"));
+  crew.dismiss();
+  serving.join();
 }
 
 TEST(Crew, WhatIsDoneInVainIsToldSo) {

@@ -237,6 +237,48 @@ TEST_F(RanksCommand, ranks_that_read_different_clusters_are_an_error) {
   }
 }
 
+// A process that mpirun has started starts no others.
+TEST_F(RanksCommand, another_number_than_were_started_is_said) {
+  const std::string words = " " EMPLACE_BINARY " place zoo:alexnet -c 2xp100 -p heft --ranks ";
+  const CommandResult one = folder_.shell(kMpirun + ("-n 1" + words) + "3");
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.err, HasSubstr("--ranks 3: mpirun or srun started this process alone"));
+  const CommandResult two = folder_.shell(kMpirun + ("-n 2" + words) + "5");
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_THAT(two.err, HasSubstr("--ranks 5: mpirun or srun started 2"));
+  EXPECT_THAT(folder_.shell(kMpirun + ("-n 2" + words) + "2").err, Not(HasSubstr("--ranks")));
+}
+
+// Each of them would search, and write, as if it were the only one.
+TEST_F(RanksCommand, processes_that_do_not_know_of_each_other_are_refused) {
+  const std::string words = " " EMPLACE_BINARY " place zoo:alexnet -c 2xp100 -p heft -o x.json";
+  for (const std::string other :
+       {"PMI_RANK=1", "PMI_RANK=1 PMI_SIZE=2", "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1",
+        "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2"}) {
+    const CommandResult result = folder_.shell(other + words);
+    EXPECT_EQ(result.exit_code, 2) << other;
+    EXPECT_THAT(result.out, IsEmpty()) << other;
+    EXPECT_THAT(result.err, IsEmpty()) << other;
+    EXPECT_FALSE(folder_.has("x.json")) << other;
+  }
+  const CommandResult pmi = folder_.shell("PMI_RANK=0 PMI_SIZE=2" + words);
+  EXPECT_EQ(pmi.exit_code, 2);
+  EXPECT_THAT(pmi.err, HasSubstr("PMI_RANK is set"));
+  const CommandResult first =
+      folder_.shell("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2" + words);
+  EXPECT_EQ(first.exit_code, 2);
+  EXPECT_THAT(first.err, HasSubstr("MPI does not connect the 2 processes"));
+  EXPECT_FALSE(folder_.has("x.json"));
+  EXPECT_EQ(folder_.shell("PMI_RANK=0 PMI_SIZE=1" + words).exit_code, 0);
+}
+
+TEST_F(RanksCommand, more_islands_than_evaluations_are_refused) {
+  expect_refused("place zoo:alexnet -c 4xp100 --evaluations 10 --islands 100",
+                 {"100 islands", "share 10 evaluations; expected 400 or more"});
+  expect_refused("partition zoo:alexnet -c 2xp100 --evaluations 10 --islands 100",
+                 {"100 islands share 10 evaluations"});
+}
+
 TEST_F(RanksCommand, several_clusters_are_refused_once) {
   const CommandResult result =
       folder_.shell(std::string(kMpirun) +
@@ -248,6 +290,15 @@ TEST_F(RanksCommand, several_clusters_are_refused_once) {
   const std::size_t said = result.err.find("emplace: ");
   EXPECT_EQ(result.err.find("emplace: ", said + 1), std::string::npos) << result.err;
   EXPECT_FALSE(folder_.has("page.html"));
+}
+
+// Rank 0 opens the file anew.
+TEST_F(RanksCommand, what_follows_in_a_file_is_behind_the_answer) {
+  folder_.shell("{ echo before; " EMPLACE_BINARY
+                " place zoo:alexnet -c 2xp100 -p heft --ranks 2 -q; echo after; } > log");
+  const std::string log = folder_.read("log");
+  EXPECT_THAT(log, StartsWith("before\nalexnet: "));
+  EXPECT_THAT(log, ::testing::EndsWith("\nafter\n"));
 }
 
 TEST_F(RanksCommand, a_misspelt_word_is_said_once) {
@@ -267,6 +318,10 @@ TEST_F(RanksCommand, a_misspelt_word_is_said_once) {
 TEST_F(RanksCommand, nothing_that_fits_is_said_once) {
   const CommandResult result = run("place zoo:gpt2-xl:batch=64 -c 1xp100 --training --ranks 2 -q");
   EXPECT_EQ(result.exit_code, 1) << result.err;
+  const std::string all = result.out + result.err;
+  const std::size_t said = all.find("no placement of 'gpt2-xl");
+  ASSERT_NE(said, std::string::npos) << all;
+  EXPECT_EQ(all.find("no placement of 'gpt2-xl", said + 1), std::string::npos) << all;
 }
 
 TEST_F(RanksCommand, an_interrupted_search_has_an_answer) {

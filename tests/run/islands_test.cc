@@ -173,14 +173,220 @@ TEST(Islands, AreTimedFromTheFirstRoundToTheLast) {
   }
 }
 
-TEST(Islands, UnderTimeNobodyFallsBehindWhatAnyFound) {
+class Scripted final : public Placer {
+ public:
+  using Body = std::function<void(PlaceContext&)>;
+  explicit Scripted(const Body& body) : body_(body) {}
+  PlaceResult place(PlaceContext& context, const Budget&, Rng) override {
+    body_(context);
+    return {.placement = Placement(context.problem().num_ops(), 0)};
+  }
+
+ private:
+  const Body& body_;
+};
+
+// Rank i does what the i-th body says, wherever its tasks send it; the others are threads.
+class ScriptedRanks : public ::testing::Test {
+ protected:
+  ScriptedRanks() {
+    Rng rng(1);
+    PlaceContext context(problem_);
+    Placement placement(problem_->num_ops(), 0);
+    const Evaluation usual = context.evaluator().evaluate(placement);
+    do {
+      placement = random_placement(*problem_, rng);
+      good_ = {placement, {}, context.evaluator().evaluate(placement), "test"};
+    } while (!(good_.value < usual));
+  }
+
+  bool knows(const PlaceContext& context) const {
+    const std::optional<Evaluation> value = context.incumbent().value();
+    return value && !(good_.value < *value);
+  }
+  template <class Condition>
+  static bool comes(Condition condition) {
+    for (int i = 0; i < 4'000 && !condition(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return condition();
+  }
+
+  RunResult search(const std::vector<Scripted::Body>& bodies, PlaceContext& context,
+                   const Budget& budget, std::size_t islands = 0) {
+    constexpr dist::PostOptions patient{.pulse_seconds = 0.02, .lost_after = 60};
+    std::vector<PlacerRun> runs(bodies.size());
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      runs[i].make = [&body = bodies[i]] { return std::make_unique<Scripted>(body); };
+    }
+    dist::LocalRanks ranks(static_cast<int>(bodies.size()));
+    std::vector<std::unique_ptr<dist::Member>> members;
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 1; rank < bodies.size(); ++rank) {
+      members.push_back(
+          std::make_unique<dist::Member>(ranks.take(static_cast<int>(rank)), patient, [] {}));
+      threads.emplace_back([this, &run = runs[rank], member = members.back().get()] {
+        member->serve(0, [&](dist::Reader& task, dist::Line& line) {
+          task.number<std::uint8_t>();
+          const FindIsland find = [&](std::size_t, std::size_t) {
+            if (before_it_reads_) before_it_reads_();
+            return IslandPlace{&run, std::make_unique<PlaceContext>(problem_)};
+          };
+          return do_island_task(task, line, find, 1);
+        });
+      });
+    }
+    dist::Crew crew(ranks.take(0), patient);
+    RunResult result =
+        run_islands({.run = &runs[0], .context = &context, .budget = budget.restarted()},
+                    {.crew = &crew, .islands = islands});
+    crew.dismiss();
+    for (std::thread& thread : threads) thread.join();
+    return result;
+  }
+
+  std::shared_ptr<const Problem> problem_ = some_problem();
+  Solution good_;
+  std::function<void()> before_it_reads_;
+};
+
+TEST_F(ScriptedRanks, UnderTimeEverybodyKnowsWhatAnyHasFound) {
+  std::atomic<int> knowing{0};
+  const Scripted::Body waits = [&](PlaceContext& context) {
+    EXPECT_TRUE(comes([&] { return knows(context); }));
+    ++knowing;
+    EXPECT_TRUE(comes([&] { return knowing == 2; }));
+  };
+  const Scripted::Body finds = [&](PlaceContext& context) {
+    context.incumbent().offer(good_);
+    EXPECT_TRUE(comes([&] { return knowing == 2; }));
+  };
+  PlaceContext context(problem_);
   Budget budget;
-  budget.seconds = 0.3;
-  const RunResult together = search_on(3, 0, budget);
-  Budget one;
-  one.evaluations = 1;
-  EXPECT_LE(together.evaluation.step, search_on(1, 0, one).evaluation.step);
-  EXPECT_TRUE(together.evaluation.fits());
+  budget.seconds = 60;
+  const RunResult result = search({waits, finds, waits}, context, budget);
+  EXPECT_EQ(knowing, 2);
+  EXPECT_EQ(result.evaluation, good_.value);
+}
+
+// As the best of a checkpoint: at once.
+TEST_F(ScriptedRanks, UnderTimeEverybodyKnowsWhatTheFirstHasFoundBeforeTheyListen) {
+  std::atomic<bool> found{false};
+  std::atomic<bool> known{false};
+  const Scripted::Body finds = [&](PlaceContext& context) {
+    context.incumbent().offer(good_);
+    found = true;
+    EXPECT_TRUE(comes([&] { return known.load(); }));
+  };
+  const Scripted::Body waits = [&](PlaceContext& context) {
+    known = comes([&] { return knows(context); });
+  };
+  before_it_reads_ = [&] {
+    EXPECT_TRUE(comes([&] { return found.load(); }));
+    // It has been told meanwhile.
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  };
+  PlaceContext context(problem_);
+  Budget budget;
+  budget.seconds = 60;
+  search({finds, waits}, context, budget);
+  EXPECT_TRUE(known);
+}
+
+TEST_F(ScriptedRanks, UnderTimeTheirTasksSayWhatWasKnownBefore) {
+  std::atomic<bool> begun{false};
+  std::atomic<bool> known{false};
+  const Scripted::Body waits = [&](PlaceContext&) { comes([&] { return begun.load(); }); };
+  const Scripted::Body looks = [&](PlaceContext& context) {
+    known = knows(context);
+    begun = true;
+  };
+  PlaceContext context(problem_);
+  context.incumbent().offer(good_);
+  Budget budget;
+  budget.seconds = 60;
+  search({waits, looks}, context, budget);
+  EXPECT_TRUE(known);
+}
+
+// For those who look at it, and for checkpoints.
+TEST_F(ScriptedRanks, WhatARoundFindsHereIsKnownBeforeItIsOver) {
+  PlaceContext whole(problem_);
+  int rounds = 0;
+  const Scripted::Body finds = [&](PlaceContext& own) {
+    if (++rounds > 1) return;
+    own.incumbent().offer(good_);
+    own.incumbent().raise({1, "a bound"});
+    EXPECT_TRUE(comes([&] { return knows(whole) && whole.incumbent().bound().step == 1; }));
+  };
+  PlacerRun run;
+  run.make = [&] { return std::make_unique<Scripted>(finds); };
+  Budget budget;
+  budget.evaluations = 1'000;
+  run_islands({.run = &run, .context = &whole, .budget = budget}, {.islands = 2});
+  EXPECT_EQ(rounds, 8);
+}
+
+// But no other round: what it does must not depend on when that was.
+TEST_F(ScriptedRanks, WhatARoundFindsElsewhereIsKnownBeforeItIsOver) {
+  PlaceContext whole(problem_);
+  std::atomic<bool> known{false};
+  const Scripted::Body waits = [&](PlaceContext& own) {
+    if (known) return;
+    known = comes([&] { return knows(whole); });
+    EXPECT_TRUE(known);
+    EXPECT_FALSE(knows(own));
+  };
+  const Scripted::Body finds = [&](PlaceContext& own) {
+    if (known) return;
+    own.incumbent().offer(good_);
+    EXPECT_TRUE(comes([&] { return known.load(); }));
+  };
+  Budget budget;
+  budget.evaluations = 1'000;
+  const RunResult result = search({waits, finds}, whole, budget, 2);
+  // The rounds have ended with something else.
+  EXPECT_NE(result.evaluation, good_.value);
+}
+
+// One that goes on under a larger budget, and is interrupted there.
+TEST(Islands, EndAsIfNobodyHadInterruptedThemUnderAnotherBudget) {
+  const auto problem = some_problem();
+  const PlacerRun run{.placer = MethodSpec::parse("anneal")};
+  Budget budget;
+  std::vector<IslandState> states;
+  const auto search = [&](const IslandState& resumed) {
+    states.clear();
+    PlaceContext context(problem);
+    return run_islands({.run = &run, .context = &context, .budget = budget},
+                       {.islands = 3,
+                        .resumed = resumed,
+                        .on_round = [&](const IslandState& state) { states.push_back(state); }});
+  };
+  budget.evaluations = 900;
+  const RunResult first = search({});
+  ASSERT_THAT(states, SizeIs(4));
+  IslandState state = states.back();
+  state.rounds_done = 0;
+  state.evaluations_before = state.evaluations;
+  budget.evaluations = 3'000;
+  const RunResult whole = search(state);
+  EXPECT_GT(whole.evaluations, 2'700);
+  EXPECT_LE(whole.evaluations, 3'300);
+  EXPECT_LE(whole.evaluation.step, first.evaluation.step);
+  ASSERT_THAT(states, SizeIs(4));
+  const IslandState second = states[1];
+  const RunResult resumed = search(second);
+  EXPECT_THAT(states, SizeIs(2));
+  EXPECT_EQ(resumed.result.placement, whole.result.placement);
+  EXPECT_EQ(resumed.evaluations, whole.evaluations);
+  // Where next to nothing is left.
+  state = second;
+  state.rounds_done = 0;
+  state.evaluations_before = 2'995;
+  const RunResult rest = search(state);
+  EXPECT_THAT(states, SizeIs(0));
+  EXPECT_EQ(rest.evaluations, second.evaluations);
 }
 
 class ExchangeTest : public ::testing::Test {

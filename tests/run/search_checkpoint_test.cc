@@ -9,8 +9,12 @@
 
 #include "base/fingerprint.h"
 
+#include "dist/crew.h"
+#include "dist/local_transport.h"
+#include "dist/member.h"
 #include "dist/wire.h"
 #include "run/portfolio.h"
+#include "run/rank_messages.h"
 #include "support/command.h"
 #include "support/error_text.h"
 #include "support/random_problem.h"
@@ -57,6 +61,96 @@ TEST_F(SearchCheckpointTest, HasTheNumberOfIslandsWhereNobodyGivesOne) {
   EXPECT_EQ(again.result.placement, first.result.placement);
   EXPECT_EQ(again.evaluations, first.evaluations);
   EXPECT_THAT(error_text([&] { search(true, 900, 1, 2); }), HasSubstr("3 islands; expected"));
+}
+
+TEST_F(SearchCheckpointTest, MoreEvaluationsAreGoneOnWith) {
+  const RunResult first = search(false);
+  const RunResult more = search(true, 2'700);
+  EXPECT_GT(more.evaluations, 2'400);
+  EXPECT_LE(more.evaluations, 3'000);
+  EXPECT_LE(more.evaluation.step, first.evaluation.step);
+  const RunResult again = search(true, 2'700);
+  EXPECT_EQ(again.evaluations, more.evaluations);
+  EXPECT_EQ(again.result.placement, more.result.placement);
+  // There is nothing left of less.
+  EXPECT_EQ(search(true, 1'000).evaluation, more.evaluation);
+}
+
+// Killed in its first round, say.
+TEST_F(SearchCheckpointTest, WhatWasFoundBeforeARoundWasOverIsNotLost) {
+  const SubsetProblems problems(problem_, StepTime{});
+  const RunResult good = search(false, 5'000);
+  folder_.shell("rm -f state");
+  {
+    const LearningSettings settings{.checkpoint = folder_.path("state")};
+    const std::vector<PlacerRun> runs = make_runs("anneal", "own");
+    SearchCheckpoint checkpoint(settings, problems, runs.front(), {.count = 3, .evaluations = 900});
+    PlaceContext context(problem_);
+    const SearchCheckpoint::Watch watch(checkpoint, 0, context);
+    context.incumbent().offer({good.result.placement, good.result.schedule, good.evaluation, ""});
+  }
+  EXPECT_LE(search(true, 12).evaluation.step, good.evaluation.step);
+}
+
+// Else those that are ready first would search from nothing.
+TEST_F(SearchCheckpointTest, OtherRanksAreToldOfItsBestWithTheirTasks) {
+  const SubsetProblems problems(problem_, StepTime{});
+  PortfolioRequest request{.runs = make_runs("anneal", "own"),
+                           .time_for = TimeFor::kAllRuns,
+                           .learning = {.checkpoint = folder_.path("state")}};
+  request.budget.seconds = 0.2;
+  const RunResult first = Portfolio(problems, request).run().best();
+  constexpr dist::PostOptions patient{.pulse_seconds = 0.02, .lost_after = 60};
+  dist::LocalRanks ranks(2);
+  dist::Member other(ranks.take(1), patient, [] {});
+  std::vector<Solution> told;
+  std::thread serving([&] {
+    other.serve(fingerprint(problems, request.runs),
+                [&](dist::Reader& task, dist::Line&) -> std::string {
+                  task.number<std::uint8_t>();  // of a sort
+                  task.number<std::uint64_t>();
+                  task.number<std::uint64_t>();
+                  task.number<std::uint64_t>();  // the seed
+                  task.number<std::int32_t>();
+                  EXPECT_TRUE(task.flag());  // live
+                  task.flag();
+                  task.number<double>();
+                  task.number<std::int64_t>();
+                  take_bound(task);
+                  for (auto left = task.number<std::uint64_t>(); left > 0; --left) {
+                    told.push_back(take_solution(task, *problem_));
+                  }
+                  fail_input("that was all");
+                });
+  });
+  dist::Crew crew(ranks.take(0), patient);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it is ready
+  request.crew = &crew;
+  request.learning.resume = true;
+  request.budget.seconds = 0.5;
+  Portfolio(problems, request).run();
+  crew.dismiss();
+  serving.join();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_LE(told.front().value.step, first.evaluation.step);
+}
+
+TEST_F(SearchCheckpointTest, AnotherKindOfBudgetIsRefused) {
+  const SubsetProblems problems(problem_, StepTime{});
+  const auto search_for = [&](double seconds, bool resume) {
+    PortfolioRequest request{.runs = make_runs("anneal", "own"),
+                             .time_for = TimeFor::kAllRuns,
+                             .learning = {.checkpoint = folder_.path("state"), .resume = resume}};
+    request.budget.seconds = seconds;
+    Portfolio(problems, std::move(request)).run();
+  };
+  search_for(0.05, false);
+  EXPECT_THAT(error_text([&] { search(true); }),
+              HasSubstr("state: was written under a budget of time; expected one of evaluations"));
+  folder_.shell("rm -f state");
+  search(false);
+  EXPECT_THAT(error_text([&] { search_for(0.05, true); }),
+              HasSubstr("under a budget of evaluations; expected one of time"));
 }
 
 TEST_F(SearchCheckpointTest, IsNotReplacedUnlessItIsResumed) {
