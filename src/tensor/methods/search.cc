@@ -214,12 +214,22 @@ class SearchRun {
     return smallest_memory();  // it was given
   }
 
+  double shortest_round() const {
+    double shortest = 0;
+    for (const auto& [settings, joint] : joint_) {
+      const double seconds = joint != nullptr ? joint->round_seconds() : 0;
+      if (seconds > 0 && (shortest == 0 || seconds < shortest)) shortest = seconds;
+    }
+    return shortest;
+  }
+
   // With this share of what is left of the time; returns whether the plan fits.
   bool try_joint(const JointSearchSettings& settings, std::optional<Bytes> memory_limit,
                  double share, bool divide_updates = false) {
     std::optional<double> seconds = seconds_left(budget_);
     if (seconds) {
       const double most = std::max(0.0, *seconds - context_.evaluation_seconds());
+      if (most < shortest_round()) return false;
       seconds = std::min(most, std::max(kLeastSeconds, *seconds * share));
     }
     try {
