@@ -1,6 +1,6 @@
 // Tofu's evaluation (Wang et al., EuroSys 2019) on the simulator: see docs/results/tofu.md.
 //
-//   build/bench/tofu --rows FILE [--machines k80,v100] [--models RNN-6-4K,...] [--columns tofu,...]
+//   build/bench/tofu --rows FILE [--machines k80,k80-tree,v100] [--models RNN-6-4K,...] [--columns tofu,...]
 //       [--parts throughput,memory,rivals,times,small] [--plans N] [--placements N] [--seconds S]
 //       [--limit S] [--print]
 //

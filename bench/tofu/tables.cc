@@ -78,8 +78,10 @@ void print_memory(const Rows& rows, const Machine& machine) {
 
 void print_rivals(const Rows& rows, const Machine& machine) {
   const std::vector<std::string> methods = rival_methods();
-  fmt::print("\n{}: step in ms / GiB moved, at the best batch of Tofu's plan\n\n| model |",
-             machine.cluster);
+  fmt::print(
+      "\n{}: step in ms / GiB moved / seconds of processor time for the plan, at the best batch of "
+      "Tofu's\n\n| model |",
+      machine.cluster);
   for (const std::string& method : methods) fmt::print(" {} |", method);
   fmt::print("\n|---|");
   for (std::size_t i = 0; i < methods.size(); ++i) fmt::print("---:|");
@@ -92,8 +94,8 @@ void print_rivals(const Rows& rows, const Machine& machine) {
       any = any || trial != nullptr;
       line += " | ";
       if (trial == nullptr) continue;
-      line += fmt::format("{:.0f} / {}{}", static_cast<double>(trial->step) / 1e6,
-                          gib(trial->moved), trial->fits ? "" : " OOM");
+      line += fmt::format("{:.0f} / {} / {:.1f}{}", static_cast<double>(trial->step) / 1e6,
+                          gib(trial->moved), trial->search_seconds, trial->fits ? "" : " OOM");
     }
     if (any) fmt::print("{} |\n", line);
   }

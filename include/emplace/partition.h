@@ -13,7 +13,7 @@ namespace emplace {
 
 struct PartitionOptions {
   std::string method = "search";  // a spec of a partition method
-  int workers = 0;                // devices that share the work; 0: all that are no CPUs
+  int workers = 0;                // that share the work: the fastest; 0: all that are no CPUs
   Budget budget = {};
   std::uint64_t seed = 1;
   // Into how many searches the evaluations of the budget are divided, of which the best plan

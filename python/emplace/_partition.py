@@ -30,7 +30,7 @@ def partition(
     progress: Listener = None,
     **options: object,
 ) -> Partition:
-    """How every tensor and op is divided among `workers` devices (0: all that are no CPUs).
+    """How every tensor and op is divided among `workers` devices, the fastest (0: all that are no CPUs).
 
     Devices compute `overlap_slowdown` times as slowly while they send or receive; `collectives` is a
     file of measured ones, which take what they took. Further arguments are the method's options (`list_partition_methods`).

@@ -160,8 +160,10 @@ void add_partition(Command& root, Session& session) {
       .shown()
       .type("SPEC");
   command
-      .integer("--workers", arguments->options.workers, 2, 1024,
-               "How many of the devices share the work. Default: all but CPUs")
+      .integer(
+          "--workers", arguments->options.workers, 2, 1024,
+          "How many of the devices share the work: the fastest, near each other. Default: all but "
+          "CPUs")
       .type("N");
   add_file(command, "--collectives", arguments->options.collectives,
            "How long collectives were measured to take, a line for each: "

@@ -41,6 +41,7 @@ Json json_of(const WayToRun& way, const PartitionAnswer& answer) {
   json["fits"] = way.fits;
   json["transfer_bytes"] = way.moved;
   if (way.copies > 1) json["copies"] = way.copies;
+  if (way.alike > 1) json["machines_alike"] = way.alike;
   if (way.added_cost) {
     json["added_cost"] = {{"cost_ns", way.added_cost->cost},
                           {"lower_bound_ns", way.added_cost->lower_bound},
@@ -82,22 +83,40 @@ std::string table_of_ways(const PartitionAnswer& answer) {
   return table.to_string();
 }
 
-// Ways that divide little, if any: copies take as long as the whole.
+// Ways that divide little, if any: copies take as long as the whole. Machines with slow links
+// between them do the same on purpose.
 std::string note_copies(const PartitionAnswer& answer) {
   constexpr double kMuch = 1.5;
-  std::vector<std::string> ways;
+  std::vector<std::string> ways, alike;
+  int machines = 1;
   const auto add = [&](const WayToRun& way) {
-    if (way.copies < kMuch) return;
+    if (way.alike > 1) {
+      alike.push_back(way.name);
+      machines = way.alike;
+    }
+    if (way.copies / way.alike < kMuch) return;
     ways.push_back(fmt::format("{} {:.1f}", way.name, way.copies));
   };
   add(answer.chosen);
   for (const WayToRun& way : answer.others) add(way);
   if (answer.on_fewer) add(*answer.on_fewer);
-  if (ways.empty()) return "";
-  return wrapped(fmt::format(
-      "Copies: so many devices compute the same, on average, for want of enough examples, or rows, "
-      "to divide: with {}.",
-      join_words(ways)));
+  std::string text;
+  if (!alike.empty()) {
+    const auto& fewer = answer.on_fewer;
+    text += wrapped(
+        fmt::format("With {} each of {} machines does the same, as links between them are slow{}.",
+                    join_words(alike), machines,
+                    fewer && &answer.best_in_parts() == &*fewer
+                        ? fmt::format("; --workers {} is as fast", fewer->devices())
+                        : ""));
+  }
+  if (!ways.empty()) {
+    text += wrapped(fmt::format(
+        "Copies: so many devices compute the same, on average, for want of enough examples, or "
+        "rows, to divide: with {}.",
+        join_words(ways)));
+  }
+  return text;
 }
 
 // Steps that go by measurements stand beside some that do not.
@@ -151,11 +170,13 @@ std::string_view terms_of(SendingInBound sending) {
 }
 
 std::string note_bound(const PartitionAnswer& answer) {
-  const WayToRun& best = answer.best_in_parts();
+  // Fewer devices may take less than any division among all.
+  const WayToRun& best = answer.best_on_all();
   if (answer.bound.step <= 0 || !best.fits) return "";
   return wrapped(fmt::format(
-      "No division among these devices takes less than {}, {}: at most {:.2f} times as fast is "
+      "No division among {} devices takes less than {}, {}: at most {:.2f} times as fast is "
       "possible.",
+      answer.on_fewer ? fmt::format("all {}", answer.workers().count()) : "these",
       format_time(answer.bound.step), terms_of(answer.bound.sending),
       static_cast<double>(best.step) / static_cast<double>(answer.bound.step)));
 }
@@ -209,20 +230,27 @@ std::string verdict(const PartitionAnswer& answer) {
   const WayToRun& placed = answer.placed;
   const auto& one = answer.one_device;
   const std::string workers = devices_of(answer, chosen);
+  // What is said against it is said of all devices alone then.
+  const bool of_all = answer.fewer_left_out;
+  const char* untried =
+      of_all ? " There was no time to try fewer devices, which may do better (--workers)." : "";
   if (one && one->fits && (!chosen.fits || one->step <= chosen.step)) {
     return fmt::format(
-        "Partitioning does not pay: the step fits {} alone and takes {} there; in parts on {} "
-        "it takes {}.{}",
-        answer.one_device_name, time(*one), workers, time(chosen),
+        "Partitioning {}does not pay: the step fits {} alone and takes {} there; in parts on {} "
+        "it takes {}.{}{}",
+        of_all ? "among all devices " : "", answer.one_device_name, time(*one), workers,
+        time(chosen),
         placed.fits && placed.step < one->step
             ? fmt::format(" Placing whole ops does: {} with `emplace place`.", time(placed))
-            : "");
+            : "",
+        untried);
   }
   if (placed.fits && (!chosen.fits || placed.step <= chosen.step)) {
-    return fmt::format("Placing whole ops is better: {} with `emplace place`, {} in parts.",
-                       time(placed), chosen.fits ? time(chosen) : "does not fit");
+    return fmt::format("Placing whole ops is better: {} with `emplace place`, {} in parts{}.{}",
+                       time(placed), chosen.fits ? time(chosen) : "does not fit",
+                       of_all ? " on all devices" : "", untried);
   }
-  if (!chosen.fits) return shortfall(answer);
+  if (!chosen.fits) return shortfall(answer) + untried;
   if (one && one->fits) {
     return fmt::format("Partitioning pays: {} in parts on {}, {} on one, {} placed whole.",
                        time(chosen), workers, time(*one), time(placed));

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "cost/op_class.h"
+
 #include "report/prose.h"
 
 namespace emplace {
@@ -92,8 +94,8 @@ class StyleReader {
     if (table && cut != kUncut && description->is_reduction(static_cast<tdl::VariableId>(cut))) {
       style.vocabulary = true;
     }
-    const bool is_product = description->reads.size() >= 2 && !description->is_elementwise() &&
-                            graph_.flops(op).value_or(0) > 0 && reduces(*description);
+    const bool is_product = description->reads.size() >= 2 && graph_.flops(op).value_or(0) > 0 &&
+                            sort_of(op) != Sort::kNone;
     if (!is_product) return;
     const Way way = way_of(op, *description, cut);
     style.products[way] += static_cast<double>(*graph_.flops(op));
@@ -114,16 +116,25 @@ class StyleReader {
     if (gradient) style.divided_gradients += bytes;
   }
 
-  // Whether some variable of what it reads is no variable of what it makes.
-  static bool reduces(const tdl::Description& description) {
-    for (tdl::VariableId v = 0; v < description.variables.size(); ++v) {
-      const bool read = std::any_of(description.reads.begin(), description.reads.end(),
-                                    [&](const auto& access) { return uses(access, v); });
-      if (read && !uses(description.writes[0], v) && description.variables[v].extent > 1) {
-        return true;
-      }
+  // Of products. Normalisations sum as well, but are none.
+  enum class Sort : std::uint8_t { kNone, kMatrices, kAttention, kConvolution };
+  Sort sort_of(OpId op) const {
+    switch (classify(graph_.type(op), Phase::kForward).op_class) {
+      case OpClass::kMatMul:
+      case OpClass::kLinear:
+      case OpClass::kMatMulGrad:
+      case OpClass::kBatchedMatMul:
+        return Sort::kMatrices;
+      case OpClass::kAttention:
+        return Sort::kAttention;
+      case OpClass::kConvolution:
+      case OpClass::kConvolution1d:
+      case OpClass::kPointwise:
+      case OpClass::kDepthwise:
+        return Sort::kConvolution;
+      default:
+        return Sort::kNone;
     }
-    return false;
   }
 
   static bool uses(const tdl::Access& access, tdl::VariableId v) {
@@ -146,14 +157,20 @@ class StyleReader {
     const bool written = uses(result, v);
     if (!has_weights) {
       if (!written) return kSums;
-      const bool first = result.indices[0].uses(v);
-      return first                                                     ? kExamples
-             : result.indices.size() == 4 && result.indices[1].uses(v) ? kHeads
-                                                                       : kOther;
+      return result.indices[0].uses(v) ? kExamples : cuts_heads(op, result, v) ? kHeads : kOther;
     }
     if (written && in_data && !in_weights) return kExamples;
     if (written && in_weights) return kColumns;
     return in_data && in_weights ? kSums : kOther;
+  }
+
+  // Heads are the second dimension of stacked products, and of attention; where queries, keys and
+  // values are sequences, the leading part of the last.
+  bool cuts_heads(OpId op, const tdl::Write& result, tdl::VariableId v) const {
+    const Sort sort = sort_of(op);
+    const std::size_t rank = result.indices.size();
+    if (rank == 4) return sort != Sort::kConvolution && result.indices[1].uses(v);
+    return rank == 3 && sort == Sort::kAttention && result.indices[2].uses(v);
   }
 
   const Graph& graph_;

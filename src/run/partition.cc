@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <future>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,24 +14,17 @@
 
 #include "cost/problem_fingerprint.h"
 
-#include "sim/overlap_slowdown.h"
-
-#include "placer/run.h"
-
-#include "placers/all.h"
-
-#include "tensor/captured_operators.h"
 #include "tensor/methods/all.h"
 #include "tensor/movers.h"
 #include "tensor/prepare.h"
 #include "tensor/step_bound.h"
-#include "tensor/work_bound.h"
 
 #include "io/collectives_file.h"
-#include "run/cpu_use.h"
 #include "run/partition_ranks.h"
+#include "run/plan_copies.h"
 #include "run/shared_job.h"
 #include "run/single_device.h"
+#include "run/whole_ways.h"
 
 namespace emplace {
 namespace {
@@ -45,6 +39,8 @@ constexpr std::int64_t kPlacementsPerPlan = 20;
 // what is kept for the bound, of the whole time.
 constexpr double kSearchShare = 0.85;
 constexpr double kBoundShare = 0.05;
+// Of the time to search, for one machine where the first plan is better there.
+constexpr double kMachineShare = 0.6;
 
 void check(const Problem& problem) {
   if (!problem.compile_options().rules.empty()) {
@@ -56,41 +52,8 @@ void check(const Problem& problem) {
   }
 }
 
-// Groups of a level that does not cut an op all do the same. Updates are left out, which weights
-// that are everywhere need everywhere, and sums of partial results, of which everybody has others.
-double mean_copies(const PartitionInput& input, const Problem& problem, const Plan& plan,
-                   DeviceId device) {
-  const std::vector<std::uint8_t> adds = may_add_partial_results(input);
-  double all = 0;
-  double once = 0;
-  for (OpId op = 0; op < problem.num_ops(); ++op) {
-    if (problem.graph().phase(op) == Phase::kUpdate || adds[op] != 0) continue;
-    auto time = static_cast<double>(problem.duration(op, device));
-    once += time;
-    for (std::size_t level = 0; level < plan.workers.levels(); ++level) {
-      if (plan.ops[op][level] == kUncut) time *= plan.workers.factor(level);
-    }
-    all += time;
-  }
-  return once > 0 ? all / once : 1;
-}
-
 bool is_better(const WayToRun& way, const WayToRun& than) {
   return std::pair(!way.fits, way.step) < std::pair(!than.fits, than.step);
-}
-
-void add_once(std::vector<std::string>& types, std::string_view type) {
-  if (std::find(types.begin(), types.end(), type) == types.end()) types.emplace_back(type);
-}
-
-// Operators that everybody does whole.
-void find_undivided(PartitionAnswer& answer) {
-  const Graph& graph = *answer.graph;
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    if (graph.is_source(op) || answer.input->descriptions[op] != nullptr) continue;
-    const bool silent = is_captured_operator(graph.type(op)) && graph.attributes(op).empty();
-    add_once(silent ? answer.unattributed : answer.undivided, graph.type(op));
-  }
 }
 
 std::shared_ptr<const CollectiveTimes> collectives_of(const PartitionOptions& options) {
@@ -140,6 +103,8 @@ class PartitionFinder {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), incumbent.value()});
     });
+    std::future<void> placing = place_beside();
+    find_on_one_machine(context, spec, *method);
     answer_.plan = num_parts() > 1 ? find_in_parts(*method, context)
                                    : method->find(context, time_to_search(), Rng(options_.seed));
     if (crew_ != nullptr) crew_->check();
@@ -149,7 +114,10 @@ class PartitionFinder {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), answer_.outcome.value});
     }
-    place_whole();
+    if (!placing.valid()) {
+      tell("placing whole ops");
+      place_whole();
+    }
     tell("comparing");
     compare(context, spec.key);
     find_on_fewer();
@@ -157,9 +125,13 @@ class PartitionFinder {
     std::erase_if(answer_.not_compared, [&](const std::string& other) {
       return compare_with(other, spec.key == "search");
     });
+    if (answer_.fewer_left_out) answer_.not_compared.emplace_back("fewer devices");
+    if (placing.valid()) placing.get();
     const Budget left = time_left();
     answer_.bound = divided_step_bound(*answer_.input, *divided_, *answer_.on, costs_, &left);
-    find_undivided(answer_);
+    UndividedTypes undivided = undivided_types(*answer_.input);
+    answer_.undivided = std::move(undivided.undescribed);
+    answer_.unattributed = std::move(undivided.unattributed);
     answer_.terms.work = work_of(answer_.whole->graph());
     return std::move(answer_);
   }
@@ -302,10 +274,19 @@ class PartitionFinder {
   }
   // A single plan may take longer than that where devices are many; so it comes first, and the
   // placement has what is left.
-  Budget time_to_search() const { return time_left((1 - kPlacementShare) * kSearchShare); }
+  Budget time_to_search() const {
+    return time_left((places_beside() ? 1 : 1 - kPlacementShare) * kSearchShare);
+  }
   bool has_time_for(double seconds) const {
     if (cancelled() || !clock_.seconds) return !cancelled();
     return *time_left().seconds >= seconds + kBoundShare * *clock_.seconds;
+  }
+
+  // Machines that do the same, as links between them are slow.
+  int groups_alike(const Plan& plan, const WorkerDevices& on) const {
+    const std::size_t between = levels_between_machines(*cluster_, on);
+    return static_cast<int>(
+        plan.workers.first(repeating_levels(*answer_.input, plan, between)).count());
   }
 
   WayToRun way_of(std::string name, const PlanOutcome& outcome, const Plan& plan,
@@ -316,6 +297,7 @@ class PartitionFinder {
             .moved = outcome.moved,
             .fits = outcome.value.fits(),
             .copies = mean_copies(*answer_.input, *divided_, plan, on.devices[0]),
+            .alike = groups_alike(plan, on),
             .added_cost = plan.added_cost,
             .unmeasured = outcome.unmeasured};
   }
@@ -385,15 +367,16 @@ class PartitionFinder {
 
   // The better of the methods that are quick; the first is the quickest, and always done.
   std::optional<WayToRun> quick_on(const WorkerDevices& on) {
+    const double seconds = seconds_on(on.workers.count());
     std::optional<WayToRun> best;
     for (const char* key : {"data-parallel", "tofu"}) {
-      if (best && !has_time_for(evaluation_seconds_)) break;
+      if (best && !has_time_for(seconds)) break;
       try {
         PartitionContext context(*answer_.input, divided_, on, costs_);
         if (best) context.set_limit(time_left());
         const Plan plan =
             all_partition_methods().make({key, {}})->find(context, time_left(), Rng(options_.seed));
-        if (best && !has_time_for(evaluation_seconds_)) break;
+        if (best && !has_time_for(seconds)) break;
         const WayToRun way = way_of(key, outcome_of(context, plan), plan, on);
         if (!best || is_better(way, *best)) best = way;
       } catch (const OutOfTime&) {
@@ -405,32 +388,98 @@ class PartitionFinder {
     return best;
   }
 
+  // An evaluation for so many workers, as far as that is known.
+  double seconds_on(Worker count) const {
+    return evaluation_seconds_ * static_cast<double>(count) / answer_.workers().count();
+  }
+  static std::string name_on(const std::string& name, std::size_t count) {
+    return fmt::format("{} on {} devices", name, count);
+  }
+
+  // Where links between machines are slow, one may do better alone, and be searched many times as
+  // fast: so that is looked at after the first plan for all.
+  void find_on_one_machine(PartitionContext& context, const MethodSpec& spec,
+                           PartitionMethod& method) {
+    const std::size_t between = levels_between_machines(*cluster_, *answer_.on);
+    if (options_.workers != 0 || between == 0 || !has_time_for(0)) return;
+    const auto machines = answer_.workers().first(between).count();
+    machine_size_ = answer_.workers().count() / machines;
+    if (machine_size_ < 2) return;
+    const auto first = all_partition_methods().make({"data-parallel", {}});
+    const Plan plan = first->find(context, time_left(), Rng(options_.seed));
+    context.try_plan(plan);
+    const WayToRun on_all = way_of(plan.method, context.tried().back().outcome, plan, *answer_.on);
+    evaluation_seconds_ = context.evaluation_seconds();
+    if (!has_time_for(2 * seconds_on(machine_size_))) return;
+    const WorkerDevices machine = workers_on(*divided_, static_cast<int>(machine_size_));
+    auto way = quick_on(machine);
+    machine_tried_ = way.has_value();
+    if (!way || !is_better(*way, on_all)) return;
+    way->name = name_on(way->name, machine_size_);
+    answer_.on_fewer = std::move(way);
+    if (spec.key == "search") search_on(machine, spec, method);
+  }
+
+  void search_on(const WorkerDevices& on, const MethodSpec& spec, PartitionMethod& method) {
+    Budget budget = time_to_search();
+    if (budget.seconds) *budget.seconds *= kMachineShare;
+    if (budget.seconds && *budget.seconds < 2 * seconds_on(on.workers.count())) return;
+    PartitionContext context(*answer_.input, divided_, on, costs_);
+    const Plan plan = method.find(context, budget, Rng(options_.seed));
+    for (const PartitionContext::Tried& tried : context.tried()) {
+      if (tried.plan.tensors != plan.tensors || tried.plan.ops != plan.ops ||
+          tried.plan.held != plan.held) {
+        continue;
+      }
+      WayToRun way = way_of(name_on(spec.key, on.devices.size()), tried.outcome, plan, on);
+      if (is_better(way, *answer_.on_fewer)) answer_.on_fewer = std::move(way);
+      return;
+    }
+  }
+
   // What quick methods make of half of the devices, a quarter and so on, as long as that is better:
   // slow links may be done without, and small parts.
   void find_on_fewer() {
     if (options_.workers != 0) return;
+    find_one_of_alike();
     WayToRun best = answer_.best_in_parts();
+    bool tried = machine_tried_ || answer_.on_fewer.has_value();
     for (std::size_t count = answer_.devices().size() / 2; count >= 2; count /= 2) {
+      if (machine_tried_ && count == machine_size_) continue;
       // Planning takes about as long as evaluating.
-      if (!has_time_for(2 * evaluation_seconds_)) break;
+      if (!has_time_for(2 * seconds_on(static_cast<Worker>(count)))) {
+        answer_.fewer_left_out = !tried;
+        break;
+      }
+      tried = true;
       auto way = quick_on(workers_on(*divided_, static_cast<int>(count)));
-      if (!way || is_better(best, *way)) break;  // as fast on fewer is better
-      way->name += fmt::format(" on {} devices", count);
+      const bool better = way && !is_better(best, *way);  // as fast on fewer is better
+      if (!better && machine_tried_ && count > machine_size_) continue;
+      if (!better) break;
+      way->name = name_on(way->name, count);
       best = *way;
       answer_.on_fewer = std::move(way);
     }
   }
 
-  WayToRun undivided(std::string name, const Placement& placement, const Schedule& schedule) const {
-    const Timeline timeline =
-        costs_.overlap_slowdown > 1
-            ? with_slow_overlap(answer_.whole, placement, schedule, costs_.overlap_slowdown)
-            : Simulator(answer_.whole).run(placement, schedule);
-    WayToRun way{.name = std::move(name), .step = timeline.step, .peaks = {}};
-    way.fits = timeline.fits();
-    for (const DeviceUse& use : timeline.devices) way.peaks.push_back(use.peak);
-    way.moved = timeline.transfer_bytes;
-    return way;
+  // Where all machines do the same, what one does.
+  void find_one_of_alike() {
+    if (answer_.chosen.alike < 2) return;
+    const std::size_t size =
+        answer_.devices().size() / static_cast<std::size_t>(answer_.chosen.alike);
+    const std::size_t levels = repeating_levels(*answer_.input, answer_.plan,
+                                                levels_between_machines(*cluster_, *answer_.on));
+    if (size < 2 || !has_time_for(seconds_on(static_cast<Worker>(size)))) return;
+    const WorkerDevices one = workers_on(*divided_, static_cast<int>(size));
+    if (one.workers.levels() + levels != answer_.workers().levels()) return;
+    const Plan plan = plan_of_one_group(answer_.plan, levels, one.workers);
+    try {
+      PartitionContext context(*answer_.input, divided_, one, costs_);
+      WayToRun way = way_of(name_on(answer_.method, size), outcome_of(context, plan), plan, one);
+      if (!is_better(answer_.best_in_parts(), way)) answer_.on_fewer = std::move(way);
+    } catch (const Error&) {
+      return;  // machines are not equal
+    }
   }
 
   // The whole model on the best of the workers' devices.
@@ -441,31 +490,29 @@ class PartitionFinder {
     const auto& best = singles.fitting ? singles.fitting : singles.fastest;
     if (best) {
       answer_.one_device_name = cluster_->device(best->device).name;
-      answer_.one_device = undivided(fmt::format("one device ({})", answer_.one_device_name),
-                                     Placement(answer_.whole->num_ops(), best->device), {});
+      answer_.one_device = undivided_way(
+          answer_.whole, fmt::format("one device ({})", answer_.one_device_name),
+          Placement(answer_.whole->num_ops(), best->device), {}, costs_.overlap_slowdown);
     }
+  }
+
+  // The search for a partition has one thread. Under a limit of evaluations time does not matter.
+  bool places_beside() const { return options_.budget.threads > 1 && !options_.budget.evaluations; }
+  std::future<void> place_beside() {
+    if (!places_beside()) return {};
+    return std::async(std::launch::async, [this] { place_whole(); });
   }
 
   // Op by op.
   void place_whole() {
-    tell("placing whole ops");
     Budget budget = time_left();
+    if (places_beside()) --budget.threads;
     if (budget.seconds) {
       budget.seconds =
           std::min({kLongestPlacement, *budget.seconds, kPlacementShare * *clock_.seconds});
     }
     if (budget.evaluations) *budget.evaluations *= kPlacementsPerPlan;
-    const auto accelerators = without_cpus(answer_.whole, StepTime{});
-    const bool leave_cpus_out = accelerators && accelerators->fits;
-    PlaceContext placing(leave_cpus_out ? std::make_shared<const Simulator>(accelerators->problem)
-                                        : std::make_shared<const Simulator>(answer_.whole));
-    const RunResult placed =
-        run_placer(all_placers(), placing, {.placer = MethodSpec::parse("auto")}, budget);
-    answer_.placed =
-        undivided("placement (auto)",
-                  leave_cpus_out ? to_whole(placed.result.placement, accelerators->devices)
-                                 : placed.result.placement,
-                  placed.result.schedule);
+    answer_.placed = placed_way(answer_.whole, budget, costs_.overlap_slowdown);
   }
 
   const PartitionOptions& options_;
@@ -476,17 +523,24 @@ class PartitionFinder {
   std::shared_ptr<const Cluster> cluster_;
   std::shared_ptr<const Problem> divided_;  // the operators that are divided, still whole
   double evaluation_seconds_ = 0;           // of the slowest plan
+  Worker machine_size_ = 0;                 // where some links are slower
+  bool machine_tried_ = false;
   PartitionAnswer answer_;
 };
 
 }  // namespace
 
-const WayToRun& PartitionAnswer::best_in_parts() const {
+const WayToRun& PartitionAnswer::best_on_all() const {
   const WayToRun* best = &chosen;
   for (const WayToRun& way : others) {
     if (is_better(way, *best)) best = &way;
   }
-  return on_fewer && !is_better(*best, *on_fewer) ? *on_fewer : *best;
+  return *best;
+}
+
+const WayToRun& PartitionAnswer::best_in_parts() const {
+  const WayToRun& best = best_on_all();
+  return on_fewer && !is_better(best, *on_fewer) ? *on_fewer : best;
 }
 
 std::optional<WayToRun> quick_partition(const std::shared_ptr<const Problem>& problem,

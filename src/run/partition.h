@@ -32,6 +32,7 @@ struct WayToRun {
   // Of a division: how many devices compute the same, on average over the time of the forward and
   // the backward pass. 1 where all is divided.
   double copies = 1;
+  int alike = 1;  // machines that all do the same, as links between them are slow
   std::optional<AddedCost> added_cost = std::nullopt;  // of a division by costs
   // Among how many devices it exchanges what was not measured, where collectives are.
   std::set<int> unmeasured = {};
@@ -50,12 +51,14 @@ struct PartitionAnswer {
   PlanOutcome outcome;
   WayToRun chosen;
   std::vector<WayToRun> others;           // what other methods make of it
-  std::vector<std::string> not_compared;  // methods that there was no time for
+  std::vector<std::string> not_compared;  // what there was no time for
   std::vector<std::string> too_large;     // those whose divided graph has too many ops
   // Those whose plan cannot be made a graph, which is a defect of ours, with the reason.
   std::vector<std::pair<std::string, std::string>> failed;
-  // Where fewer devices are as fast, or faster, as those of one machine may be: by a quick method.
+  // Where fewer devices are as fast, or faster, as those of one machine may be: by a quick method,
+  // or a search on one machine.
   std::optional<WayToRun> on_fewer;
+  bool fewer_left_out = false;         // there was no time for any of them
   SearchCourse course = {};            // of the method, as far as it evaluated plans
   bool collectives_measured = false;   // then not all of them take what the links say
   StepBound bound;                     // no division among the workers takes less
@@ -67,7 +70,8 @@ struct PartitionAnswer {
   std::vector<std::string> unattributed;
   StepTerms terms;  // what a step is worth: what the graph says, unless set
 
-  // Of all divisions that were compared.
+  // Of all divisions that were compared; and of those among all workers.
+  const WayToRun& best_on_all() const;
   const WayToRun& best_in_parts() const;
   const Cluster& cluster() const { return whole->cluster(); }
   const Workers& workers() const { return on->workers; }

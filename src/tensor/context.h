@@ -40,6 +40,7 @@ class PartitionContext : public SearchContext<PlanSolution> {
   const PartitionInput& input() const { return input_; }
   const Problem& problem() const { return *problem_; }
   const Cluster& cluster() const { return problem_->cluster(); }
+  const WorkerDevices& on() const { return on_; }
   const Workers& workers() const { return on_.workers; }
   const std::vector<DeviceId>& devices() const { return on_.devices; }  // by worker
   const PlanCosts& costs() const { return costs_; }

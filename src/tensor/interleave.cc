@@ -1,6 +1,6 @@
 // From every tensor that is cut into equal slices along a dimension the set grows of all tensors
 // that must be seen in the same way: those that share the dimension through an op. Dimensions of an
-// op are letters, the same for those that run together (a product is mk, kn -> mn); a letter that
+// op are letters, the same for those that run together (a product is yx, xz -> yz); a letter that
 // is one of the set's is so in all of the op's tensors. Invariant: whatever the set holds has the
 // dimension of `parts` times `extent` elements. Where an op is met for which there is no rule, or
 // an input of the model, which stays as it is, that set is given up. O(ops) for each set; sets do
@@ -72,6 +72,47 @@ std::optional<OneRange> range_of_slice(const Graph& graph, OpId op) {
 
 // By input, then by output: a letter for each dimension.
 using Letters = std::vector<std::string>;
+
+std::string alphabet(std::size_t count) {
+  std::string letters;
+  for (std::size_t i = 0; i < count; ++i) letters += static_cast<char>('a' + i);
+  return letters;
+}
+
+std::optional<Letters> letters_of_gemm(const Graph& graph, OpId op) {
+  const Attributes& attributes = graph.attributes(op);
+  if (attributes.real("beta", 1) != 1) return std::nullopt;
+  Letters letters{attributes.integer("transA", 0) != 0 ? "xy" : "yx",
+                  attributes.integer("transB", 0) != 0 ? "zx" : "xz"};
+  if (graph.inputs(op).size() > 2) {
+    const auto bias = graph.shape(graph.inputs(op)[2]);
+    if (bias.size() != 1 || bias[0] != graph.shape(graph.outputs(op)[0])[1]) return std::nullopt;
+    letters.emplace_back("z");
+  }
+  letters.emplace_back("yz");
+  return letters;
+}
+
+// Y = X W, where X may be many matrices and W is one; its gradient by X is the same. The gradient
+// by W has dY and X.
+std::optional<Letters> letters_of_product(const Graph& graph, OpId op) {
+  const std::string_view type = graph.type(op);
+  const auto inputs = graph.inputs(op);
+  const Attributes& attributes = graph.attributes(op);
+  if (inputs.size() < 2 || attributes.real("alpha", 1) != 1) return std::nullopt;
+  if (type == "Gemm") return letters_of_gemm(graph, op);
+  if (type != "MatMul" && type != "MatMulWeightGrad") return std::nullopt;
+  const bool gradient = type == "MatMulWeightGrad";
+  const TensorId y = gradient ? inputs[0] : graph.outputs(op)[0];
+  const TensorId x = gradient ? inputs[1] : inputs[0];
+  const TensorId w = gradient ? graph.outputs(op)[0] : inputs[1];
+  const std::size_t rank = graph.shape(x).size();
+  if (rank < 2 || graph.shape(y).size() != rank || graph.shape(w).size() != 2) return std::nullopt;
+  const std::string lead = alphabet(rank - 2);
+  const std::string of_x = lead + (attributes.integer("transA", 0) != 0 ? "xy" : "yx");
+  const std::string of_w = attributes.integer("transB", 0) != 0 ? "zx" : "xz";
+  return gradient ? Letters{lead + "yz", of_x, of_w} : Letters{of_x, of_w, lead + "yz"};
+}
 
 class Grower {
  public:
@@ -154,7 +195,7 @@ class Grower {
 
   std::optional<Letters> letters_of(OpId op) const {
     const std::string_view type = graph_.type(op);
-    if (type == "Gemm") return letters_of_gemm(op);
+    if (auto letters = letters_of_product(graph_, op)) return letters;
     if (type == "ReduceSum") return letters_of_sum(op);
     if (type == "Slice" || type == "Concat") return letters_but_axis(op);
     if (type == "Reshape") return letters_of_reshape(op);
@@ -162,31 +203,6 @@ class Grower {
       return letters_of_elements(op);
     }
     return std::nullopt;
-  }
-
-  std::optional<Letters> letters_of_gemm(OpId op) const {
-    const Attributes& attributes = graph_.attributes(op);
-    if (graph_.inputs(op).size() < 2 || attributes.real("alpha", 1) != 1 ||
-        attributes.real("beta", 1) != 1) {
-      return std::nullopt;
-    }
-    Letters letters{attributes.integer("transA", 0) != 0 ? "km" : "mk",
-                    attributes.integer("transB", 0) != 0 ? "nk" : "kn"};
-    if (graph_.inputs(op).size() > 2) {
-      const auto bias = graph_.shape(graph_.inputs(op)[2]);
-      if (bias.size() != 1 || bias[0] != graph_.shape(graph_.outputs(op)[0])[1]) {
-        return std::nullopt;
-      }
-      letters.emplace_back("n");
-    }
-    letters.emplace_back("mn");
-    return letters;
-  }
-
-  static std::string alphabet(std::size_t count) {
-    std::string letters;
-    for (std::size_t i = 0; i < count; ++i) letters += static_cast<char>('a' + i);
-    return letters;
   }
 
   // Dimensions are counted from the last.
@@ -327,7 +343,11 @@ class Rewriter {
     const bool writes =
         std::ranges::any_of(outputs, [&](TensorId tensor) { return find(tensor) != nullptr; });
     if (writes && graph_.role(op) == OpRole::kParameter) keep_fan_in(spec);
-    if (spec.type == "Gemm" && (reads || writes)) return rewrite_product(std::move(spec));
+    if (reads || writes) {
+      if (const auto letters = letters_of_product(graph_, op)) {
+        return rewrite_product(std::move(spec), *letters);
+      }
+    }
     if (spec.type == "Slice" && reads) return rewrite_slice(op, std::move(spec));
     if (spec.type == "Concat" && writes) return rewrite_concat(std::move(spec));
     if (spec.type == "ReduceSum" && reads) shift_axes(spec, "axes", *find(inputs[0]));
@@ -360,13 +380,11 @@ class Rewriter {
     return letters;
   }
 
-  void rewrite_product(OpSpec spec) {
-    const bool trans_a = spec.attributes.integer("transA", 0) != 0;
-    const bool trans_b = spec.attributes.integer("transB", 0) != 0;
+  void rewrite_product(OpSpec spec, const Letters& letters) {
     const TensorId output = spec.outputs[0];
     const std::string equation =
-        fmt::format("{},{}->{}", letters_of(spec.inputs[0], trans_a ? "km" : "mk"),
-                    letters_of(spec.inputs[1], trans_b ? "nk" : "kn"), letters_of(output, "mn"));
+        fmt::format("{},{}->{}", letters_of(spec.inputs[0], letters[0]),
+                    letters_of(spec.inputs[1], letters[1]), letters_of(output, letters.back()));
     spec.type = "Einsum";
     spec.attributes = {{"equation", equation}};
     if (spec.inputs.size() == 2) {

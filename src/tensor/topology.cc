@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -14,19 +15,13 @@
 namespace emplace {
 namespace {
 
-std::vector<DeviceId> choose_devices(const Cluster& cluster, int count) {
+std::vector<DeviceId> sharing_devices(const Cluster& cluster) {
   std::vector<DeviceId> all, accelerators;
   for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
     all.push_back(device);
     if (!cluster.is_cpu(device)) accelerators.push_back(device);
   }
-  std::vector<DeviceId> devices = accelerators.empty() ? all : accelerators;
-  if (count > static_cast<int>(devices.size())) {
-    fail_option("{} workers are wanted, but the cluster '{}' has {} devices that can share tensors",
-                count, cluster.name(), devices.size());
-  }
-  if (count > 0) devices.resize(static_cast<std::size_t>(count));
-  return devices;
+  return accelerators.empty() ? all : accelerators;
 }
 
 std::int64_t bandwidth(const Cluster& cluster, DeviceId a, DeviceId b) {
@@ -53,16 +48,66 @@ std::vector<std::vector<DeviceId>> groups_at(const Cluster& cluster,
   return result;
 }
 
-// Divides the devices at the slowest of their links that leaves groups of one size; the order of
-// the devices follows.
-void divide(const Cluster& cluster, std::vector<DeviceId>& devices, std::vector<int>& factors) {
-  if (devices.size() < 2) return;
+std::set<std::int64_t> speeds_among(const Cluster& cluster, const std::vector<DeviceId>& devices) {
   std::set<std::int64_t> speeds;
   for (const DeviceId a : devices) {
     for (const DeviceId b : devices) {
       if (a != b) speeds.insert(bandwidth(cluster, a, b));
     }
   }
+  return speeds;
+}
+
+// So many of them, with links among them that are as fast as can be: one group where one is large
+// enough, else whole groups and a part of another. `taken` are there already, to be near.
+std::vector<DeviceId> near_each_other(const Cluster& cluster, std::vector<DeviceId> devices,
+                                      std::size_t count, const std::vector<DeviceId>& taken) {
+  if (count >= devices.size()) return devices;
+  std::vector<std::vector<DeviceId>> groups{devices};
+  for (const std::int64_t speed : speeds_among(cluster, devices)) {
+    groups = groups_at(cluster, devices, speed + 1);
+    if (groups.size() > 1) break;
+  }
+  const auto nearest = [&](const std::vector<DeviceId>& group) {
+    std::int64_t most = 0;
+    for (const DeviceId device : group) {
+      for (const DeviceId other : taken) most = std::max(most, bandwidth(cluster, device, other));
+    }
+    return most;
+  };
+  if (groups.size() == devices.size()) {
+    std::stable_sort(devices.begin(), devices.end(),
+                     [&](DeviceId a, DeviceId b) { return nearest({a}) > nearest({b}); });
+    devices.resize(count);
+    return devices;
+  }
+  // The smallest that is large enough, else the largest.
+  const auto order = [&](const std::vector<DeviceId>& group) {
+    const bool enough = group.size() >= count;
+    const auto size = static_cast<std::int64_t>(group.size());
+    return std::tuple(-nearest(group), !enough, enough ? size : -size);
+  };
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::vector<DeviceId> chosen = near_each_other(cluster, groups[0], count, taken);
+  std::vector<DeviceId> rest;
+  for (std::size_t i = 1; i < groups.size(); ++i) {
+    rest.insert(rest.end(), groups[i].begin(), groups[i].end());
+  }
+  if (chosen.size() < count) {
+    std::vector<DeviceId> known = taken;
+    known.insert(known.end(), chosen.begin(), chosen.end());
+    const auto more = near_each_other(cluster, rest, count - chosen.size(), known);
+    chosen.insert(chosen.end(), more.begin(), more.end());
+  }
+  return chosen;
+}
+
+// Divides the devices at the slowest of their links that leaves groups of one size; the order of
+// the devices follows.
+void divide(const Cluster& cluster, std::vector<DeviceId>& devices, std::vector<int>& factors) {
+  if (devices.size() < 2) return;
+  const std::set<std::int64_t> speeds = speeds_among(cluster, devices);
   for (const std::int64_t speed : speeds) {
     auto groups = groups_at(cluster, devices, speed + 1);
     const std::size_t size = groups[0].size();
@@ -95,16 +140,44 @@ void divide(const Cluster& cluster, std::vector<DeviceId>& devices, std::vector<
   }
 }
 
+// How long the ops of the step last on the device.
+double ops_time(const Problem& problem, DeviceId device) {
+  double total = 0;
+  for (OpId op = 0; op < problem.num_ops(); ++op) {
+    total += static_cast<double>(problem.duration(op, device));
+  }
+  return std::max(total, 1.0);
+}
+
+// The fastest; of equal ones those with more memory, then those that are near each other. In the
+// cluster's order.
+std::vector<DeviceId> choose_devices(const Problem& problem, int wanted) {
+  const Cluster& cluster = problem.cluster();
+  const std::vector<DeviceId> devices = sharing_devices(cluster);
+  const auto count = static_cast<std::size_t>(wanted);
+  if (count > devices.size()) {
+    fail_option("{} workers are wanted, but the cluster '{}' has {} devices that can share tensors",
+                wanted, cluster.name(), devices.size());
+  }
+  if (count == 0 || count == devices.size()) return devices;
+  std::map<std::pair<double, Bytes>, std::vector<DeviceId>> equal;
+  for (const DeviceId device : devices) {
+    equal[{ops_time(problem, device), -cluster.device(device).memory}].push_back(device);
+  }
+  std::vector<DeviceId> chosen;
+  for (const auto& [speed, group] : equal) {
+    const auto more = near_each_other(cluster, group, count - chosen.size(), chosen);
+    chosen.insert(chosen.end(), more.begin(), more.end());
+    if (chosen.size() == count) break;
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
 // How much of the step each device does in the time that the slowest needs for a thousandth.
 std::vector<std::int64_t> shares_of(const Problem& problem, const std::vector<DeviceId>& devices) {
   std::vector<double> totals;
-  for (const DeviceId device : devices) {
-    double total = 0;
-    for (OpId op = 0; op < problem.num_ops(); ++op) {
-      total += static_cast<double>(problem.duration(op, device));
-    }
-    totals.push_back(std::max(total, 1.0));
-  }
+  for (const DeviceId device : devices) totals.push_back(ops_time(problem, device));
   const double slowest = *std::max_element(totals.begin(), totals.end());
   std::vector<std::int64_t> shares;
   for (const double total : totals) {
@@ -176,13 +249,23 @@ void limit_by_memory(const Problem& problem, const std::vector<DeviceId>& device
 }  // namespace
 
 WorkerDevices workers_on(const Problem& problem, int count) {
-  std::vector<DeviceId> devices = choose_devices(problem.cluster(), count);
+  std::vector<DeviceId> devices = choose_devices(problem, count);
   std::vector<int> factors;
   divide(problem.cluster(), devices, factors);
   std::vector<std::int64_t> shares = shares_of(problem, devices);
   if (!are_equal(problem.cluster(), devices, shares)) limit_by_memory(problem, devices, shares);
   Workers workers(factors, std::move(shares));
   return {std::move(workers), std::move(devices)};
+}
+
+std::size_t levels_between_machines(const Cluster& cluster, const WorkerDevices& on) {
+  const std::size_t levels = on.workers.levels();
+  const auto speed = [&](std::size_t level) {
+    return bandwidth(cluster, on.devices[0], on.devices[on.workers.with_digit(0, level, 1)]);
+  };
+  std::size_t between = 0;
+  while (between + 1 < levels && speed(between) < speed(levels - 1)) ++between;
+  return between;
 }
 
 }  // namespace emplace

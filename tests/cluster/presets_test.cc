@@ -184,6 +184,17 @@ TEST(Presets, tofus_machine_has_the_bandwidths_that_it_names) {
   EXPECT_EQ(cluster.device(8).memory, Bytes{488} << 30);
 }
 
+// Pairs share the way out of their switch, and nothing inside it.
+TEST(Presets, tofus_machine_is_a_tree_too) {
+  const Cluster cluster(preset_cluster("4x(2xk80-p2)@10GB/s"));
+  ASSERT_EQ(cluster.num_devices(), 8U);
+  EXPECT_EQ(bandwidth(cluster, 0, 1), 10'500'000'000);
+  EXPECT_EQ(bandwidth(cluster, 0, 2), 10 * kGB);
+  EXPECT_EQ(cluster.link(0, 2)->channel, cluster.link(1, 7)->channel);
+  EXPECT_NE(cluster.link(0, 2)->channel, cluster.link(0, 1)->channel);
+  EXPECT_NE(cluster.link(0, 2)->channel, cluster.link(2, 0)->channel);
+}
+
 TEST(Presets, a_device_sends_no_more_than_its_slot_carries) {
   const Cluster cluster(preset_cluster("2xa100+2xt4+cpu"));
   for (DeviceId from = 0; from < 4; ++from) {

@@ -149,6 +149,29 @@ TEST(PartitionCommand, many_devices_take_little_longer_than_the_time) {
   EXPECT_LT(processor_seconds_of_children() - before, 2.5);
 }
 
+// A tenth, and what reading the model takes.
+TEST(PartitionCommand, searches_keep_to_the_time) {
+  TemporaryFolder folder;
+  for (const char* cluster : {"8xv100-nvlink", "4x(8xa100-nvlink)@25GB/s"}) {
+    const double before = processor_seconds_of_children();
+    const CommandResult result = folder.emplace(
+        std::string("partition zoo:bert-base --time 4s --threads 1 --cluster \"") + cluster + "\"");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_LT(processor_seconds_of_children() - before, 4 * 1.1 + 0.3) << cluster;
+  }
+}
+
+// Where the first plan for all is slow, there is an answer from one machine in little time.
+TEST(PartitionCommand, one_machine_is_tried_early) {
+  TemporaryFolder folder;
+  const CommandResult result = folder.emplace(
+      "partition zoo:bert-base:layers=4,batch=24 --evaluations 3 --cluster "
+      "\"2x(2xa100-nvlink)@0.01GB/s\"");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("(--workers 2)"), HasSubstr("search on 2 devices"),
+                                HasSubstr("each of 2 machines does the same")));
+}
+
 // A thousand would each send to a thousand.
 TEST(PartitionCommand, a_divided_graph_that_is_too_large_is_refused) {
   TemporaryFolder folder;

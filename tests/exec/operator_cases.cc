@@ -227,6 +227,8 @@ Cases norms() {
       {"InstanceNormalization", {image, c, c}, {same}},
       {"GroupNormalization", {image, c, c}, {same}, groups},
       {"GroupNormalization", {image, real_operand({2}), real_operand({2})}, {same}, groups},
+      {"GroupNormalization", {real_operand({6, 4}), c, c}, {out({6, 4})}, groups},
+      {"InstanceNormalization", {real_operand({3, 4, 5}), c, c}, {out({3, 4, 5})}},
       {"LayerNormalization", {sequence, real_operand({8}), real_operand({8})}, {y, by_row, by_row}},
       {"LayerNormalization", {sequence, real_operand({5, 8})}, {y}, axis},
       {"BatchNormalization",

@@ -72,5 +72,58 @@ TEST(PartitionReport, says_how_many_devices_compute_the_same) {
               AllOf(HasSubstr("Copies: so many devices"), HasSubstr("with data-parallel 2.0.")));
 }
 
+// On purpose, which is no want of examples.
+TEST(PartitionReport, says_that_machines_do_the_same) {
+  PartitionAnswer answer = divided_by("data-parallel");
+  answer.others.clear();
+  answer.on_fewer.reset();
+  answer.chosen.copies = 2;
+  answer.chosen.alike = 2;
+  EXPECT_THAT(one_line(to_text(answer)),
+              AllOf(HasSubstr("With data-parallel each of 2 machines does the same, as links "
+                              "between them are slow."),
+                    Not(HasSubstr("Copies")), Not(HasSubstr("--workers"))));
+  answer.on_fewer = answer.chosen;
+  answer.on_fewer->alike = 1;
+  answer.on_fewer->copies = 1;
+  answer.on_fewer->peaks = {1, 1, 0, 0};
+  EXPECT_THAT(one_line(to_text(answer)), HasSubstr("links between them are slow; --workers 2 is "
+                                                   "as fast."));
+}
+
+// What is against dividing among all devices need not be against fewer.
+TEST(PartitionReport, says_that_fewer_devices_were_not_tried) {
+  PartitionAnswer answer = divided_by("data-parallel");
+  answer.others.clear();
+  answer.on_fewer.reset();
+  answer.one_device->step = answer.chosen.step - 2;
+  answer.one_device->fits = true;
+  answer.placed.step = answer.chosen.step;
+  EXPECT_THAT(verdict(answer),
+              AllOf(HasSubstr("Partitioning does not pay"), Not(HasSubstr("fewer devices"))));
+  answer.fewer_left_out = true;
+  EXPECT_THAT(verdict(answer), AllOf(HasSubstr("Partitioning among all devices does not pay"),
+                                     HasSubstr("no time to try fewer devices")));
+  answer.one_device.reset();
+  answer.placed.fits = true;
+  answer.placed.step = answer.chosen.step - 1;
+  EXPECT_THAT(verdict(answer), AllOf(HasSubstr("in parts on all devices."),
+                                     HasSubstr("no time to try fewer devices")));
+  answer.placed.fits = false;
+  EXPECT_THAT(verdict(answer), Not(HasSubstr("fewer devices"))) << "it is divided";
+}
+
+// The bound is for divisions among all devices; fewer may take less.
+TEST(PartitionReport, compares_the_bound_with_divisions_among_all_devices) {
+  PartitionAnswer answer = divided_by("data-parallel");
+  answer.others.clear();
+  answer.bound.step = answer.chosen.step;
+  answer.on_fewer = answer.chosen;
+  answer.on_fewer->step /= 2;
+  EXPECT_THAT(one_line(to_text(answer)),
+              AllOf(HasSubstr("No division among all 4 devices takes less"),
+                    HasSubstr("at most 1.00 times as fast is possible")));
+}
+
 }  // namespace
 }  // namespace emplace

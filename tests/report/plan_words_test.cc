@@ -94,5 +94,60 @@ TEST(PlanWords, tell_levels_apart) {
             "products by columns 50 % and by rows with a sum 50 %.");
 }
 
+// A convolution, its normalisation and another one. Channels are no heads, and a norm no product.
+TEST(PlanWords, convolutions_are_not_called_attention) {
+  const auto tensor = [](Shape shape) {
+    return TensorSpec{.shape = std::move(shape), .dtype = DType::kFloat32};
+  };
+  GraphBuilder builder("images");
+  const auto x = builder.add({.name = "x", .type = "input"}, {tensor({8, 4, 6, 6})});
+  const auto w1 = builder.add({.name = "w1", .type = "parameter"}, {tensor({8, 4, 1, 1})});
+  const auto w2 = builder.add({.name = "w2", .type = "parameter"}, {tensor({4, 8, 1, 1})});
+  const auto scale = builder.add({.name = "scale", .type = "parameter"}, {tensor({8})});
+  const auto h = builder.add({.name = "h", .type = "Conv", .inputs = {x[0], w1[0]}, .flops = 1000},
+                             {tensor({8, 8, 6, 6})});
+  const auto sums =
+      builder.add({.name = "sums", .type = "BatchNormStatistics", .inputs = h}, {tensor({2, 8})});
+  const auto n = builder.add({.name = "n",
+                              .type = "BatchNormApply",
+                              .inputs = {h[0], sums[0], scale[0], scale[0]},
+                              .flops = 1000},
+                             {tensor({8, 8, 6, 6})});
+  builder.add({.name = "y", .type = "Conv", .inputs = {n[0], w2[0]}, .flops = 1000},
+              {tensor({8, 4, 6, 6})});
+  const Graph graph = std::move(builder).build();
+  const Descriptions descriptions(graph);
+  const auto variable = [&](const char* op, const char* name) {
+    const tdl::Description& description = *descriptions[*graph.find_op(op)];
+    for (std::size_t v = 0; v < description.variables.size(); ++v) {
+      if (description.variables[v].name == name) return static_cast<std::int8_t>(v);
+    }
+    ADD_FAILURE() << op << " has no " << name;
+    return kUncut;
+  };
+  Plan plan{.method = "test", .workers = Workers({2}), .tensors = {}, .ops = {}};
+  plan.tensors.assign(graph.num_tensors(), {kUncut});
+  plan.ops.assign(graph.num_ops(), {kUncut});
+  plan.ops[*graph.find_op("h")] = {variable("h", "o")};
+  plan.ops[*graph.find_op("n")] = {variable("n", "c")};
+  plan.ops[*graph.find_op("y")] = {variable("y", "c")};
+  EXPECT_EQ(plan_in_words(graph, descriptions, plan),
+            "Among 2 devices: tensor parallel: products by columns 50 % and by rows with a sum "
+            "50 %.");
+}
+
+// Whose second dimension is the heads.
+TEST(PlanWords, stacked_products_are_divided_by_heads) {
+  const TensorSpec stack{.shape = {8, 4, 6, 6}, .dtype = DType::kFloat32};
+  GraphBuilder builder("stacked");
+  const auto x = builder.add({.name = "x", .type = "input"}, {stack});
+  builder.add({.name = "y", .type = "MatMul", .inputs = {x[0], x[0]}, .flops = 1000}, {stack});
+  const Graph graph = std::move(builder).build();
+  const Descriptions descriptions(graph);
+  const Plan plan{
+      .method = "test", .workers = Workers({2}), .tensors = {{0}, {0}}, .ops = {{kUncut}, {1}}};
+  EXPECT_EQ(plan_in_words(graph, descriptions, plan), "Among 2 devices: products by heads 100 %.");
+}
+
 }  // namespace
 }  // namespace emplace

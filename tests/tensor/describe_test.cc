@@ -93,6 +93,52 @@ TEST(Describe, groups_are_divided_as_a_whole) {
   EXPECT_THAT(divisible_names(conv), UnorderedElementsAre("g", "b", "y0"));
 }
 
+// Examples of two dimensions, and their gradients, look like weights.
+TEST(Describe, what_is_done_by_example_tells_examples_from_weights) {
+  const Attributes groups{{"num_groups", std::int64_t{4}}};
+  const auto norm = [&](const Shape& x, bool gradient) {
+    const Shape c{x[1]};
+    return gradient ? describe({.type = "GroupNormalizationGrad",
+                                .attributes = groups,
+                                .inputs = {x, x, c},
+                                .outputs = {x, c, c}})
+                    : describe({.type = "GroupNormalization",
+                                .attributes = groups,
+                                .inputs = {x, c, c},
+                                .outputs = {x}});
+  };
+  for (const bool gradient : {false, true}) {
+    EXPECT_TRUE(norm({8, 64, 7}, gradient));
+    EXPECT_FALSE(norm({8, 64}, gradient));
+  }
+}
+
+// Attention whose weights of queries, keys and values are one matrix.
+TEST(Describe, masks_of_packed_attention_are_not_taken_for_weights) {
+  const Attributes heads{{"num_heads", std::int64_t{4}}};
+  Attributes no_bias = heads;
+  no_bias.set("omitted_inputs", Integers{2});
+  const Shape x{4, 6, 16}, weights{16, 48}, bias{48}, mask{4, 6};
+  const auto forward = [&](const std::vector<Shape>& inputs, const Attributes& attributes) {
+    return describe(
+        {.type = "Attention", .attributes = attributes, .inputs = inputs, .outputs = {x}});
+  };
+  const auto backward = [&](std::vector<Shape> inputs, const Attributes& attributes) {
+    inputs.insert(inputs.begin(), x);
+    inputs.push_back(x);
+    return describe({.type = "AttentionGrad",
+                     .attributes = attributes,
+                     .inputs = inputs,
+                     .outputs = {x, weights}});
+  };
+  EXPECT_TRUE(forward({x, weights, bias}, heads));
+  EXPECT_TRUE(backward({x, weights, bias}, heads));
+  EXPECT_FALSE(forward({x, weights, bias, mask}, heads));
+  EXPECT_FALSE(backward({x, weights, bias, mask}, heads));
+  EXPECT_FALSE(forward({x, weights, mask}, no_bias));
+  EXPECT_FALSE(backward({x, weights, mask}, no_bias));
+}
+
 TEST(Describe, a_softmax_takes_rows_whole) {
   const Description softmax =
       described({.type = "Softmax", .attributes = {}, .inputs = {{4, 6}}, .outputs = {{4, 6}}});

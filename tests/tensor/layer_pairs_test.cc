@@ -63,5 +63,22 @@ TEST(LayerPairs, variables_are_told_by_the_tensors_that_both_touch) {
   EXPECT_GT(products, 0);
 }
 
+// Model parallelism divides every layer by the features that it makes, and its gradients with it.
+TEST(ModelParallel, convolutions_are_divided_by_the_features_that_they_make) {
+  const Setting setting(zoo::build_model("resnet-50:batch=4"), 4);
+  const Plan plan = setting.find("model-parallel").plan;
+  int convolutions = 0;
+  for (OpId op = 0; op < setting.graph->num_ops(); ++op) {
+    if (setting.graph->type(op) != "Conv") continue;
+    ++convolutions;
+    const auto& made = setting.input.descriptions[op]->writes[0].indices[1];
+    for (const std::int8_t cut : plan.ops[op]) {
+      EXPECT_TRUE(cut != kUncut && made.uses(static_cast<tdl::VariableId>(cut)))
+          << setting.graph->op_name(op);
+    }
+  }
+  EXPECT_EQ(convolutions, 53);
+}
+
 }  // namespace
 }  // namespace emplace

@@ -1,5 +1,9 @@
 #include "tensor/workers.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +15,7 @@
 #include "tensor/movement.h"
 #include "tensor/topology.h"
 #include "tensor/traffic.h"
+#include "tensor/ways.h"
 
 namespace emplace {
 namespace {
@@ -118,6 +123,62 @@ TEST(Topology, slower_devices_get_less_and_cpus_nothing) {
   EXPECT_THAT(on.devices, ElementsAre(0, 2));
   EXPECT_EQ(on.workers.part({0, 100}, 0, 0), (Interval{0, 75}));
   EXPECT_THROW(workers_on(*problem, 3), Error);
+}
+
+std::vector<std::string> names_of(const ClusterSpec& spec, int count) {
+  const auto problem = problem_on(spec);
+  std::vector<std::string> names;
+  for (const DeviceId device : workers_on(*problem, count).devices) {
+    names.push_back(problem->cluster().device(device).name);
+  }
+  return names;
+}
+
+ClusterSpec devices_of_kinds(const std::vector<std::pair<std::string, std::string>>& devices) {
+  ClusterSpec spec{.name = "kinds", .kinds = {}, .devices = {}, .links = {}};
+  for (const auto& [name, kind] : devices) {
+    spec.devices.push_back({.name = name, .kind = kind, .memory = 1 << 30});
+  }
+  spec.links.push_back({.bandwidth = 1'000'000'000});
+  return spec;
+}
+
+TEST(Topology, some_are_the_fastest_in_whatever_order_devices_are_listed) {
+  const auto first = devices_of_kinds({{"a", "a100"}, {"b", "a100"}, {"c", "k80"}, {"d", "k80"}});
+  const auto last = devices_of_kinds({{"c", "k80"}, {"d", "k80"}, {"a", "a100"}, {"b", "a100"}});
+  EXPECT_THAT(names_of(first, 2), ElementsAre("a", "b"));
+  EXPECT_THAT(names_of(last, 2), ElementsAre("a", "b"));
+  EXPECT_THAT(names_of(last, 3), ElementsAre("c", "a", "b"));
+}
+
+// Three machines, whose devices are listed in turn.
+TEST(Topology, some_of_equal_devices_are_near_each_other) {
+  ClusterSpec spec = devices_of_kinds({{"x0", "k80"},
+                                       {"y0", "k80"},
+                                       {"z0", "k80"},
+                                       {"x1", "k80"},
+                                       {"y1", "k80"},
+                                       {"z1", "k80"},
+                                       {"z2", "k80"}});
+  for (const char* machine : {"x", "y", "z"}) {
+    const std::string all = std::string(machine) + "*";
+    spec.links.push_back({.from = all, .to = all, .bandwidth = 50'000'000'000});
+  }
+  EXPECT_THAT(names_of(spec, 2), ElementsAre("x0", "x1"));
+  EXPECT_THAT(names_of(spec, 3), ElementsAre("z0", "z1", "z2"));
+  EXPECT_THAT(names_of(spec, 5), ::testing::UnorderedElementsAre("z0", "z1", "z2", "x0", "x1"));
+  // Beside a faster one, what is on its machine.
+  spec.devices[4].kind = "a100";
+  EXPECT_THAT(names_of(spec, 2), ElementsAre("y0", "y1"));
+}
+
+TEST(Topology, levels_between_machines_have_slower_links) {
+  const auto between = [](const std::string& cluster) {
+    const auto problem = problem_on(preset_cluster(cluster));
+    return levels_between_machines(problem->cluster(), workers_on(*problem));
+  };
+  EXPECT_EQ(between("4xa100-nvlink"), 0U);
+  EXPECT_EQ(between("4x(2xa100-nvlink)@3GB/s"), 2U);
 }
 
 // x and y of 4 MB each lie there together.

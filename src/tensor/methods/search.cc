@@ -96,8 +96,11 @@ class SearchRun {
   bool try_data_parallelism() {
     const bool first = starts_.empty();
     if (!first && spent()) return true;
-    Plan plan = found_by("data-parallel");
-    bool fits = first ? context_.try_plan(plan).fits() : try_whether_fits(plan);
+    const auto known = known_data_parallelism();
+    Plan plan = known ? known->plan : found_by("data-parallel");
+    bool fits = known   ? known->outcome.value.fits()
+                : first ? context_.try_plan(plan).fits()
+                        : try_whether_fits(plan);
     starts_.push_back(plan);
     if (first) limit_costs();
     try_repeating();
@@ -109,12 +112,21 @@ class SearchRun {
     return fits;
   }
 
+  // Whoever asks may have tried it before.
+  std::optional<PartitionContext::Tried> known_data_parallelism() const {
+    for (PartitionContext::Tried& tried : context_.tried()) {
+      if (tried.method == "data-parallel") return std::move(tried);
+    }
+    return std::nullopt;
+  }
+
   // Where links between machines are slower than those inside: the same on each machine, so that
   // nothing passes between them. That is quick, and may be many times as fast.
   void try_repeating() {
     Evaluation best = context_.incumbent().best()->value;
-    for (std::size_t levels = 1; levels < context_.workers().levels(); ++levels) {
-      if (!is_slower(levels - 1) || spent()) return;
+    const std::size_t between = levels_between_machines(context_.cluster(), context_.on());
+    for (std::size_t levels = 1; levels <= between; ++levels) {
+      if (spent()) return;
       Plan plan = follow_data(context_, "search", WeightStorage::kEverywhere, levels);
       if (!has_time_to_evaluate()) return;
       const auto value = try_plan(plan);
@@ -122,16 +134,6 @@ class SearchRun {
       best = *value;
       starts_.push_back(std::move(plan));
     }
-  }
-
-  // Than links between groups of the last level.
-  bool is_slower(std::size_t level) const {
-    const Workers& workers = context_.workers();
-    const auto bandwidth = [&](std::size_t of) {
-      const Worker other = workers.with_digit(0, of, 1);
-      return context_.cluster().link(context_.devices()[0], context_.devices()[other])->bandwidth;
-    };
-    return bandwidth(level) < bandwidth(workers.levels() - 1);
   }
 
   void try_method(const char* key) {
@@ -212,12 +214,22 @@ class SearchRun {
     return smallest_memory();  // it was given
   }
 
+  double shortest_round() const {
+    double shortest = 0;
+    for (const auto& [settings, joint] : joint_) {
+      const double seconds = joint != nullptr ? joint->round_seconds() : 0;
+      if (seconds > 0 && (shortest == 0 || seconds < shortest)) shortest = seconds;
+    }
+    return shortest;
+  }
+
   // With this share of what is left of the time; returns whether the plan fits.
   bool try_joint(const JointSearchSettings& settings, std::optional<Bytes> memory_limit,
                  double share, bool divide_updates = false) {
     std::optional<double> seconds = seconds_left(budget_);
     if (seconds) {
       const double most = std::max(0.0, *seconds - context_.evaluation_seconds());
+      if (most < shortest_round()) return false;
       seconds = std::min(most, std::max(kLeastSeconds, *seconds * share));
     }
     try {

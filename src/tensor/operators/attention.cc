@@ -325,12 +325,28 @@ MaybeDescription attention(const Signature& signature) {
   return std::move(op).done();
 }
 
+namespace {
+
+// Whether these are an input, the weights of Q, K and V in one, and their bias at most. Masks and
+// what was kept of earlier steps have shapes of their own.
+bool is_packed_alone(const Signature& op, std::size_t first, std::size_t operands) {
+  if (operands < 2 || operands > 3) return false;
+  const Shape bias{op.inputs[first + 1][1]};
+  return operands == 2 || op.inputs[first + 2] == bias;
+}
+
+}  // namespace
+
 // The contrib operator of this name has the input's and the weights of Q, K and V in one.
 MaybeDescription attention_or_packed(const Signature& op) {
-  const std::size_t first = op.type.ends_with("Grad") ? 1 : 0;
+  const bool gradient = op.type.ends_with("Grad");
+  const std::size_t first = gradient ? 1 : 0;
   const bool packed = op.inputs.size() > first + 1 && op.inputs[first].size() == 3 &&
                       op.inputs[first + 1].size() == 2;
-  return packed ? by_example(op) : attention(op);
+  if (!packed) return attention(op);
+  // A gradient has dY first and Y last.
+  const std::size_t operands = op.inputs.size() - (gradient ? 2 : 0);
+  return is_packed_alone(op, first, operands) ? by_example(op) : std::nullopt;
 }
 
 }  // namespace emplace::operators

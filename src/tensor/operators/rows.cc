@@ -203,9 +203,9 @@ MaybeDescription batch_norm_running(const Signature& signature) {
 
 MaybeDescription by_example(const Signature& signature) {
   Definition op(signature);
-  if (op.num_inputs() == 0 || op.input(0).empty()) return std::nullopt;
-  // Masks and what was kept of earlier steps have shapes of their own.
-  if (signature.type.ends_with("Attention") && op.num_inputs() > 3) return std::nullopt;
+  // Weights and tables have two dimensions at most, so examples of fewer than three, or their
+  // gradients, could not be told from them.
+  if (op.num_inputs() == 0 || op.input(0).size() < 3) return std::nullopt;
   const Position batch = op.input(0)[0];
   const Index b = op.index("b", batch);
   std::size_t next = 0;
@@ -219,7 +219,6 @@ MaybeDescription by_example(const Signature& signature) {
   };
   tdl::Expression value;
   for (std::size_t i = 0; i < op.num_inputs(); ++i) {
-    // Weights and tables have two dimensions at most, examples three at least.
     const Shape& shape = op.input(i);
     const bool examples = i == 0 || (shape.size() > 2 && shape[0] == batch);
     value = value + op.in(i)(indices_of(shape, examples));

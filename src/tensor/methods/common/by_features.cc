@@ -54,6 +54,7 @@ class FeatureCuts {
     for (ClassId tensor = 0; tensor < input_.classes.num_tensors; ++tensor) {
       tensors.push_back(cuts_of(tensor));
     }
+    for (ClassId op = 0; op < input_.classes.num_ops; ++op) divide_as_weights(op, tensors);
     return with_best_ops(context_, problem_, std::move(method), tensors, ways_.ops);
   }
 
@@ -79,6 +80,39 @@ class FeatureCuts {
                         ? kWhole
                         : dimension_of_features(*description, i).value_or(std::int8_t{0});
       }
+    }
+  }
+
+  // What reads or makes weights, or their gradients, goes along the features that they are cut by:
+  // the forward op makes these, its gradients sum over them or make the weights' own.
+  void divide_as_weights(ClassId op, const std::vector<Cuts>& tensors) {
+    const OpId first = input_.op_of_class[op];
+    const tdl::Description* description = input_.descriptions[first];
+    if (description == nullptr) return;
+    const auto try_access = [&](const std::vector<tdl::Index>& indices, TensorId tensor) {
+      const ClassId of = input_.classes.of_tensor[tensor];
+      if (!dimension_[of] || *dimension_[of] == kWhole) return false;
+      const Cuts& kept = tensors[of];
+      const auto dimension = static_cast<std::size_t>(*dimension_[of]);
+      if (kept[0] != *dimension_[of] || dimension >= indices.size()) return false;
+      for (std::size_t v = 0; v < description->variables.size(); ++v) {
+        if (!indices[dimension].uses(static_cast<tdl::VariableId>(v))) continue;
+        const Cuts cuts(context_.workers().levels(), static_cast<std::int8_t>(v));
+        std::vector<Cuts>& ways = ways_.ops[op];
+        if (std::find(ways.begin(), ways.end(), cuts) == ways.end() ||
+            problem_.op_cost(op, cuts, tensors) >= kForbidden) {
+          continue;
+        }
+        ways = {cuts};
+        return true;
+      }
+      return false;
+    };
+    for (const tdl::Access& read : description->reads) {
+      if (try_access(read.indices, input_.graph.inputs(first)[read.position])) return;
+    }
+    for (std::size_t i = 0; i < description->writes.size(); ++i) {
+      if (try_access(description->writes[i].indices, input_.graph.outputs(first)[i])) return;
     }
   }
 

@@ -57,6 +57,7 @@ struct JointCosts {
   KeptMemory kept;
   Ways first;                    // as many as are all weighed, and one more
   std::vector<LayerPair> pairs;  // to be divided alike
+  double round_seconds = 0;      // of the quickest round; 0: there was none
 };
 
 namespace {
@@ -93,8 +94,15 @@ class JointRun {
   Chosen run() {
     Chosen best;
     for (std::int64_t round = 0; round < settings_.rounds; ++round) {
+      // Parts of a round do not look at the clock.
+      if (round > 0 && budget_.seconds && *seconds_left(budget_) < costs_.round_seconds) break;
+      const Budget clock;
       const auto found = try_round(best);
       if (!found) break;
+      const double seconds = clock.elapsed_seconds();
+      if (costs_.round_seconds == 0 || seconds < costs_.round_seconds) {
+        costs_.round_seconds = seconds;
+      }
       const bool better =
           found->feasible != best.feasible ? found->feasible : found->cost < best.cost;
       if (round > 0 && !better) break;
@@ -275,6 +283,10 @@ std::int64_t piece_time(const PartitionContext& context, const PartitionInput& i
 JointSearch::JointSearch(const PartitionContext& context, const JointSearchSettings& settings)
     : costs_(std::make_unique<JointCosts>(context, settings)) {}
 JointSearch::~JointSearch() = default;
+
+double JointSearch::round_seconds() const {
+  return costs_->round_seconds;
+}
 
 std::optional<Plan> JointSearch::find(std::string method, const std::vector<Plan>& starts,
                                       std::optional<Bytes> memory_limit, const Budget& budget,

@@ -45,6 +45,9 @@ class JointSearch {
   JointSearch(const PartitionContext& context, const JointSearchSettings& settings);
   ~JointSearch();
 
+  // Of the quickest round so far: another one would hardly end sooner. 0: there was none.
+  double round_seconds() const;
+
   // How good the plan is by its own costs, `piece_time` and traffic on the links, is all that
   // counts; nothing is simulated. `memory_limit` is on what a worker keeps (kept_memory.h): the
   // plan stays within it where that is possible. `budget` has a limit. Costs that were computed

@@ -1,0 +1,20 @@
+// Steps whose ops are whole, which divisions are compared with.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "run/partition.h"
+
+namespace emplace {
+
+// Devices compute so many times as slowly while they send or receive.
+WayToRun undivided_way(const std::shared_ptr<const Problem>& problem, std::string name,
+                       const Placement& placement, const Schedule& schedule,
+                       double overlap_slowdown);
+
+// Op by op, by `auto`; on accelerators alone where a step fits those.
+WayToRun placed_way(const std::shared_ptr<const Problem>& problem, const Budget& budget,
+                    double overlap_slowdown);
+
+}  // namespace emplace
