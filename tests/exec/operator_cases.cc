@@ -390,7 +390,6 @@ Cases recurrent() {
                    {x, w, r, real_operand({1, 32}), state, state, real_operand({1, 12})},
                    {y, last, last}});
   cases.push_back({"LSTM", {x, w, r}, {last, last}});
-  // Without Y's last states, and a first cell without a first state.
   cases.push_back({"LSTM",
                    {x, w, r, state},
                    {y, last},
