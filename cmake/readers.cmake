@@ -1,8 +1,8 @@
 # What reads files and texts, and the rooms that it needs: compiled once more where sanitizers look at it, for the
 # fuzzers and for the tests' own small part. Sets reader_sources and reader_libraries.
 set(readers graph_json json_fields json_quote cluster_yaml cluster_yaml_fields cluster_yaml_kinds cluster_yaml_writer dnn_partitioning
-            pipedream iopddl placement_json file file_calls gzip topological_order onnx_constant onnx_flatten onnx_fold
-            onnx_fold_layout onnx_functions onnx_guard onnx_node onnx_reader onnx_shapes onnx_value onnx_walk
+            narrow_floats pipedream iopddl placement_json file file_calls gzip topological_order onnx_constant onnx_flatten onnx_fold
+            onnx_fold_layout onnx_functions onnx_guard onnx_meaning onnx_node onnx_reader onnx_shapes onnx_value onnx_walk
             collectives_file curve_table importers module_devices onnx_devices partition_file)
 list(TRANSFORM readers PREPEND ${PROJECT_SOURCE_DIR}/src/io/)
 list(TRANSFORM readers APPEND .cc)

@@ -53,6 +53,56 @@ Run run_of(const Kernel& kernel, const Site& site) {
   };
 }
 
+// Whether results may be numbers that integers of fewer bits do not hold.
+bool may_overflow(std::string_view type) {
+  static const std::set<std::string_view> kTypes{"Abs",
+                                                 "Add",
+                                                 "BitwiseNot",
+                                                 "Cast",
+                                                 "CastLike",
+                                                 "CumProd",
+                                                 "CumSum",
+                                                 "Div",
+                                                 "Gemm",
+                                                 "MatMul",
+                                                 "Mul",
+                                                 "Neg",
+                                                 "PartProd",
+                                                 "PartSum",
+                                                 "Pow",
+                                                 "ReduceL1",
+                                                 "ReduceProd",
+                                                 "ReduceSum",
+                                                 "ReduceSumSquare",
+                                                 "Sub",
+                                                 "Sum"};
+  return kTypes.contains(type);
+}
+
+// What the lowest bits are as a number of that type.
+Tensor wrapped(const Tensor& x, DType width) {
+  switch (width) {
+    case DType::kInt8:
+      return x.to(torch::kChar).to(torch::kLong);
+    case DType::kInt16:
+      return x.to(torch::kShort).to(torch::kLong);
+    case DType::kInt32:
+      return x.to(torch::kInt).to(torch::kLong);
+    case DType::kUInt8:
+      return x.bitwise_and(std::int64_t{0xFF});
+    case DType::kInt4:
+      return (x + 8).bitwise_and(std::int64_t{0xF}) - 8;
+    case DType::kUInt4:
+      return x.bitwise_and(std::int64_t{0xF});
+    case DType::kUInt16:
+      return x.bitwise_and(std::int64_t{0xFFFF});
+    case DType::kUInt32:
+      return x.bitwise_and(std::int64_t{0xFFFFFFFF});
+    default:
+      return x;
+  }
+}
+
 // Every result as the graph says it is: of its shape and type and, unless the op shows another
 // tensor, in memory of its own.
 class Finished {
@@ -63,7 +113,9 @@ class Finished {
         run_(std::move(run)) {
     for (const TensorId tensor : graph.outputs(op)) {
       const auto shape = graph.shape(tensor);
-      outputs_.push_back({{shape.begin(), shape.end()}, scalar_type(graph.dtype(tensor), target)});
+      outputs_.push_back({{shape.begin(), shape.end()},
+                          scalar_type(graph.dtype(tensor), target),
+                          may_overflow(graph.type(op)) ? graph.dtype(tensor) : DType::kInt64});
     }
   }
 
@@ -85,6 +137,7 @@ class Finished {
   struct Output {
     Shape shape;
     torch::ScalarType type;
+    DType width;  // of integers, that may be beyond it
   };
 
   void finish(OpStep& step, std::size_t i) const {
@@ -98,6 +151,7 @@ class Finished {
     if (value.scalar_type() != wanted.type) {
       value = value.to(wanted.type);
     }
+    if (wanted.type == torch::kLong) value = wrapped(value, wanted.width);
     if (view_) return;
     if (!value.is_contiguous()) {
       value = value.contiguous();
@@ -154,6 +208,7 @@ CompiledOp compile_op(const Graph& graph, OpId op, const OpTarget& target) {
                                "graphs captured elsewhere can only be simulated");
                         }
                         const Site site = site_of(graph, op, target);
+                        check_supported(site);
                         CompiledOp compiled;
                         Run run;
                         const auto compiler = compiler_table().find(graph.type(op));

@@ -14,6 +14,25 @@ const Tensor& Call::in(std::size_t i) const {
   return inputs[i];
 }
 
+std::optional<std::size_t> Call::place_of(std::size_t position) const {
+  std::size_t before = 0;
+  for (const std::int64_t omitted : integers("omitted_inputs")) {
+    if (static_cast<std::size_t>(omitted) == position) return std::nullopt;
+    before += static_cast<std::size_t>(omitted) < position ? 1 : 0;
+  }
+  return has(position - before) ? std::optional(position - before) : std::nullopt;
+}
+
+Tensor Call::given_at(std::size_t position) const {
+  const auto place = place_of(position);
+  return place ? inputs[*place] : Tensor();
+}
+
+bool Call::omits_output(std::size_t position) const {
+  const Integers omitted = integers("omitted_outputs");
+  return std::find(omitted.begin(), omitted.end(), position) != omitted.end();
+}
+
 const Shape& Call::shape(std::size_t output) const {
   if (output >= outputs.size()) fail_input("has {} outputs, expected more", outputs.size());
   return outputs[output].shape;

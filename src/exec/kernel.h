@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,12 @@ struct Call {
   // Operands of a binary op; x + x may list x once.
   const Tensor& left() const { return in(0); }
   const Tensor& right() const { return in(inputs.size() > 1 ? 1 : 0); }
+  // Inputs are listed without those that are left out. Where the one at a position of the
+  // operator's definition is listed, if it is there; and that input, not defined if it is not.
+  std::optional<std::size_t> place_of(std::size_t position) const;
+  Tensor given_at(std::size_t position) const;
+  // Whether an output, by position of the definition, is left out before others.
+  bool omits_output(std::size_t position) const;
   // Of an output.
   const Shape& shape(std::size_t output = 0) const;
 

@@ -1,5 +1,6 @@
 // Attention in one op, with masks and what was kept of earlier steps, but without lengths:
-// sequences are whole. FlashAttention is in native_attention.cc.
+// sequences are whole. What else there is to these operators is refused (supported.cc).
+// FlashAttention is in native_attention.cc.
 #include <algorithm>
 #include <cmath>
 
@@ -49,23 +50,10 @@ Tensor attend(const Tensor& q, Tensor k, Tensor v, const Options& options) {
   return scores.softmax(-1).matmul(v);
 }
 
-// The input at a position of the operator's definition, of which some may be left out.
-Tensor given_at(const Call& call, std::size_t position) {
-  std::size_t before = 0;
-  for (const std::int64_t omitted : call.integers("omitted_inputs")) {
-    if (static_cast<std::size_t>(omitted) == position) return {};
-    before += static_cast<std::size_t>(omitted) < position ? 1 : 0;
-  }
-  return call.has(position - before) ? call.in(position - before) : Tensor();
-}
-
 // Queries, keys and values; those that were one tensor may be listed once. From position `past` on
 // may be keys and values of earlier steps; all of them together are what is put out after Y.
 Tensors separate_attention(const Call& call, std::int64_t heads, std::int64_t key_heads,
                            Options options, std::size_t past, const Tensor& bias = {}) {
-  if (call.outputs.size() > 3 || call.given("omitted_outputs")) {
-    fail(ErrorKind::kUnsupported, "there is no kernel for more than Y and present keys and values");
-  }
   Tensor q = call.in(0);
   Tensor k = call.has(1) ? call.in(1) : q;
   Tensor v = call.has(2) ? call.in(2) : k;
@@ -77,10 +65,10 @@ Tensors separate_attention(const Call& call, std::int64_t heads, std::int64_t ke
   }
   k = apart(k, key_heads);
   v = apart(v, key_heads);
-  if (const Tensor kept = given_at(call, past); kept.defined()) {
+  if (const Tensor kept = call.given_at(past); kept.defined()) {
     options.past = kept.size(2);
     k = at::cat({kept, k}, 2);
-    v = at::cat({given_at(call, past + 1), v}, 2);
+    v = at::cat({call.given_at(past + 1), v}, 2);
   }
   Tensors results{together(attend(apart(q, heads), k, v, options), call.shape())};
   if (call.outputs.size() > 1) results.push_back(k);
@@ -88,14 +76,32 @@ Tensors separate_attention(const Call& call, std::int64_t heads, std::int64_t ke
   return results;
 }
 
-// Contrib operator: input [batch, length, in], weights [in, 3 x hidden], bias [3 x hidden].
+// What ONNX Runtime adds to the scores of keys that do not count.
+Tensor filter_of(const Call& call, const Tensor& counts, const Tensor& like) {
+  const double filter = call.real("mask_filter_value", -10000);
+  return torch::zeros(counts.sizes(), like.options().requires_grad(false))
+      .masked_fill(counts.logical_not(), filter)
+      .unsqueeze(1)
+      .unsqueeze(1);
+}
+
+// Which keys count, [batch, keys], or how many do, [batch].
+Tensor counting_keys(const Tensor& mask, std::int64_t keys) {
+  if (mask.dim() == 2) return mask.to(torch::kBool);
+  return torch::arange(keys, mask.options()).unsqueeze(0) < mask.unsqueeze(1);
+}
+
+// Contrib operator: input [batch, length, in], weights [in, 3 x hidden], bias [3 x hidden], perhaps
+// which keys count.
 Tensor packed_attention(const Call& call) {
   Tensor all = call.in(0).matmul(call.in(1));
-  if (call.has(2)) all = all + call.in(2);
+  if (const Tensor bias = call.given_at(2); bias.defined()) all = all + bias;
   const Tensors parts = all.chunk(3, -1);
   const std::int64_t heads = call.integer("num_heads", 1);
-  const Options options{.scale = call.real("scale", 0),
-                        .causal = call.integer("unidirectional", 0) != 0};
+  Options options{.scale = call.real("scale", 0), .causal = call.integer("unidirectional", 0) != 0};
+  if (const Tensor mask = call.given_at(3); mask.defined()) {
+    options.mask = filter_of(call, counting_keys(mask, all.size(1)), all);
+  }
   return together(
       attend(apart(parts[0], heads), apart(parts[1], heads), apart(parts[2], heads), options),
       call.shape());
@@ -108,7 +114,7 @@ Tensors attention(const Call& call) {
   }
   const Options options{.scale = call.real("scale", 0),
                         .causal = call.integer("is_causal", 0) != 0,
-                        .mask = given_at(call, 3)};
+                        .mask = call.given_at(3)};
   const std::int64_t heads = call.integer("q_num_heads", 1);
   return separate_attention(call, heads, call.integer("kv_num_heads", heads), options, 4);
 }
@@ -119,26 +125,20 @@ Tensors multi_head_attention(const Call& call) {
   const std::int64_t heads = call.integer("num_heads", 1);
   Options options{.scale = call.real("scale", 0),
                   .causal = call.integer("unidirectional", 0) != 0,
-                  .mask = given_at(call, 5)};
-  if (const Tensor counts = given_at(call, 4); counts.defined()) {
-    if (counts.dim() != 2 || options.mask.defined()) {
-      fail(ErrorKind::kUnsupported, "there is no kernel for masks other than [batch, keys]");
-    }
-    options.mask = counts.to(torch::kBool).unsqueeze(1).unsqueeze(1);
+                  .mask = call.given_at(5)};
+  if (const Tensor counts = call.given_at(4); counts.defined()) {
+    options.mask = filter_of(call, counts.to(torch::kBool), call.in(0));
   }
-  return separate_attention(call, heads, heads, options, 6, given_at(call, 3));
+  return separate_attention(call, heads, heads, options, 6, call.given_at(3));
 }
 
 // Q, K, V, perhaps past keys and values, then lengths, which are those of whole sequences, tables
 // of rotations, and what is added to scores.
 Tensors group_query_attention(const Call& call) {
-  if (call.integer("do_rotary", 0) != 0) {
-    fail(ErrorKind::kUnsupported, "there is no kernel for attention that rotates");
-  }
   const std::int64_t heads = call.integer("num_heads", 1);
   return separate_attention(
       call, heads, call.integer("kv_num_heads", heads),
-      {.scale = call.real("scale", 0), .causal = true, .mask = given_at(call, 10)}, 3);
+      {.scale = call.real("scale", 0), .causal = true, .mask = call.given_at(10)}, 3);
 }
 
 struct RotaryInputs {

@@ -14,8 +14,9 @@ struct Range {
 
 std::vector<Range> ranges_of(const Call& call, std::int64_t rank) {
   const bool by_attributes = call.given("starts");
-  const auto numbers = [&](std::string_view name, std::size_t input) {
-    return by_attributes || !call.has(input) ? call.integers(name) : integers_of(call.in(input));
+  const auto numbers = [&](std::string_view name, std::size_t position) {
+    const Tensor input = by_attributes ? Tensor() : call.given_at(position);
+    return input.defined() ? integers_of(input) : call.integers(name);
   };
   const Integers starts = numbers("starts", 1);
   const Integers ends = numbers("ends", 2);
@@ -87,11 +88,9 @@ struct Padding {
 
 Padding padding_of(const Call& call, std::size_t rank) {
   const Integers amounts = call.numbers("pads", 1);
-  Integers axes;
-  for (std::size_t i = 2; i < call.inputs.size(); ++i) {
-    if (!call.in(i).is_floating_point() && call.in(i).dim() == 1) axes = integers_of(call.in(i));
-  }
-  if (axes.empty()) axes = all_axes_but(static_cast<std::int64_t>(rank), {});
+  const Tensor given = call.given_at(3);
+  const Integers axes =
+      given.defined() ? integers_of(given) : all_axes_but(static_cast<std::int64_t>(rank), {});
   if (amounts.size() != 2 * axes.size()) {
     fail_input("pads {} ends of {} axes", amounts.size(), axes.size());
   }
@@ -107,9 +106,7 @@ Padding padding_of(const Call& call, std::size_t rank) {
 
 Tensor pad_constant(const Call& call, const Padding& padding) {
   double value = call.real("value", 0);
-  if (call.has(2) && call.in(2).numel() == 1 && call.in(2).dim() == 0) {
-    value = call.in(2).item<double>();
-  }
+  if (const Tensor given = call.given_at(2); given.defined()) value = given.item<double>();
   Integers pads;
   for (std::size_t i = padding.begin.size(); i-- > 0;) {
     pads.push_back(padding.begin[i]);

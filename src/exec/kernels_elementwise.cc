@@ -52,7 +52,6 @@ void add_plain(KernelTable& table) {
   add_unary(table, "Erf", [](const Tensor& x) { return x.erf(); });
   add_unary(table, "Exp", [](const Tensor& x) { return x.exp(); });
   add_unary(table, "Floor", [](const Tensor& x) { return x.floor(); });
-  add_unary(table, "IsInf", [](const Tensor& x) { return x.isinf(); });
   add_unary(table, "IsNaN", [](const Tensor& x) { return x.isnan(); });
   add_unary(table, "Log", [](const Tensor& x) { return x.log(); });
   add_unary(table, "Neg", [](const Tensor& x) { return x.neg(); });
@@ -61,11 +60,19 @@ void add_plain(KernelTable& table) {
   add_unary(table, "Round", [](const Tensor& x) { return x.round(); });
   add_unary(table, "Sign", [](const Tensor& x) { return x.sign(); });
   add_unary(table, "Sqrt", [](const Tensor& x) { return x.sqrt(); });
+  table["IsInf"] = single([](const Call& call) {
+    const Tensor& x = call.in(0);
+    const bool positive = call.integer("detect_positive", 1) != 0;
+    if (call.integer("detect_negative", 1) == 0) {
+      return positive ? x.isposinf() : torch::zeros_like(x, torch::kBool);
+    }
+    return positive ? x.isinf() : x.isneginf();
+  });
   // An op marked so passes no gradient, as a detached tensor.
   table["Identity"] = single([](const Call& call) {
     return call.integer("__stop_gradient", 0) != 0 ? call.in(0).detach() : call.in(0);
   });
-  // To what is the output's element type, which the interpreter sees to.
+  // To what is the output's element type, which compile_op sees to.
   for (const char* type : {"Cast", "CastLike"}) {
     add_unary(table, type, [](const Tensor& x) { return x; });
   }
@@ -123,9 +130,16 @@ void add_activations(KernelTable& table) {
 // Bounds are attributes or inputs, each of which may be absent.
 Tensor clip(const Call& call) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const double low = call.has(1) ? call.in(1).item<double>() : call.real("min", -infinity);
-  const double high = call.has(2) ? call.in(2).item<double>() : call.real("max", infinity);
-  return call.in(0).clamp(low, high);
+  const Tensor least = call.given_at(1);
+  const Tensor most = call.given_at(2);
+  const double low = least.defined() ? least.item<double>() : call.real("min", -infinity);
+  const double high = most.defined() ? most.item<double>() : call.real("max", infinity);
+  // Infinity is no integer.
+  const auto bound = [](double value) {
+    return std::isinf(value) ? c10::optional<at::Scalar>() : c10::optional<at::Scalar>(value);
+  };
+  if (std::isinf(low) && std::isinf(high)) return call.in(0);
+  return call.in(0).clamp(bound(low), bound(high));
 }
 
 // Remainders have the divisor's sign, or with fmod the dividend's.

@@ -1,4 +1,6 @@
 // Contrib operators that are several in one: they call the kernels of these.
+#include <algorithm>
+
 #include "base/error.h"
 
 #include "exec/kernel.h"
@@ -15,11 +17,21 @@ Tensor activated(const KernelTable& table, const Call& call, const Tensor& x) {
     fail(ErrorKind::kUnsupported, "attributes: there is no kernel for activation '{}'", activation);
   }
   Call apply{.type = found->first, .inputs = {x}, .floating = call.floating};
-  if (call.given("activation_alpha")) {
-    apply.attributes.set("alpha", call.real("activation_alpha", 0));
-  } else if (const auto* value = call.attributes.find("activation_params")) {
+  for (const char* name : {"alpha", "beta", "gamma"}) {
+    const std::string long_name = std::string("activation_") + name;
+    if (call.given(long_name)) apply.attributes.set(name, call.real(long_name, 0));
+  }
+  if (call.given("activation_axis")) {
+    apply.attributes.set("axis", call.integer("activation_axis", -1));
+  }
+  if (const auto* value = call.attributes.find("activation_params")) {
     const auto* numbers = std::get_if<std::vector<double>>(value);
-    if (numbers != nullptr && !numbers->empty()) apply.attributes.set("alpha", numbers->at(0));
+    const bool bounds = activation == "Clip";
+    for (std::size_t i = 0; numbers != nullptr && i < std::min<std::size_t>(2, numbers->size());
+         ++i) {
+      const char* name = i == 0 ? (bounds ? "min" : "alpha") : (bounds ? "max" : "beta");
+      apply.attributes.set(name, numbers->at(i));
+    }
   }
   return found->second(apply)[0];
 }
@@ -41,7 +53,10 @@ Tensors bias_dropout(const KernelTable& table, const Call& call) {
   Call dropout = call;
   dropout.inputs[0] = call.in(0) + call.in(1);
   Tensors results = table.at("Dropout")(dropout);
-  if (call.has(2) && call.in(2).sizes() == call.in(0).sizes()) results[0] = results[0] + call.in(2);
+  const Tensor residual = call.given_at(2);
+  if (residual.defined() && residual.sizes() == call.in(0).sizes()) {
+    results[0] = results[0] + residual;
+  }
   return results;
 }
 

@@ -58,10 +58,11 @@ Tensors rms_norm(const Call& call) {
 // one that is added first. Outputs of the input's shape beyond the first are that sum.
 Tensors skip_norm(const Call& call, bool simplified) {
   Tensor sum = call.in(0) + call.in(1);
-  const std::size_t first_bias = simplified ? 3 : 4;
-  if (call.has(first_bias)) sum = sum + call.in(first_bias);
+  if (const Tensor bias = call.given_at(simplified ? 3 : 4); bias.defined()) sum = sum + bias;
   Call norm{.type = call.type, .attributes = call.attributes, .inputs = {sum, call.in(2)}};
-  if (!simplified && call.has(3)) norm.inputs.push_back(call.in(3));
+  norm.attributes.set("epsilon", call.real("epsilon", 1e-12));
+  const Tensor scale_bias = simplified ? Tensor() : call.given_at(3);
+  if (scale_bias.defined()) norm.inputs.push_back(scale_bias);
   const Tensors normed = simplified ? rms_norm(norm) : layer_norm(norm);
   Tensors results{normed[0]};
   for (std::size_t i = 1; i < call.outputs.size(); ++i) {

@@ -1,4 +1,5 @@
-// LSTM, GRU and RNN, step by step, as ONNX defines them with its default activations.
+// LSTM, GRU and RNN, step by step, as ONNX defines them, with those activations that take no
+// numbers.
 #include <algorithm>
 
 #include "base/error.h"
@@ -9,7 +10,7 @@
 namespace emplace::exec {
 namespace {
 
-// An op does not say which optional inputs it has: their shapes and types tell.
+// Not every op says which optional inputs it has: their shapes and types tell.
 struct Layer {
   Tensor x;  // [steps, batch, in]
   Tensor w;  // [directions, gates x hidden, in]
@@ -44,6 +45,9 @@ Tensor swapped(const Tensor& x, bool batch_first) {
 Layer layer_of(const Call& call) {
   const bool batch_first = call.integer("layout", 0) != 0;
   Layer layer{.x = swapped(call.in(0), batch_first), .w = call.in(1), .r = call.in(2)};
+  const Integers omitted = call.integers("omitted_inputs");
+  constexpr std::int64_t kHidden = 5;
+  const bool no_hidden = std::find(omitted.begin(), omitted.end(), kHidden) != omitted.end();
   for (std::size_t i = 3; i < call.inputs.size(); ++i) {
     const Tensor& input = call.in(i);
     if (!input.is_floating_point()) {
@@ -51,7 +55,8 @@ Layer layer_of(const Call& call) {
     } else if (input.dim() == 2) {
       (input.size(1) == 2 * layer.r.size(1) ? layer.bias : layer.peepholes) = input;
     } else {
-      (layer.hidden.defined() ? layer.cell : layer.hidden) = swapped(input, batch_first);
+      const bool cell = no_hidden || layer.hidden.defined();
+      (cell ? layer.cell : layer.hidden) = swapped(input, batch_first);
     }
   }
   return layer;
@@ -69,43 +74,103 @@ Weights weights_of(const Layer& layer, std::int64_t direction) {
   return weights;
 }
 
-using Step = State (*)(const Call&, const Tensor& x, const State&, const Weights&);
+using Activation = Tensor (*)(const Tensor&);
+
+Activation activation_of(std::string_view name) {
+  if (name == "Sigmoid") return [](const Tensor& x) { return x.sigmoid(); };
+  if (name == "Tanh") return [](const Tensor& x) { return x.tanh(); };
+  if (name == "Relu") return [](const Tensor& x) { return x.relu(); };
+  if (name == "Softsign") return [](const Tensor& x) { return x / (1 + x.abs()); };
+  if (name == "Softplus") return [](const Tensor& x) { return at::softplus(x); };
+  fail(ErrorKind::kUnsupported, "attributes: there is no kernel for activation '{}'", name);
+}
+
+// What a step does beside its sums: the activations f, g and h of one direction, of numbers that
+// are clipped before.
+struct CellRule {
+  const Call& call;
+  std::vector<Activation> functions;
+  double limit = 0;  // 0: none
+
+  Tensor apply(std::size_t which, const Tensor& x) const {
+    return functions[which](limit > 0 ? x.clamp(-limit, limit) : x);
+  }
+  Tensor f(const Tensor& x) const { return apply(0, x); }
+  Tensor g(const Tensor& x) const { return apply(1, x); }
+  Tensor h(const Tensor& x) const { return apply(2, x); }
+};
+
+using Step = State (*)(const CellRule&, const Tensor& x, const State&, const Weights&);
 
 // Gates in the order input, output, forget, candidate.
-State lstm_step(const Call& call, const Tensor& x, const State& state, const Weights& weights) {
+State lstm_step(const CellRule& rule, const Tensor& x, const State& state, const Weights& weights) {
   const Tensor gates = x.matmul(weights.w) + weights.input_bias + state.hidden.matmul(weights.r) +
                        weights.state_bias;
   const Tensors parts = gates.chunk(4, 1);
   const Tensors peepholes = weights.peepholes.chunk(3, 0);
-  const Tensor in = (parts[0] + peepholes[0] * state.cell).sigmoid();
-  const bool coupled = call.integer("input_forget", 0) != 0;
-  const Tensor forget = coupled ? 1 - in : (parts[2] + peepholes[2] * state.cell).sigmoid();
-  const Tensor cell = forget * state.cell + in * parts[3].tanh();
-  const Tensor out = (parts[1] + peepholes[1] * cell).sigmoid();
-  return {out * cell.tanh(), cell};
+  const Tensor in = rule.f(parts[0] + peepholes[0] * state.cell);
+  const bool coupled = rule.call.integer("input_forget", 0) != 0;
+  const Tensor forget = coupled ? 1 - in : rule.f(parts[2] + peepholes[2] * state.cell);
+  const Tensor cell = forget * state.cell + in * rule.g(parts[3]);
+  const Tensor out = rule.f(parts[1] + peepholes[1] * cell);
+  return {out * rule.h(cell), cell};
 }
 
 // Gates in the order update, reset, candidate.
-State gru_step(const Call& call, const Tensor& x, const State& state, const Weights& weights) {
+State gru_step(const CellRule& rule, const Tensor& x, const State& state, const Weights& weights) {
   const Tensors from_input = (x.matmul(weights.w) + weights.input_bias).chunk(3, 1);
   const Tensors state_weights = weights.r.chunk(3, 1);
   const Tensors bias = weights.state_bias.chunk(3, 0);
   const auto from_state = [&](const Tensor& hidden, std::size_t gate) {
     return hidden.matmul(state_weights[gate]) + bias[gate];
   };
-  const Tensor update = (from_input[0] + from_state(state.hidden, 0)).sigmoid();
-  const Tensor reset = (from_input[1] + from_state(state.hidden, 1)).sigmoid();
-  const Tensor remembered = call.integer("linear_before_reset", 0) != 0
+  const Tensor update = rule.f(from_input[0] + from_state(state.hidden, 0));
+  const Tensor reset = rule.f(from_input[1] + from_state(state.hidden, 1));
+  const Tensor remembered = rule.call.integer("linear_before_reset", 0) != 0
                                 ? reset * from_state(state.hidden, 2)
                                 : from_state(reset * state.hidden, 2);
-  const Tensor candidate = (from_input[2] + remembered).tanh();
+  const Tensor candidate = rule.g(from_input[2] + remembered);
   return {(1 - update) * candidate + update * state.hidden, state.cell};
 }
 
-State rnn_step(const Call&, const Tensor& x, const State& state, const Weights& weights) {
+State rnn_step(const CellRule& rule, const Tensor& x, const State& state, const Weights& weights) {
   const Tensor sum = x.matmul(weights.w) + weights.input_bias + state.hidden.matmul(weights.r) +
                      weights.state_bias;
-  return {sum.tanh(), state.cell};
+  return {rule.f(sum), state.cell};
+}
+
+std::vector<std::string_view> names_in(std::string_view list) {
+  std::vector<std::string_view> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    names.push_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
+
+std::vector<std::string_view> default_activations(Step step) {
+  if (step == lstm_step) return {"Sigmoid", "Tanh", "Tanh"};
+  if (step == gru_step) return {"Sigmoid", "Tanh"};
+  return {"Tanh"};
+}
+
+// Those of all directions follow each other in the attribute, as one text.
+CellRule cell_rule_of(const Call& call, Step step, std::int64_t direction) {
+  std::vector<std::string_view> names = default_activations(step);
+  const std::size_t count = names.size();
+  const std::size_t skipped = static_cast<std::size_t>(direction) * count;
+  if (call.given("activations")) {
+    const auto given = names_in(call.attributes.text("activations"));
+    if (given.size() < skipped + count) {
+      fail_input("attributes: 'activations' has {} names, expected {} for each direction",
+                 given.size(), count);
+    }
+    std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(skipped), count, names.begin());
+  }
+  CellRule rule{.call = call, .functions = {}, .limit = call.real("clip", 0)};
+  for (const std::string_view name : names) rule.functions.push_back(activation_of(name));
+  return rule;
 }
 
 struct Direction {
@@ -118,6 +183,7 @@ struct Direction {
 Direction run_direction(const Call& call, Step step, const Layer& layer, std::int64_t direction,
                         bool backwards) {
   const Weights weights = weights_of(layer, direction);
+  const CellRule rule = cell_rule_of(call, step, direction);
   const Tensor nothing =
       torch::zeros({layer.x.size(1), layer.size()}, layer.x.options().requires_grad(false));
   State state{layer.hidden.defined() ? layer.hidden[direction] : nothing,
@@ -126,7 +192,7 @@ Direction run_direction(const Call& call, Step step, const Layer& layer, std::in
   Tensors outputs(static_cast<std::size_t>(steps));
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t t = backwards ? steps - 1 - i : i;
-    State next = step(call, layer.x[t], state, weights);
+    State next = step(rule, layer.x[t], state, weights);
     Tensor output = next.hidden;
     if (layer.lengths.defined()) {
       const Tensor runs = (layer.lengths > t).unsqueeze(1);
@@ -163,7 +229,7 @@ Tensors run_layer(const Call& call, Step step) {
 Kernel layer_kernel(Step step) {
   return [step](const Call& call) {
     const Tensors all = run_layer(call, step);
-    std::size_t next_state = 1;
+    std::size_t next_state = call.omits_output(1) ? 2 : 1;
     Tensors results;
     for (std::size_t i = 0; i < call.outputs.size(); ++i) {
       const Shape& shape = call.shape(i);
@@ -191,8 +257,10 @@ Kernel recurrent_gradient_kernel(Step step) {
     Call call{.type = gradient.type, .attributes = gradient.attributes};
     call.inputs.assign(at(arrived.size()), at(end));
     Integers outputs = arrived;  // among Y, hidden and cell states
-    if (gradient.in(end).dim() < 4) {
-      for (std::int64_t& output : outputs) ++output;  // there is no Y
+    const bool no_y = gradient.in(end).dim() < 4;
+    for (std::int64_t& output : outputs) {
+      if (no_y) ++output;
+      if (output >= 1 && gradient.omits_output(1)) ++output;
     }
     std::vector<std::size_t> targets;
     for (const std::int64_t input : gradient.integers("wanted")) {

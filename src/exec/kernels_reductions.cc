@@ -74,37 +74,61 @@ Tensor extreme_gradient(const Call& call) {
   return call.in(0).reshape(kept) * hits / count.clamp_min(1);
 }
 
+// What a softmax is taken of, along which axis.
+struct Line {
+  Tensor x;
+  std::int64_t axis;
+};
+
+// All dimensions before the axis by all others.
+Tensor as_rows(const Tensor& x, std::int64_t axis) {
+  std::int64_t rows = 1;
+  for (std::int64_t i = 0; i < axis; ++i) rows *= x.size(i);
+  return x.reshape({rows, x.numel() / std::max<std::int64_t>(rows, 1)});
+}
+
+// Before opset 13 (`flattened`), of all dimensions from the axis on.
+Line line_of(const Call& call, const Tensor& x) {
+  const std::int64_t axis = call.axis(x.dim(), -1);
+  if (call.integer("flattened", 0) == 0) return {x, axis};
+  return {as_rows(x, axis), 1};
+}
+
 Tensor softmax(const Call& call) {
-  return call.in(0).softmax(call.axis(call.in(0).dim(), -1));
+  const Line line = line_of(call, call.in(0));
+  return line.x.softmax(line.axis).reshape(call.in(0).sizes());
 }
 
 Tensor log_softmax(const Call& call) {
-  return call.in(0).log_softmax(call.axis(call.in(0).dim(), -1));
+  const Line line = line_of(call, call.in(0));
+  return line.x.log_softmax(line.axis).reshape(call.in(0).sizes());
 }
 
 // libtorch reads these as if they lay together.
 Tensor softmax_gradient(const Call& call) {
-  const Tensor& y = call.in(1);
-  return at::_softmax_backward_data(call.in(0).contiguous(), y.contiguous(), call.axis(y.dim(), -1),
-                                    y.scalar_type());
+  const Line dy = line_of(call, call.in(0).contiguous());
+  const Line y = line_of(call, call.in(1).contiguous());
+  return at::_softmax_backward_data(dy.x, y.x, y.axis, y.x.scalar_type())
+      .reshape(call.in(1).sizes());
 }
 
 Tensor log_softmax_gradient(const Call& call) {
-  const Tensor& y = call.in(1);
-  return at::_log_softmax_backward_data(call.in(0).contiguous(), y.contiguous(),
-                                        call.axis(y.dim(), -1), y.scalar_type());
+  const Line dy = line_of(call, call.in(0).contiguous());
+  const Line y = line_of(call, call.in(1).contiguous());
+  return at::_log_softmax_backward_data(dy.x, y.x, y.axis, y.x.scalar_type())
+      .reshape(call.in(1).sizes());
 }
 
-// The scores and a bias that broadcasts to them.
+// The scores and a bias that broadcasts to them; of all dimensions from the axis on.
 Tensor bias_softmax(const Call& call) {
   const Tensor scores = call.in(0) + call.in(1);
-  return scores.softmax(call.axis(scores.dim(), -1));
+  const std::int64_t axis = call.axis(scores.dim(), std::min<std::int64_t>(1, scores.dim() - 1));
+  return as_rows(scores, axis).softmax(1).reshape(scores.sizes());
 }
 
 Tensor hardmax(const Call& call) {
-  const Tensor& x = call.in(0);
-  const std::int64_t axis = call.axis(x.dim(), -1);
-  return torch::zeros_like(x).scatter(axis, x.argmax(axis, true), 1);
+  const auto [x, axis] = line_of(call, call.in(0));
+  return torch::zeros_like(x).scatter(axis, x.argmax(axis, true), 1).reshape(call.in(0).sizes());
 }
 
 Tensor cumulative_sum(const Call& call) {

@@ -1,4 +1,6 @@
 // Images of other sizes: Resize and Upsample, axis by axis, to the output's shape; GridSample.
+// Where places are is decided by the scales, if the op was given such (the attribute `scales`): the
+// output's extent is rounded down.
 #include <algorithm>
 #include <cmath>
 
@@ -15,42 +17,50 @@ struct Rule {
   std::string_view rounding;     // of places, to the nearest element
 };
 
-double place_in_input(const Rule& rule, std::int64_t at, std::int64_t from, std::int64_t to) {
-  const double scale = static_cast<double>(to) / static_cast<double>(from);
+struct Extent {
+  std::int64_t from, to;
+  double scale;
+};
+
+double place_in_input(const Rule& rule, std::int64_t at, const Extent& extent) {
   const auto place = static_cast<double>(at);
-  if (rule.coordinates == "asymmetric") return place / scale;
+  if (rule.coordinates == "asymmetric") return place / extent.scale;
   if (rule.coordinates == "align_corners") {
-    return to == 1 ? 0 : place * static_cast<double>(from - 1) / static_cast<double>(to - 1);
+    return extent.to == 1
+               ? 0
+               : place * static_cast<double>(extent.from - 1) / static_cast<double>(extent.to - 1);
   }
-  if (rule.coordinates == "pytorch_half_pixel" && to == 1) return 0;
-  return (place + 0.5) / scale - 0.5;
+  if (rule.coordinates == "pytorch_half_pixel" && extent.to == 1) return 0;
+  return (place + 0.5) / extent.scale - 0.5;
 }
 
-std::int64_t nearest(const Rule& rule, double place, std::int64_t extent) {
+// `simple` is the rounding of opset 10.
+std::int64_t nearest(const Rule& rule, double place, const Extent& size) {
+  const std::int64_t extent = size.from;
   double at = std::floor(place);
-  if (rule.rounding == "ceil") at = std::ceil(place);
+  const bool shrinks = rule.rounding == "simple" && size.scale < 1;
+  if (rule.rounding == "ceil" || shrinks) at = std::ceil(place);
   if (rule.rounding == "round_prefer_ceil") at = std::floor(place + 0.5);
   if (rule.rounding == "round_prefer_floor") at = std::ceil(place - 0.5);
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, extent - 1);
 }
 
-Tensor resize_nearest(const Tensor& x, std::int64_t axis, std::int64_t to, const Rule& rule) {
-  const std::int64_t from = x.size(axis);
+Tensor resize_nearest(const Tensor& x, std::int64_t axis, const Extent& extent, const Rule& rule) {
   Integers taken;
-  for (std::int64_t at = 0; at < to; ++at) {
-    taken.push_back(nearest(rule, place_in_input(rule, at, from, to), from));
+  for (std::int64_t at = 0; at < extent.to; ++at) {
+    taken.push_back(nearest(rule, place_in_input(rule, at, extent), extent));
   }
   return x.index_select(axis, torch::tensor(taken, torch::kLong).to(x.device()));
 }
 
-Tensor resize_linear(const Tensor& x, std::int64_t axis, std::int64_t to, const Rule& rule) {
-  const std::int64_t from = x.size(axis);
+Tensor resize_linear(const Tensor& x, std::int64_t axis, const Extent& extent, const Rule& rule) {
+  const auto [from, to, scale] = extent;
   Integers low;
   Integers high;
   std::vector<double> share;  // of the higher one
   for (std::int64_t at = 0; at < to; ++at) {
     const double place =
-        std::clamp(place_in_input(rule, at, from, to), 0.0, static_cast<double>(from - 1));
+        std::clamp(place_in_input(rule, at, extent), 0.0, static_cast<double>(from - 1));
     low.push_back(static_cast<std::int64_t>(std::floor(place)));
     high.push_back(std::min(low.back() + 1, from - 1));
     share.push_back(place - std::floor(place));
@@ -62,18 +72,31 @@ Tensor resize_linear(const Tensor& x, std::int64_t axis, std::int64_t to, const 
          x.index_select(axis, torch::tensor(high, torch::kLong).to(x.device())) * weight;
 }
 
+// By axis; none: extents tell.
+std::vector<double> scales_of(const Call& call, std::size_t rank) {
+  std::vector<double> scales;
+  const AttributeValue* given = call.attributes.find("scales");
+  if (given == nullptr) return scales;
+  if (const auto* reals = std::get_if<std::vector<double>>(given)) scales = *reals;
+  if (const auto* whole = std::get_if<Integers>(given)) scales.assign(whole->begin(), whole->end());
+  if (scales.size() != rank) {
+    fail_input("attributes: 'scales' has {} numbers, expected {}", scales.size(), rank);
+  }
+  return scales;
+}
+
 Tensor resize(const Call& call, const Rule& rule) {
   Tensor result = call.in(0);
+  const std::vector<double> scales = scales_of(call, static_cast<std::size_t>(result.dim()));
   for (std::int64_t axis = 0; axis < result.dim(); ++axis) {
-    const std::int64_t to = call.shape().at(static_cast<std::size_t>(axis));
-    if (to == result.size(axis)) continue;
-    if (rule.mode == "nearest") {
-      result = resize_nearest(result, axis, to, rule);
-    } else if (rule.mode == "linear" || rule.mode == "bilinear") {
-      result = resize_linear(result, axis, to, rule);
-    } else {
-      fail(ErrorKind::kUnsupported, "attributes: there is no kernel for mode '{}'", rule.mode);
-    }
+    const auto i = static_cast<std::size_t>(axis);
+    Extent extent{.from = result.size(axis), .to = call.shape().at(i), .scale = 0};
+    extent.scale = scales.empty()
+                       ? static_cast<double>(extent.to) / static_cast<double>(extent.from)
+                       : scales[i];
+    if (extent.to == extent.from && extent.scale == 1) continue;
+    result = rule.mode == "nearest" ? resize_nearest(result, axis, extent, rule)
+                                    : resize_linear(result, axis, extent, rule);
   }
   return result;
 }

@@ -1,13 +1,19 @@
 // What a training step has beside gradients, and ops that make tensors from nothing but shapes.
+#include <limits>
+
 #include "exec/kernel.h"
 #include "exec/random.h"
 
 namespace emplace::exec {
 namespace {
 
+// As a last input or an attribute says, else by whether there is a backward pass.
 bool is_off(const Call& call) {
   const Tensor& last = call.inputs.back();
-  return call.outputs.size() < 2 || (last.scalar_type() == torch::kBool && !last.item<bool>());
+  const bool told = call.inputs.size() > 1 && last.scalar_type() == torch::kBool;
+  const bool training =
+      told ? last.item<bool>() : call.integer("training_mode", call.training ? 1 : 0) != 0;
+  return call.outputs.size() < 2 || !training;
 }
 
 // Without a mask, or told not to, it does nothing, as in inference.
@@ -24,6 +30,7 @@ Tensors dropout(const Call& call) {
 // The attribute's number, in the output's shape.
 Tensor filled(const Call& call) {
   double value = call.real("value", 0);
+  if (call.attributes.text("value") == "nan") value = std::numeric_limits<double>::quiet_NaN();
   if (const auto values = call.integers("value"); !values.empty()) {
     value = static_cast<double>(values[0]);
   } else if (const auto* found = call.attributes.find("value")) {

@@ -28,6 +28,8 @@ struct Site {
 };
 
 Site site_of(const Graph& graph, OpId op, const OpTarget& target);
+// Throws an Error for what kernels do not compute of the op's operator (supported.cc).
+void check_supported(const Site& site);
 
 using Run = std::function<void(OpStep&)>;
 // An empty function: not for this op, which a plain kernel takes.

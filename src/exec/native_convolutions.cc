@@ -1,6 +1,8 @@
 // Convolutions in any number of dimensions, and their gradients. Gradient ops do not read the
 // operand that they are the gradient of: libtorch wants a tensor of its shape, and looks at nothing
 // else of it.
+#include <algorithm>
+
 #include "exec/native.h"
 #include "exec/window.h"
 
@@ -62,8 +64,10 @@ Run compile_conv_weight_grad(const Site& site) {
   };
 }
 
-// Where the output begins in what the kernel reaches from all of the input.
-std::int64_t transposed_begin(const Call& call, std::size_t dim, std::int64_t excess) {
+// Where the output begins in what the kernel reaches from all of the input. Where it is larger than
+// that, zeros come behind.
+std::int64_t transposed_begin(const Call& call, std::size_t dim, std::int64_t missing) {
+  const std::int64_t excess = std::max<std::int64_t>(missing, 0);
   const std::string_view automatic = call.attributes.text("auto_pad", "NOTSET");
   if (automatic == "SAME_UPPER") return excess / 2;
   if (automatic == "SAME_LOWER" || call.given("output_shape")) return excess - excess / 2;

@@ -18,13 +18,16 @@ Run pass_through() {
   };
 }
 
-// Without a mask, or told not to, it does nothing, as in inference.
+// Without a mask, or told not to, it does nothing, as in inference; nor without a backward pass,
+// unless it is told to.
 Run compile_dropout(const Site& site) {
   const std::size_t last = site.size() - 1;
   const bool told = last > 0 && site.inputs[last].dtype == DType::kBool;
   if (site.num_outputs() < 2) return pass_through();
   if (told && !site.known(last)) return {};
-  if (told && !site.call.inputs[last].to(torch::kBool).item<bool>()) return pass_through();
+  const bool training = told ? site.call.inputs[last].to(torch::kBool).item<bool>()
+                             : site.call.integer("training_mode", site.call.training ? 1 : 0) != 0;
+  if (!training) return pass_through();
   if (!site.call.given("ratio")) {
     for (std::size_t i = 1; i < site.size(); ++i) {
       if (site.is_floating(i) && !site.known(i)) return {};

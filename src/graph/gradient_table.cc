@@ -259,7 +259,7 @@ constexpr GradientRow kRows[] = {
     stops("OneHot"),
     stops("Or"),
     operands("PRelu", 2),
-    single("Pad", 0, kSecond),
+    single("Pad", 0, kButFirst),
     operands("Pow", 10),
     from_x("QuickGelu", 14),
     norm("RMSNormalization", 8, kButFirst),

@@ -1,6 +1,6 @@
 #include "io/onnx_node.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <google/protobuf/unknown_field_set.h>
 
 #include "base/text.h"
@@ -90,6 +90,12 @@ Attributes attributes_of(const onnx::NodeProto& node) {
       case onnx::AttributeProto::FLOATS:
         result.set(attribute.name(),
                    std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
+        break;
+      case onnx::AttributeProto::STRINGS:
+        // Names of activations, which are all that executing an op needs of such lists.
+        if (attribute.name() == "activations") {
+          result.set(attribute.name(), fmt::format("{}", fmt::join(attribute.strings(), ",")));
+        }
         break;
       default:
         break;

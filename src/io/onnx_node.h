@@ -18,7 +18,8 @@ std::int64_t int_attribute(const onnx::NodeProto& node, std::string_view name,
                            std::int64_t otherwise);
 std::vector<std::int64_t> ints_attribute(const onnx::NodeProto& node, std::string_view name);
 std::string string_attribute(const onnx::NodeProto& node, std::string_view name);
-// Its numbers, lists of numbers and strings; graphs, tensors and the like are left out.
+// Its numbers, lists of numbers and strings, the names of a list of activations as one text with
+// commas; graphs, tensors and the like are left out.
 Attributes attributes_of(const onnx::NodeProto& node);
 
 // "" for the operators of ONNX itself, which are written with two domains.

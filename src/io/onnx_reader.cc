@@ -23,6 +23,7 @@
 #include "io/onnx_flatten.h"
 #include "io/onnx_functions.h"
 #include "io/onnx_inputs.h"
+#include "io/onnx_meaning.h"
 #include "io/onnx_node.h"
 #include "io/onnx_shapes.h"
 #include "io/onnx_walk.h"
@@ -315,6 +316,7 @@ class Reader {
   static Attributes attributes_of_op(const VisitedNode& visited) {
     const onnx::NodeProto& proto = visited.node.proto;
     Attributes attributes = attributes_of(proto);
+    say_meaning(visited, attributes);
     if (proto.op_type() == "Constant") {
       Attributes contents;
       for (const char* name : {"value_float", "value_floats"}) {
@@ -325,7 +327,13 @@ class Reader {
     }
     const auto* fill =
         proto.op_type() == "ConstantOfShape" ? find_attribute(proto, "value") : nullptr;
-    if (fill != nullptr && fill->has_t()) keep_contents(parse_small_tensor(fill->t()), attributes);
+    if (fill != nullptr && fill->has_t()) {
+      const auto data = parse_small_tensor(fill->t());
+      keep_contents(data, attributes);
+      // Which no number of an attribute is.
+      const bool nan = data && data->values.size() == 1 && std::isnan(data->values[0]);
+      if (nan) attributes.set("value", "nan");
+    }
     return attributes;
   }
 

@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 
+#include "io/narrow_floats.h"
+
 namespace emplace {
 namespace {
 
@@ -37,6 +39,16 @@ bool read(const TensorProto& proto, const Field& field, std::vector<long double>
   return true;
 }
 
+bool read_narrow(const TensorProto& proto, double (*decode)(std::uint16_t),
+                 std::vector<long double>& values) {
+  if (!read<std::uint16_t>(proto, proto.int32_data(), values)) return false;
+  for (long double& value : values) {
+    if (value < 0 || value > std::numeric_limits<std::uint16_t>::max()) return false;
+    value = decode(static_cast<std::uint16_t>(value));
+  }
+  return true;
+}
+
 bool read_values(const TensorProto& proto, std::vector<long double>& values) {
   switch (proto.data_type()) {
     case TensorProto::FLOAT:
@@ -60,13 +72,18 @@ bool read_values(const TensorProto& proto, std::vector<long double>& values) {
       return read<std::uint32_t>(proto, proto.uint64_data(), values);
     case TensorProto::UINT64:
       return read<std::uint64_t>(proto, proto.uint64_data(), values);
+    case TensorProto::FLOAT16:
+      return read_narrow(proto, half_of, values);
+    case TensorProto::BFLOAT16:
+      return read_narrow(proto, bfloat_of, values);
     default:
       return false;
   }
 }
 
 bool is_real(int elem_type) {
-  return elem_type == TensorProto::FLOAT || elem_type == TensorProto::DOUBLE;
+  return elem_type == TensorProto::FLOAT || elem_type == TensorProto::DOUBLE ||
+         elem_type == TensorProto::FLOAT16 || elem_type == TensorProto::BFLOAT16;
 }
 
 }  // namespace
@@ -113,6 +130,12 @@ TensorProto to_proto(const SmallTensor& tensor) {
         break;
       case TensorProto::INT64:
         proto.add_int64_data(tensor.integer(i));
+        break;
+      case TensorProto::FLOAT16:
+        proto.add_int32_data(half_bits(static_cast<double>(tensor.values[i])));
+        break;
+      case TensorProto::BFLOAT16:
+        proto.add_int32_data(bfloat_bits(static_cast<double>(tensor.values[i])));
         break;
       case TensorProto::UINT32:
       case TensorProto::UINT64:

@@ -48,8 +48,13 @@ void set_attribute(AttributeProto& attribute, AttributeProto::AttributeType want
     attribute.set_type(AttributeProto::FLOAT);
     attribute.set_f(static_cast<float>(*real));
   } else if (const auto* text = std::get_if<std::string>(&value)) {
-    attribute.set_type(AttributeProto::STRING);
-    attribute.set_s(*text);
+    attribute.set_type(wanted == AttributeProto::STRINGS ? wanted : AttributeProto::STRING);
+    if (wanted != AttributeProto::STRINGS) return attribute.set_s(*text);
+    for (std::size_t begin = 0; begin <= text->size();) {
+      const std::size_t comma = std::min(text->find(',', begin), text->size());
+      attribute.add_strings(text->substr(begin, comma - begin));
+      begin = comma + 1;
+    }
   } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
     attribute.set_type(as_real ? AttributeProto::FLOATS : AttributeProto::INTS);
     for (const std::int64_t number : *integers) {
@@ -226,6 +231,7 @@ class OnnxWriter {
   void add_attributes(OpId op, const OpSchema& schema, NodeProto& node) const {
     for (const auto& [name, value] : graph_.attributes(op).entries()) {
       if (name == kOmittedInputs || name == kOmittedOutputs) continue;
+      if (name == "scales" && schema.Name() == "Resize") continue;  // which its input says
       AttributeProto& attribute = *node.add_attribute();
       attribute.set_name(name);
       const auto known = schema.attributes().find(name);

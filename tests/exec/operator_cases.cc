@@ -65,10 +65,15 @@ Cases elementwise() {
   cases.push_back({"Gelu", {x}, {y}, {{"approximate", "tanh"}}});
   cases.push_back({"Clip", {x, limit(-0.5), limit(0.5)}, {y}});
   cases.push_back({"Where", {truth_operand({2, 1}), x, real_operand({6})}, {y}});
-  cases.push_back({"Dropout", {x, limit(0.3)}, {y, out({2, 6}, DType::kBool)}});
+  const Attributes training{{"training_mode", std::int64_t{1}}};
+  cases.push_back({"Dropout", {x, limit(0.3)}, {y, out({2, 6}, DType::kBool)}, training});
   cases.push_back({"Dropout", {x}, {y}});
   cases.push_back({"Softmax", {x}, {y}, {{"axis", std::int64_t{0}}}});
   cases.push_back({"LogSoftmax", {x}, {y}, {{"axis", std::int64_t{0}}}});
+  const Attributes flattened{{"axis", std::int64_t{1}}, {"flattened", std::int64_t{1}}};
+  for (const char* type : {"Softmax", "LogSoftmax"}) {
+    cases.push_back({type, {real_operand({2, 3, 4})}, {out({2, 3, 4})}, flattened});
+  }
   return cases;
 }
 
@@ -268,7 +273,12 @@ Cases layout() {
       {"Slice", {x, list({1}), list({9}), list({1}), list({2})}, {out({2, 3})}},
       {"Slice", {x, list({-1}), list({-7}), list({1}), list({-2})}, {out({2, 3})}},
       {"Slice", {x}, {out({1, 3})}, {{"starts", Integers{1, 2}}, {"ends", Integers{2, 5}}}},
+      {"Slice",
+       {x, list({0, 1}), list({2, 6}), list({1, 2})},
+       {out({2, 3})},
+       {{"omitted_inputs", Integers{3}}}},
       {"Pad", {x, list({1, 0, 0, 2})}, {out({3, 8})}},
+      {"Pad", {x, list({1, 2}), list({1})}, {out({2, 9})}, {{"omitted_inputs", Integers{2}}}},
       {"Pad", {x, list({0, 1, 0, -2})}, {out({2, 5})}},
       {"Pad", {x}, {out({3, 8})}, {{"pads", Integers{1, 0, 0, 2}}}},
       {"Pad", {x, list({0, 2, 0, 3})}, {out({2, 11})}, {{"mode", "reflect"}}},
@@ -282,6 +292,10 @@ Cases layout() {
       {"SpaceToDepth", {image}, {out({2, 32, 2, 2})}, block},
       {"Resize", {real_operand({2, 3, 4, 4})}, {out({2, 3, 8, 6})}},
       {"Resize", {real_operand({2, 3, 4, 4})}, {out({2, 3, 8, 3})}, {{"mode", "linear"}}},
+      {"Resize",
+       {real_operand({2, 3, 4, 5})},
+       {out({2, 3, 4, 7})},
+       {{"mode", "linear"}, {"scales", std::vector<double>{1, 1, 1, 1.5}}}},
       {"Upsample", {real_operand({2, 3, 4, 4})}, {out({2, 3, 8, 8})}},
   };
 }
@@ -378,6 +392,12 @@ Cases recurrent() {
                    {x, w, r, real_operand({1, 32}), state, state, real_operand({1, 12})},
                    {y, last, last}});
   cases.push_back({"LSTM", {x, w, r}, {last, last}});
+  cases.push_back({"LSTM",
+                   {x, w, r, state},
+                   {y, last},
+                   {{"omitted_inputs", Integers{3, 4, 5}}, {"omitted_outputs", Integers{1}}}});
+  cases.push_back(
+      {"LSTM", {x, w, r}, {y}, {{"activations", "Softplus,Softsign,Tanh"}, {"clip", 0.9}}});
   cases.push_back({"GRU",
                    {x, real_operand({1, 12, 5}), real_operand({1, 12, 4}), real_operand({1, 24})},
                    {y},
@@ -511,6 +531,7 @@ Cases fused() {
   const Attributes relu{{"activation", "Relu"}};
   const Attributes leaky{{"activation", "LeakyRelu"}, {"activation_alpha", 0.3}};
   const TensorSpec mask = out({2, 6}, DType::kBool);
+  const Attributes training{{"training_mode", std::int64_t{1}}};
   return {
       {"FusedConv",
        {image, real_operand({3, 4, 3, 3}), real_operand({3})},
@@ -522,8 +543,8 @@ Cases fused() {
        relu},
       {"FusedGemm", {x, real_operand({6, 3}), real_operand({3})}, {out({2, 3})}, leaky},
       {"FusedMatMulActivation", {x, real_operand({6, 3})}, {out({2, 3})}, relu},
-      {"BiasDropout", {x, real_operand({6}), x, limit(0.3)}, {out({2, 6}), mask}},
-      {"BiasDropout", {x, real_operand({6}), limit(0.3)}, {out({2, 6}), mask}},
+      {"BiasDropout", {x, real_operand({6}), x, limit(0.3)}, {out({2, 6}), mask}, training},
+      {"BiasDropout", {x, real_operand({6}), limit(0.3)}, {out({2, 6}), mask}, training},
       {"GridSample", {image, real_operand({2, 3, 3, 2})}, {out({2, 4, 3, 3})}},
   };
 }

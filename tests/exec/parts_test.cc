@@ -198,12 +198,14 @@ TEST_F(ExecParts, pieces_of_losses_add_up) {
 TEST_F(ExecParts, pieces_of_a_dropout_drop_the_same) {
   const Tensor x = random({6, 10});
   const Tensor ratio = reals({0.4})[0];
-  const Tensors all = run_op({"Dropout", {x, ratio}, {real({6, 10}), truth({6, 10})}});
-  const Tensors piece =
-      run_op({"Dropout",
-              {x.narrow(0, 2, 3).narrow(1, 4, 5), ratio},
-              {real({3, 5}), truth({3, 5})},
-              {{"region_begin", Integers{2, 4}}, {"region_shape", Integers{6, 10}}}});
+  Attributes attributes{{"training_mode", std::int64_t{1}}};
+  const Tensors all = run_op({"Dropout", {x, ratio}, {real({6, 10}), truth({6, 10})}, attributes});
+  attributes.set("region_begin", Integers{2, 4});
+  attributes.set("region_shape", Integers{6, 10});
+  const Tensors piece = run_op({"Dropout",
+                                {x.narrow(0, 2, 3).narrow(1, 4, 5), ratio},
+                                {real({3, 5}), truth({3, 5})},
+                                attributes});
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_TRUE(same(piece[i].to(torch::kDouble),
                      all[i].narrow(0, 2, 3).narrow(1, 4, 5).to(torch::kDouble)));

@@ -164,7 +164,8 @@ bool dropout(Translation& at, std::string_view) {
       at.integer("train", 1) == 0) {
     return false;
   }
-  at.replace("Dropout", {at.take(0)}, {{"ratio", at.attributes().real("ratio", 0.5)}});
+  at.replace("Dropout", {at.take(0)},
+             {{"ratio", at.attributes().real("ratio", 0.5)}, {"training_mode", std::int64_t{1}}});
   return true;
 }
 
@@ -184,7 +185,7 @@ bool coin_flips(Translation& at, std::string_view) {
   const auto drawn = at.add("drawn", "Dropout", {ones},
                             std::vector<TensorSpec>{{.shape = at.out(), .dtype = at.out_type()},
                                                     {.shape = at.out(), .dtype = DType::kBool}},
-                            {{"ratio", 1 - chance}});
+                            {{"ratio", 1 - chance}, {"training_mode", std::int64_t{1}}});
   at.replace("Cast", {drawn[1]});
   return true;
 }

@@ -139,17 +139,19 @@ std::vector<std::int64_t> list_of(const Signature& op, std::string_view name, st
 // From attributes, or from constant inputs: data, starts, ends, axes, steps. Nothing where the
 // graph does not say, or a range runs backwards.
 std::optional<Ranges> ranges_of(const Signature& op, const Shape& shape) {
-  if (op.attributes.find("omitted_inputs") != nullptr) return std::nullopt;
+  const auto omitted = op.attributes.integers("omitted_inputs");
+  const bool no_axes = !omitted.empty();  // the only ones that can be left out before others
   const auto starts = list_of(op, "starts", 1);
-  auto axes = list_of(op, "axes", 3);
-  const auto steps = list_of(op, "steps", 4);
+  auto axes = list_of(op, "axes", no_axes ? op.inputs.size() : 3);
+  const auto steps = list_of(op, "steps", no_axes ? 3 : 4);
   if (starts.empty()) return std::nullopt;
   if (axes.empty()) {
-    if (op.inputs.size() > 3) return std::nullopt;
+    if (op.inputs.size() > 3 && !no_axes) return std::nullopt;
     axes.resize(starts.size());
     std::iota(axes.begin(), axes.end(), 0);
   }
-  if (axes.size() != starts.size() || (op.inputs.size() > 4 && steps.size() != starts.size())) {
+  const bool has_steps = op.inputs.size() > (no_axes ? 3U : 4U);
+  if (axes.size() != starts.size() || (has_steps && steps.size() != starts.size())) {
     return std::nullopt;
   }
   Ranges ranges{std::vector<Position>(shape.size(), 0), std::vector<Position>(shape.size(), 1)};
@@ -238,8 +240,9 @@ MaybeDescription slice_grad(const Signature& op) {
 // Also its gradient. The amounts are a constant input or an attribute.
 MaybeDescription pad(const Signature& op) {
   const auto amounts = list_of(op, "pads", 1);
-  // A fourth input says which axes the amounts are of.
-  if (!is_one_to_one(op) || amounts.size() != 2 * op.inputs[0].size() || op.inputs.size() > 3) {
+  // A fourth input says which axes the amounts are of; it is the third where no value is given.
+  if (!is_one_to_one(op) || amounts.size() != 2 * op.inputs[0].size() || op.inputs.size() > 3 ||
+      op.attributes.find("omitted_inputs") != nullptr) {
     return std::nullopt;
   }
   const std::size_t rank = op.inputs[0].size();

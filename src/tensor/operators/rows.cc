@@ -99,6 +99,7 @@ MaybeDescription along_axis(const Signature& op) {
   if (!axis || op.inputs[0].size() != shape.size()) return std::nullopt;
   std::vector<bool> is_whole(shape.size(), false);
   is_whole[*axis] = true;
+  if (op.attributes.integer("flattened", 0) != 0) is_whole = last_axes(shape.size(), *axis);
   if (op.type == "Trilu")
     is_whole = last_axes(shape.size(), std::max<std::size_t>(shape.size(), 2) - 2);
   return rows_function(op, shape, is_whole);
