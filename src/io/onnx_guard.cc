@@ -211,7 +211,25 @@ bool is_whole_stft(const GuardedNode& node) {
 // The square of the size of a block divides the channels.
 bool blocks_fit(const GuardedNode& node) {
   const std::int64_t size = node.integer("blocksize", 0);
-  return size >= 1 && size < kLargest;
+  if (size < 1 || size >= kLargest) return false;
+  BoundedProduct channels;
+  const bool known = node.type() == "SpaceToDepth" && node.has_rank_of(0, 4);
+  return !known || (channels.times(node.dim(0, 1).value_or(0)) && channels.times(size * size));
+}
+
+// The axes that are repeated.
+bool repeats_fit(const GuardedNode& node) {
+  const SmallTensor* repeats = node.data(1);
+  if (repeats == nullptr || !node.has_rank(0)) return true;
+  const int axes = std::min(node.rank(0), static_cast<int>(repeats->values.size()));
+  for (int axis = 0; axis < axes; ++axis) {
+    BoundedProduct length;
+    if (!length.times(node.dim(0, axis).value_or(0)) ||
+        !length.times(repeats->integer(static_cast<std::size_t>(axis)))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // One size of all parts divides the axis.
@@ -254,6 +272,7 @@ bool safe_to_infer(const NodeProto& proto, const std::vector<const OnnxValue*>& 
   if (type == "DepthToSpace" || type == "SpaceToDepth") return blocks_fit(node);
   if (type == "SplitToSequence") return parts_fit(node);
   if (type == "Reshape") return sizes_multiply(node);
+  if (type == "Tile") return repeats_fit(node);
   // Looks at the type of an input without asking whether it has one.
   if (type == "EyeLike") return node.is_tensor(0);
   if (type == "Gemm") {

@@ -98,6 +98,12 @@ TEST(OnnxGuard, sizes_that_wrap_around_are_refused) {
   reshape.node("Reshape", {"x", "sizes"}, {"y"}, "reshape");
   EXPECT_THAT(refusal(reshape), HasSubstr("reshape"));
 
+  OnnxModelMaker tile;
+  tile.input("x", {std::int64_t{1} << 40, 2});
+  tile.integers("repeats", {std::int64_t{1} << 40, 1});
+  tile.node("Tile", {"x", "repeats"}, {"y"}, "tile");
+  EXPECT_THAT(refusal(tile), HasSubstr("op 'tile'"));
+
   // A size of 0 is the input's, which multiplies too.
   OnnxModelMaker copied;
   copied.input("x", {std::int64_t{1} << 32, 2});
@@ -142,6 +148,8 @@ TEST(OnnxGuard, sane_sizes_are_inferred) {
   OnnxModelMaker model;
   model.input("x", {2, 8, 3, 3});
   set_int(model.node("DepthToSpace", {"x"}, {"d"}, "blocks"), "blocksize", 2);
+  model.integers("repeats", {1, 2, 1, 3});
+  model.node("Tile", {"d", "repeats"}, {"t"}, "tile");
   model.integers("sizes", {0, -1, 9});
   model.node("Reshape", {"d", "sizes"}, {"r"}, "reshape");
   model.integer("size", 2);
@@ -151,6 +159,7 @@ TEST(OnnxGuard, sane_sizes_are_inferred) {
   model.input("sizes2", {3, 3}, onnx::TensorProto::INT64);
   const Graph graph = model.read();
   EXPECT_THAT(output_shape(graph, "blocks"), testing::ElementsAre(2, 2, 6, 6));
+  EXPECT_THAT(output_shape(graph, "tile"), testing::ElementsAre(2, 4, 6, 18));
   EXPECT_THAT(output_shape(graph, "reshape"), testing::ElementsAre(2, 8, 9));
   EXPECT_THAT(output_shape(graph, "eye"), testing::ElementsAre(3, 3));
 }
