@@ -57,11 +57,15 @@ inline std::string make_model(Choices& choices) {
       if (value->data) {
         *graph->add_initializer() = to_proto(*value->data);
         graph->mutable_initializer(graph->initializer_size() - 1)->set_name(name);
-      } else if (value->type.value_case() == onnx::TypeProto::VALUE_NOT_SET) {
+      } else if (!is_complete(value->type)) {
+        // No model has such an input, but an operator that is not known may give it.
         auto* unknown = graph->add_node();
         unknown->set_domain("own");
         unknown->set_op_type("Unknown");
         unknown->add_output(name);
+        auto* declared = graph->add_value_info();
+        declared->set_name(name);
+        *declared->mutable_type() = value->type;
       } else {
         auto* input = graph->add_input();
         input->set_name(name);
