@@ -198,9 +198,14 @@ std::vector<std::string> left_overs_of(const std::string& target) {
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code failure;
   if (fs::equivalent(a, b, failure) && !failure) return true;
-  const fs::path first = fs::weakly_canonical(a, failure);
+  // Of a relative path of which nothing is there, it would take "x" and "./x" for two.
+  const auto canonical = [&](const std::string& path) {
+    const fs::path absolute = fs::absolute(path, failure);
+    return failure ? absolute : fs::weakly_canonical(absolute, failure);
+  };
+  const fs::path first = canonical(a);
   if (failure) return a == b;
-  const fs::path second = fs::weakly_canonical(b, failure);
+  const fs::path second = canonical(b);
   return failure ? a == b : first == second;
 }
 

@@ -253,6 +253,8 @@ TEST_F(WriteFaults, files_are_told_from_each_other_whatever_they_are_called) {
   EXPECT_FALSE(same_file(file("a"), file("b")));
   EXPECT_TRUE(same_file(file("not yet"), file("./not yet")));
   EXPECT_FALSE(same_file(file("not yet"), file("a")));
+  EXPECT_TRUE(same_file("not yet", "./not yet"));
+  EXPECT_FALSE(same_file("not yet", "./neither"));
 }
 
 }  // namespace
