@@ -29,12 +29,13 @@ debug:
 	@cmake --build --preset debug
 	@ctest --preset debug --parallel 2
 
-# The rooms that have threads, under the thread sanitizer.
+# The rooms that have threads, under the thread sanitizer: make tsan, or make tsan ROOMS="base sim".
+ROOMS ?=
 tsan:
 	@tools/setup.sh
 	@cmake --preset tsan >/dev/null
-	@cmake --build --preset tsan --target tsan_tests
-	@ctest --preset tsan --parallel 2
+	@cmake --build --preset tsan --target $(if $(ROOMS),$(ROOMS:%=%_tests),tsan_tests)
+	@ctest --preset tsan --parallel 2 $(if $(ROOMS),--tests-regex '^($(shell echo $(ROOMS) | tr ' ' '|'))$$')
 
 # The program, its libraries, headers and Python package: make install PREFIX=/usr/local DESTDIR=...
 PREFIX ?= /usr/local

@@ -11,7 +11,7 @@ file(GLOB reader_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.cc $
      ${PROJECT_SOURCE_DIR}/src/search/*.cc)
 list(APPEND reader_sources ${readers} ${PROJECT_SOURCE_DIR}/fuzz/targets.cc
      ${PROJECT_SOURCE_DIR}/src/selection/selection_problem.cc ${PROJECT_SOURCE_DIR}/src/sim/placement.cc
-     ${PROJECT_SOURCE_DIR}/src/placers/external/support/protocol.cc ${PROJECT_SOURCE_DIR}/src/learn/train/state.cc
+     ${PROJECT_SOURCE_DIR}/src/placer/placement_messages.cc ${PROJECT_SOURCE_DIR}/src/placers/external/support/protocol.cc ${PROJECT_SOURCE_DIR}/src/learn/train/state.cc
      ${PROJECT_SOURCE_DIR}/src/report/page_results.cc
      ${PROJECT_SOURCE_DIR}/src/report/profile_phases.cc ${PROJECT_SOURCE_DIR}/src/zoo/model_name.cc)
 set(reader_libraries fmt::fmt Threads::Threads simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp ZLIB::ZLIB

@@ -7,7 +7,7 @@ emplace=${EMPLACE:-build/emplace}
 corpus=fuzz/corpus
 rm -rf "$corpus"
 mkdir -p "$corpus"/{graph_json,onnx,onnx_node,onnx_model,gzip,cluster_yaml,dnn_partitioning,pipedream,iopddl,placement,texts} \
-         "$corpus"/{import,partition,external,state,curves,collectives,page,phases}
+         "$corpus"/{import,partition,external,state,curves,collectives,page,phases,messages}
 
 # The smallest models of the zoo, as graphs and as ONNX.
 $emplace zoo export stacked-rnn:layers=1,sequence=1,batch=1 -o "$corpus/graph_json/rnn.json"
@@ -42,7 +42,7 @@ echo 'some text' | gzip -9n | tail -c +3 > "$corpus/gzip/text"
 head -c 3000 /dev/zero | gzip -9n | tail -c +3 > "$corpus/gzip/zeros"
 n=0
 for text in 'heft(insertion=false)' 'encoder.*=gpu0,gpu1' '1.5GiB' '4xp100@8GiB' '2x4+1x8' '12GB/s' \
-            'local:4x3' 'cuda:0' 'zoo:gnmt-4:batch=64,layers=2' '1.25e-3'; do
+            'local:4x3' 'cuda:0' 'zoo:gnmt-4:batch=64,layers=2' '8..512' '1.25e-3'; do
   printf "\\x$(printf %02x $n)%s" "$text" > "$corpus/texts/$n"
   n=$((n + 1))
 done
@@ -86,6 +86,8 @@ entry = lambda name, kind, shape, data: (number(len(name)) + name + kind + numbe
 open(sys.argv[1], "wb").write(number(3) + entry(b"round", b"i", [], number(7)) +
                               entry(b"subject", b"t", [], b"post") + entry(b"a", b"f", [1, 2], bytes(8)))
 PY
+# A placement of two ops and its value.
+printf '\x02\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' > "$corpus/messages/two"
 printf 'round,evaluations\n1,10,0.5\n2,20,1\n3,3' > "$corpus/curves/rows"
 echo '{"format": "emplace.answer/1", "graph": "g", "cluster": "c", "step_ns": 5}' > "$corpus/page/answer.json"
 echo '{"format": "emplace.comparison/1", "graph": "g", "runs": [{"placer": "heft", "step_ns": 5}]}' \

@@ -50,13 +50,25 @@ class NodeMaker {
   }
 
  private:
+  // Their product is 2^64 - 1, that is, -1.
+  static constexpr std::int64_t kWrapping[] = {3, 5, 17, 257, 641, 65537, 6700417};
+
   std::int64_t size() {
     return choices_.one_of<std::int64_t>({2, 1, 3, 0, 5, 8, 64, 224, 1024, 65536, -1, 1LL << 31,
-                                          (1LL << 31) - 1, 1LL << 40, (1LL << 62), INT64_MAX});
+                                          1LL << 32, 1LL << 40, (1LL << 31) - 1, 1LL << 62,
+                                          INT64_MAX, kWrapping[choices_.below(7)]});
   }
   std::int64_t number() {
-    return choices_.one_of<std::int64_t>({1, 0, 2, -1, 3, -2, 4, 7, -3, 16, 100, -100, 1LL << 31,
-                                          -(1LL << 31), INT64_MAX, INT64_MIN});
+    return choices_.one_of<std::int64_t>({1,         0,
+                                          2,         -1,
+                                          3,         -2,
+                                          4,         7,
+                                          -3,        16,
+                                          100,       -100,
+                                          1LL << 31, -(1LL << 31),
+                                          1LL << 32, -(1LL << 32),
+                                          1LL << 62, INT64_MAX,
+                                          INT64_MIN, kWrapping[choices_.below(7)]});
   }
   int elem_type() {
     using T = onnx::TensorProto;
@@ -73,8 +85,10 @@ class NodeMaker {
     }
     node.proto.add_input("in" + std::to_string(index));
     OnnxValue& value = node.values.emplace_back();
-    const std::size_t form = choices_.below(8);
-    if (form == 7) {
+    const std::size_t form = choices_.below(9);
+    if (form == 8) {
+      // Nothing is known of it, as of what an unknown operator makes.
+    } else if (form == 7) {
       *value.type.mutable_sequence_type()->mutable_elem_type() =
           tensor_type_proto(elem_type(), {size()});
     } else if (form >= 4) {

@@ -18,14 +18,18 @@
 #include "cost/device_rules.h"
 #include "cost/problem.h"
 
+#include "placer/placement_messages.h"
+
 #include "placers/external/support/protocol.h"
 
+#include "dist/wire.h"
 #include "fuzz/onnx_models.h"
 #include "io/collectives_file.h"
 #include "io/curve_table.h"
 #include "io/file.h"
 #include "io/importers.h"
 #include "io/iopddl.h"
+#include "io/onnx_flat_model.h"
 #include "io/onnx_inputs.h"
 #include "io/onnx_shapes.h"
 #include "io/partition_file.h"
@@ -34,6 +38,7 @@
 #include "learn/train/state.h"
 #include "report/page.h"
 #include "report/profile_report.h"
+#include "run/batch_range.h"
 #include "search/method_spec.h"
 #include "selection/selection_problem.h"
 #include "zoo/model_name.h"
@@ -56,6 +61,7 @@ void graph_json(const std::string& bytes) {
 
 void onnx(const std::string& bytes) {
   try_to([&] { read_onnx_inputs(bytes); });
+  try_to([&] { read_flat_onnx(bytes, {}); });
   read_onnx(bytes, {}, "fuzzed");
 }
 
@@ -184,11 +190,25 @@ void page(const std::string& bytes) {
   results_in_text(bytes, "fuzzed");
 }
 
+// What ranks tell each other of placements, and the parts of which all messages consist.
+void messages(const std::string& bytes) {
+  try_to([&] { dist::Reader(bytes).text(); });
+  try_to([&] { dist::Reader(bytes).flag(); });
+  try_to([&] { dist::Reader(bytes).numbers<double>(); });
+  try_to([&] {
+    dist::Reader reader(bytes);
+    take_sample(reader, small_problem());
+  });
+  dist::Reader reader(bytes);
+  take_placement(reader, small_problem());
+  take_value(reader);
+}
+
 // One parser for each first byte.
 void texts(const std::string& bytes) {
   if (bytes.empty()) return;
   const std::string text = bytes.substr(1);
-  switch (static_cast<unsigned char>(bytes[0]) % 10) {
+  switch (static_cast<unsigned char>(bytes[0]) % 11) {
     case 0:
       MethodSpec::parse(text).to_string();
       break;
@@ -218,12 +238,15 @@ void texts(const std::string& bytes) {
     case 8:
       zoo::parse_options(zoo::split_name(text).options);
       break;
+    case 9:
+      BatchRange::parse(text);
+      break;
     default:
       Decimal::parse(text);
   }
 }
 
-constexpr std::array<Target, 19> kTargets{{{"graph_json", graph_json},
+constexpr std::array<Target, 20> kTargets{{{"graph_json", graph_json},
                                            {"onnx", onnx},
                                            {"onnx_node", onnx_node},
                                            {"onnx_model", onnx_model},
@@ -241,6 +264,7 @@ constexpr std::array<Target, 19> kTargets{{{"graph_json", graph_json},
                                            {"collectives", collectives},
                                            {"page", page},
                                            {"phases", phases},
+                                           {"messages", messages},
                                            {"texts", texts}}};
 
 }  // namespace

@@ -6,9 +6,9 @@
     tools/fault_trials.py files PROGRAM LIBRARY [--trials 1000] [--seed 1]
 
 kill: runs that learn or train are killed (SIGKILL), resumed, and mostly killed again; runs that write files are killed
-over old ones. Files are old or new and whole, checkpoints can be gone on from, curves have no gap. allocations: the n-th
-operator new of a command fails, once or from then on (LIBRARY is tests/libfail_allocation.so of a build): the program
-ends with exit code 0, 1 or 2, and 2 comes with a message. files: the n-th call that writes a file fails (full disk, I/O
+over old ones. Files and folders are old or new and whole, checkpoints can be gone on from, curves have no gap. allocations:
+the n-th operator new of a command fails, once or from then on (LIBRARY is tests/libfail_allocation.so of a build), and each
+of the first that return nullptr: the program ends with exit code 0, 1 or 2, and 2 comes with a message that memory ended. files: the n-th call that writes a file fails (full disk, I/O
 error), is interrupted or takes half (LIBRARY is tests/libfail_file_call.so): placements, timelines, pages, plans,
 checkpoints, curves and policies are old or new and whole, and what was not written is said. As many trials as there are
 cases try each of them. Exit code 1 where something else was found."""
@@ -21,6 +21,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -158,6 +159,17 @@ def kill_writing(trials: Trials, took: float) -> None:
         expect_old_or_new(trials, name, old, "place -o")
 
 
+def kill_writing_folder(trials: Trials, command: list[str], took: float) -> None:
+    put_old_parts(trials)
+    trials.run(command, kill_after=trials.random.uniform(0, took))
+    trials.counts["kills"] += 1
+    trials.counts["killed while a folder is written"] += 1
+    are_parts_new(trials, "export -f onnx-parts")
+    for path in trials.folder.glob("parts.*"):
+        trials.counts["temporary files left behind"] += 1
+        shutil.rmtree(path)
+
+
 def kill(arguments: argparse.Namespace) -> int:
     trials = Trials(arguments.program, arguments.seed)
     begin = time.monotonic()
@@ -167,14 +179,26 @@ def kill(arguments: argparse.Namespace) -> int:
     trials.expect_done(["place", *PROBLEM, "-p", LEARNED[0], "--evaluations", "50"])
     learns = time.monotonic() - begin
     trials.sweep()
+    parts = Trials(arguments.program, arguments.seed)  # in a folder that is not swept
+    parts.counts, parts.findings = trials.counts, trials.findings
+    command = write_parts(parts)
+    begin = time.monotonic()
+    parts.expect_done(command)
+    exports = time.monotonic() - begin
     while trials.counts["kills"] < arguments.trials:
-        if trials.random.random() < 0.7:
+        chosen = trials.random.random()
+        if chosen < 0.6:
             kill_learning(trials, min(10.0, 2 * learns + 0.5))
-        else:
+        elif chosen < 0.8:
             kill_writing(trials, 1.2 * writes)
+        else:
+            kill_writing_folder(parts, command, 1.2 * exports)
         trials.sweep()
+    shutil.rmtree(parts.folder, ignore_errors=True)
     return trials.report()
 
+
+NOTHROW = 25
 
 GRAPH = """{"format": "emplace.graph/1", "tensors": [{"bytes": 4000}, {"bytes": 1000}, {"shape": [2, 4], "dtype": "float32"}],
  "ops": [{"name": "w", "type": "parameter", "inputs": [], "outputs": [0]},
@@ -195,6 +219,7 @@ def allocation_commands(trials: Trials) -> list[list[str]]:
     return [["info", "m.onnx"], ["info", "m.json"], ["cluster", "show", "c.yaml"], ["list"], ["--help"],
             ["simulate", "rnn.json.gz", "p.json", "-c", "2xp100"],
             ["simulate", "rnn.json.gz", "p.json", "-c", "2xp100", "--json"],
+            ["zoo", "export", "stacked-rnn:layers=1,sequence=2,batch=1", "-o", "again.json.gz"],
             ["select", "i.json", "--time", "1s"], ["place", "m.json", "-c", "c.yaml", "-p", "heft"],
             [*place, "-p", "heft", "-o", "out.json", "--trace", "trace.json"], [*place, "-p", "auto", "--evaluations", "200"],
             [*place, "-p", "anneal", "--evaluations", "500", "--json"], [*place, "-p", "metis"],
@@ -203,6 +228,23 @@ def allocation_commands(trials: Trials) -> list[list[str]]:
             [*place, "-p", "genetic", "--evaluations", "100"], [*place, "-p", "lns", "--time", "1s"],
             ["compare", "m.json", "-c", "c.yaml", "-p", "heuristic", "--json"],
             ["export", "rnn.json.gz", "p.json", "-c", "2xp100", "--format", "csv", "-o", "t.csv"]]
+
+
+def fail_allocation(trials: Trials, command: list[str], library: str, variable: str, text: str) -> None:
+    result = trials.run(command, env={"LD_PRELOAD": library, variable: text, "PATH": "/usr/bin"})
+    trials.counts["trials"] += 1
+    if result is None:
+        return
+    what = f"{variable}={text}, {' '.join(command)}"
+    code, said = result.returncode, result.stderr.decode(errors="replace")
+    trials.counts[f"exit code {code}"] += 1
+    if code not in (0, 1, 2):
+        trials.find(f"{what}: exit code {code}: {said[-200:]}")
+    elif code == 2 and "memory" not in said:
+        trials.find(f"{what}: exit code 2, and no word of memory: {said[-200:]}")
+    # What is blamed on a file, or on the program, that memory is to blame for.
+    elif re.search("malformed|internal error|corrupt", said):
+        trials.find(f"{what}: {said[-200:]}")
 
 
 def allocations(arguments: argparse.Namespace) -> int:
@@ -216,7 +258,7 @@ def allocations(arguments: argparse.Namespace) -> int:
         if usual is None or usual.returncode != 0 or not counter.exists():
             trials.find(f"{command}: does not run: {usual and usual.stderr.decode()[-300:]}")
             continue
-        most = int(counter.read_text())
+        most, nothrow = (int(number) for number in counter.read_text().split())
         for i in range(min(each, 2 * most)):
             # The first ones, late ones (early ones are those of every command) and any; each way in turn. Where there are
             # enough trials, all of them.
@@ -224,18 +266,10 @@ def allocations(arguments: argparse.Namespace) -> int:
                 at = i // 2
             else:
                 at = trials.random.randrange(0 if i % 4 < 2 else 7 * most // 8, most)
-            text = f"{at}+" if i % 2 else f"{at}"
-            result = trials.run(command, env={"LD_PRELOAD": library, "EMPLACE_FAIL_ALLOCATION": text, "PATH": "/usr/bin"})
-            trials.counts["trials"] += 1
-            if result is None:
-                continue
-            code = result.returncode
-            trials.counts[f"exit code {code}"] += 1
-            if code not in (0, 1, 2):
-                trials.find(f"EMPLACE_FAIL_ALLOCATION={text} of {most}, {' '.join(command)}: exit code {code}: "
-                            f"{result.stderr.decode()[-200:]}")
-            elif code == 2 and not result.stderr.strip():
-                trials.find(f"EMPLACE_FAIL_ALLOCATION={text}, {' '.join(command)}: exit code 2 without a message")
+            fail_allocation(trials, command, library, "EMPLACE_FAIL_ALLOCATION", f"{at}+" if i % 2 else f"{at}")
+        # Those that return nullptr: all of a reader's, which are the first.
+        for at in range(min(max(each, NOTHROW), nothrow)):
+            fail_allocation(trials, command, library, "EMPLACE_FAIL_NOTHROW", f"{at}")
     return trials.report()
 
 
@@ -245,6 +279,7 @@ class Writing(typing.NamedTuple):
     over_old: list[str]
     new: list[str] = []
     resumed: list[str] = []  # of the new ones: what a run goes on from
+    folder: str = ""  # over an old one
 
 
 def writings(trials: Trials) -> list[Writing]:
@@ -262,7 +297,40 @@ def writings(trials: Trials) -> list[Writing]:
             Writing([*learned, "--checkpoint", "state", "--checkpoint-every", "1ms", "--curves", "curves", "-o",
                      "placement.json"], ["placement.json"], ["state", "curves/curves.csv"]),
             Writing([*train, "--curves", "curves", "-o", "policy"],
-                    ["policy"], ["curves/curves.csv"])]
+                    ["policy"], ["curves/curves.csv"]),
+            Writing(write_parts(trials), [], folder="parts")]
+
+
+def write_parts(trials: Trials) -> list[str]:
+    """Two exports, whose folders differ; returns the command of the second."""
+    trials.expect_done(["zoo", "export", "stacked-rnn:layers=1,sequence=2,batch=1,training=false", "-o", "m.onnx"])
+    for devices in ("1xp100", "2xp100"):
+        trials.expect_done(["place", "m.onnx", "-c", devices, "-p", "round_robin", "-o", f"{devices}.json"])
+        (trials.folder / "parts").mkdir(exist_ok=True)
+        command = ["export", "m.onnx", f"{devices}.json", "-c", devices, "-f", "onnx-parts", "-o", "parts"]
+        trials.expect_done(command)
+        shutil.rmtree(trials.folder / f"parts-{devices}", ignore_errors=True)
+        shutil.copytree(trials.folder / "parts", trials.folder / f"parts-{devices}")
+    if contents(trials.folder / "parts-1xp100") == contents(trials.folder / "parts-2xp100"):
+        trials.find("the parts of two placements are equal")
+    return command
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes] | None:
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else None
+
+
+def put_old_parts(trials: Trials) -> None:
+    shutil.rmtree(trials.folder / "parts", ignore_errors=True)
+    shutil.copytree(trials.folder / "parts-1xp100", trials.folder / "parts")
+
+
+def are_parts_new(trials: Trials, what: str) -> bool:
+    found = contents(trials.folder / "parts")
+    is_new = found == contents(trials.folder / "parts-2xp100")
+    if not is_new and found != contents(trials.folder / "parts-1xp100"):
+        trials.find(f"{what}: the folder is neither old nor new: {sorted(found) if found else 'gone'}")
+    return is_new
 
 
 def is_whole(name: str, content: bytes) -> bool:
@@ -289,6 +357,8 @@ def fail_file_call(trials: Trials, writing: Writing, library: str, fault: str) -
     begin_anew(trials)
     for name in writing.over_old:
         (trials.folder / name).write_bytes(old)
+    if writing.folder:
+        put_old_parts(trials)
     result = trials.run(writing.command, env={"LD_PRELOAD": library, "EMPLACE_FAIL_FILE_CALL": fault, "PATH": "/usr/bin"})
     trials.counts["trials"] += 1
     if result is None:
@@ -310,17 +380,19 @@ def fail_file_call(trials: Trials, writing: Writing, library: str, fault: str) -
             trials.find(f"{what}: {name} is half written: {len(content)} bytes")
         if not path.exists() and name in writing.over_old:
             trials.find(f"{what}: {name} is gone")
+    if writing.folder and not are_parts_new(trials, what):
+        missing.append(writing.folder)
     error = int(fault.split(":")[1])
     if error in (0, errno.EINTR):
         if missing or result.returncode != 0:
             trials.find(f"{what}: exit code {result.returncode}, without {missing}: {said[-200:]}")
     elif missing and not os.strerror(error) in said:
         trials.find(f"{what}: {missing} not written without a word: {said[-200:]}")
-    elif missing and set(missing) & set(writing.over_old) and result.returncode == 0:
+    elif missing and set(missing) & {*writing.over_old, writing.folder} and result.returncode == 0:
         trials.find(f"{what}: {missing} not written, and exit code 0: {said[-200:]}")
     for path in trials.folder.rglob("*.tmp-*"):
         trials.find(f"{what}: {path.name} is left")
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def files(arguments: argparse.Namespace) -> int:

@@ -164,6 +164,8 @@ class Iteration:
         timeline = emplace.simulate(divided.divided, divided.placement)
         expect(timeline.step == divided.step, f"{method}: simulated {timeline.step}, said {divided.step}")
         json.loads(divided.plan_json())
+        bound = json.loads(divided.to_json())["lower_bound_ns"]
+        expect(not divided.fits or bound <= divided.step, f"{method}: bound {bound} above {divided.step}")
 
     def train(self) -> None:
         policy = self.random.choice(["gdp", "placeto", "mars"])
@@ -181,6 +183,20 @@ class Iteration:
         kind = self.random.choice(kinds)
         self.said["kind"] = kind.__name__
         kind()
+
+
+def is_flat(memory: list[tuple[float, int]], took: float, one: bool) -> bool:
+    """Of kilobytes at moments. Caches fill in the beginning; after that, the peak of the last part is that of the part
+    before. Too little to say so is not flat, unless the run repeats iterations."""
+    quarters = [[kilobytes for moment, kilobytes in memory if number * took / 4 <= moment <= (number + 1) * took / 4]
+                for number in range(4)]
+    if took < 600 or min(len(quarters[1]), len(quarters[3])) < 5:
+        print("memory: not checked; that takes ten minutes and five iterations in each quarter of them")
+        return one
+    early, late = max(quarters[1]), max(quarters[3])
+    flat = late <= early * 1.2 + 50_000
+    print(f"memory: {early // 1024} MB at most in the second quarter, {late // 1024} MB in the last: {'flat' if flat else 'GROWS'}")
+    return flat
 
 
 def main() -> int:
@@ -209,18 +225,13 @@ def main() -> int:
                     traceback.print_exc()
             kind = str(iteration.said["kind"])
             counts[kind] = counts.get(kind, 0) + 1
-            memory.append(resident_kilobytes())
+            memory.append((time.monotonic() - begin, resident_kilobytes()))
             if log:
-                iteration.said.update(seconds=round(time.monotonic() - started, 3), resident_kb=memory[-1])
+                iteration.said.update(seconds=round(time.monotonic() - started, 3), resident_kb=memory[-1][1])
                 log.write(json.dumps(iteration.said) + "\n")
                 log.flush()
-    # Caches fill in the beginning; after that, the peak of the last part is that of the part before.
-    flat = True
-    if len(memory) >= 200:
-        half, last = max(memory[len(memory) // 4:len(memory) // 2]), max(memory[-len(memory) // 4:])
-        flat = last <= half * 1.2 + 50_000
-        print(f"memory: {half // 1024} MB at most in the second quarter, {last // 1024} MB in the last: {'flat' if flat else 'GROWS'}")
     took = time.monotonic() - begin
+    flat = is_flat(memory, took, one=arguments.iterations is not None)
     print(f"{number} iterations in {took / 60:.1f} min from seed {arguments.seed}: " +
           ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) + f"; {broken} broken")
     return 1 if broken or not flat else 0

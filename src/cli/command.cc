@@ -19,6 +19,7 @@
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 #include "run/least_time.h"
+#include "search/method_spec.h"
 
 namespace emplace::cli {
 namespace {
@@ -285,6 +286,26 @@ LearningSettings LearningArguments::make() const {
 
 LearningSettings LearningArguments::make(const Session& session) const {
   return session.member != nullptr ? LearningSettings{.device = settings.device} : make();
+}
+
+std::vector<std::string> LearningArguments::outputs() const {
+  std::vector<std::string> files;
+  if (!settings.checkpoint.empty()) files.push_back(settings.checkpoint);
+  if (!settings.curves.empty()) {
+    files.insert(files.end(), {settings.curves, settings.curves + "/curves.csv"});
+  }
+  return files;
+}
+
+std::vector<std::string> inputs_of_specs(const std::string& specs) {
+  std::vector<std::string> files;
+  if (specs.empty()) return files;
+  for (const std::string& text : split_specs(specs)) {
+    for (const auto& [name, value] : MethodSpec::parse(text).options) {
+      if (name == "policy") files.push_back(value);
+    }
+  }
+  return files;
 }
 
 void ObjectiveArguments::add_to(Command command) {

@@ -140,7 +140,12 @@ struct LearningArguments {
   LearningSettings make() const;
   // Without the files where they are another rank's.
   LearningSettings make(const Session& session) const;
+  // What a run writes by them.
+  std::vector<std::string> outputs() const;
 };
+
+// The files that placers are to read: policies.
+std::vector<std::string> inputs_of_specs(const std::string& specs);
 
 // --objective and --overlap.
 struct ObjectiveArguments {

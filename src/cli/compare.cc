@@ -35,6 +35,13 @@ struct Arguments : QuestionArguments {
   std::vector<PlacerRun> runs(const char* usual) const {
     return make_runs(placers.empty() ? usual : placers, schedulers, seed, seeds);
   }
+  std::vector<std::string> inputs() const {
+    std::vector<std::string> files = problem.inputs();
+    files.insert(files.end(), subsets.starts.begin(), subsets.starts.end());
+    const std::vector<std::string> policies = inputs_of_specs(placers);
+    files.insert(files.end(), policies.begin(), policies.end());
+    return files;
+  }
 };
 
 // What is best on a cluster, and all of it for the page, where one was asked for.
@@ -109,7 +116,8 @@ void compare_clusters(const Arguments& arguments, Session& session) {
   if (!arguments.csv.empty() || arguments.each_seed) {
     fail_option("with several clusters there is a row for each: --csv and --each-seed are of one");
   }
-  const Outputs outputs(session, {arguments.report}, arguments.json, arguments.problem.inputs());
+  const Outputs outputs(session, {arguments.report}, arguments.json, arguments.inputs(),
+                        arguments.learning.outputs());
   ProblemRequest request = arguments.problem.make();
   for (const std::string& cluster : arguments.problem.clusters) {
     request.prices.require_complete(*read_cluster(cluster));
@@ -183,11 +191,9 @@ void help_to_compare(const Arguments& arguments, Session& session) {
 void compare_placers(const Arguments& arguments, Session& session) {
   require_file(session, arguments.problem.request.model);
   if (session.member != nullptr) return help_to_compare(arguments, session);
-  std::vector<std::string> inputs = arguments.problem.inputs();
-  inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
   const Outputs outputs(session,
                         {arguments.output, arguments.trace, arguments.csv, arguments.report},
-                        arguments.json, inputs);
+                        arguments.json, arguments.inputs(), arguments.learning.outputs());
   const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
   if (question.refuse_hopeless(session)) return;
   PortfolioRequest wanted = portfolio_request(arguments, question, session);

@@ -29,10 +29,18 @@ bool is_device(const std::string& path) {
   return std::filesystem::is_character_file(path, ignored);
 }
 
+// Names of nothing, as inputs may be, replace nothing.
+void require_no_input(const std::string& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    if (!is_file(input) || !same_file(output, input)) continue;
+    fail_option("{}: is an input too; give the output another name", output);
+  }
+}
+
 }  // namespace
 
 Outputs::Outputs(Session& session, std::vector<std::string> paths, bool json,
-                 const std::vector<std::string>& inputs)
+                 const std::vector<std::string>& inputs, const std::vector<std::string>& others)
     : session_(session), paths_(std::move(paths)) {
   const auto streams = std::count(paths_.begin(), paths_.end(), kStandardOutput);
   if (streams + (json ? 1 : 0) > 1) {
@@ -41,18 +49,16 @@ Outputs::Outputs(Session& session, std::vector<std::string> paths, bool json,
   }
   to_stderr_ = streams > 0;
   const std::vector<std::string> files = this->files();
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    require_folder(files[i]);
-    for (const std::string& input : inputs) {
-      if (!is_file(input) || !same_file(files[i], input)) continue;
-      fail_option("{}: is an input too; give the output another name", files[i]);
+  for (const std::string& file : files) require_folder(file);
+  std::vector<std::string> written = others;
+  for (const std::string& file : files) {
+    for (const std::string& other : written) {
+      if (is_device(file) || !same_file(file, other)) continue;
+      fail_option("{}: is the name of two outputs; give each its own", file);
     }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!is_device(files[i]) && same_file(files[i], files[j])) {
-        fail_option("{}: is the name of two outputs; give each its own", files[i]);
-      }
-    }
+    written.push_back(file);
   }
+  for (const std::string& file : written) require_no_input(file, inputs);
   for (const std::string& path : files) require_writable(path);
 }
 

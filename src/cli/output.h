@@ -16,9 +16,10 @@ class Outputs {
  public:
   // Empty paths are of files that were not asked for. Throws an Error where one cannot be written,
   // is one of the `inputs` (files, or names of other things) or another output, or when two things,
-  // of which `json` is one, are to go to standard output: all before any work is done.
+  // of which `json` is one, are to go to standard output: all before any work is done. `others` are
+  // what the run itself writes.
   Outputs(Session& session, std::vector<std::string> paths, bool json,
-          const std::vector<std::string>& inputs);
+          const std::vector<std::string>& inputs, const std::vector<std::string>& others = {});
 
   // The report, for people. Where it goes to standard error, nothing depends on its being read.
   template <class... Values>

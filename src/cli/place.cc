@@ -198,9 +198,10 @@ void place(const Arguments& arguments, Session& session) {
   ProblemRequest request = arguments.problem.make();
   std::vector<std::string> inputs = arguments.problem.inputs();
   inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
-  inputs.push_back(arguments.learning.settings.checkpoint);
+  const std::vector<std::string> policies = inputs_of_specs(arguments.placer);
+  inputs.insert(inputs.end(), policies.begin(), policies.end());
   const Outputs outputs(session, {arguments.output, arguments.trace, arguments.report},
-                        arguments.json, inputs);
+                        arguments.json, inputs, arguments.learning.outputs());
   std::optional<BatchSearch> batches;
   std::vector<Solution> starts;
   if (const auto range = arguments.problem.what_if.range()) {

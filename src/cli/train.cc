@@ -73,7 +73,8 @@ void check_output(const std::string& output) {
 std::vector<std::string> inputs_of(const Arguments& arguments) {
   std::vector<std::string> inputs = arguments.options.graphs;
   inputs.insert(inputs.end(), arguments.options.clusters.begin(), arguments.options.clusters.end());
-  inputs.push_back(arguments.learning.settings.checkpoint);
+  const std::vector<std::string> policies = inputs_of_specs(arguments.options.imitate);
+  inputs.insert(inputs.end(), policies.begin(), policies.end());
   return inputs;
 }
 
@@ -82,6 +83,10 @@ void check_inputs(const Arguments& arguments) {
   for (const std::string& input : inputs_of(arguments)) {
     if (input.empty() || !same_file(arguments.output, input)) continue;
     fail_option("--output {}: is an input too; give the output another name", arguments.output);
+  }
+  for (const std::string& other : arguments.learning.outputs()) {
+    if (!same_file(arguments.output, other)) continue;
+    fail_option("--output {}: is the name of two outputs; give each its own", arguments.output);
   }
 }
 
@@ -113,7 +118,8 @@ void train(const Arguments& arguments, Session& session) {
   check_inputs(arguments);
   std::vector<std::string> inputs = inputs_of(arguments);
   inputs.insert(inputs.end(), {arguments.output, arguments.options.from});
-  const Outputs outputs(session, {arguments.report}, arguments.json, inputs);
+  const Outputs outputs(session, {arguments.report}, arguments.json, inputs,
+                        arguments.learning.outputs());
   TrainOptions options = options_of(arguments, session);
   const LearningSettings learning = arguments.learning.make();
   options.curves = learning.curves;

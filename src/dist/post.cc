@@ -65,8 +65,8 @@ void Post::close(bool in_order) {
   closing_ = true;
   if (!thread_.joinable()) return;
   thread_.join();
-  constexpr double kPatience = 5;
-  if (in_order) transport_->leave(kPatience);
+  constexpr double kSeconds = 5;
+  if (in_order) transport_->leave(kSeconds);
 }
 
 void Post::send(int to, Kind kind, std::string_view body) {

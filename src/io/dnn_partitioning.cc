@@ -23,6 +23,7 @@
 #include "graph/graph_builder.h"
 #include "graph/workload.h"
 
+#include "io/json_fields.h"
 #include "io/readers.h"
 #include "io/topological_order.h"
 
@@ -235,9 +236,8 @@ std::vector<Item> read_items(Value& value, Read&& read) {
 }
 
 Workload parse_workload(const std::string& text) {
-  const simdjson::padded_string padded(text);
-  json::parser parser;
-  json::document document = parser.iterate(padded);
+  JsonText whole(text);
+  json::document& document = whole.document();
   json::object root;
   if (document.get_object().get(root) != simdjson::SUCCESS) {
     fail_input("expected a JSON object with maxSizePerFPGA, nodes and edges");

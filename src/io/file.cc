@@ -63,15 +63,6 @@ OutputFile open_temporary(const std::string& target, std::string& name) {
   }
 }
 
-// What the system says where a call fails, which is tried again where a signal interrupts it.
-template <class Call>
-std::string answer_of(Call call) {
-  while (call() != 0) {
-    if (errno != EINTR) return file_error();
-  }
-  return {};
-}
-
 // Who may read a file stays as it was.
 std::string keep_mode(const std::string& target, const OutputFile& file) {
   const std::optional<mode_t> mode = mode_of(target);
@@ -114,17 +105,6 @@ bool is_left_over(const fs::path& file, std::string_view prefix) {
   std::error_code failure;
   const auto written = fs::last_write_time(file, failure);
   return !failure && fs::file_time_type::clock::now() - written > kOld;
-}
-
-void sweep_left_overs(const std::string& target) {
-  const fs::path path(target);
-  const std::string prefix = path.filename().string() + std::string(kTemporary);
-  std::error_code failure;
-  fs::directory_iterator entry(path.has_parent_path() ? path.parent_path() : fs::path("."),
-                               failure);
-  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
-    if (is_left_over(entry->path(), prefix)) file_calls().remove(entry->path().c_str());
-  }
 }
 
 // Where a file of this name really is: what a link leads to is replaced, not the link.
@@ -199,15 +179,33 @@ void require_writable(const std::string& path) {
   if (!file) refuse_to_write(path, file_error());
   file.close();
   file_calls().remove(name.c_str());
-  sweep_left_overs(target);
+  for (const std::string& old : left_overs_of(target)) file_calls().remove(old.c_str());
+}
+
+std::vector<std::string> left_overs_of(const std::string& target) {
+  const fs::path path(target);
+  const std::string prefix = path.filename().string() + std::string(kTemporary);
+  std::vector<std::string> found;
+  std::error_code failure;
+  fs::directory_iterator entry(path.has_parent_path() ? path.parent_path() : fs::path("."),
+                               failure);
+  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    if (is_left_over(entry->path(), prefix)) found.push_back(entry->path().string());
+  }
+  return found;
 }
 
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code failure;
   if (fs::equivalent(a, b, failure) && !failure) return true;
-  const fs::path first = fs::weakly_canonical(a, failure);
+  // Of a relative path of which nothing is there, it would take "x" and "./x" for two.
+  const auto canonical = [&](const std::string& path) {
+    const fs::path absolute = fs::absolute(path, failure);
+    return failure ? absolute : fs::weakly_canonical(absolute, failure);
+  };
+  const fs::path first = canonical(a);
   if (failure) return a == b;
-  const fs::path second = fs::weakly_canonical(b, failure);
+  const fs::path second = canonical(b);
   return failure ? a == b : first == second;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace emplace {
 
@@ -16,6 +17,8 @@ void require_folder(const std::string& path);
 // beside it; leaves nothing behind, and takes away what a process that was killed did.
 void require_writable(const std::string& path);
 void write_file(const std::string& path, std::string_view content);  // gzips where path ends in .gz
+// What processes that were killed left of writing this file or folder, under temporary names.
+std::vector<std::string> left_overs_of(const std::string& target);
 // Whether both are one file, or would be if they were written.
 bool same_file(const std::string& a, const std::string& b);
 

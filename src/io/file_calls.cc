@@ -52,6 +52,12 @@ int FileCalls::rename(const char* from, const char* to) {
 int FileCalls::remove(const char* path) {
   return ::unlink(path);
 }
+int FileCalls::make_folder(const char* path, mode_t mode) {
+  return ::mkdir(path, mode);
+}
+int FileCalls::exchange(const char* one, const char* other) {
+  return ::renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+}
 
 FileCalls& file_calls() {
   return *chosen_calls;

@@ -1,6 +1,7 @@
 // The system calls that write files, all of them here, so that a test can let any of them fail.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ class FileCalls {
   virtual int close(int descriptor);
   virtual int rename(const char* from, const char* to);
   virtual int remove(const char* path);
+  virtual int make_folder(const char* path, mode_t mode);
+  // Of two files or folders, each gets the other's name, at once.
+  virtual int exchange(const char* one, const char* other);
 };
 
 FileCalls& file_calls();
@@ -52,5 +56,14 @@ class OutputFile {
 
 // What errno says.
 std::string file_error();
+
+// What the system says where a call fails, which is tried again where a signal interrupts it.
+template <class Call>
+std::string answer_of(Call call) {
+  while (call() != 0) {
+    if (errno != EINTR) return file_error();
+  }
+  return {};
+}
 
 }  // namespace emplace

@@ -44,6 +44,7 @@ class Inflater {
       status = inflate(&stream_, Z_NO_FLUSH);
       bytes.remove_prefix(give - stream_.avail_in);
       used += kChunk - stream_.avail_out;
+      if (status == Z_MEM_ERROR) throw std::bad_alloc();
       if (used > most_) refuse_size();
       if (status == Z_BUF_ERROR || (status == Z_OK && bytes.empty() && stream_.avail_out > 0)) {
         fail_input("{}: the gzip data ends too early; the file is truncated", path_);
@@ -102,8 +103,10 @@ std::string gunzip(std::string_view bytes, const std::string& path) {
 std::string gzip(std::string_view content) {
   z_stream stream{};
   constexpr int kMemoryLevel = 8;
-  EMPLACE_CHECK(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow, kMemoryLevel,
-                             Z_DEFAULT_STRATEGY) == Z_OK);
+  const int begun = deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow,
+                                 kMemoryLevel, Z_DEFAULT_STRATEGY);
+  if (begun == Z_MEM_ERROR) throw std::bad_alloc();
+  EMPLACE_CHECK(begun == Z_OK);
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, deflateEnd);
   std::string bytes;
   std::size_t used = 0;

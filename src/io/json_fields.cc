@@ -1,9 +1,18 @@
 #include "io/json_fields.h"
 
 #include <charconv>
+#include <new>
 
 namespace emplace {
 namespace {
+
+// To see what simdjson does not look at: whether the strings of a document have memory to be in.
+class OpenDocument : public simdjson::ondemand::document {
+ public:
+  static bool has_memory(simdjson::ondemand::document& document) {
+    return (document.*&OpenDocument::iter).string_buf_loc() != nullptr;
+  }
+};
 
 // A value of the wrong type is the file's mistake; anything else wrong is broken JSON.
 template <class T>
@@ -21,7 +30,10 @@ T expect(simdjson::simdjson_result<T>&& result, std::string_view field, std::str
 }  // namespace
 
 JsonText::JsonText(std::string_view text) : padded_(text) {
+  // A copy that found no memory looks as if there was no text.
+  if (padded_.data() == nullptr) throw std::bad_alloc();
   reading_json([&] { document_ = parser_.iterate(padded_); });
+  if (!OpenDocument::has_memory(document_)) throw std::bad_alloc();
 }
 
 simdjson::ondemand::object json_root(simdjson::ondemand::document& document) {

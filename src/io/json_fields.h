@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ namespace emplace {
 // A document that owns its padded text.
 class JsonText {
  public:
-  // Throws an Error when the text is not JSON as far as can be seen before reading on.
+  // Throws an Error when the text is not JSON as far as can be seen before reading on. Memory that
+  // ends is a bad_alloc, as everywhere, though simdjson itself throws none.
   explicit JsonText(std::string_view text);
 
   simdjson::ondemand::document& document() { return document_; }
@@ -52,6 +54,7 @@ decltype(auto) reading_json(Body&& body) {
   try {
     return std::forward<Body>(body)();
   } catch (const simdjson::simdjson_error& error) {
+    if (error.error() == simdjson::MEMALLOC) throw std::bad_alloc();
     fail_input("malformed JSON: {}", error.what());
   }
 }

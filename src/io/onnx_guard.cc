@@ -15,7 +15,7 @@ namespace {
 using onnx::AttributeProto;
 using onnx::NodeProto;
 
-// Of windows, strides and paddings.
+// Of windows, strides, paddings and block sizes, whose squares are taken.
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;
 // Steps of a window that is padded to fit are counted one by one.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 26;
@@ -26,11 +26,11 @@ class GuardedNode {
       : node_(node), inputs_(inputs) {}
 
   const std::string& type() const { return node_.op_type(); }
+  bool is_of_traditional_learning() const { return node_.domain() == "ai.onnx.ml"; }
   std::size_t num_inputs() const { return inputs_.size(); }
 
   bool has_rank(std::size_t input) const {
-    return input < inputs_.size() && inputs_[input] != nullptr &&
-           inputs_[input]->type.has_tensor_type() && inputs_[input]->type.tensor_type().has_shape();
+    return is_tensor(input) && inputs_[input]->type.tensor_type().has_shape();
   }
   // Of an input that has one.
   int rank(std::size_t input) const { return shape(input).dim_size(); }
@@ -44,17 +44,30 @@ class GuardedNode {
     return dim.dim_value();
   }
   bool has_data(std::size_t input, std::size_t count) const {
-    return input < inputs_.size() && inputs_[input] != nullptr && inputs_[input]->data &&
-           inputs_[input]->data->values.size() == count;
+    return data(input) != nullptr && data(input)->values.size() == count;
+  }
+  // The contents of an input, where they are known.
+  const SmallTensor* data(std::size_t input) const {
+    const bool known = input < inputs_.size() && inputs_[input] != nullptr && inputs_[input]->data;
+    return known ? &*inputs_[input]->data : nullptr;
+  }
+  bool is_tensor(std::size_t input) const {
+    return input < inputs_.size() && inputs_[input] != nullptr &&
+           inputs_[input]->type.has_tensor_type();
   }
   bool is_integral(std::size_t input) const {
-    if (inputs_[input] == nullptr || !inputs_[input]->type.has_tensor_type()) return false;
+    if (!is_tensor(input)) return false;
     const int type = inputs_[input]->type.tensor_type().elem_type();
     return type == onnx::TensorProto::INT64 || type == onnx::TensorProto::INT32;
   }
 
   const AttributeProto* attribute(std::string_view name) const {
     return find_attribute(node_, std::string(name));
+  }
+  bool integers_within(std::int64_t low, std::int64_t high) const {
+    return std::all_of(node_.attribute().begin(), node_.attribute().end(), [&](const auto& one) {
+      return !one.has_i() || (one.i() >= low && one.i() <= high);
+    });
   }
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const {
     const AttributeProto* found = attribute(name);
@@ -78,11 +91,37 @@ class GuardedNode {
   const std::vector<const OnnxValue*>& inputs_;
 };
 
-bool ranks_are_sane(const GuardedNode& node) {
+// A product that stays below what tensors may be: libonnx multiplies without looking, and what
+// wraps may be 0 or -1 where it divides next.
+class BoundedProduct {
+ public:
+  // Whether it still is within the limit. Factors of 0 and those that are not known do not count.
+  bool times(std::int64_t factor) {
+    if (factor < 0 || (factor > 0 && value_ > limits::kTensorBytes / factor)) return false;
+    if (factor > 0) value_ *= factor;
+    return true;
+  }
+
+ private:
+  std::int64_t value_ = 1;
+};
+
+bool shapes_are_sane(const GuardedNode& node) {
   for (std::size_t i = 0; i < node.num_inputs(); ++i) {
-    if (node.has_rank(i) && node.rank(i) > static_cast<int>(limits::kRank)) return false;
+    if (!node.has_rank(i)) continue;
+    if (node.rank(i) > static_cast<int>(limits::kRank)) return false;
+    BoundedProduct elements;
+    for (int axis = 0; axis < node.rank(i); ++axis) {
+      if (!elements.times(node.dim(i, axis).value_or(0))) return false;
+    }
   }
   return true;
+}
+
+// Sizes, axes, types and switches; those that are values of a tensor may be anything.
+bool attributes_are_sane(const GuardedNode& node) {
+  return node.type() == "Constant" || node.is_of_traditional_learning() ||
+         node.integers_within(-kLargest, kLargest);
 }
 
 // Operators of which an input lists an output's dimensions, one dimension an element.
@@ -169,16 +208,73 @@ bool is_whole_stft(const GuardedNode& node) {
          node.is_integral(1) && (length || window);
 }
 
+// The square of the size of a block divides the channels.
+bool blocks_fit(const GuardedNode& node) {
+  const std::int64_t size = node.integer("blocksize", 0);
+  if (size < 1 || size >= kLargest) return false;
+  BoundedProduct channels;
+  const bool known = node.type() == "SpaceToDepth" && node.has_rank_of(0, 4);
+  return !known || (channels.times(node.dim(0, 1).value_or(0)) && channels.times(size * size));
+}
+
+// The axes that are repeated.
+bool repeats_fit(const GuardedNode& node) {
+  const SmallTensor* repeats = node.data(1);
+  if (repeats == nullptr || !node.has_rank(0)) return true;
+  const int axes = std::min(node.rank(0), static_cast<int>(repeats->values.size()));
+  for (int axis = 0; axis < axes; ++axis) {
+    BoundedProduct length;
+    if (!length.times(node.dim(0, axis).value_or(0)) ||
+        !length.times(repeats->integer(static_cast<std::size_t>(axis)))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One size of all parts divides the axis.
+bool parts_fit(const GuardedNode& node) {
+  const SmallTensor* sizes = node.data(1);
+  if (sizes == nullptr) return true;
+  const std::int64_t least = sizes->values.size() == 1 ? 1 : 0;
+  for (std::size_t i = 0; i < sizes->values.size(); ++i) {
+    if (sizes->integer(i) < least) return false;
+  }
+  return true;
+}
+
+// The size that is asked for as -1 is the input's product divided by that of the other sizes, of
+// which 0 stands for the input's.
+bool sizes_multiply(const GuardedNode& node) {
+  const SmallTensor* sizes = node.data(1);
+  if (sizes == nullptr) return true;
+  BoundedProduct product;
+  for (std::size_t i = 0; i < sizes->values.size(); ++i) {
+    const std::int64_t size = sizes->integer(i);
+    const auto axis = static_cast<int>(i);
+    const bool copied = size == 0 && node.has_rank(0) && axis < node.rank(0);
+    if (size < -1) return false;
+    if (size >= 0 && !product.times(copied ? node.dim(0, axis).value_or(0) : size)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool safe_to_infer(const NodeProto& proto, const std::vector<const OnnxValue*>& inputs) {
   const GuardedNode node(proto, inputs);
   const std::string_view type = node.type();
-  if (!ranks_are_sane(node) || !lists_are_short(node)) return false;
+  if (!shapes_are_sane(node) || !attributes_are_sane(node) || !lists_are_short(node)) return false;
   if (is_windowed(type)) return windows_fit(node, weights_of(type));
   if (type == "GatherND") return gather_nd_fits(node);
   if (type == "LayerNormalization") return axis_is_inside(node);
   if (type == "STFT") return is_whole_stft(node);
+  if (type == "DepthToSpace" || type == "SpaceToDepth") return blocks_fit(node);
+  if (type == "SplitToSequence") return parts_fit(node);
+  if (type == "Reshape") return sizes_multiply(node);
+  if (type == "Tile") return repeats_fit(node);
+  // Looks at the type of an input without asking whether it has one.
+  if (type == "EyeLike") return node.is_tensor(0);
   if (type == "Gemm") {
     return node.has_rank_of(0, 2) && node.has_rank_of(1, 2);
   }

@@ -16,6 +16,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/limits.h"
 
 #include "io/onnx_fold.h"
 #include "io/onnx_node.h"
@@ -134,6 +135,17 @@ std::string find_open_outputs(const onnx::NodeProto& node,
   }
   return fmt::format("{}", fmt::join(open, ", "));
 }
+
+class DepthCount {
+ public:
+  explicit DepthCount(int& depth) : depth_(depth) { ++depth_; }
+  ~DepthCount() { --depth_; }
+  DepthCount(const DepthCount&) = delete;
+  DepthCount& operator=(const DepthCount&) = delete;
+
+ private:
+  int& depth_;
+};
 
 }  // namespace
 
@@ -262,6 +274,12 @@ OnnxWalk::Body OnnxWalk::run_body(const OnnxNode& node, const std::string& attri
   if (found == nullptr || !found->has_g()) {
     fail_input("{}: attribute '{}': expected a graph", node_label(node.proto), attribute);
   }
+  // A function may call itself from a body in it, which inlining does not see.
+  if (depth_ == limits::kFunctionDepth) {
+    fail_input("{}: bodies and functions are more than {} deep, one inside the other",
+               node_label(node.proto), limits::kFunctionDepth);
+  }
+  const DepthCount deeper(depth_);
   GraphProto graph = found->g();
   OnnxScope scope(&outer);
   for (int i = 0; i < graph.input_size() && i < static_cast<int>(inputs.size()); ++i) {

@@ -53,6 +53,7 @@ class OnnxWalk {
                 const std::vector<const OnnxValue*>& inputs);
 
   OnnxFlattener& flattener_;
+  int depth_ = 0;  // of the body that is gone through, in other bodies
 };
 
 // The type of an initializer. Throws an Error when its element type or a dimension is not valid.

@@ -110,12 +110,17 @@ double wall_seconds() {
 CurveFolder::CurveFolder(std::string folder, Begin begin, std::string header, Axis axis)
     : folder_(std::move(folder)), begin_(begin), header_(std::move(header)), axis_(axis) {
   while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
-  const bool is_new = !exists(folder_);
   std::error_code failure;
-  if (!is_new && !fs::is_directory(folder_, failure)) {
+  if (exists(folder_) && !fs::is_directory(folder_, failure)) {
     fail(ErrorKind::kSystem, "{}: is a file; expected a folder for learning curves", folder_);
   }
-  if (begin_ == Begin::kGoOn && (is_new || !exists(csv_path()))) begin_ = Begin::kAnew;
+  fs::create_directories(folder_, failure);
+  if (failure) {
+    fail(ErrorKind::kSystem, "{}: cannot be made: {}", folder_, failure.message());
+  }
+  require_writable(csv_path());
+  lock_.emplace(csv_path());
+  if (begin_ == Begin::kGoOn && !exists(csv_path())) begin_ = Begin::kAnew;
   if (begin_ == Begin::kGoOn) rows_before(read_file(csv_path()), header_, 0, csv_path());
 }
 
@@ -128,11 +133,6 @@ void CurveFolder::add(std::int64_t round, std::int64_t evaluations, const std::s
 }
 
 void CurveFolder::open(std::int64_t first_round, double wall_time) {
-  std::error_code failure;
-  fs::create_directories(folder_, failure);
-  if (failure) {
-    fail(ErrorKind::kSystem, "{}: cannot be made: {}", folder_, failure.message());
-  }
   std::int64_t first_step = 0;
   if (begin_ == Begin::kAnew) {
     remove_event_files();

@@ -11,6 +11,7 @@
 
 #include "io/append_file.h"
 #include "io/event_file.h"
+#include "io/file_lock.h"
 #include "search/learning.h"
 
 namespace emplace {
@@ -26,8 +27,9 @@ class CurveFolder {
   enum class Axis { kRounds, kEvaluations };
 
   // `header` is the table's first line, whose first two columns are the round and the evaluations.
-  // Writes nothing before the first point, which makes the folder. Throws an Error when it is a
-  // file, or when the curves to go on with are none.
+  // Makes the folder, which is this run's from now on; its files are left alone until the first
+  // point. Throws an Error when it cannot be made or written to, or is another run's, or when the
+  // curves to go on with are none.
   CurveFolder(std::string folder, Begin begin, std::string header, Axis axis);
 
   // `line` is the whole row. Throws an Error where it cannot write.
@@ -44,6 +46,7 @@ class CurveFolder {
   Begin begin_;
   std::string header_;
   Axis axis_;
+  std::optional<FileLock> lock_;
   std::optional<AppendFile> csv_;
   std::optional<EventFile> events_;
 };

@@ -129,7 +129,7 @@ std::string headline(const Comparison& comparison) {
 }
 
 std::string to_table(const Comparison& comparison, bool with_seeds) {
-  constexpr int kBarWidth = 16;
+  constexpr int kBarCells = 16;
   Nanoseconds slowest = 1;
   for (const ComparisonRow& row : comparison.rows) slowest = std::max(slowest, row.time);
   Table table({{"placer"},
@@ -148,7 +148,7 @@ std::string to_table(const Comparison& comparison, bool with_seeds) {
   for (const ComparisonRow& row : comparison.rows) {
     table.add({row.placer, row.scheduler, with_seeds ? fmt::format("{}", row.seed) : "",
                format_time(row.time),
-               bar(static_cast<double>(row.time) / static_cast<double>(slowest), kBarWidth),
+               bar(static_cast<double>(row.time) / static_cast<double>(slowest), kBarCells),
                fmt::format("{:.2f}", row.ratio_to_bound), rate_cell(row.rates.samples_per_second),
                percent_cell(row.rates.utilisation), money_cell(row.rates.cost_per_step),
                memory_cell(row), format_count(row.transfers), format_bytes(row.transfer_bytes),

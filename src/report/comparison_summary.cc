@@ -16,6 +16,8 @@
 namespace emplace {
 namespace {
 
+using Align = Table::Align;
+
 using SummaryJson = nlohmann::ordered_json;
 
 double half_width(const MeanInterval& interval) {
@@ -90,7 +92,6 @@ std::vector<ComparisonSummary> summarize(const Comparison& comparison) {
 }
 
 std::string summary_table(const Comparison& comparison) {
-  using Align = Table::Align;
   Table table({{"placer"},
                {"order"},
                {"runs", Align::kRight},

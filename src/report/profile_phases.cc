@@ -1,5 +1,7 @@
 // Phases of a profile as lines of a file.
+#include <cstdint>
 #include <functional>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -24,7 +26,11 @@ Json link_samples(const std::vector<LinkSample>& samples) {
 
 // What is none, or more than 64 bits hold, would become any number.
 std::int64_t whole_number(const Json& json) {
-  if (!json.is_number_integer()) fail_input("'{}' is no whole number", json.dump());
+  constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const bool too_large = json.is_number_unsigned() && json.get<std::uint64_t>() > kLargest;
+  if (!json.is_number_integer() || too_large) {
+    fail_input("'{}' is no whole number of 64 bits", json.dump());
+  }
   return json;
 }
 

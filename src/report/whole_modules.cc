@@ -8,6 +8,8 @@
 namespace emplace {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string percent_above(double share) {
   return share < 0.1 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
 }
@@ -53,7 +55,6 @@ std::string describe(const WholeModules& modules) {
 }
 
 nlohmann::ordered_json to_json(const WholeModules& modules, const char* time) {
-  using Json = nlohmann::ordered_json;
   const auto known = [](const std::optional<double>& share) {
     return share ? Json(*share) : Json();
   };

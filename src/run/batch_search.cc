@@ -4,22 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "base/options.h"
-
 #include "run/portfolio.h"
 #include "run/single_device.h"
 
 namespace emplace {
-
-std::optional<BatchRange> BatchRange::parse(const std::string& text) {
-  if (text == "max") return BatchRange{};
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) return std::nullopt;
-  const std::int64_t low = read_integer("batch, from", text.substr(0, dots), 1, kMost);
-  const std::int64_t high = read_integer("batch, to", text.substr(dots + 2), 1, kMost);
-  if (low > high) fail_option("batch {}: expected the smaller number first", text);
-  return BatchRange{low, high};
-}
 
 BatchSearch find_largest_batch(const BatchRange& range,
                                const std::function<BatchProbe(std::int64_t batch)>& probe) {

@@ -9,19 +9,10 @@
 
 #include "placer/run.h"
 
+#include "run/batch_range.h"
 #include "run/subset_problems.h"
 
 namespace emplace {
-
-struct BatchRange {
-  static constexpr std::int64_t kMost = std::int64_t{1} << 20;
-
-  std::int64_t low = 1;
-  std::int64_t high = kMost;
-
-  // "max", or "8..512"; nothing when it is neither. Throws an Error for a range that is none.
-  static std::optional<BatchRange> parse(const std::string& text);
-};
 
 // One batch that was tried.
 struct BatchProbe {

@@ -56,11 +56,12 @@ std::shared_ptr<const Graph> with_measured(const Graph& graph, const std::vector
   return std::make_shared<const Graph>(changed_copy(graph, [&](OpId op, OpSpec& spec) {
     if (graph.is_source(op) || graph.is_view(op)) return;
     spec.temp_bytes = temporary[op];
-    for (const auto& [name, values] : times) {
+    for (const NamedTimes& named : times) {
+      const std::string& name = named.first;
       std::erase_if(spec.time_us, [&](const auto& time) {
         return time.first == name || time.first == busy_name(name);
       });
-      spec.time_us.emplace_back(name, Decimal{(*values)[op], -3});
+      spec.time_us.emplace_back(name, Decimal{(*named.second)[op], -3});
     }
   }));
 }

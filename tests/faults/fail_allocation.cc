@@ -1,6 +1,7 @@
 // Preloaded into a program (LD_PRELOAD), lets its n-th operator new fail, counted from main on:
-// EMPLACE_FAIL_ALLOCATION=n once, n+ from then on. EMPLACE_COUNT_ALLOCATIONS=FILE gets how many
-// there were.
+// EMPLACE_FAIL_ALLOCATION=n once, n+ from then on; EMPLACE_FAIL_NOTHROW=n likewise, of those alone
+// that return nullptr, which are few and need not be looked at by who called them, and of zlib's.
+// EMPLACE_COUNT_ALLOCATIONS=FILE gets how many there were of all and of these.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -8,23 +9,47 @@
 #include <new>
 
 #include <dlfcn.h>
+#include <zlib.h>
 
 namespace {
 
 std::atomic<bool> in_main{false};
-std::atomic<long> count{0};
-long fails_at = -1;
-bool from_then_on = false;
 int (*real_main)(int, char**, char**) = nullptr;
 
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (in_main.load(std::memory_order_relaxed)) {
-    const long now = count.fetch_add(1);
-    if (fails_at >= 0 && (now == fails_at || (from_then_on && now > fails_at))) return nullptr;
+class Failure {
+ public:
+  void read(const char* variable) {
+    const char* text = std::getenv(variable);
+    if (text == nullptr) return;
+    char* end = nullptr;
+    at_ = std::strtol(text, &end, 10);
+    from_then_on_ = *end == '+';
   }
+  bool due() {
+    const long now = count_.fetch_add(1);
+    return at_ >= 0 && (now == at_ || (from_then_on_ && now > at_));
+  }
+  long count() const { return count_.load(); }
+
+ private:
+  std::atomic<long> count_{0};
+  long at_ = -1;
+  bool from_then_on_ = false;
+};
+
+Failure of_all;
+Failure of_nothrow;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (in_main.load(std::memory_order_relaxed) && of_all.due()) return nullptr;
   if (size == 0) size = 1;
   if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
   return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+void* allocate_or_nothing(std::size_t size) {
+  if (in_main.load(std::memory_order_relaxed) && of_nothrow.due()) return nullptr;
+  return allocate(size, 1);
 }
 
 // As the standard says: whoever has a handler is asked first.
@@ -37,21 +62,31 @@ void* allocate_or_throw(std::size_t size, std::size_t alignment) {
   }
 }
 
+void* zlib_allocate(void* /*opaque*/, unsigned count, unsigned size) {
+  if (in_main.load(std::memory_order_relaxed) && of_nothrow.due()) return nullptr;
+  return std::calloc(count, size);
+}
+void zlib_free(void* /*opaque*/, void* memory) {
+  std::free(memory);
+}
+
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
 void write_count() {
   const char* path = std::getenv("EMPLACE_COUNT_ALLOCATIONS");
   if (path == nullptr) return;
   std::FILE* file = std::fopen(path, "w");
   if (file == nullptr) return;
-  std::fprintf(file, "%ld\n", count.load());
+  std::fprintf(file, "%ld %ld\n", of_all.count(), of_nothrow.count());
   std::fclose(file);
 }
 
 int counted_main(int argc, char** argv, char** environment) {
-  if (const char* text = std::getenv("EMPLACE_FAIL_ALLOCATION")) {
-    char* end = nullptr;
-    fails_at = std::strtol(text, &end, 10);
-    from_then_on = *end == '+';
-  }
+  of_all.read("EMPLACE_FAIL_ALLOCATION");
+  of_nothrow.read("EMPLACE_FAIL_NOTHROW");
   in_main = true;
   const int code = real_main(argc, argv, environment);
   in_main = false;
@@ -64,9 +99,22 @@ int counted_main(int argc, char** argv, char** environment) {
 extern "C" int __libc_start_main(int (*program)(int, char**, char**), int argc, char** argv,
                                  void (*init)(), void (*fini)(), void (*end)(), void* stack) {
   real_main = program;
-  const auto start =
-      reinterpret_cast<decltype(&__libc_start_main)>(dlsym(RTLD_NEXT, "__libc_start_main"));
+  const auto start = next<decltype(__libc_start_main)>("__libc_start_main");
   return start(counted_main, argc, argv, init, fini, end, stack);
+}
+
+extern "C" int inflateInit2_(z_streamp stream, int window, const char* version, int size) {
+  stream->zalloc = zlib_allocate;
+  stream->zfree = zlib_free;
+  return next<decltype(inflateInit2_)>("inflateInit2_")(stream, window, version, size);
+}
+
+extern "C" int deflateInit2_(z_streamp stream, int level, int method, int window, int memory,
+                             int strategy, const char* version, int size) {
+  stream->zalloc = zlib_allocate;
+  stream->zfree = zlib_free;
+  return next<decltype(deflateInit2_)>("deflateInit2_")(stream, level, method, window, memory,
+                                                        strategy, version, size);
 }
 
 void* operator new(std::size_t size) {
@@ -76,10 +124,10 @@ void* operator new[](std::size_t size) {
   return allocate_or_throw(size, 1);
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, 1);
+  return allocate_or_nothing(size);
 }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, 1);
+  return allocate_or_nothing(size);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate_or_throw(size, static_cast<std::size_t>(alignment));

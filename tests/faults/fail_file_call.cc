@@ -1,7 +1,8 @@
 // Preloaded into a program (LD_PRELOAD), lets the n-th call that writes a file of its folder fail:
 // EMPLACE_FAIL_FILE_CALL=n:WHAT once, n+:WHAT from then on, where WHAT is the number of an error,
 // or 0 for writes that take half of what they are given. Calls are opening to write, writing,
-// changing the mode, syncing, closing and renaming, of files with a relative name.
+// changing the mode, syncing, closing and renaming, of files with a relative name, and making and
+// exchanging such folders.
 // EMPLACE_COUNT_FILE_CALLS=FILE gets how many there were.
 #include <array>
 #include <atomic>
@@ -145,6 +146,17 @@ int close(int descriptor) {
 int rename(const char* from, const char* to) noexcept {
   if (from[0] != '/' && fails()) return -1;
   return static_cast<int>(syscall(SYS_rename, from, to));
+}
+
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned flags) noexcept {
+  if (from[0] != '/' && fails()) return -1;
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  if (path[0] != '/' && fails()) return -1;
+  return static_cast<int>(syscall(SYS_mkdir, path, mode));
 }
 
 }  // extern "C"

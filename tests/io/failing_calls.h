@@ -43,6 +43,12 @@ class FailingCalls final : public FileCalls {
   int rename(const char* from, const char* to) override {
     return fails() ? -1 : FileCalls::rename(from, to);
   }
+  int make_folder(const char* path, mode_t mode) override {
+    return fails() ? -1 : FileCalls::make_folder(path, mode);
+  }
+  int exchange(const char* one, const char* other) override {
+    return fails() ? -1 : FileCalls::exchange(one, other);
+  }
   // What cannot be removed stays: that is not what is tried here.
   int remove(const char* path) override { return FileCalls::remove(path); }
 

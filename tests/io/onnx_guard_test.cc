@@ -85,6 +85,50 @@ TEST(OnnxGuard, a_shape_of_two_thousand_million_dimensions_is_refused) {
   EXPECT_THAT(refusal(model), HasSubstr("op 'fill'"));
 }
 
+TEST(OnnxGuard, sizes_that_wrap_around_are_refused) {
+  for (const char* type : {"DepthToSpace", "SpaceToDepth"}) {
+    OnnxModelMaker model;
+    model.input("x", {1, 4, 2, 2});
+    set_int(model.node(type, {"x"}, {"y"}, "blocks"), "blocksize", std::int64_t{1} << 32);
+    EXPECT_THAT(refusal(model), HasSubstr("op 'blocks'")) << type;
+  }
+  OnnxModelMaker reshape;
+  reshape.input("x", {std::int64_t{1} << 32, std::int64_t{1} << 31});
+  reshape.integers("sizes", {-1, 3, 5, 17, 257, 641, 65537, 6700417});
+  reshape.node("Reshape", {"x", "sizes"}, {"y"}, "reshape");
+  EXPECT_THAT(refusal(reshape), HasSubstr("reshape"));
+
+  OnnxModelMaker tile;
+  tile.input("x", {std::int64_t{1} << 40, 2});
+  tile.integers("repeats", {std::int64_t{1} << 40, 1});
+  tile.node("Tile", {"x", "repeats"}, {"y"}, "tile");
+  EXPECT_THAT(refusal(tile), HasSubstr("op 'tile'"));
+
+  // A size of 0 is the input's, which multiplies too.
+  OnnxModelMaker copied;
+  copied.input("x", {std::int64_t{1} << 32, 2});
+  copied.integers("sizes", {0, std::int64_t{1} << 32, -1});
+  copied.node("Reshape", {"x", "sizes"}, {"y"}, "reshape");
+  EXPECT_THAT(refusal(copied), HasSubstr("op 'reshape'"));
+}
+
+TEST(OnnxGuard, parts_of_size_0_are_refused) {
+  OnnxModelMaker model;
+  model.input("x", {4, 2});
+  model.integer("size", 0);
+  model.node("SplitToSequence", {"x", "size"}, {"y"}, "split");
+  EXPECT_THAT(refusal(model), HasSubstr("op 'split'"));
+}
+
+TEST(OnnxGuard, an_input_of_no_known_type_is_no_crash) {
+  OnnxModelMaker model;
+  model.import_opset("own", 1);
+  model.input("x", {2, 2});
+  model.node("Unknown", {"x"}, {"u"}, "unknown", "own");
+  set_int(model.node("EyeLike", {"u"}, {"y"}, "eye"), "dtype", onnx::TensorProto::FLOAT);
+  EXPECT_THAT(refusal(model), HasSubstr("op 'unknown'"));
+}
+
 TEST(OnnxGuard, sane_nodes_are_inferred) {
   OnnxModelMaker model;
   model.input("x", {1, 3, 9, 9});
@@ -98,6 +142,26 @@ TEST(OnnxGuard, sane_nodes_are_inferred) {
   const Graph graph = model.read();
   EXPECT_THAT(output_shape(graph, "conv"), testing::ElementsAre(1, 4, 5, 5));
   EXPECT_THAT(output_shape(graph, "pool"), testing::ElementsAre(1, 4, 5, 5));
+}
+
+TEST(OnnxGuard, sane_sizes_are_inferred) {
+  OnnxModelMaker model;
+  model.input("x", {2, 8, 3, 3});
+  set_int(model.node("DepthToSpace", {"x"}, {"d"}, "blocks"), "blocksize", 2);
+  model.integers("repeats", {1, 2, 1, 3});
+  model.node("Tile", {"d", "repeats"}, {"t"}, "tile");
+  model.integers("sizes", {0, -1, 9});
+  model.node("Reshape", {"d", "sizes"}, {"r"}, "reshape");
+  model.integer("size", 2);
+  model.node("SplitToSequence", {"r", "size"}, {"s"}, "split");
+  model.node("SequenceLength", {"s"}, {"n"}, "count");
+  set_int(model.node("EyeLike", {"sizes2"}, {"e"}, "eye"), "dtype", onnx::TensorProto::FLOAT);
+  model.input("sizes2", {3, 3}, onnx::TensorProto::INT64);
+  const Graph graph = model.read();
+  EXPECT_THAT(output_shape(graph, "blocks"), testing::ElementsAre(2, 2, 6, 6));
+  EXPECT_THAT(output_shape(graph, "tile"), testing::ElementsAre(2, 4, 6, 18));
+  EXPECT_THAT(output_shape(graph, "reshape"), testing::ElementsAre(2, 8, 9));
+  EXPECT_THAT(output_shape(graph, "eye"), testing::ElementsAre(3, 3));
 }
 
 // A crash ends the whole program: whoever sees that should run the fuzzer onnx_node.
@@ -152,6 +216,46 @@ TEST(OnnxFunctions, that_grow_exponentially_are_refused) {
     function.mutable_node(1)->set_output(0, "unused");
   }
   EXPECT_THAT(refusal(model), HasSubstr("expand to more than 2000000 nodes"));
+}
+
+// f0, whose body of an If, a Loop or a Scan calls f0.
+TEST(OnnxFunctions, that_call_themselves_in_bodies_are_refused) {
+  for (const std::string type : {"If", "Loop", "Scan"}) {
+    OnnxModelMaker model;
+    model.import_opset("own", 1);
+    model.integer("rounds", 3);
+    onnx::NodeProto node;
+    node.set_op_type(type);
+    node.add_output("b");
+    std::vector<std::string> bodies{"body"};
+    if (type == "If") {
+      node.add_input("a");
+      bodies = {"then_branch", "else_branch"};
+    } else if (type == "Loop") {
+      node.add_input("a");
+      node.add_input("");
+    } else {
+      node.add_input("a");
+      set_int(node, "num_scan_inputs", 1);
+    }
+    for (const std::string& name : bodies) {
+      OnnxGraphMaker body = add_graph(node, name);
+      body.node("f0", {"a"}, {"inner"}, "again", "own");
+      body.output("inner");
+      if (type == "Loop") body.output("inner");
+    }
+    auto* function = model.model.add_functions();
+    function->set_domain("own");
+    function->set_name("f0");
+    function->add_input("a");
+    function->add_output("b");
+    *function->add_node() = node;
+    model.input("x", type == "Scan" ? std::vector<OnnxDim>{4, 2} : std::vector<OnnxDim>{},
+                type == "If" ? onnx::TensorProto::BOOL : onnx::TensorProto::INT64);
+    model.node("f0", {"x"}, {"y"}, "call", "own");
+    model.output("y");
+    EXPECT_THAT(refusal(model), HasSubstr("more than 64 deep")) << type;
+  }
 }
 
 TEST(OnnxNames, that_are_not_utf8_are_refused_and_such_attributes_left_out) {

@@ -8,11 +8,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 
 #include "io/device_segments.h"
 #include "io/failing_calls.h"
+#include "io/file.h"
 #include "io/folder.h"
 #include "io/onnx_check.h"
 #include "io/onnx_models.h"
@@ -267,9 +269,9 @@ TEST(OnnxParts, are_written_whole_or_not_at_all_whatever_fails) {
     EXPECT_EQ(folder.num_files(), 1U);  // weights.bin
     return reached;
   });
-  // In seven ways, each of: open, three writes, sync and close of the weights; open, write, sync,
-  // close and rename of two files; none.
-  EXPECT_EQ(tries, 7 * (6 + 2 * 5 + 1));
+  // In seven ways, each of: making and renaming the folder; open, three writes, sync and close of
+  // the weights; open, write, sync, close and rename of two files; none.
+  EXPECT_EQ(tries, 7 * (2 + 6 + 2 * 5 + 1));
 }
 
 TEST(OnnxParts, weights_in_a_pipe_are_refused) {
@@ -400,6 +402,105 @@ TEST(WriteFolder, replaces_its_own_and_nothing_else) {
   std::filesystem::remove(folder.path("out/other"));
   folder.write("out/mark", "somebody else's \"part\"");
   EXPECT_THAT(error_text([&] { write("three"); }), HasSubstr("with other files in it"));
+}
+
+class FolderFaults : public ::testing::Test {
+ protected:
+  void write(const std::string& text) const {
+    write_folder(folder_.path("out"), "mark", [&](const std::string& inside) {
+      write_file(inside + "/mark", "\"emplace.test/1\": \"part\" " + text);
+      write_file(inside + "/part", text);
+    });
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(FolderFaults, a_folder_is_the_old_one_or_the_new_one) {
+  with_every_fault([&](int n, Fault fault, bool from_then_on) {
+    write("old");
+    std::string problem;
+    bool reached = false;
+    {
+      FailingCalls calls(n, fault, from_then_on);
+      problem = error_text([&] { write("new"); });
+      reached = calls.reached();
+    }
+    EXPECT_EQ(folder_.read("out/part"), problem.empty() ? "new" : "old");
+    EXPECT_EQ(problem.empty(), !reached || is_survivable(fault)) << problem;
+    EXPECT_EQ(folder_.num_files(), 1U);
+    return reached;
+  });
+}
+
+// Counts the names that the folder is without between two calls.
+class WatchingCalls : public FileCalls {
+ public:
+  WatchingCalls(std::string path, bool exchanges)
+      : path_(std::move(path)), exchanges_(exchanges), before_(replace_file_calls(this)) {}
+  ~WatchingCalls() override { replace_file_calls(before_); }
+  int rename(const char* from, const char* to) override {
+    const int result = FileCalls::rename(from, to);
+    if (!std::filesystem::exists(path_)) ++gone_;
+    return result;
+  }
+  int exchange(const char* one, const char* other) override {
+    if (exchanges_) return FileCalls::exchange(one, other);
+    errno = EINVAL;
+    return -1;
+  }
+  int gone() const { return gone_; }
+
+ private:
+  std::string path_;
+  bool exchanges_;
+  FileCalls* before_;
+  int gone_ = 0;
+};
+
+TEST_F(FolderFaults, a_folder_is_never_gone_where_the_disk_can_exchange_names) {
+  write("one");
+  {
+    const WatchingCalls calls(folder_.path("out"), true);
+    write("two");
+    EXPECT_EQ(calls.gone(), 0);
+  }
+  EXPECT_EQ(folder_.read("out/part"), "two");
+  {
+    const WatchingCalls calls(folder_.path("out"), false);
+    write("three");
+    EXPECT_EQ(calls.gone(), 1);
+  }
+  EXPECT_EQ(folder_.read("out/part"), "three");
+  EXPECT_EQ(folder_.num_files(), 1U);
+}
+
+TEST_F(FolderFaults, what_a_killed_process_left_is_taken_away) {
+  namespace fs = std::filesystem;
+  constexpr pid_t kNobody = 1 << 30;
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  const fs::path left = folder_.path("out.tmp-" + std::to_string(kNobody) + "-3");
+  const fs::path living = folder_.path("out.tmp-" + std::to_string(::getpid()) + "-999");
+  for (const fs::path& path : {left, living}) {
+    fs::create_directory(path);
+    std::ofstream(path / "part") << "half";
+    fs::last_write_time(path, old);
+  }
+  write("whole");
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(living));
+}
+
+TEST_F(FolderFaults, a_folder_behind_a_link_is_replaced_and_keeps_its_mode) {
+  namespace fs = std::filesystem;
+  write("old");
+  fs::rename(folder_.path("out"), folder_.path("real"));
+  fs::permissions(folder_.path("real"), fs::perms::owner_all);
+  fs::create_directory_symlink("real", folder_.path("out"));
+  write("new");
+  EXPECT_EQ(folder_.read("real/part"), "new");
+  EXPECT_TRUE(fs::is_symlink(folder_.path("out")));
+  EXPECT_EQ(fs::status(folder_.path("real")).permissions(), fs::perms::owner_all);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/error.h"
 
 #include "support/command.h"
+#include "support/error_text.h"
 #include "support/event_reader.h"
 
 namespace emplace {
@@ -124,9 +125,35 @@ TEST_F(Curves, can_be_read_while_they_grow) {
   }
 }
 
-TEST_F(Curves, nothing_is_written_before_the_first_point) {
+TEST_F(Curves, nothing_is_replaced_before_the_first_point) {
+  write(Begin::kAnew, 1, 3);
   const TrainingCurves curves(path(), Begin::kAnew);
-  EXPECT_FALSE(folder_.has("curves"));
+  EXPECT_EQ(rows().size(), 4);
+  EXPECT_EQ(testing::shown_events(path()).size(), 3);
+}
+
+TEST_F(Curves, a_folder_is_one_run_s_at_a_time) {
+  {
+    TrainingCurves curves(path(), Begin::kAnew);
+    curves.add(point(1));
+    for (const Begin begin : {Begin::kAnew, Begin::kGoOn}) {
+      EXPECT_THAT(error_text([&] { TrainingCurves(path(), begin); }),
+                  HasSubstr("curves.csv: another run is using it"));
+    }
+    curves.add(point(2));
+  }
+  EXPECT_EQ(rows().size(), 3);
+  EXPECT_THAT(steps(testing::shown_events(path())), ElementsAre(20, 40));
+  EXPECT_FALSE(folder_.has("curves/curves.csv.lock"));
+  write(Begin::kAnew, 1, 1);
+  EXPECT_EQ(rows().size(), 2);
+}
+
+TEST_F(Curves, a_folder_that_cannot_be_made_is_found_before_the_first_point) {
+  EXPECT_THAT(error_text([] { TrainingCurves("/proc/x", Begin::kAnew); }),
+              HasSubstr("/proc/x: cannot be made: "));
+  EXPECT_THAT(error_text([] { TrainingCurves("/proc", Begin::kAnew); }),
+              HasSubstr("cannot be written"));
 }
 
 TEST_F(Curves, a_new_run_replaces_what_was_there) {

@@ -123,6 +123,14 @@ TEST_F(ExecTest, says_what_it_expected_of_garbage) {
               HasSubstr("unknown field 'plaice'"));
   EXPECT_THAT(refusal(script("echo '{\"place\": [99]}'; read more")),
               AllOf(HasSubstr("one for each group"), HasSubstr("instead of 1")));
+  // 2^64 - 1 and 2^63 are not -1 and -2^63.
+  for (const std::string request :
+       {"{\"place\": [18446744073709551615]}", "{\"place\": [9223372036854775808]}",
+        "{\"place\": null, \"priorities\": [18446744073709551615]}"}) {
+    EXPECT_THAT(refusal(script("echo '" + request + "'; read more")),
+                HasSubstr("expected a list of whole numbers below 2^63"))
+        << request;
+  }
   EXPECT_THAT(refusal(script("echo '{\"place\": null}'; read more")),
               HasSubstr("nothing was evaluated"));
 }

@@ -82,8 +82,11 @@ TEST(ProfilePhases, that_make_no_sense_are_counted) {
               HasSubstr("phase 2"));
   EXPECT_THAT(error_text([&] { parse_phases(first + "nonsense\n", header); }),
               HasSubstr("phase 2"));
-  EXPECT_THAT(error_text([&] { parse_phases(first + "{\"reference_ns\": 1e300}\n", header); }),
-              AllOf(HasSubstr("phase 2"), HasSubstr("whole number")));
+  for (const std::string number : {"1e300", "18446744073709551615"}) {
+    const std::string line = "{\"reference_ns\": " + number + "}\n";
+    EXPECT_THAT(error_text([&] { parse_phases(first + line, header); }),
+                AllOf(HasSubstr("phase 2"), HasSubstr("whole number")));
+  }
 }
 
 Profile some_profile() {

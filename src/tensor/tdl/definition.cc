@@ -175,8 +175,7 @@ const Term& solvable_term(const Index& index, const Description& forward) {
       if (written.uses(term.variable)) return term;
     }
   }
-  EMPLACE_CHECK(!"a window moves with the output");
-  return index.terms()[0];
+  throw std::logic_error("internal error: a window does not move with the output");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "placers/external/support/protocol.h"
 
+#include <limits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -114,11 +115,20 @@ std::string_view time_key(const Objective& objective) {
                          [](const StreamPeriod&) { return std::string_view("period_ns"); });
 }
 
+// What is above 2^63 - 1 is an integer to the JSON library too, and would become another one.
+bool is_whole_number(const Json& json) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return json.is_number_integer() &&
+         (!json.is_number_unsigned() || json.get<std::uint64_t>() <= kMost);
+}
+
 std::vector<std::int64_t> integers(const Json& list, std::string_view field) {
   std::vector<std::int64_t> result;
   if (!list.is_array()) fail_input("{}: expected a list of whole numbers", field);
   for (const Json& item : list) {
-    if (!item.is_number_integer()) fail_input("{}: expected a list of whole numbers", field);
+    if (!is_whole_number(item)) {
+      fail_input("{}: expected a list of whole numbers below 2^63", field);
+    }
     result.push_back(item.get<std::int64_t>());
   }
   return result;
