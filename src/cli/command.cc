@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <emplace/cluster.h>
 #include <fmt/core.h>
 
 #include "base/error.h"
@@ -14,12 +15,15 @@
 
 #include "sim/overlap_slowdown.h"
 
+#include "placers/all.h"
+
 #include "cli/live_view.h"
 #include "cli/messages.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 #include "run/least_time.h"
 #include "search/method_spec.h"
+#include "zoo/registry.h"
 
 namespace emplace::cli {
 namespace {
@@ -30,13 +34,27 @@ double seconds_of(const std::string& option, const std::string& text) {
   return *seconds;
 }
 
+std::vector<std::string> zoo_names() {
+  std::vector<std::string> names;
+  for (const zoo::ModelInfo& model : zoo::models()) names.push_back("zoo:" + model.name);
+  return names;
+}
+
+std::vector<std::string> cluster_names() {
+  std::vector<std::string> names = example_presets();
+  std::erase_if(names, [](const std::string& name) { return name.find('(') != name.npos; });
+  names.emplace_back("local");
+  return names;
+}
+
 void add_model(Command command, std::string& model) {
   command
       .text("model", model,
             "Model file: graph JSON, ONNX, dnn-partitioning or PipeDream, also gzipped; - for "
             "standard input; or zoo:NAME[:key=value,...] (see: emplace zoo list)")
       .required()
-      .type("MODEL");
+      .type("MODEL")
+      .suggest(zoo_names());
 }
 
 void add_dims(Command command, std::vector<std::string>& dims) {
@@ -45,6 +63,12 @@ void add_dims(Command command, std::vector<std::string>& dims) {
 }
 
 }  // namespace
+
+std::vector<std::string> placer_names() {
+  std::vector<std::string> names{"all"};
+  for (const MethodInfo* placer : all_placers().list()) names.push_back(placer->key);
+  return names;
+}
 
 void add_training_options(Command command, TrainingRequest& request, bool with_training) {
   if (with_training) {
@@ -79,7 +103,7 @@ void ProblemArguments::add_to(Command command, bool hides_rules) {
       several_clusters ? command.texts("-c,--cluster", clusters,
                                        help + "; give several to compare what is best on each")
                        : command.text("-c,--cluster", request.cluster, help);
-  Option(cluster).type("CLUSTER");
+  Option(cluster).type("CLUSTER").suggest(cluster_names());
   add_file(command, "--kinds", request.kinds,
            "Cluster file whose device kinds replace those of the same names, e.g. what "
            "emplace profile-fit wrote");

@@ -64,6 +64,9 @@ void add_train(Command& root, Session& session);
 void add_zoo(Command& root, Session& session);
 void add_completion(Command& root, const CommandLine& line);
 
+// What shells offer where placers are asked for.
+std::vector<std::string> placer_names();
+
 // --training, --optimizer, --precision, --colocate-gradients, --recompute. `with_training`:
 // --training itself is not for commands that only take zoo models.
 void add_training_options(Command command, TrainingRequest& request, bool with_training = true);

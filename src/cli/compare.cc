@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/page_commands.h"
 #include "cli/progress.h"
 #include "cli/question.h"
 #include "cli/ranks.h"
@@ -105,7 +106,9 @@ ClusterAnswer best_on_cluster(const Arguments& arguments, const ProblemRequest& 
                                         .budget = &budget},
                                        to_json(answer, &best, &explanation));
   result.page =
-      page_of_answer({session.command_line, "compare", json}, answer, explanation, found.courses);
+      page_of_answer({session.command_line, "compare", json, request.scale,
+                      divide_command(arguments.problem, request, arguments.budget, arguments.seed)},
+                     answer, explanation, found.courses);
   return result;
 }
 
@@ -165,8 +168,9 @@ std::string page_of(const Comparison& comparison, const RunResult& winner,
   const std::string runs = with_header(header, to_json(comparison));
   header.format = "emplace.answer/1";
   const std::string best = with_header(header, to_json(comparison.best, &winner, &explanation));
-  return page_html({page_of_comparison({session.command_line, "compare", runs}, comparison, best,
-                                       explanation, courses)});
+  return page_html(
+      {page_of_comparison({session.command_line, "compare", runs, question.request().scale},
+                          comparison, best, explanation, courses)});
 }
 
 // What is asked of the placers, of which other ranks need to know the same.
@@ -265,7 +269,8 @@ void add_compare(Command& root, Session& session) {
             "all, families (heuristic, partition, search, exact, learned), or placers, e.g. "
             "heuristic,auto,\"metis(imbalance=1.1)\". Default: all but external ones; of several "
             "clusters, auto")
-      .type("SPECS");
+      .type("SPECS")
+      .suggest(placer_names());
   command
       .text("--schedulers,--scheduler", arguments->schedulers,
             "A list of own, fifo, pct, msr, which each search and are compared; all of these; or "

@@ -19,6 +19,7 @@
 #include "cli/blas.h"
 #include "cli/command.h"
 #include "cli/messages.h"
+#include "cli/page_commands.h"
 #include "cli/ranks.h"
 #include "exec/runtime.h"
 #include "report/text_style.h"
@@ -55,27 +56,6 @@ void follow_locale() {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const bool utf8 = locale.find("utf-8") != locale.npos || locale.find("utf8") != locale.npos;
   set_ascii_only(!utf8);
-}
-
-// What was typed, so that a shell would take it; the program by its name alone.
-std::string typed(int argc, char** argv) {
-  std::string line = "emplace";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 ||
-             std::string_view("_-+=.,:/@%").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    line += ' ';
-    if (plain) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
-  return line;
 }
 
 int report(const char* message) {
@@ -148,8 +128,8 @@ int run(int argc, char** argv) {
   cli::add_train(root, session);
 #endif
   cli::add_list(root, session);
-  session.command_line = typed(argc, argv);
   session.words.assign(argv + 1, argv + argc);
+  session.command_line = cli::as_typed(session.words);
   cli::add_completion(root, line);
   expect_signals();
   if (cli::leaves_words_to_first(line.outline(), session.words)) session.helps = true;

@@ -10,6 +10,7 @@
 #include "cli/measuring.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/page_commands.h"
 #include "cli/place_as_placeto.h"
 #include "cli/progress.h"
 #include "cli/question.h"
@@ -248,9 +249,11 @@ void place(const Arguments& arguments, Session& session) {
                         with_measured(to_json(answer, &best, &explanation), measuring.tried()))
           : "";
   if (!arguments.report.empty()) {
+    const PageSource source{
+        session.command_line, "place", json, question.request().scale,
+        divide_command(arguments.problem, question.request(), arguments.budget, arguments.seed)};
     outputs.write(arguments.report,
-                  page_html({page_of_answer({session.command_line, "place", json}, answer,
-                                            explanation, found.courses)}));
+                  page_html({page_of_answer(source, answer, explanation, found.courses)}));
   }
   if (arguments.json) {
     fmt::print("{}", json);
@@ -282,7 +285,8 @@ void add_place(Command& root, Session& session) {
       .text("-p,--placer,--placers", arguments->placer,
             "Placer and its options, e.g. \"heft(insertion=false)\"; all: the best of every one")
       .shown()
-      .type("SPEC");
+      .type("SPEC")
+      .suggest(placer_names());
   command
       .text("--scheduler,--schedulers", arguments->scheduler,
             "Order of ready ops: own (the placer's), or fifo, pct, msr, which then holds while it "

@@ -53,28 +53,43 @@ bool takes_file(const OptionOutline& option) {
   return false;
 }
 
+// Shells take values one by one; those of an argument by its place have the command's name alone.
+std::string value_words(const OptionOutline& option) {
+  return fmt::format("{}", fmt::join(option.choices, " "));
+}
+
 }  // namespace
 
 std::string bash_completion(const CommandOutline& outline) {
   std::string words_of;
   std::string values_of;
   std::string takes_value;
+  std::string takes_files;
   for_each_command(outline, "", [&](const CommandOutline& command, const std::string& words) {
     std::vector<std::string> offered;
     for (const CommandOutline& inner : command.commands) offered.push_back(inner.name);
+    bool files = command.commands.empty();
     for (const OptionOutline& option : command.options) {
       offered.insert(offered.end(), option.names.begin(), option.names.end());
-      if (option.names.empty() || option.value.empty()) continue;
+      if (option.names.empty()) {
+        offered.insert(offered.end(), option.choices.begin(), option.choices.end());
+        files = files && (option.choices.empty() || takes_file(option));
+        continue;
+      }
+      if (option.value.empty()) continue;
       for (const std::string& name : option.names) {
         const std::string pattern = quoted(words + ":" + name);
         takes_value += fmt::format("    {}) return 0 ;;\n", pattern);
+        if (takes_file(option) || option.choices.empty()) {
+          takes_files += fmt::format("    {}) return 0 ;;\n", pattern);
+        }
         if (option.choices.empty()) continue;
-        values_of += fmt::format("    {}) echo {} ;;\n", pattern,
-                                 quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+        values_of += fmt::format("    {}) echo {} ;;\n", pattern, quoted(value_words(option)));
       }
     }
     words_of += fmt::format("    {}) echo {} ;;\n", quoted(words),
                             quoted(fmt::format("{}", fmt::join(offered, " "))));
+    if (files) takes_files += fmt::format("    {}) return 0 ;;\n", quoted(words));
   });
   std::string commands;
   for_each_command(outline, "", [&](const CommandOutline&, const std::string& words) {
@@ -94,36 +109,82 @@ _emplace_takes_value() {{
 {}  esac
   return 1
 }}
+_emplace_takes_files() {{
+  case "$1" in
+{}  esac
+  return 1
+}}
 _emplace() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
-  local chosen="" i next word words="" values
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    next="${{chosen:+$chosen }}${{COMP_WORDS[i]}}"
+  # Bash cuts words at =, : and @, which are put together again.
+  local all=() i joins="" word
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    word="${{COMP_WORDS[i]}}"
+    if [[ ${{#all[@]}} -gt 0 && ( "$word" == [:=@]* || ( -n "$joins" && -n "$word" ) ) ]]; then
+      all[${{#all[@]}}-1]+="$word"
+    else
+      all+=("$word")
+    fi
+    [[ "$word" == *[:=@] ]] && joins=1 || joins=""
+  done
+  local last=$((${{#all[@]}} - 1))
+  local current="${{all[last]}}" previous="${{all[last-1]}}" front=""
+  local chosen="" next words="" key
+  for ((i = 1; i < last; i++)); do
+    next="${{chosen:+$chosen }}${{all[i]}}"
     case "$next" in
       {}) chosen="$next" ;;
     esac
   done
-  COMPREPLY=()
-  if _emplace_takes_value "$chosen:$previous"; then
-    values="$(_emplace_values "$chosen:$previous")"
-  elif [[ "$current" == -* ]]; then
-    values="$(_emplace_words "$chosen")"
+  if [[ "$current" == --*=* ]]; then
+    previous="${{current%%=*}}"
+    current="${{current#*=}}"
+    [[ "$COMP_WORDBREAKS" == *=* ]] || front="$previous="
+  fi
+  key="$chosen:$previous"
+  if _emplace_takes_value "$key"; then
+    words="$(_emplace_values "$key")"
   else
+    key="$chosen"
     for word in $(_emplace_words "$chosen"); do
-      [[ "$word" == -* ]] || words="$words $word"
+      if [[ "$current" == -* ]]; then
+        [[ "$word" == -* ]] && words="$words $word"
+      else
+        [[ "$word" == -* ]] || words="$words $word"
+      fi
     done
-    values="$words"
   fi
-  if [ -n "$values" ]; then
-    COMPREPLY=($(compgen -W "$values" -- "$current"))
-  else
-    COMPREPLY=($(compgen -f -- "$current"))
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if _emplace_takes_files "$key"; then
+    COMPREPLY+=($(compgen -f -- "$current"))
   fi
+  # What is before the last cut of the word stays, so it is not said again.
+  local kept="" mark part
+  for mark in : @; do
+    [[ "$COMP_WORDBREAKS" == *$mark* && "$current" == *$mark* ]] || continue
+    part="${{current%"${{current##*$mark}}"}}"
+    [[ ${{#part}} -gt ${{#kept}} ]] && kept="$part"
+  done
+  for i in "${{!COMPREPLY[@]}}"; do
+    COMPREPLY[i]="$front${{COMPREPLY[i]#"$kept"}}"
+  done
 }}
 complete -o filenames -F _emplace emplace
 )bash",
-                     words_of, values_of, takes_value, commands);
+                     words_of, values_of, takes_value, takes_files, commands);
 }
+
+namespace {
+
+// What zsh does to complete a value; colons would end it.
+std::string zsh_action(const OptionOutline& option) {
+  std::string values;
+  for (const char c : value_words(option))
+    values += c == ':' ? std::string("\\:") : std::string(1, c);
+  if (!takes_file(option)) return values.empty() ? "" : "(" + values + ")";
+  return values.empty() ? "_files" : "{compadd -- " + values + "; _files}";
+}
+
+}  // namespace
 
 std::string zsh_completion(const CommandOutline& outline) {
   std::string functions;
@@ -133,10 +194,7 @@ std::string zsh_completion(const CommandOutline& outline) {
     std::string arguments = command.commands.empty() ? "  _arguments -S" : "  _arguments -S -C";
     int place = 0;
     for (const OptionOutline& option : command.options) {
-      const std::string action = !option.choices.empty()
-                                     ? fmt::format("({})", fmt::join(option.choices, " "))
-                                 : takes_file(option) ? "_files"
-                                                      : "";
+      const std::string action = zsh_action(option);
       if (option.names.empty()) {
         arguments += fmt::format(" \\\n    {}",
                                  quoted(fmt::format("{}:{}:{}", ++place, option.value, action)));
@@ -178,38 +236,43 @@ std::string zsh_completion(const CommandOutline& outline) {
 }
 
 std::string fish_completion(const CommandOutline& outline) {
-  std::string text = "# fish completion of emplace: written by `emplace completion fish`.\n";
-  std::vector<std::string> top;
-  for (const CommandOutline& command : outline.commands) top.push_back(command.name);
+  std::string commands;
+  for_each_command(outline, "", [&](const CommandOutline&, const std::string& words) {
+    if (!words.empty()) commands += " " + quoted(words);
+  });
+  std::string text =
+      fmt::format(R"fish(# fish completion of emplace: written by `emplace completion fish`.
+function __emplace_at
+    set -l chosen
+    set -l words (commandline -opc)
+    for word in $words[2..-1]
+        set -l next (string trim -- "$chosen $word")
+        contains -- $next{}
+        and set chosen $next
+    end
+    test "$chosen" = "$argv"
+end
+)fish",
+                  commands);
   for_each_command(outline, "", [&](const CommandOutline& command, const std::string& words) {
-    const std::size_t space = words.rfind(' ');
-    const std::string last = space == std::string::npos ? words : words.substr(space + 1);
-    std::vector<std::string> inner;
-    for (const CommandOutline& child : command.commands) inner.push_back(child.name);
-    std::string here = words.empty() ? "__fish_use_subcommand"
-                                     : fmt::format("__fish_seen_subcommand_from {}", last);
-    if (space != std::string::npos) {
-      here = fmt::format("__fish_seen_subcommand_from {}; and ", words.substr(0, space)) + here;
-    }
-    const std::string not_yet = words.empty() || inner.empty()
-                                    ? here
-                                    : fmt::format("{}; and not __fish_seen_subcommand_from {}",
-                                                  here, fmt::join(inner, " "));
+    const std::string here = quoted(words.empty() ? "__emplace_at" : "__emplace_at " + words);
     for (const CommandOutline& child : command.commands) {
-      text += fmt::format("complete -c emplace -f -n {} -a {} -d {}\n", quoted(not_yet), child.name,
+      text += fmt::format("complete -c emplace -f -n {} -a {} -d {}\n", here, child.name,
                           quoted(brief(child.summary)));
     }
     for (const OptionOutline& option : command.options) {
-      if (option.names.empty()) continue;
-      std::string line = fmt::format("complete -c emplace -n {}", quoted(not_yet));
+      std::string line = fmt::format("complete -c emplace -n {}", here);
       for (const std::string& name : option.names) {
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      if (!option.value.empty()) line += " -r";
+      if (option.names.empty() && option.choices.empty()) continue;
+      if (!option.names.empty() && !option.value.empty()) line += " -r";
       if (!option.choices.empty()) {
-        line += fmt::format(" -f -a {}", quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+        line +=
+            fmt::format("{} -a {}", takes_file(option) ? "" : " -f", quoted(value_words(option)));
       }
-      text += line + " -d " + quoted(brief(option.help)) + "\n";
+      if (!option.names.empty()) line += " -d " + quoted(brief(option.help));
+      text += line + "\n";
     }
   });
   return text;

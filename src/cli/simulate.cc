@@ -93,9 +93,9 @@ void simulate(const Arguments& arguments, Session& session) {
     Explanation more = explanation;
     more.sensitivities = sensitivities_of_placement(assessment);
     const std::string json = with_header(header, to_json(assessment, nullptr, &more));
-    outputs.write(
-        arguments.report,
-        page_html({page_of_answer({session.command_line, "simulate", json}, assessment, more)}));
+    outputs.write(arguments.report,
+                  page_html({page_of_answer({session.command_line, "simulate", json, request.scale},
+                                            assessment, more)}));
   }
   if (arguments.json) {
     fmt::print("{}", with_header(header, to_json(assessment, nullptr, &explanation)));

@@ -21,7 +21,7 @@
 namespace emplace {
 namespace {
 
-DeviceId named_device(const Cluster& cluster, std::string_view name, const std::string& where) {
+std::optional<DeviceId> find_named_device(const Cluster& cluster, std::string_view name) {
   if (const auto device = cluster.find_device(name)) return *device;
   std::string_view number = name;
   for (const std::string_view prefix : {"cuda:", "GPU:", "gpu:", "xpu:"}) {
@@ -35,6 +35,11 @@ DeviceId named_device(const Cluster& cluster, std::string_view name, const std::
     if (name == "cpu" && cluster.is_cpu(device)) return device;
     if (numbered && wanted >= 0 && accelerator_number(cluster, device) == wanted) return device;
   }
+  return std::nullopt;
+}
+
+DeviceId named_device(const Cluster& cluster, std::string_view name, const std::string& where) {
+  if (const auto device = find_named_device(cluster, name)) return *device;
   if (name == "disk") fail_input("{}: offloading to disk is nothing that a cluster has", where);
   fail_input("{}: cluster '{}' has no device '{}'; expected a device's name, a GPU's number or cpu",
              where, cluster.name(), name);
@@ -204,9 +209,11 @@ std::string unquoted(const std::string& field) {
   return plain;
 }
 
-// Lines of "name,device"; a first line that names no op is a title.
+// Lines of "name,device". A first line with neither an op nor a device is a title, and what begins
+// with # a comment, unless an op is called so.
 void read_name_lines(const ImportInput& input,
                      const std::function<void(const std::string&, const std::string&)>& say) {
+  const Graph& graph = input.problem.graph();
   std::size_t number = 0;
   std::size_t begin = 0;
   const std::string& text = input.content;
@@ -216,14 +223,15 @@ void read_name_lines(const ImportInput& input,
     begin = end + 1;
     ++number;
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty() || line.front() == '#') continue;
+    if (line.empty()) continue;
     const std::size_t split = line.find_last_of(",\t");
-    if (split == std::string::npos) {
-      fail_input("line {}: expected NAME,DEVICE instead of '{}'", number, line);
-    }
+    const bool has_device = split != std::string::npos;
     const std::string name = unquoted(line.substr(0, split));
+    const bool known = has_device && graph.find_op(name).has_value();
+    if (line.front() == '#' && !known) continue;
+    if (!has_device) fail_input("line {}: expected NAME,DEVICE instead of '{}'", number, line);
     const std::string device = unquoted(line.substr(split + 1));
-    const bool title = number == 1 && device == "device";
+    const bool title = number == 1 && !known && !find_named_device(input.problem.cluster(), device);
     if (!title) say(name, device);
   }
 }
@@ -269,7 +277,7 @@ Placement import_onnx_devices(const ImportInput& input) {
   for (const auto& [name, note] : notes->ops) {
     const auto op = graph.find_op(name);
     if (!op) fail_input("op '{}' is not in graph '{}'", name, graph.name());
-    if (note.cut || note.devices.size() > 1) {
+    if (note.cut() || note.devices.size() > 1) {
       fail_input("op '{}': is divided among devices; expected one device for each op", name);
     }
     if (note.devices.empty()) continue;

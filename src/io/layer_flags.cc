@@ -139,29 +139,58 @@ std::string overrides(const Cluster& cluster, const PlacedLayers& layers) {
   return fmt::format("--n-gpu-layers 999 --override-tensor '{}'\n", fmt::join(rules, ","));
 }
 
+// Where `--tensor-split` puts them: the first layers on a CPU, then a run on each GPU, in any
+// order. The head counts as a layer. Nothing where they lie otherwise.
+std::optional<std::string> tensor_split(const Cluster& cluster, const PlacedLayers& layers) {
+  std::vector<DeviceId> row = layers.devices;
+  row.push_back(layers.after.value_or(row.back()));
+  const auto first = std::find_if(row.begin(), row.end(),
+                                  [&](DeviceId device) { return !cluster.is_cpu(device); });
+  const auto on_gpus = row.end() - first;
+  if (on_gpus == 0) return "--n-gpu-layers 0\n";
+  std::vector<int> gpus;
+  std::vector<int> share;
+  for (auto it = first; it != row.end(); ++it) {
+    const int gpu = accelerator_number(cluster, *it);
+    if (gpu < 0) return std::nullopt;
+    if (gpus.empty() || gpus.back() != gpu) {
+      if (std::find(gpus.begin(), gpus.end(), gpu) != gpus.end()) return std::nullopt;
+      gpus.push_back(gpu);
+      share.push_back(0);
+    }
+    ++share.back();
+  }
+  std::string flags =
+      fmt::format("--n-gpu-layers {} --split-mode layer", first == row.begin() ? 999 : on_gpus);
+  if (std::is_sorted(gpus.begin(), gpus.end())) {
+    std::vector<int> by_gpu;
+    for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
+      const int gpu = accelerator_number(cluster, device);
+      if (gpu < 0) continue;
+      const auto at = std::find(gpus.begin(), gpus.end(), gpu);
+      by_gpu.push_back(at == gpus.end() ? 0 : share[static_cast<std::size_t>(at - gpus.begin())]);
+    }
+    share = by_gpu;
+  } else {
+    flags += fmt::format(" --device CUDA{}", fmt::join(gpus, ",CUDA"));
+  }
+  return fmt::format("{} --tensor-split {}\n", flags, fmt::join(share, ","));
+}
+
 }  // namespace
 
 std::string write_llama_cpp_flags(const Problem& problem, const Placement& placement,
                                   const ExportNote& note) {
   const Cluster& cluster = problem.cluster();
   const PlacedLayers layers = placed_layers(problem, placement);
-  note("llama.cpp keeps token embeddings on the CPU, and a layer's cache where the layer is");
-  // By GPU: its layers; the head counts as one that follows the last.
-  std::vector<int> split;
-  for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
-    if (!cluster.is_cpu(device)) split.push_back(0);
+  if (auto flags = tensor_split(cluster, layers)) {
+    note("llama.cpp keeps token embeddings on the CPU, and a layer's cache where the layer is");
+    return *std::move(flags);
   }
-  std::vector<DeviceId> row = layers.devices;
-  row.push_back(layers.after.value_or(row.back()));
-  int last = 0;
-  for (const DeviceId device : row) {
-    const int number = accelerator_number(cluster, device);
-    if (number < last) return overrides(cluster, layers);  // a CPU, or out of order
-    last = number;
-    ++split[static_cast<std::size_t>(number)];
-  }
-  return fmt::format("--n-gpu-layers 999 --split-mode layer --tensor-split {}\n",
-                     fmt::join(split, ","));
+  note(
+      "--override-tensor moves weights alone: caches are where llama.cpp's own split of the layers "
+      "has them, and token embeddings on the CPU");
+  return overrides(cluster, layers);
 }
 
 std::string write_megatron_flags(const Problem& problem, const Placement& placement,

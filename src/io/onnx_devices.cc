@@ -11,6 +11,7 @@
 #include "io/onnx_devices.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <google/protobuf/unknown_field_set.h>
 
@@ -40,13 +41,7 @@ std::uint64_t as_varint(std::int64_t number) {
   return static_cast<std::uint64_t>(number);
 }
 
-// Where the parts of one tensor lie.
-struct TensorCut {
-  std::vector<std::pair<int, int>> axes = {};          // axis and number of parts, ascending
-  std::vector<std::vector<std::int64_t>> groups = {};  // by part, row by row: who has it
-};
-
-void add_spec(const std::string& tensor, const TensorCut& cut, UnknownFieldSet& configuration) {
+void add_spec(const std::string& tensor, const OnnxTensorCut& cut, UnknownFieldSet& configuration) {
   UnknownFieldSet spec;
   spec.AddLengthDelimited(1, tensor);
   UnknownFieldSet groups;
@@ -106,8 +101,8 @@ std::string put_together(FlatOnnxModel&& flat) {
 }
 
 // Which parts of a tensor each worker has: workers count through the levels, the last one fastest.
-TensorCut cut_of(const SavedPartition& partition, const SavedPartition::Tensor& tensor) {
-  TensorCut cut;
+OnnxTensorCut cut_of(const SavedPartition& partition, const SavedPartition::Tensor& tensor) {
+  OnnxTensorCut cut;
   const std::size_t levels = partition.factors.size();
   for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
     int parts = 1;
@@ -182,7 +177,54 @@ void for_each_inside(const UnknownField& field, const std::string& where, const 
   for_each_unknown(fields, visit);
 }
 
-// What the configuration says of the node's outputs.
+std::int64_t number_of(const UnknownField& field, const std::string& where) {
+  if (field.type() != UnknownField::TYPE_VARINT) fail_annotation(where);
+  return static_cast<std::int64_t>(field.varint());
+}
+
+// How one axis is cut.
+std::pair<int, int> read_axis(const UnknownField& field, const std::string& where) {
+  std::int64_t axis = 0;
+  std::int64_t parts = 1;
+  for_each_inside(field, where, [&](const UnknownField& entry) {
+    if (entry.number() == 1) axis = number_of(entry, where);
+    if (entry.number() != 2) return;
+    for_each_inside(entry, where, [&](const UnknownField& sharding) {
+      if (sharding.number() == 3) parts = number_of(sharding, where);
+    });
+  });
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  if (axis < -kMost || axis > kMost || parts < 1 || parts > kMost) fail_annotation(where);
+  return {static_cast<int>(axis), static_cast<int>(parts)};
+}
+
+// A tensor's name, and where it lies.
+std::pair<std::string, OnnxTensorCut> read_sharding(const UnknownField& spec,
+                                                    const std::string& where) {
+  std::string tensor;
+  OnnxTensorCut cut;
+  std::vector<std::int64_t> devices;
+  std::map<std::int64_t, std::vector<std::int64_t>> groups;
+  for_each_inside(spec, where, [&](const UnknownField& entry) {
+    if (entry.number() == 1) tensor = text_of(entry, where);
+    if (entry.number() == 2) append_numbers(entry, where, devices);
+    if (entry.number() == 4) cut.axes.push_back(read_axis(entry, where));
+    if (entry.number() != 3) return;
+    std::vector<std::int64_t> key;
+    std::vector<std::int64_t> group;
+    for_each_inside(entry, where, [&](const UnknownField& number) {
+      append_numbers(number, where, number.number() == 1 ? key : group);
+    });
+    if (key.size() == 1) groups[key[0]] = group;
+  });
+  std::sort(cut.axes.begin(), cut.axes.end());
+  for (const std::int64_t device : devices) {
+    const auto group = groups.find(device);
+    cut.groups.push_back(group == groups.end() ? std::vector<std::int64_t>{device} : group->second);
+  }
+  return {std::move(tensor), std::move(cut)};
+}
+
 OnnxDeviceNotes::Op read_node_notes(const onnx::NodeProto& node,
                                     const UnknownField& configuration) {
   const std::string where = node_label(node);
@@ -192,39 +234,27 @@ OnnxDeviceNotes::Op read_node_notes(const onnx::NodeProto& node,
       op.stage = static_cast<std::int64_t>(field.varint());
     }
     if (field.number() != 2) return;
-    std::string tensor;
-    std::vector<std::int64_t> devices;
-    std::map<std::int64_t, std::vector<std::int64_t>> groups;
-    for_each_inside(field, where, [&](const UnknownField& entry) {
-      if (entry.number() == 1) tensor = text_of(entry, where);
-      if (entry.number() == 2) append_numbers(entry, where, devices);
-      if (entry.number() == 4) op.cut = true;
-      if (entry.number() != 3) return;
-      std::vector<std::int64_t> key;
-      std::vector<std::int64_t> group;
-      for_each_inside(entry, where, [&](const UnknownField& number) {
-        append_numbers(number, where, number.number() == 1 ? key : group);
-      });
-      if (key.size() == 1) groups[key[0]] = group;
-    });
-    const bool written =
-        std::find(node.output().begin(), node.output().end(), tensor) != node.output().end();
-    if (!written) return;
-    for (const std::int64_t device : devices) {
-      const auto group = groups.find(device);
-      const auto members =
-          group == groups.end() ? std::vector<std::int64_t>{device} : group->second;
-      for (const std::int64_t member : members) {
-        if (std::find(op.devices.begin(), op.devices.end(), member) == op.devices.end()) {
-          op.devices.push_back(member);
+    auto [tensor, cut] = read_sharding(field, where);
+    if (std::find(node.output().begin(), node.output().end(), tensor) != node.output().end()) {
+      for (const auto& group : cut.groups) {
+        for (const std::int64_t member : group) {
+          if (std::find(op.devices.begin(), op.devices.end(), member) == op.devices.end()) {
+            op.devices.push_back(member);
+          }
         }
       }
     }
+    op.tensors[std::move(tensor)] = std::move(cut);
   });
   return op;
 }
 
 }  // namespace
+
+bool OnnxDeviceNotes::Op::cut() const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& tensor) { return !tensor.second.axes.empty(); });
+}
 
 std::string write_onnx_devices(const PlacedOnnx& model, const std::string& configuration,
                                const std::vector<int>& stage_of_device) {

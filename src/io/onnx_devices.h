@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/onnx_parts.h"
@@ -12,13 +13,23 @@
 
 namespace emplace {
 
+// Where the parts of one tensor lie.
+struct OnnxTensorCut {
+  std::vector<std::pair<int, int>> axes = {};          // axis and number of parts, ascending
+  std::vector<std::vector<std::int64_t>> groups = {};  // by part, row by row: who has it
+
+  friend bool operator==(const OnnxTensorCut&, const OnnxTensorCut&) = default;
+};
+
 struct OnnxDeviceNotes {
   std::string configuration = {};         // its name
   std::vector<std::string> devices = {};  // their names
   struct Op {
     std::vector<std::int64_t> devices = {};  // where its outputs lie
     std::optional<std::int64_t> stage = std::nullopt;
-    bool cut = false;  // some tensor of it lies in parts
+    std::map<std::string, OnnxTensorCut> tensors = {};  // it reads or writes, by name
+
+    bool cut() const;  // some tensor of it lies in parts
   };
   std::map<std::string, Op> ops = {};  // by name; those that have a note
 };

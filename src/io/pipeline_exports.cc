@@ -28,7 +28,7 @@ constexpr const char* kPassingInTorch =
 // Modules that follow each other on one device.
 struct PipelineStage {
   DeviceId device = 0;
-  int rank = 0;
+  int rank = 0;  // devices are numbered by their first stages
   std::vector<std::string> modules = {};
   Nanoseconds forward = 0;  // of all its ops
 };
@@ -40,8 +40,7 @@ class Pipeline {
     for (const ModuleDevices::Entry& entry : modules_.entries) {
       if (problem.graph().is_source(entry.first)) continue;
       if (stages_.empty() || stages_.back().device != entry.device) {
-        const int rank = accelerator_number(problem.cluster(), entry.device);
-        stages_.push_back({.device = entry.device, .rank = rank, .modules = {}});
+        stages_.push_back({.device = entry.device, .rank = rank_of(entry.device), .modules = {}});
         begins_.push_back(entry.first);
       }
       stages_.back().modules.push_back(entry.path);
@@ -52,6 +51,7 @@ class Pipeline {
   }
 
   const std::vector<PipelineStage>& stages() const { return stages_; }
+  int ranks() const { return static_cast<int>(devices_.size()); }
   std::size_t skipping() const { return skipping_.size(); }  // tensors that pass over a stage
 
   // What the target decides itself, or does on the way; `passing` is what becomes of tensors that
@@ -86,6 +86,13 @@ class Pipeline {
   }
 
  private:
+  int rank_of(DeviceId device) {
+    const auto found = std::find(devices_.begin(), devices_.end(), device);
+    const auto rank = static_cast<int>(found - devices_.begin());
+    if (found == devices_.end()) devices_.push_back(device);
+    return rank;
+  }
+
   // Modules and weights without ops, which are where they are read.
   void add_weights_alone() {
     for (const ModuleDevices::Entry& entry : modules_.entries) {
@@ -126,6 +133,7 @@ class Pipeline {
 
   const Problem& problem_;
   ModuleDevices modules_;
+  std::vector<DeviceId> devices_;  // by rank
   std::vector<PipelineStage> stages_;
   std::vector<OpId> begins_;  // by stage: its first op
   std::set<TensorId> skipping_;
@@ -246,23 +254,37 @@ class PipelineScheduler {
   std::map<int, std::vector<std::string>> rows_;
 };
 
-// Ranks from 0 on, each a GPU that has a stage.
-int require_ranks(const Problem& problem, const std::vector<PipelineStage>& stages,
-                  const char* target) {
-  std::set<int> ranks;
+// PyTorch's stages send to each other in one process group, whose devices are of one sort.
+void require_one_sort(const Problem& problem, const std::vector<PipelineStage>& stages) {
+  const Cluster& cluster = problem.cluster();
+  const PipelineStage& first = stages.front();
   for (const PipelineStage& stage : stages) {
-    if (stage.rank < 0) {
+    if (cluster.is_cpu(stage.device) == cluster.is_cpu(first.device)) continue;
+    fail_input("stage '{}' is on {} and stage '{}' on {}; PyTorch sends between GPUs, or CPUs",
+               first.modules.front(), cluster.device(first.device).name, stage.modules.front(),
+               cluster.device(stage.device).name);
+  }
+}
+
+// Of the stages in order, for programs that number GPUs themselves: each of the first GPUs has one.
+std::vector<int> require_gpus(const Problem& problem, const std::vector<PipelineStage>& stages,
+                              const char* target) {
+  std::vector<int> gpus;
+  std::set<int> used;
+  for (const PipelineStage& stage : stages) {
+    gpus.push_back(accelerator_number(problem.cluster(), stage.device));
+    if (gpus.back() < 0) {
       fail_input("stage '{}' is on {}; {} has one GPU for each rank", stage.modules.front(),
                  problem.cluster().device(stage.device).name, target);
     }
-    ranks.insert(stage.rank);
+    used.insert(gpus.back());
   }
-  const int count = *ranks.rbegin() + 1;
-  if (static_cast<int>(ranks.size()) < count) {
-    fail_input("only {} of the first {} GPUs have a stage; {} gives every rank one", ranks.size(),
+  const int count = *used.rbegin() + 1;
+  if (static_cast<int>(used.size()) < count) {
+    fail_input("only {} of the first {} GPUs have a stage; {} gives every rank one", used.size(),
                count, target);
   }
-  return count;
+  return gpus;
 }
 
 // Of the model's inputs: what their shapes begin with, where that is the same for all.
@@ -291,6 +313,10 @@ int usual_micro_batches(int given, std::size_t stages) {
   return given > 0 ? given : 2 * static_cast<int>(stages);
 }
 
+bool in_module(const std::string& path, const std::string& module) {
+  return path == module || path.starts_with(module + ".");
+}
+
 // "layers.3": numbered. By stage: how many of the one row of them that the model has.
 std::vector<int> layers_by_stage(const Problem& problem, const std::vector<PipelineStage>& stages) {
   const Modules modules = infer_modules(problem.graph());
@@ -302,15 +328,25 @@ std::vector<int> layers_by_stage(const Problem& problem, const std::vector<Pipel
                                       layer.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (numbered) layers.insert(layer);
   }
-  std::vector<int> counts;
-  for (const PipelineStage& stage : stages) {
-    int count = 0;
-    for (const std::string& layer : layers) {
-      count += std::any_of(
-          stage.modules.begin(), stage.modules.end(),
-          [&](const std::string& path) { return layer == path || layer.starts_with(path + "."); });
+  std::vector<int> counts(stages.size(), 0);
+  for (const std::string& layer : layers) {
+    std::optional<std::size_t> home;
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+      const auto& paths = stages[stage].modules;
+      if (std::none_of(paths.begin(), paths.end(), [&](const std::string& path) {
+            return in_module(layer, path) || in_module(path, layer);
+          })) {
+        continue;
+      }
+      if (home) {
+        fail_input(
+            "layer '{}' is divided between stages {} and {}; expected layers that are kept "
+            "whole",
+            layer, *home, stage);
+      }
+      home = stage;
     }
-    counts.push_back(count);
+    if (home) ++counts[*home];
   }
   return counts;
 }
@@ -320,6 +356,7 @@ std::vector<int> layers_by_stage(const Problem& problem, const std::vector<Pipel
 std::string write_torch_pipeline(const Problem& problem, const Placement& placement,
                                  const ExportNote& note) {
   const Pipeline pipeline(problem, placement);
+  require_one_sort(problem, pipeline.stages());
   PipelineJson json;
   json["format"] = "emplace.torch_pipeline/1";
   json["split_spec"] = PipelineJson::object();
@@ -330,6 +367,16 @@ std::string write_torch_pipeline(const Problem& problem, const Placement& placem
                               {"device", problem.cluster().device(stage.device).name},
                               {"modules", stage.modules}});
   }
+  // Where its stages send to, unless a schedule that is loaded says otherwise.
+  for (std::size_t i = 0; i < pipeline.stages().size(); ++i) {
+    const int usual = static_cast<int>(i) % pipeline.ranks();
+    if (pipeline.stages()[i].rank == usual) continue;
+    note(
+        fmt::format("stage {} is on rank {}, where PyTorch's own schedules have it on rank {}: "
+                    "load the CSV of torch-schedule, which says whose it is",
+                    i, pipeline.stages()[i].rank, usual));
+    break;
+  }
   pipeline.say_more(note, kPassingInTorch);
   return laid_out(json, 2);
 }
@@ -337,7 +384,8 @@ std::string write_torch_pipeline(const Problem& problem, const Placement& placem
 std::string write_pipeline_schedule(const Problem& problem, const Placement& placement,
                                     int micro_batches, const ExportNote& note) {
   const Pipeline pipeline(problem, placement);
-  const int ranks = require_ranks(problem, pipeline.stages(), "a schedule");
+  const int ranks = pipeline.ranks();
+  require_one_sort(problem, pipeline.stages());
   if (!has_backward_pass(problem.graph())) {
     fail_input("the step has no backward pass; PyTorch takes schedules of training steps alone");
   }
@@ -365,14 +413,15 @@ std::string write_torchtitan_config(const Problem& problem, const Placement& pla
                                     const ExportNote& note) {
   const Pipeline pipeline(problem, placement);
   const std::vector<PipelineStage>& stages = pipeline.stages();
-  const int ranks = require_ranks(problem, stages, "torchtitan");
+  const std::vector<int> gpus = require_gpus(problem, stages, "torchtitan");
+  const int ranks = pipeline.ranks();
   // It deals its stages out to the ranks in turn.
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (stages[i].rank == static_cast<int>(i) % ranks) continue;
+    if (gpus[i] == static_cast<int>(i) % ranks) continue;
     fail_input(
         "stage {} ('{}') is on GPU {}, where torchtitan has its stage on GPU {}: expected "
         "stages in the order of the GPUs",
-        i, stages[i].modules.front(), stages[i].rank, static_cast<int>(i) % ranks);
+        i, stages[i].modules.front(), gpus[i], static_cast<int>(i) % ranks);
   }
   if (stages.size() % static_cast<std::size_t>(ranks) != 0) {
     fail_input("{} stages on {} GPUs; torchtitan has the same number on each", stages.size(),
@@ -396,7 +445,8 @@ std::string write_deepspeed_config(const Problem& problem, const Placement& plac
                                    int micro_batches, const ExportNote& note) {
   const Pipeline pipeline(problem, placement);
   const std::vector<PipelineStage>& stages = pipeline.stages();
-  const int ranks = require_ranks(problem, stages, "DeepSpeed");
+  const std::vector<int> gpus = require_gpus(problem, stages, "DeepSpeed");
+  const int ranks = pipeline.ranks();
   if (static_cast<int>(stages.size()) != ranks) {
     fail_input("{} stages on {} GPUs; DeepSpeed has one on each", stages.size(), ranks);
   }
@@ -425,6 +475,10 @@ std::string write_deepspeed_config(const Problem& problem, const Placement& plac
   note(
       "a PipelineModule needs partition_method='type:CLASS', with the class of the numbered "
       "layers: 'uniform' counts embeddings and head too, and the stages would begin elsewhere");
+  if (!std::is_sorted(gpus.begin(), gpus.end())) {
+    note(fmt::format("stages are on GPUs {}; DeepSpeed has them in the order of its ranks",
+                     fmt::join(gpus, ", ")));
+  }
   pipeline.say_more(note, "layers of a PipelineModule have to hand them on");
   return laid_out(json, 1);
 }

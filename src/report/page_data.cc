@@ -120,6 +120,12 @@ Json result_of(const PageSource& source, const std::string& answer_json, const A
             {"cluster", cluster_columns(problem.cluster())},
             {"ops", op_columns(problem, answer.placement, modules)},
             {"map", map_columns(problem.graph(), modules)}};
+  for (const ScaleField& field : scale_fields()) {
+    if (source.scale.*field.value != 1) {
+      json["scale"][std::string(field.name)] = source.scale.*field.value;
+    }
+  }
+  if (!source.divide.empty()) json["divide"] = source.divide;
   if (answer.throughput && answer.throughput->in_flight > 0 && problem.num_ops() > 0) {
     json["text"]["stream"] = stream_sentences(answer);
     add_stream(answer, json);

@@ -10,6 +10,7 @@
 
 #include "report/comparison.h"
 #include "report/explanation.h"
+#include "run/cluster_scale.h"
 #include "run/execution.h"
 #include "run/partition.h"
 #include "run/portfolio.h"
@@ -18,9 +19,11 @@ namespace emplace {
 
 // Where a result comes from.
 struct PageSource {
-  std::string command;  // as it can be typed again
-  std::string kind;     // the sub-command
-  std::string answer;   // what --json prints
+  std::string command;      // as it can be typed again
+  std::string kind;         // the sub-command
+  std::string answer;       // what --json prints
+  ClusterScale scale = {};  // of the hardware, which the command asks for
+  std::string divide = {};  // the command that divides tensors instead
 };
 
 std::string page_of_answer(const PageSource& source, const Assessment& answer,

@@ -115,6 +115,9 @@ std::vector<Json> results_of_clusters(const Json& comparison) {
     Json answer = row;
     answer.erase("devices");  // their number, where an answer has them
     answer["graph"] = comparison.value("graph", comparison.value("model", ""));
+    for (const char* field : {"model", "made_with"}) {
+      if (comparison.contains(field)) answer[field] = comparison[field];
+    }
     if (row.contains("reason")) result["why_nothing_fits"] = row["reason"];
     result["answer"] = std::move(answer);
     results.push_back(std::move(result));

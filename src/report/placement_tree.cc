@@ -139,8 +139,8 @@ std::string where(const PlacementTree& tree, const TreeRow& row, std::size_t wid
         100.0 * static_cast<double>(row.on_device[used[i]]) / static_cast<double>(row.ops);
     const std::string part = fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", tree.devices[used[i]],
                                          std::max(share, 1.0));
-    if (i > 0 && columns + part.size() + 5 > width) return text + ", ...";
-    columns += part.size();
+    if (i > 0 && columns + display_width(part) + 5 > width) return text + ", ...";
+    columns += display_width(part);
     text += coloured(part, used[i], colours);
   }
   return text;
@@ -157,7 +157,7 @@ std::string to_text(const PlacementTree& tree, bool colours) {
   std::size_t names = 6;
   for (const TreeRow& row : tree.rows) {
     // The whole has a long name, as a rule, and is in the title, too.
-    const std::size_t length = row.name.size() + 2 * static_cast<std::size_t>(row.depth);
+    const std::size_t length = display_width(row.name) + 2 * static_cast<std::size_t>(row.depth);
     names = std::max(names, row.depth == 0 ? std::min<std::size_t>(length, 24) : length);
   }
   names = std::min(names, text_width() / 2);
@@ -166,8 +166,8 @@ std::string to_text(const PlacementTree& tree, bool colours) {
   std::string text = fmt::format("{:<{}}  {:>9}{}  where\n", "module", names, "ops",
                                  weights ? fmt::format("{:>11}", "weights") : std::string());
   for (const TreeRow& row : tree.rows) {
-    std::string name = std::string(2 * static_cast<std::size_t>(row.depth), ' ') + row.name;
-    if (name.size() > names) name = name.substr(0, names - 3) + "...";
+    const std::string name =
+        shortened(std::string(2 * static_cast<std::size_t>(row.depth), ' ') + row.name, names);
     text += fmt::format("{:<{}}  {:>9}{}  {}\n", name, names, format_count(row.ops),
                         weights ? fmt::format("{:>11}", format_bytes(row.weights)) : std::string(),
                         where(tree, row, left, colours));

@@ -11,13 +11,6 @@
 namespace emplace {
 namespace {
 
-// Characters, not bytes, of UTF-8.
-std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 std::string repeat(std::string_view piece, std::size_t times) {
   std::string result;
   for (std::size_t i = 0; i < times; ++i) result += piece;

@@ -119,6 +119,8 @@ class Exports(ExportTest):
         for stage, way, batch in cells:
             if way == "B":
                 self.assertLess(when[f"{stage}F{batch}"], when[f"{stage}B{batch}"])
+                if int(stage) + 1 < len(rows):
+                    self.assertLess(when[f"{int(stage) + 1}B{batch}"], when[f"{stage}B{batch}"])
             elif stage != "0":
                 self.assertLess(when[f"{int(stage) - 1}F{batch}"], when[f"{stage}F{batch}"])
 
@@ -133,13 +135,20 @@ class Exports(ExportTest):
         self.assertEqual(len(shares), 4)
         self.assertEqual(sum(shares), self.layers() + 1)
 
-    def test_flags_of_layers_that_go_another_way_are_patterns(self):
-        device_of = dict(self.device_of)
-        for name, row in self.ops.items():
-            device_of[name] = {"gpu0": "gpu1", "gpu1": "gpu0"}.get(row["device"], row["device"])
+    def moved(self, devices):
+        """The flags of llama.cpp where GPUs take others' place."""
+        device_of = {name: devices.get(row["device"], row["device"]) for name, row in self.ops.items()}
         (self.folder / "turned.json").write_text(json.dumps({"assignment": device_of}))
         llama = shlex.split(self.emplace(self.placed.replace("placement.json", "turned.json") + "llama.cpp"))
-        flags = dict(zip(llama[::2], llama[1::2], strict=True))
+        return dict(zip(llama[::2], llama[1::2], strict=True))
+
+    def test_gpus_that_have_layers_in_another_order_are_listed(self):
+        flags = self.moved({"gpu0": "gpu1", "gpu1": "gpu0"})
+        self.assertEqual(flags["--device"], "CUDA1,CUDA0,CUDA2,CUDA3")
+        self.assertEqual(sum(map(int, flags["--tensor-split"].split(","))), self.layers() + 1)
+
+    def test_flags_of_layers_that_go_to_and_fro_are_patterns(self):
+        flags = self.moved({"gpu2": "gpu0"})
         rules = [rule.rsplit("=", 1) for rule in flags["--override-tensor"].split(",")]
         names = [f"blk.{layer}.ffn_up.weight" for layer in range(self.layers())] + ["output.weight"]
         for name in names:

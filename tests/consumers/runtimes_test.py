@@ -146,9 +146,9 @@ class Runtimes(ExportTest):
             with self.subTest(method):
                 self.assertIn("same", self.work("dtensor", "dtensor.json", processes=2))
 
-    def place_plain(self, name, pins):
-        how = "-c 2xp100 --granularity layer --training"
-        self.emplace(f"place plain.onnx {how} --placer expert {PINS} {pins} -q -o {name}.json")
+    def place_plain(self, name, pins, devices=2, rotary=PINS):
+        how = f"-c {devices}xp100 --granularity layer --training"
+        self.emplace(f"place plain.onnx {how} --placer expert {rotary} {pins} -q -o {name}.json")
         self.emplace(f"export plain.onnx {name}.json {how} -f torch-pipeline -o pipeline.json")
         self.emplace(f"export plain.onnx {name}.json {how} -f torch-schedule --micro-batches 4 -o schedule.csv")
         return json.loads((self.folder / "pipeline.json").read_text())["stages"]
@@ -166,6 +166,18 @@ class Runtimes(ExportTest):
         layers = " ".join(f"--pin model.layers.{i}=gpu{i % 2}" for i in range(4))
         self.assertEqual([stage["rank"] for stage in self.place_plain("turns", f"{pins} {layers}")], [0, 1, 0, 1])
         self.assertIn("same", self.work("pipeline", "schedule.csv", processes=2))
+
+    def test_a_pipeline_begins_on_any_gpu(self):
+        needs_version("torch", "2.5")
+        first, second = "gpu3", "gpu1"
+        parts = {first: ["model.embed_tokens", "model.rotary", "model.layers.0", "model.layers.1"],
+                 second: ["model.layers.2", "model.layers.3", "model.norm", "lm_head", "loss"]}
+        pins = " ".join(f"--pin {module}={gpu}" for gpu, modules in parts.items() for module in modules)
+        stages = self.place_plain("sparse", pins, devices=4, rotary="")
+        self.assertEqual([(stage["rank"], stage["device"]) for stage in stages], [(0, first), (1, second)])
+        for how in ("1F1B", "schedule.csv"):
+            with self.subTest(how):
+                self.assertIn("same", self.work("pipeline", how, processes=2))
 
     # ---- JAX
 

@@ -363,11 +363,33 @@ TEST_F(ExportCommand, shells_know_every_command) {
   EXPECT_THAT(completed("emplace export --format onnx"), HasSubstr("onnx-parts"));
   EXPECT_THAT(completed("emplace place --clu"), HasSubstr("--cluster"));
   EXPECT_EQ(completed("emplace zoo exp"), "export\n");
+  // Bash cuts words at =, : and @.
+  EXPECT_EQ(completed("emplace export --format = onnx-p"), "onnx-parts\n");
+  EXPECT_EQ(completed("emplace export --format ="), completed("emplace export --format \"\""));
+  EXPECT_EQ(completed("emplace place zoo : alexn"), "alexnet\n");
+  EXPECT_EQ(completed("emplace place zoo:alexnet -c 4xp1"), "4xp100 4xp100@12GiB\n");
+  EXPECT_EQ(completed("emplace place zoo:alexnet -c 4xp100 @ 1"), "12GiB\n");
+  EXPECT_EQ(completed("emplace place -p hef"), "heft\n");
+  EXPECT_EQ(completed("emplace completion b"), "bash\n");
+  EXPECT_THAT(completed("emplace place emplace.b"), HasSubstr("emplace.bash"));
+  EXPECT_THAT(completed("emplace place -c emplace.b"), HasSubstr("emplace.bash"));
   for (const char* shell : {"zsh", "fish"}) {
     folder_.write("script", run(std::string("completion ") + shell).out);
     if (folder_.shell(std::string(shell) + " -c true").exit_code != 0) continue;
     const CommandResult parsed = folder_.shell(std::string(shell) + " -n script");
     EXPECT_EQ(parsed.exit_code, 0) << shell << "\n" << parsed.err;
+  }
+  if (folder_.shell("fish -c true").exit_code == 0) {  // the last of them
+    const auto by_fish = [&](const std::string& line) {
+      return folder_.shell("fish -c 'source script; complete -C \"" + line + "\"' | cut -f 1").out;
+    };
+    EXPECT_EQ(by_fish("emplace expo"), "export\n");
+    EXPECT_THAT(by_fish("emplace export --form"), HasSubstr("--format"));
+    // The zoo's command of the same name.
+    EXPECT_THAT(by_fish("emplace zoo export --"), Not(HasSubstr("--format")));
+    EXPECT_THAT(by_fish("emplace zoo export --"), HasSubstr("--output"));
+    EXPECT_EQ(by_fish("emplace place -p hef"), "heft\n");
+    EXPECT_EQ(by_fish("emplace place zoo:alexn"), "zoo:alexnet\n");
   }
   const std::string manual = run("man").out;
   EXPECT_THAT(manual, HasSubstr(".TH EMPLACE 1"));

@@ -405,7 +405,7 @@ TEST(OnnxDevices, placement_is_read_back) {
   EXPECT_THAT(notes.ops.at("wide").devices, ElementsAre(0));
   EXPECT_THAT(notes.ops.at("narrow").devices, ElementsAre(1));
   EXPECT_EQ(notes.ops.at("narrow").stage, 1);
-  EXPECT_FALSE(notes.ops.at("narrow").cut);
+  EXPECT_FALSE(notes.ops.at("narrow").cut());
   onnx::ModelProto proto = parse_onnx(bytes);
   EXPECT_EQ(proto.ir_version(), 11);
   // All else is as it was.
@@ -427,7 +427,7 @@ TEST(OnnxDevices, parts_of_a_partition_are_said_row_by_row) {
   const CutOnnx cut = write_onnx_devices({.bytes = model.bytes()}, read_partition_json(kPartition));
   EXPECT_EQ(cut.nodes, 3U);
   const OnnxDeviceNotes notes = notes_of(cut.bytes);
-  EXPECT_TRUE(notes.ops.at("wide").cut);
+  EXPECT_TRUE(notes.ops.at("wide").cut());
   // wide is cut by columns on the first level and by rows on the second: part (row, column) is with
   // worker 2 * column + row.
   EXPECT_THAT(notes.ops.at("wide").devices, ElementsAre(0, 2, 1, 3));

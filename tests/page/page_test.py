@@ -125,6 +125,60 @@ class Page(PageTest):
         canvas.send_keys(Keys.ESCAPE)
         self.wait(lambda: not self.texts(".inspector.open h3"))
 
+    def test_devices_of_the_drawing_are_buttons(self):
+        self.open("place.html")
+        boxes = self.browser.find_elements(By.CSS_SELECTOR, "#asked svg [role=button]")
+        self.assertEqual([box.get_attribute("aria-label") for box in boxes], ["d0", "d1"])
+        for key in (Keys.ENTER, Keys.SPACE):
+            self.browser.execute_script("arguments[0].focus()", boxes[1])
+            ActionChains(self.browser).send_keys(key).perform()
+            self.wait(lambda: self.texts(".inspector.open h3") == ["d1"])
+            ActionChains(self.browser).send_keys(key).perform()
+            self.wait(lambda: not self.texts(".inspector.open h3"))
+
+    def unlimited(self):
+        """A transfer of 100 ms, and short ones beside it, as only a channel without limits carries them."""
+        sources = [("big", 1_000_000_000, 100)] + [(f"small{i}", 1_000_000, 1000) for i in range(40)]
+        ops = [{"name": name, "type": "mm", "inputs": [], "outputs": [i], "time_us": {"gpu": length}}
+               for i, (name, _, length) in enumerate(sources)]
+        ops += [{"name": f"{name}.read", "type": "mm", "inputs": [i], "outputs": [], "time_us": {"gpu": 10}}
+                for i, (name, *_) in enumerate(sources)]
+        graph = {"format": "emplace.graph/1", "name": "beside", "tensors": [{"bytes": size} for _, size, _ in sources],
+                 "ops": ops}
+        (self.folder / "beside.json").write_text(json.dumps(graph))
+        (self.folder / "beside.placement").write_text(json.dumps(
+            {"assignment": {op["name"]: "d1" if op["name"].endswith("read") else "d0" for op in ops}}))
+        (self.folder / "unlimited.yaml").write_text(PAIR.replace("channel: out", "channel: unlimited"))
+        self.emplace("simulate beside.json beside.placement -c unlimited.yaml --report beside.html")
+        self.open("beside.html")
+        return data_of((self.folder / "beside.html").read_text())["results"][0]
+
+    def test_transfers_side_by_side_are_all_there(self):
+        result = self.unlimited()
+        canvas = self.find("#timeline canvas")
+        self.show(canvas)
+        links = 26 + 2 * 31 + 8  # where their rows begin
+        self.assertGreater(canvas.size["height"], links + 19)
+
+        def tips():
+            """What is at the middle of the time, row by row."""
+            found = set()
+            for y in range(links + 2, canvas.size["height"], 4):
+                self.move(canvas, LABELS + (canvas.size["width"] - LABELS) / 2, y)
+                found.update(self.texts(".tooltip strong"))
+            return found
+
+        self.assertIn("big", tips())
+        for _ in range(7):  # to 6 ms in its middle
+            canvas.send_keys("+")
+        self.wait(lambda: "big" in tips())
+        before = self.browser.execute_script("return arguments[0].toDataURL()", canvas)
+        self.point(canvas, LABELS + (canvas.size["width"] - LABELS) / 2, links + 4, click=True)
+        self.wait(lambda: self.texts(".inspector.open h3") == ["big, sent"])
+        self.assertNotEqual(self.browser.execute_script("return arguments[0].toDataURL()", canvas), before)
+        sent = result["steps"][0]["transfers"]
+        self.assertGreater(sent["length"][sent["op"].index(0)], 99_000_000)
+
     def test_ops_are_found_by_name(self):
         self.open("place.html")
         box = self.find("input[type=search]")
@@ -277,6 +331,13 @@ class Page(PageTest):
         self.point(canvas, LABELS + 30, 26 + 16 + 4, click=True)
         self.wait(lambda: self.texts(".inspector.open h3") == ["Step 1"])
 
+    def test_steps_of_a_stream_are_reached_by_keys(self):
+        self.stream()
+        canvas = self.find("#timeline canvas")
+        for key, title in (("n", "Step 1"), ("n", "Step 2"), ("p", "Step 1")):
+            canvas.send_keys(key)
+            self.wait(lambda: self.texts(".inspector.open h3") == [title])
+
     def test_a_stream_on_one_device_is_one_step_after_the_other(self):
         self.emplace("place fork.json -c pair.yaml -p single --objective throughput --report alone.html")
         self.open("alone.html")
@@ -371,13 +432,6 @@ class Page(PageTest):
         self.assertEqual(course["points"][-1][2], result["partition"]["step_ns"])
         self.assertIn(f"{course['points'][-1][1]} plans were evaluated", self.text("#searches"))
 
-    def test_one_more_device_of_a_preset_can_be_asked_for(self):
-        self.emplace("place zoo:alexnet:batch=8 -c 2xp100 -p heft --report more.html")
-        self.open("more.html")
-        commands = [button.get_attribute("title") for button in
-                    self.browser.find_elements(By.CSS_SELECTOR, "#help button")]
-        self.assertIn("emplace place zoo:alexnet:batch=8 -c 3xp100 -p heft --report more.html", commands)
-
     def test_an_executed_step_says_what_would_help(self):
         if "learned" not in self.emplace("list"):
             self.skipTest("built without libtorch")
@@ -401,6 +455,27 @@ class Page(PageTest):
         change = data_of((self.folder / "run.html").read_text())["results"][0]["answer"]["explanation"]["sensitivities"]
         self.assertEqual(self.text("#help [data-what=bandwidth]"), time_text(next(
             entry["step_ns"] for entry in change["list"] if entry["resource"] == "bandwidth")))
+
+    def test_placements_that_were_executed_say_how_long_they_took(self):
+        data = json.loads(json.dumps(self.data))
+        answer = data["results"][0]["answer"]
+        predicted = answer["step_ns"] / 1e6
+        answer["measured"] = [
+            {"origin": "auto", "predicted_ms": predicted, "measured_ms": 2 * predicted,
+             "measured_ms_quartiles": [1.5 * predicted, 2.5 * predicted]},
+            {"origin": "heft", "predicted_ms": 1, "failure": "out of memory"}]
+        (self.folder / "measured.json").write_text(json.dumps(data))
+        self.emplace("report measured.json -o measured.html")
+        self.open("measured.html")
+        self.assertEqual(self.text("#figure-measured"), f"{2 * predicted:#.4g} ms")
+        self.assertEqual(self.text("#figure-ratio"), "0.50")
+        self.assertIn("predicted step time", self.text("#gain"))
+        first, second = self.texts("#candidates tbody tr")
+        self.assertIn(f"auto {2 * predicted:#.4g} ms {1.5 * predicted:#.4g} ms and {2.5 * predicted:#.4g} ms", first)
+        self.assertIn("heft: failed: out of memory", second)
+        self.emplace("report measured.json place.html -o measured-beside.html")
+        self.open("measured-beside.html")
+        self.assertIn(f"measured {2 * predicted:#.4g} ms", self.texts("#several tbody tr"))
 
     def test_a_loss_that_is_no_number_is_said(self):
         execution = {"warnings": [], "steps": 2, "step_ms": 1, "step_ms_quartiles": [1, 1], "predicted_ms": 1,

@@ -1,11 +1,16 @@
 // What was asked: the command, the cluster, where op times come from; and everything to take away.
 import * as format from "./format";
+import { onKey } from "./canvas";
 import { categoryColour } from "./colours";
 import { CopyButton, download } from "./parts";
 import { phases, type Result } from "./result";
 import type { Store } from "./store";
 import { trainingOf } from "./training";
-import type { Cluster, Cost, Data } from "./types";
+import type { Answer, Cluster, Cost, Data } from "./types";
+
+export function readWith({ made_with = {} }: Answer): string[] {
+  return Object.entries(made_with).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
+}
 
 export function Asked({ result, store, data }: { result: Result; store: Store; data: Data }) {
   const { answer, command, costs, cluster } = result.raw;
@@ -16,9 +21,7 @@ export function Asked({ result, store, data }: { result: Result; store: Store; d
   add("emplace", data.version);
   add("model", answer.model);
   add("graph", answer.graph && result.numOps > 0 ? `${answer.graph}, ${format.counted(result.numOps, "op")}` : answer.graph);
-  if (answer.made_with) {
-    add("read with", Object.entries(answer.made_with).map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", "));
-  }
+  add("read with", readWith(answer).join(", "));
   add("cluster", answer.cluster ?? cluster?.name);
   if (result.isAnswer) add("objective", answer.objective === "throughput" ? "the period of a stream of steps" : "the time of one step");
   add("placer", answer.placer && `${answer.placer}, ${answer.scheduler} order, seed ${answer.seed}`);
@@ -88,7 +91,7 @@ function sourceOf({ source, errors }: Cost): string {
   if (source === "measured") return source;
   if (source !== "analytic") return `from ${source}`;
   const off = (errors ?? []).map(({ kind, ops, error }) => `${format.percent(error)} off the measured times of ${format.counted(ops, "op")} on ${kind}`);
-  return `estimated by the cost model, ${off.length > 0 ? `which is on average ${format.joined(off)}` : "with nothing measured to compare it with"}`;
+  return `estimated by the cost model, ${off.length > 0 ? `which is on average ${format.joined(off)}` : "with no measured op times to compare it with"}`;
 }
 
 function csv(rows: (string | number | boolean | null | undefined)[][]): string {
@@ -205,7 +208,7 @@ function Drawing({ cluster, store }: { cluster: Cluster; store: Store }) {
   const pairs = cluster.links.filter(([from, to]) => from < to || !cluster.links.some(([a, b]) => a === to && b === from));
   return (
     <figure class="cluster">
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Cluster: ${words.join("; ")}`}>
+      <svg viewBox={`0 0 ${width} ${height}`} role="group" aria-label={`Cluster: ${words.join("; ")}`}>
         {pairs.map(([from, to, channel, bandwidth, latency]) => {
           const [[ax, ay], [bx, by]] = [place(from), place(to)];
           const strength = Math.sqrt(bandwidth / fastest);
@@ -219,13 +222,18 @@ function Drawing({ cluster, store }: { cluster: Cluster; store: Store }) {
         })}
         {cluster.devices.map((device, i) => {
           const [x, y] = place(i);
+          const select = () => store.select({ type: "device", id: i });
           return (
             <g
               class="link"
               transform={`translate(${x - boxWidth / 2}, ${y - boxHeight / 2})`}
               onMouseEnter={() => store.hover({ type: "device", id: i })}
               onMouseLeave={() => store.hover(null)}
-              onClick={() => store.select({ type: "device", id: i })}
+              onClick={select}
+              role="button"
+              tabindex={0}
+              aria-label={device.name}
+              onKeyDown={(event) => onKey(event, { Enter: select, " ": select })}
             >
               <rect width={boxWidth} height={boxHeight} rx="6" fill={categoryColour(i)} />
               <text x={boxWidth / 2} y="17" text-anchor="middle" font-weight="600">

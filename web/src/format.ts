@@ -5,6 +5,9 @@ export function time(ns: number): string {
   return `${value.toFixed(value >= 100 ? 1 : value >= 10 ? 2 : 3)} ${unit}`;
 }
 
+// Of what was measured.
+export const milliseconds = (ms: number) => `${ms.toPrecision(4)} ms`;
+
 export function bytes(count: number | null): string {
   if (count === null) return "unlimited";
   const names = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -137,6 +137,33 @@ export function ZoomButtons({ onZoom, onAll, all }: { onZoom: (factor: number) =
   );
 }
 
+// Columns with a # before their names are numbers.
+export function Table({ id, columns, rows }: { id?: string; columns: string[]; rows: ComponentChildren[][] }) {
+  const kind = (i: number) => (columns[i][0] === "#" ? "number" : "");
+  return (
+    <div class="scroll">
+      <table id={id}>
+        <thead>
+          <tr>
+            {columns.map((name, i) => (
+              <th class={kind(i)}>{name.replace("#", "")}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              {row.map((cell, i) => (
+                <td class={kind(i)}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 // A table whose columns can be sorted by.
 export interface Column<Row> {
   name: string;

@@ -6,6 +6,8 @@ export interface Row {
   label: string;
   kind: "device" | "channel" | "step";
   index: number; // of the device, channel or line of steps
+  lane: number; // of those that lie one below the other because their slices overlap
+  lanes: number;
   measured: boolean;
   start: Float64Array;
   end: Float64Array;
@@ -31,6 +33,7 @@ export class Result {
   readonly end: number;
   readonly numOps: number;
   readonly deviceOrder: number[]; // as rows have them
+  readonly laneOf: number[] = []; // by transfer of the simulated step
   private boxOf_: Int32Array | null = null;
   private lowered: string[] | null = null;
   private readersOf_: number[][] | null = null;
@@ -62,6 +65,10 @@ export class Result {
   get time(): number {
     return this.raw.answer.period_ns ?? this.raw.answer.step_ns;
   }
+  // Milliseconds of a step, where it was executed; of several placements, the first is the answer.
+  get measured(): number | undefined {
+    return this.raw.execution?.step_ms ?? this.raw.answer.measured?.[0].measured_ms;
+  }
   get hasTimeline(): boolean {
     return this.rows.length > 0;
   }
@@ -89,10 +96,17 @@ export class Result {
       line.push(step);
     });
     lines.forEach((steps, index) => {
-      const start = Float64Array.from(steps, (step) => entered[step]);
-      const end = Float64Array.from(steps, (step) => finished[step]);
-      this.rows.push({ label: "", kind: "step", index, measured: false, start, end, id: Int32Array.from(steps), step: Uint8Array.from(steps) });
+      const slices = steps.map((step) => [entered[step], finished[step] - entered[step], step, step]);
+      this.addRow("step", "", index, false, slices, index, lines.length);
     });
+  }
+
+  private addRow(kind: Row["kind"], label: string, index: number, measured: boolean, slices: number[][], lane = 0, lanes = 1) {
+    const start = Float64Array.from(slices, (slice) => slice[0]);
+    const end = Float64Array.from(slices, (slice) => slice[0] + slice[1]);
+    const id = Int32Array.from(slices, (slice) => slice[2]);
+    const step = Uint8Array.from(slices, (slice) => slice[3]);
+    this.rows.push({ label, kind, index, lane, lanes, measured, start, end, id, step });
   }
 
   private addRows(steps: Step[], measured: boolean) {
@@ -111,17 +125,18 @@ export class Result {
         }
       }
     });
-    const add = (kind: Row["kind"], label: string, index: number, slices: number[][]) => {
-      slices.sort((a, b) => a[0] - b[0]);
-      const start = Float64Array.from(slices, (slice) => slice[0]);
-      const end = Float64Array.from(slices, (slice) => slice[0] + slice[1]);
-      const id = Int32Array.from(slices, (slice) => slice[2]);
-      const step = Uint8Array.from(slices, (slice) => slice[3]);
-      this.rows.push({ label, kind, index, measured, start, end, id, step });
-    };
-    for (const i of this.deviceOrder) add("device", cluster!.devices[i].name, i, devices[i]);
+    const inOrder = (slices: number[][]) => slices.sort((a, b) => a[0] - b[0]);
+    for (const i of this.deviceOrder) this.addRow("device", cluster!.devices[i].name, i, measured, inOrder(devices[i]));
     channels.forEach((slices, i) => {
-      if (slices.length > 0) add("channel", cluster!.channels[i], i, slices);
+      // An unlimited channel carries transfers side by side.
+      const lanes: number[][][] = [];
+      for (const slice of inOrder(slices)) {
+        let lane = lanes.findIndex((before) => before[before.length - 1][0] + before[before.length - 1][1] <= slice[0]);
+        if (lane < 0) lane = lanes.push([]) - 1;
+        lanes[lane].push(slice);
+        if (!measured && slice[3] === 0) this.laneOf[slice[2]] = lane;
+      }
+      lanes.forEach((lane, number) => this.addRow("channel", cluster!.channels[i], i, measured, lane, number, lanes.length));
     });
   }
 

@@ -1,20 +1,42 @@
 // Several results side by side, the one that is shown below marked.
+import { readWith } from "./asked";
 import * as format from "./format";
 import type { Result } from "./result";
 import { trainingOf } from "./training";
 import type { TrainingAnswer } from "./types";
 
+// What a time is of: those of other work are not compared. Where modules are kept whole, or
+// gradients with their ops, it is the same work.
+function workOf({ raw }: Result): string {
+  const { graph, model = "", made_with, period_ns } = raw.answer;
+  const { granularity, colocate_gradients, ...work } = made_with ?? {};
+  return JSON.stringify([graph, model.startsWith("zoo:") && model, work, period_ns === undefined]);
+}
+
+// Where they are the same, with what differs.
+function titlesOf(results: Result[]): string[] {
+  const facts = ({ raw: { answer } }: Result) => [...readWith(answer), ...(answer.period_ns ? ["as a stream"] : []), answer.model, answer.placer];
+  return results.map((result) => {
+    const { title } = result.raw;
+    const others = results.filter((other) => other !== result && other.raw.title === title);
+    const own = facts(result).filter((fact) => fact && others.some((other) => !facts(other).includes(fact)));
+    return [title, ...own].join(", ");
+  });
+}
+
 export function Several({ results, shown, onShow }: { results: Result[]; shown: number; onShow: (i: number) => void }) {
-  const comparable = new Set(results.filter((result) => !result.raw.training).map((result) => result.raw.answer.graph)).size === 1;
+  const titles = titlesOf(results);
+  const comparable = new Set(results.filter((result) => result.isAnswer).map(workOf)).size === 1;
   const best = Math.min(...results.filter((result) => result.isAnswer && result.raw.answer.fits).map((result) => result.time));
   // Those of which there is nothing to say are left empty.
   const answer = (text: (result: Result) => string) => (result: Result) => (result.isAnswer ? text(result) : "");
   const training = (text: (answer: TrainingAnswer) => string) => (result: Result) => (result.raw.training ? text(trainingOf(result)) : "");
   const lines: [string, (result: Result) => string][] = [
     ["command", (result) => result.raw.kind],
+    ["read with", (result) => readWith(result.raw.answer).join(", ")],
     ["step time", answer((result) => (result.raw.answer.step_ns ? format.time(result.raw.answer.step_ns) : ""))],
     ["period", answer((result) => (result.raw.answer.period_ns ? format.time(result.raw.answer.period_ns) : ""))],
-    ["measured", (result) => (result.raw.execution ? `${result.raw.execution.step_ms.toPrecision(4)} ms` : "")],
+    ["measured", ({ measured }) => (measured ? format.milliseconds(measured) : "")],
     ["against the best here", (result) => {
       if (result.raw.training || (!comparable && result.raw.answer.fits)) return "";
       return result.raw.answer.fits && best > 0 ? format.times(result.time / best) : "does not fit";
@@ -51,10 +73,10 @@ export function Several({ results, shown, onShow }: { results: Result[]; shown: 
           <thead>
             <tr>
               <th />
-              {results.map((result, i) => (
+              {titles.map((title, i) => (
                 <th class={i === shown ? "number marked" : "number"}>
                   <button aria-pressed={i === shown} onClick={() => onShow(i)}>
-                    {result.raw.title}
+                    {title}
                   </button>
                 </th>
               ))}
@@ -74,7 +96,7 @@ export function Several({ results, shown, onShow }: { results: Result[]; shown: 
           </tbody>
         </table>
       </div>
-      <p class="hint">Below: {results[shown].raw.title}. A click on another’s name shows that one.</p>
+      <p class="hint">Below: {titles[shown]}. A click on another’s name shows that one.</p>
     </section>
   );
 }

@@ -2,10 +2,10 @@
 // help.
 import { chainColours } from "./colours";
 import * as format from "./format";
-import { Bar, CopyButton, Figure, Legend } from "./parts";
+import { Bar, CopyButton, Figure, Legend, Table } from "./parts";
 import type { Result } from "./result";
 import type { Store } from "./store";
-import type { Answer, HeldModules, OneDevice, Sensitivity, Way } from "./types";
+import type { Answer, HeldModules, OneDevice, RawResult, Sensitivity, Way } from "./types";
 
 const timeOf = (one: { step_ns?: number; period_ns?: number }) => one.period_ns ?? one.step_ns ?? 0;
 
@@ -42,14 +42,16 @@ function bestAlone(answer: Answer): OneDevice | null {
 function Gain({ result }: { result: Result }) {
   const { answer, text, partition, execution } = result.raw;
   const alone = bestAlone(answer);
-  const quantity = !answer.fits ? "a step, were there the memory" : execution ? "predicted step time" : answer.period_ns ? "from one step to the next" : "step time";
+  const { measured } = result;
+  const predicted = measured ? "predicted " : "";
+  const quantity = !answer.fits ? "a step, were there the memory" : predicted + (answer.period_ns ? "from one step to the next" : "step time");
   const figures = [
     <Figure id="figure-time" value={format.time(result.time)} label={quantity} />,
   ];
-  if (execution) {
+  if (measured) {
     figures.push(
-      <Figure id="figure-measured" value={`${execution.step_ms.toPrecision(4)} ms`} label={`measured, the median of ${format.counted(execution.steps, "step")}`} />,
-      <Figure id="figure-ratio" value={execution.predicted_ratio.toFixed(2)} label="predicted divided by measured" />,
+      <Figure id="figure-measured" value={format.milliseconds(measured)} label={`measured${execution ? `, the median of ${format.counted(execution.steps, "step")}` : ""}`} />,
+      <Figure id="figure-ratio" value={(execution?.predicted_ratio ?? answer.measured![0].predicted_ms / measured).toFixed(2)} label="predicted divided by measured" />,
     );
   }
   const { in_flight = 0, latency_ns } = answer.stream ?? {};
@@ -61,7 +63,7 @@ function Gain({ result }: { result: Result }) {
   }
   if (alone && answer.fits && alone.fits) {
     figures.push(
-      <Figure id="figure-gain" value={format.times(timeOf(alone) / result.time)} label={`as fast as ${alone.device} alone`} />,
+      <Figure id="figure-gain" value={format.times(timeOf(alone) / result.time)} label={`as fast as ${alone.device} alone${predicted && ", predicted"}`} />,
     );
   }
   if (answer.gap !== undefined && answer.gap !== null && !partition) {
@@ -75,7 +77,7 @@ function Gain({ result }: { result: Result }) {
   }
   const rates = answer.rates ?? {};
   if (rates.samples_per_second) {
-    figures.push(<Figure id="figure-rate" value={format.rate(rates.samples_per_second)} label={`${execution ? "predicted " : ""}samples a second`} />);
+    figures.push(<Figure id="figure-rate" value={format.rate(rates.samples_per_second)} label={`${predicted}samples a second`} />);
   } else if (rates.flops_per_second) {
     figures.push(<Figure id="figure-rate" value={format.perSecond(rates.flops_per_second, "FLOP/s")} label="computed" />);
   }
@@ -98,6 +100,17 @@ function Gain({ result }: { result: Result }) {
       {!partition && text?.gap && <p class="muted">{text.gap[0].toUpperCase() + text.gap.slice(1)}.</p>}
       {partition && <Ways result={result} />}
       {execution && <Measured result={result} />}
+      {answer.measured && (
+        <Table
+          id="candidates"
+          columns={["executed", "#measured", "#half between", "#predicted", "#ratio"]}
+          rows={answer.measured.map(({ origin, measured_ms, measured_ms_quartiles, predicted_ms, failure }) =>
+            measured_ms
+              ? [origin, format.milliseconds(measured_ms), measured_ms_quartiles!.map(format.milliseconds).join(" and "), format.milliseconds(predicted_ms), (predicted_ms / measured_ms).toFixed(2)]
+              : [`${origin}: failed: ${failure}`, "", "", format.milliseconds(predicted_ms), ""],
+          )}
+        />
+      )}
     </section>
   );
 }
@@ -153,58 +166,27 @@ function Measured({ result }: { result: Result }) {
         </p>
       ))}
       <p class="muted">
-        Half of the measured steps took between {execution!.step_ms_quartiles.map((ms) => ms.toPrecision(4)).join(" and ")} ms. With the op
-        times of this very run the simulator says {execution!.oracle_ms.toPrecision(4)} ms: the rest of the difference is op times.
+        Half of the measured steps took between {execution!.step_ms_quartiles.map(format.milliseconds).join(" and ")}. With the op
+        times of this very run the simulator says {format.milliseconds(execution!.oracle_ms)}: the rest of the difference is op times.
         {estimated && " They were estimated; emplace profile measures them."}
         {drift && ` The same work took ${format.percent(Math.abs(drift - 1))} ${drift < 1 ? "less" : "more"} afterwards than before.`}
         {losses.length > 0 && ` The loss was ${lossText(losses[0])} in the first step, ${lossText(losses[losses.length - 1])} in the last.`}
       </p>
-      <div class="scroll">
-        <table id="measured-devices">
-          <thead>
-            <tr>
-              <th>device</th>
-              <th class="number">busy</th>
-              <th class="number">peak memory, measured</th>
-              <th class="number">predicted</th>
-            </tr>
-          </thead>
-          <tbody>
-            {execution!.devices.map((device) => (
-              <tr>
-                <td>{device.name}</td>
-                <td class="number">{device.busy_ms.toFixed(3)} ms</td>
-                <td class="number">{format.bytes(device.peak_bytes)}</td>
-                <td class="number">{format.bytes(device.predicted_peak_bytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th>op type</th>
-              <th class="number">ops</th>
-              <th class="number">measured</th>
-              <th class="number">predicted</th>
-              <th class="number">ratio</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((type) => (
-              <tr>
-                <td>{type.type}</td>
-                <td class="number">{format.count(type.ops)}</td>
-                <td class="number">{type.measured_ms.toFixed(3)} ms</td>
-                <td class="number">{type.predicted_ms.toFixed(3)} ms</td>
-                <td class="number">{type.measured_ms > 0 ? (type.predicted_ms / type.measured_ms).toFixed(2) : ""}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        id="measured-devices"
+        columns={["device", "#busy", "#peak memory, measured", "#predicted"]}
+        rows={execution!.devices.map((device) => [device.name, `${device.busy_ms.toFixed(3)} ms`, format.bytes(device.peak_bytes), format.bytes(device.predicted_peak_bytes)])}
+      />
+      <Table
+        columns={["op type", "#ops", "#measured", "#predicted", "#ratio"]}
+        rows={shown.map((type) => [
+          type.type,
+          format.count(type.ops),
+          `${type.measured_ms.toFixed(3)} ms`,
+          `${type.predicted_ms.toFixed(3)} ms`,
+          type.measured_ms > 0 ? (type.predicted_ms / type.measured_ms).toFixed(2) : "",
+        ])}
+      />
     </>
   );
 }
@@ -415,17 +397,18 @@ function Where({ result, store }: { result: Result; store: Store }) {
   );
 }
 
-function whatIf(command: string, change: Sensitivity): string | null {
-  if (change.resource === "devices") {  // one more of a preset of equal devices
+// The last --scale of a resource counts.
+function whatIf({ command, scale = {} }: RawResult, { resource, factor }: Sensitivity): string | null {
+  if (resource === "devices") {  // one more of a preset of equal devices
     const equal = /^(emplace place .*(?:-c|--cluster)[ =])(\d+)(x[a-z]\w*(?: .*)?)$/;
     return equal.test(command) ? command.replace(equal, (_, before: string, count: string, after: string) => before + (Number(count) + 1) + after) : null;
   }
   if (!/^emplace (place|compare|simulate) /.test(command)) return null;
-  return `${command} --scale ${change.resource}=${change.factor}`;
+  return `${command} --scale ${resource}=${factor * (scale[resource] ?? 1)}`;
 }
 
 function Help({ result }: { result: Result }) {
-  const { answer, command } = result.raw;
+  const { answer, divide } = result.raw;
   const { sensitivities, in_parts, batches } = answer.explanation ?? {};
   if (!sensitivities && !in_parts && !batches) return null;
   const now = sensitivities ? timeOf(sensitivities) : result.time;
@@ -459,7 +442,7 @@ function Help({ result }: { result: Result }) {
           </thead>
           <tbody>
             {sensitivities?.list.map((change) => {
-              const again = whatIf(command, change);
+              const again = whatIf(result.raw, change);
               return (
                 <tr>
                   <td>{change.what ?? `${change.resource} × ${change.factor}`}</td>
@@ -480,11 +463,7 @@ function Help({ result }: { result: Result }) {
                   <Bar share={Math.min(1, in_parts.step_ns / now)} />
                 </td>
                 <td>{gain(in_parts.step_ns, in_parts.fits)}</td>
-                <td>
-                  {answer.model && answer.cluster && (
-                    <CopyButton text={command.replace(/^emplace place /, "emplace partition ").replace(/ (-p|--placers?|--report|-o|--output|--trace|--scheduler)[ =]\S+/g, "")} />
-                  )}
-                </td>
+                <td>{divide && <CopyButton text={divide} />}</td>
               </tr>
             )}
           </tbody>

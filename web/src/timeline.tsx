@@ -75,8 +75,8 @@ export function Timeline({ result, store }: { result: Result; store: Store }) {
     "=": () => store.zoom(1.5),
     "-": () => store.zoom(1 / 1.5),
     "0": () => store.look(0, store.end),
-    n: () => alongChain(result, store, 1),
-    p: () => alongChain(result, store, -1),
+    n: () => along(result, store, 1),
+    p: () => along(result, store, -1),
     Escape: () => store.set({ selected: null }),
   };
 
@@ -111,7 +111,7 @@ export function Timeline({ result, store }: { result: Result; store: Store }) {
           style={{ height: `${height}px` }}
           tabIndex={0}
           role="application"
-          aria-label="Timeline. Arrow keys move, plus and minus zoom, 0 shows all, n and p go along the critical chain."
+          aria-label={`Timeline. Arrow keys move, plus and minus zoom, 0 shows all, n and p go ${result.isStream ? "from step to step" : "along the critical chain"}.`}
           {...gestures}
           onKeyDown={(event) => onKey(event, keys)}
         />
@@ -164,17 +164,18 @@ function textOf(result: Result, row: Row, index: number): Omit<TooltipText, "x" 
   return { title, lines };
 }
 
-// To the next op on the critical chain.
-function alongChain(result: Result, store: Store, direction: number) {
-  const { chain } = result.raw;
-  if (!chain) return;
-  const ops = chain.op.filter((_, i) => chain.kind[i] === 0);
+// To the next op on the critical chain; of a stream, to the next step.
+function along(result: Result, store: Store, direction: number) {
+  const { chain, stream } = result.raw;
+  const type = stream ? "step" : "op";
+  const all = stream ? [...stream.finished.keys()] : (chain?.op ?? []).filter((_, i) => chain!.kind[i] === 0);
   const { selected } = store.state;
-  const at = selected?.type === "op" ? ops.indexOf(selected.id) : -1;
-  const next = at < 0 ? (direction > 0 ? 0 : ops.length - 1) : at + direction;
-  if (next < 0 || next >= ops.length) return;
-  store.set({ selected: { type: "op", id: ops[next] } });
-  store.show(result.step.start[ops[next]], result.step.length[ops[next]]);
+  const at = selected?.type === type ? all.indexOf(selected.id) : -1;
+  const next = all[at < 0 ? (direction > 0 ? 0 : all.length - 1) : at + direction];
+  if (next === undefined) return;
+  store.set({ selected: { type, id: next } });
+  if (stream) store.show(stream.entered[next], stream.finished[next] - stream.entered[next]);
+  else store.show(result.step.start[next], result.step.length[next]);
 }
 
 function Search({ result, store }: { result: Result; store: Store }) {

@@ -11,6 +11,7 @@ export const labelsIn = (width: number) => (width < 700 ? 80 : 132);
 const kAxis = 22;
 const kDeviceHeight = 26;
 const kChannelHeight = 14;
+const kStepHeight = 13;
 const kGap = 5;
 const kPeriod = 16; // the line above steps that says what the period is
 
@@ -24,15 +25,14 @@ export function placeRows(result: Result, links: boolean): { rows: PlacedRow[]; 
   const rows: PlacedRow[] = [];
   let y = kAxis + 4;
   let before: Row | null = null;
-  const lines = result.rows.filter((row) => row.kind === "step").length;
-  const lineHeight = Math.max(3, Math.min(13, Math.floor(96 / Math.max(1, lines))));
-  if (lines > 0) y += kPeriod;
+  if (result.isStream) y += kPeriod;
   for (const row of result.rows) {
     if (row.kind === "channel" && !links) continue;
     if (before && (before.kind !== row.kind || before.measured !== row.measured)) y += 8;
-    const height = row.kind === "device" ? kDeviceHeight : row.kind === "channel" ? kChannelHeight : lineHeight;
+    const most = row.kind === "device" ? kDeviceHeight : row.kind === "channel" ? kChannelHeight : kStepHeight;
+    const height = Math.min(most, Math.max(3, Math.floor(96 / row.lanes)));
     rows.push({ row, y, height });
-    y += height + (row.kind === "step" ? 1 : kGap);
+    y += height + (row.kind === "step" || row.lane + 1 < row.lanes ? 1 : kGap);
     before = row;
   }
   return { rows, height: y + 4 };
@@ -142,7 +142,7 @@ export class Painter {
     context.textAlign = "left";
     context.textBaseline = "middle";
     for (const { row, y, height } of this.rows) {
-      if (row.kind === "step") continue;
+      if (row.kind === "step" || row.lane > 0) continue;
       const device = row.kind === "device";
       const marked = [selected, hovered].some((item) => device && item?.type === "device" && item.id === row.index);
       context.font = font(device ? 12.5 : 10.5, marked ? 700 : 400);
@@ -278,8 +278,12 @@ export class Painter {
     write();
   }
 
-  private y(kind: Row["kind"], index: number): PlacedRow | undefined {
-    return this.rows.find((placed) => placed.row.kind === kind && placed.row.index === index && !placed.row.measured);
+  private y(kind: Row["kind"], index: number, lane = 0): PlacedRow | undefined {
+    return this.rows.find(({ row }) => row.kind === kind && row.index === index && row.lane === lane && !row.measured);
+  }
+
+  private yOfTransfer(id: number): PlacedRow | undefined {
+    return this.y("channel", this.result.transfers.channel[id], this.result.laneOf[id]);
   }
 
   // Along what computes or is sent, with dashes where the chain waits, and from row to row.
@@ -301,7 +305,7 @@ export class Painter {
       const onDevice = chain.kind[i] === 0 || chain.kind[i] === 2;
       const placed = onDevice
         ? this.y("device", ops!.device[chain.op[i]])
-        : this.y("channel", this.result.transfers.channel[chain.transfer[i]]);
+        : this.yOfTransfer(chain.transfer[i]);
       if (!placed) {
         last = null;
         continue;
@@ -362,7 +366,7 @@ export class Painter {
       if (item.step !== undefined) boxOp(item.id, steps![item.step]);
       return;
     }
-    box(this.y("channel", transfers.channel[item.id]), transfers.start[item.id], transfers.length[item.id]);
+    box(this.yOfTransfer(item.id), transfers.start[item.id], transfers.length[item.id]);
     boxOp(transfers.op[item.id]);
     for (const reader of (readers?.[item.id] ?? []).slice(0, 50)) boxOp(reader);
   }

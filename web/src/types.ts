@@ -230,6 +230,8 @@ export interface RawResult {
   title: string;
   kind: string;
   command: string;
+  scale?: Record<string, number>; // of the hardware, which the command asks for
+  divide?: string; // the command that divides tensors instead
   answer: Answer;
   text?: { gap: string; stream?: string[] };
   costs?: Cost[];
