@@ -46,11 +46,10 @@ std::vector<GridModel> small_models() {
 // switches, whose two devices share the way to other switches. p3.16xlarge: PCIe 3.0, of which two
 // devices share 12 GB/s.
 std::vector<Machine> machines() {
-  return {{.name = "k80", .cluster = "8xk80-p2", .host_bandwidth = 10'000'000'000 / 8},
-          {.name = "k80-tree",
-           .cluster = "4x(2xk80-p2)@10GB/s",
-           .host_bandwidth = 10'000'000'000 / 8},
-          {.name = "v100", .cluster = "8xv100-nvlink", .host_bandwidth = 12'000'000'000 / 2}};
+  return {
+      {.name = "k80", .cluster = "8xk80-p2", .host_bandwidth = 10'000'000'000 / 8},
+      {.name = "k80-tree", .cluster = "4x(2xk80-p2)@10GB/s", .host_bandwidth = 10'000'000'000 / 8},
+      {.name = "v100", .cluster = "8xv100-nvlink", .host_bandwidth = 12'000'000'000 / 2}};
 }
 
 std::vector<std::string> rival_methods() {

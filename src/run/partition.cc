@@ -52,10 +52,6 @@ void check(const Problem& problem) {
   }
 }
 
-bool is_better(const WayToRun& way, const WayToRun& than) {
-  return std::pair(!way.fits, way.step) < std::pair(!than.fits, than.step);
-}
-
 std::shared_ptr<const CollectiveTimes> collectives_of(const PartitionOptions& options) {
   if (options.collectives.empty()) return nullptr;
   return std::make_shared<const CollectiveTimes>(read_collectives_file(options.collectives));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "run/partition.h"
 
@@ -16,5 +17,10 @@ WayToRun undivided_way(const std::shared_ptr<const Problem>& problem, std::strin
 // Op by op, by `auto`; on accelerators alone where a step fits those.
 WayToRun placed_way(const std::shared_ptr<const Problem>& problem, const Budget& budget,
                     double overlap_slowdown);
+
+// What fits is better than what does not; else the shorter step is.
+inline bool is_better(const WayToRun& way, const WayToRun& than) {
+  return std::pair(!way.fits, way.step) < std::pair(!than.fits, than.step);
+}
 
 }  // namespace emplace

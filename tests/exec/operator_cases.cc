@@ -528,19 +528,15 @@ Cases repeated() {
 Cases fused() {
   const Operand x = real_operand({2, 6});
   const Operand image = real_operand({2, 4, 5, 5});
+  const Operand kernels = real_operand({3, 4, 3, 3});
+  const TensorSpec y = out({2, 3, 3, 3});
   const Attributes relu{{"activation", "Relu"}};
   const Attributes leaky{{"activation", "LeakyRelu"}, {"activation_alpha", 0.3}};
   const TensorSpec mask = out({2, 6}, DType::kBool);
   const Attributes training{{"training_mode", std::int64_t{1}}};
   return {
-      {"FusedConv",
-       {image, real_operand({3, 4, 3, 3}), real_operand({3})},
-       {out({2, 3, 3, 3})},
-       relu},
-      {"FusedConv",
-       {image, real_operand({3, 4, 3, 3}), real_operand({2, 3, 3, 3})},
-       {out({2, 3, 3, 3})},
-       relu},
+      {"FusedConv", {image, kernels, real_operand({3})}, {y}, relu},
+      {"FusedConv", {image, kernels, real_operand({2, 3, 3, 3})}, {y}, relu},
       {"FusedGemm", {x, real_operand({6, 3}), real_operand({3})}, {out({2, 3})}, leaky},
       {"FusedMatMulActivation", {x, real_operand({6, 3})}, {out({2, 3})}, relu},
       {"BiasDropout", {x, real_operand({6}), x, limit(0.3)}, {out({2, 6}), mask}, training},
