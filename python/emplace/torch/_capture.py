@@ -80,7 +80,7 @@ class Capture:
         free = last_uses(trace.module.graph)
         given = iter(values + self.inputs.match(args, kwargs))
         fetch = lambda value: torch.fx.node.map_arg(value, env.__getitem__)
-        with torch.no_grad():
+        with torch.no_grad(), _compat.autocast_off():
             *calls, _ = trace.nodes  # the last one is the output
             for node in calls:
                 if node.op == "placeholder":

@@ -11,11 +11,12 @@ import emplace
 from ._capture import Capture, capture
 from ._devices import cluster_of, devices_from, warn_of_unknown_kinds
 from ._errors import Error
+from ._inputs import describe
 from ._operators import is_view
 from ._optimizer import group_of
 from ._profile import Profile
 from ._profile import profile as profile_of
-from ._run import Program, values_of
+from ._run import Program
 from ._types import (ClusterLike, DeviceLike, Devices, ExampleInputs, Loss, Model, Placement,
                      Targets)
 
@@ -56,8 +57,8 @@ class Placed:
             return self._step(inputs)
 
     def _step(self, inputs):
-        results = self.program.run(values_of(self._states()), inputs)
         trace = self.capture.trace
+        results = self.program.run([self._value(state) for state in self._states()], inputs)
         with torch.no_grad():
             outputs, gradients, buffers = (
                 [value.clone() if overwritten else value for value, overwritten in zip(*both)]
@@ -77,6 +78,18 @@ class Placed:
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
         return outputs[0]
+
+    def _value(self, state):
+        """As it was placed; whoever moved or cast the model since is told."""
+        value, shape = state.value.detach(), self.capture.trace.shapes[self.capture.trace.state_nodes[state.name]]
+        device = self.devices[self.program.home[state.name]]
+        if not device.has(value):
+            raise Error(f"'{state.name}': is not on {device.name} any more; expected parameters to stay where they "
+                        "were placed: place the model again")
+        if value.shape != shape.size or value.dtype != shape.dtype:
+            raise Error(f"'{state.name}': is {describe(value)}; expected "
+                        f"{str(shape.dtype).split('.')[-1]} of shape {list(shape.size)}, as captured")
+        return value
 
     def gather(self, device: DeviceLike = "cpu") -> torch.nn.Module:
         """Brings the model back to one device; this object is of no use then. Returns the model."""

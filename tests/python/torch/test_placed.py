@@ -13,7 +13,7 @@ import emplace.torch
 from emplace.torch._devices import cluster_of
 from emplace.torch._place import move_state
 from fake_device import FakeDevice, On, bare
-from models import MODELS, cross_entropy, eager, make, same
+from models import LAST_BITS, MODELS, cross_entropy, eager, make, same
 
 
 def fakes(count, **options):
@@ -111,6 +111,31 @@ def test_a_tensor_is_copied_once_to_each_device():
     assert placed.program.copies == 1 and placed.program.copied_bytes == 2 * 4 * 4
     assert placed.answer.timeline.num_transfers == 1
     assert result.place == devices[1].name
+
+
+class Projected(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(12, 20, 2, bidirectional=True, proj_size=7)
+        self.head = nn.Linear(14, 10)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_lie_in_memory_as_what_they_are_copies_of(seed):
+    torch.manual_seed(1)
+    net, x, y = Projected(), torch.randn(5, 3, 12), torch.randint(0, 10, (5, 3))
+    loss, gradients = eager(net, x, y)
+    captured = emplace.torch.capture(net, x, loss=cross_entropy, targets=y)
+    devices = fakes(3)
+    cluster, placement = random_placement(captured, devices, seed)
+    placed = emplace.torch.place(captured, devices=devices, cluster=cluster, placement=placement)
+    assert torch.equal(loss, bare(placed(x, y)))
+    wrong = [key for key, parameter in net.named_parameters()
+             if not torch.equal(gradients[key], bare(parameter.grad))]
+    assert LAST_BITS or wrong == []
 
 
 def test_emplace_finds_a_placement_that_runs():
@@ -291,6 +316,22 @@ def test_mistakes_are_explained():
     placed = emplace.torch.place(captured, devices=["cpu"])
     with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 64\\]; expected"):
         placed(torch.randn(5, 64))
+
+
+def test_models_that_changed_since_are_refused():
+    net, x = nn.Linear(4, 4), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    net.double()
+    with pytest.raises(emplace.Error, match="'weight': is float64 of .*; expected float32 of shape .*, as captured"):
+        placed(x)
+    net.float().weight = nn.Parameter(torch.zeros(6, 4))
+    with pytest.raises(emplace.Error, match=r"'weight': is float32 of shape \[6, 4\]; expected float32 of"):
+        placed(x)
+    net = nn.Linear(4, 4)
+    placed = emplace.torch.place(net, x, devices=fakes(1), cluster="1xp100", placer="single")
+    placed.gather(FakeDevice("test:1"))
+    with pytest.raises(emplace.Error, match="'weight': is not on test:0 any more; expected .*: place the model again"):
+        placed(x)
 
 
 def test_gradients_do_not_share_memory():
