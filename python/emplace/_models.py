@@ -14,16 +14,18 @@ if TYPE_CHECKING:
 CostFunction = Callable[[OpView, str, str], Optional[float]]
 
 
-def zoo(name: str, *, training: bool = False, **options: object) -> Model:
-    """A model of the zoo; `zoo_models()` lists them with their options.
+def zoo(name: str, **options: object) -> Model:
+    """A model of the zoo; `zoo_models()` lists them with their options: `training=False` is the forward pass alone.
 
     >>> import emplace
     >>> emplace.zoo("resnet-50", batch=64)
     <Model resnet-50,batch=64>
+    >>> emplace.zoo("resnet-50", training=False).graph.training
+    False
     """
     written = ",".join(f"{key}={_written(value)}" for key, value in options.items())
     whole = f"zoo:{name}:{written}" if written else f"zoo:{name}"
-    return _emplace.read_model(whole, training=training)
+    return _emplace.read_model(whole)
 
 
 def compile(
