@@ -20,9 +20,10 @@ from ._values import attribute_of, last_uses
 class Capture:
     """A captured step: `graph`, which every function of emplace takes, and what runs it again."""
 
-    def __init__(self, model, inputs, trace, optimizer, name):
+    def __init__(self, model, inputs, trace, optimizer, name, portable):
         self.model, self.optimizer = model, optimizer
-        self.inputs, self.trace = inputs, trace
+        self.inputs, self.trace, self.portable = inputs, trace, portable
+        self.modes = {path: module.training for path, module in model.named_modules()}
         source = f"torch {torch.__version__}, aten operators of " + (
             "a training step" if trace.training else "a forward pass")
         self.document = Document(trace, name, source, optimizer)
@@ -146,7 +147,25 @@ def capture(model: Model, example_inputs: ExampleInputs = None, *, loss: Loss = 
         raise Error("example_inputs: are missing; expected what the model is called with")
     inputs = Inputs(model, example_inputs, targets)
     trace = Tracer(model, inputs, loss, portable).run()
-    return Capture(model, inputs, trace, optimizer, name or type(model).__name__)
+    return Capture(model, inputs, trace, optimizer, name or type(model).__name__, portable)
+
+
+def capture_in_eval(captured):
+    """The forward pass in eval() of what was captured in another mode."""
+    model = captured.model
+    inputs, before = captured.inputs.without_targets(model), [(module, module.training) for module in model.modules()]
+    try:
+        set_modes((module, False) for module, _ in before)
+        trace = Tracer(model, inputs, None, captured.portable).run()
+        return Capture(model, inputs, trace, None, captured.name, captured.portable)
+    finally:
+        set_modes(before)
+
+
+def set_modes(modes):
+    """Not by train(), which some modules have a version of their own of that changes their weights."""
+    for module, training in modes:
+        module.training = training
 
 
 def check_model(model, optimizer, loss):

@@ -11,7 +11,7 @@ from torch import nn
 import emplace
 import emplace.torch
 from emplace.torch._devices import cluster_of
-from emplace.torch._place import move_state
+from emplace.torch._move import move_state
 from fake_device import FakeDevice, On, bare
 from models import LAST_BITS, MODELS, cross_entropy, eager, make, same
 
@@ -148,6 +148,121 @@ def test_emplace_finds_a_placement_that_runs():
     assert placed.answer.placer == "heft" and placed.answer.fits
     assert set(placed.device_of) == set(placed.capture.graph.op_names)
     assert isinstance(model.embed.weight.data, On)
+
+
+@pytest.mark.parametrize("devices", [fakes(3), ["cpu"]])
+@pytest.mark.parametrize("name", ["resnet18", "gpt", "encoder", "lstm"])
+def test_a_placed_model_trains_and_infers_in_turns(name, devices):
+    def optimizer_of(model):
+        return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+    (model, x, y), (reference, _, _) = make(name), make(name)
+    captured = emplace.torch.capture(model, x, loss=cross_entropy, targets=y, optimizer=optimizer_of(model))
+    options = {}
+    if len(devices) > 1:
+        options["cluster"], options["placement"] = random_placement(captured, devices, seed=4)
+    placed, theirs = emplace.torch.place(captured, devices=devices, seconds=0.5, **options), optimizer_of(reference)
+    assert placed.training
+    for step, training in enumerate([True, False, False, True, True, False]):
+        assert placed.train(training) is placed
+        reference.train(training)
+        torch.manual_seed(step)
+        ours = placed(x, y) if training else placed(x)
+        torch.manual_seed(step)
+        if not training:
+            with torch.no_grad():
+                assert same(name, reference(x), bare(ours))
+            continue
+        loss = cross_entropy(reference(x), y)
+        theirs.zero_grad()
+        loss.backward()
+        theirs.step()
+        assert same(name, loss.detach(), bare(ours))
+    for key, value in reference.state_dict().items():
+        assert same(name, value, bare(placed.state_dict()[key])), key
+    assert all(same(name, value, bare(dict(placed.named_buffers())[key])) for key, value in reference.named_buffers())
+
+
+def test_a_placed_model_is_a_module_with_the_models_own_names():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
+    assert isinstance(placed, nn.Module) and placed.get_submodule("0") is net[0]
+    for names in ("named_parameters", "named_buffers", "named_children", "state_dict"):
+        assert list(dict(getattr(placed, names)())) == list(dict(getattr(net, names)()))
+    whole = nn.ModuleDict({"placed": placed, "head": nn.Linear(4, 1)})
+    assert set(whole.state_dict()) == {"placed." + key for key in net.state_dict()} | {"head.weight", "head.bias"}
+    whole.load_state_dict({key: torch.ones_like(value) for key, value in whole.state_dict().items()})
+    assert (net[0].weight == 1).all() and (net[1].running_var == 1).all()
+    placed.load_state_dict({key: value + 1 for key, value in placed.state_dict().items()})
+    assert (net[0].weight == 2).all()
+    placed(x)
+    placed.zero_grad(set_to_none=True)
+    assert net[0].weight.grad is None
+    for moved in (placed.double, placed.cpu, whole.half):
+        with pytest.raises(emplace.Error, match=r"stays as it was placed; expected gather\(\)"):
+            moved()
+    with pytest.raises(emplace.Error, match=r"cannot be copied or pickled; expected its state_dict\(\)"):
+        copy.deepcopy(placed)
+
+
+def test_modes_are_those_of_the_capture():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout()), torch.randn(3, 4)
+    net[1].eval()
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
+    mean = net[1].running_mean.clone()
+    assert not placed.eval().training and not any(module.training for module in net.modules())
+    placed.train()(x)
+    assert [module.training for module in net] == [True, False, True] and torch.equal(net[1].running_mean, mean)
+    net.eval()
+    with pytest.raises(emplace.Error, match=r"the model: is in eval\(\) mode; expected train\(\), as captured. The placed"):
+        placed(x)
+    placed.eval()
+    net[1].train()
+    with pytest.raises(emplace.Error, match=r"module '1': is in train\(\) mode; expected eval\(\), as captured"):
+        placed(x)
+
+
+def test_a_forward_pass_has_the_mode_that_it_was_captured_in():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), torch.randn(3, 4)
+    reference = copy.deepcopy(net)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    assert torch.equal(placed(x), reference(x)) and torch.equal(placed.eval()(x), reference.eval()(x))
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    assert not placed.training and torch.equal(placed(x), reference(x))
+    placed.train()
+    with pytest.raises(emplace.Error, match=r"train\(\): the model was captured in eval\(\) and without a loss"):
+        placed(x)
+
+
+def test_parameters_that_were_frozen_since_are_refused():
+    net, x = nn.Linear(4, 4), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
+    net.bias.requires_grad_(False)
+    with pytest.raises(emplace.Error, match="'bias': requires_grad is False; expected True, as captured: place the"):
+        placed(x)
+    placed.eval()(x)
+
+
+class Branching(nn.Module):
+    """Of which only the training step is the same for every input."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        if self.training or x.sum() > 0:
+            return self.linear(x)
+        return x
+
+
+def test_steps_run_where_the_forward_pass_cannot_be_captured():
+    placed = emplace.torch.place(Branching(), torch.randn(3, 4), loss=torch.sum, devices=["cpu"], placer="single")
+    placed(torch.randn(3, 4))
+    placed.eval()
+    with pytest.raises(emplace.Error, match=r"eval\(\): the forward pass could not be captured: .*looks at a tensor's"):
+        placed(torch.randn(3, 4))
+    placed.train()(torch.randn(3, 4))
 
 
 def test_gradients_add_up_without_an_optimizer():
