@@ -62,8 +62,22 @@ def compile(
     if isinstance(cluster, (str, os.PathLike)):
         cluster = _emplace.read_cluster(cluster)
     return _emplace.compile(
-        model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs, in_place
+        model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs and _checked(costs), in_place
     )
+
+
+def _checked(costs: CostFunction) -> CostFunction:
+    def ask(op: OpView, device: str, kind: str) -> Optional[float]:
+        found: object = costs(op, device, kind)
+        if found is None:
+            return None
+        if isinstance(found, (str, bytes)) or not hasattr(found, "__float__"):
+            raise _emplace.Error(
+                f"costs: gave {found!r} for op '{op.name}' on '{device}'; expected microseconds, or None"
+            )
+        return float(found)
+
+    return ask
 
 
 def _texts(rules: Sequence[str], what: str) -> list[str]:

@@ -179,6 +179,12 @@ def check_model(model, optimizer, loss):
     if loss is not None and not callable(loss):
         raise Error("loss: expected a function of the model's output and of the targets, not "
                     f"{type(loss).__name__}")
+    own = {id(parameter) for parameter in model.parameters()}
+    criterion = getattr(loss, "__self__", loss)  # of its method
+    for name, parameter in criterion.named_parameters() if isinstance(criterion, torch.nn.Module) else ():
+        if parameter.requires_grad and id(parameter) not in own:
+            raise Error(f"loss: has a parameter '{name}' of its own, which would get no gradient; expected it "
+                        "in the model")
     if optimizer is None:
         return
     if loss is None:
@@ -187,7 +193,6 @@ def check_model(model, optimizer, loss):
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise Error(f"optimizer: expected a torch.optim.Optimizer, not {type(optimizer).__name__}; "
                     "for example torch.optim.SGD(model.parameters(), lr=0.1)")
-    own = {id(parameter) for parameter in model.parameters()}
     for group in optimizer.param_groups:
         if not all(id(parameter) in own for parameter in group["params"]):
             raise Error("optimizer: has parameters that are not the model's")

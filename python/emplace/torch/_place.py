@@ -42,9 +42,14 @@ def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Device
     >>> placed(torch.ones(3, 4)).shape, placed.device_of["0.addmm"]
     (torch.Size([3, 2]), 'cpu')
     """
+    if "use_cpu" in options:
+        raise Error("use_cpu: is what devices say; expected 'cpu' among them, or not")
     places = devices_from(devices)
     captured = captured_for(places, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer, name=name)
+    for state in captured.trace.parameters + captured.trace.buffers:
+        if state.value.is_meta:
+            raise Error(f"'{state.name}': is on meta and has no values; expected a model on a device that computes")
     measured = measured_for(captured, places, profile)
     cluster, names = cluster_for(places, cluster, captured, measured)
     problem = emplace.compile(captured.graph, cluster)

@@ -337,7 +337,7 @@ def _memory_error(module, key, does):
 
 
 _SHAPE_FROM_VALUES = {"nonzero", "masked_select", "unique_consecutive", "unique_dim", "_unique2",
-                      "bincount"}
+                      "bincount", "_pack_padded_sequence"}
 
 
 def refuse_unknown_shapes(trace):

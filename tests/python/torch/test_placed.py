@@ -428,6 +428,9 @@ def test_mistakes_are_explained():
     refused("is captured already", captured, x, devices=["cpu"])
     for given in ({"targets": torch.zeros(3, 64)}, {"targets": (x,)}, {"loss": torch.sum}, {"name": "net"}):
         refused("is captured already", captured, devices=["cpu"], **given)
+    refused("use_cpu: is what devices say; expected 'cpu' among them", net, x, devices=["cpu"], use_cpu=True)
+    refused("'weight': is on meta and has no values; expected a model on a device", nn.Linear(4, 4, device="meta"),
+            torch.zeros(3, 4, device="meta"), devices=["cpu"])
     placed = emplace.torch.place(captured, devices=["cpu"])
     with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 64\\]; expected"):
         placed(torch.randn(5, 64))
