@@ -42,8 +42,7 @@ def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Device
     >>> placed(torch.ones(3, 4)).shape, placed.device_of["0.addmm"]
     (torch.Size([3, 2]), 'cpu')
     """
-    if "use_cpu" in options:
-        raise Error("use_cpu: is what devices say; expected 'cpu' among them, or not")
+    refuse_use_cpu(options)
     places = devices_from(devices)
     captured = captured_for(places, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer, name=name)
@@ -62,6 +61,11 @@ def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Device
         raise Error(f"{captured.name}: does not fit. " + shortage(answer, places))
     device_of = {op: names[device] for op, device in answer.device_of.items()}
     return Placed(captured, places, device_of, answer)
+
+
+def refuse_use_cpu(options):
+    if "use_cpu" in options:
+        raise Error("use_cpu: is what devices say; expected 'cpu' among them, or not")
 
 
 def measured_for(captured, devices, wanted):

@@ -7,6 +7,7 @@ import torch
 
 import emplace
 
+from . import _show
 from ._capture import Capture, capture_in_eval, set_modes
 from ._devices import Device, devices_from
 from ._errors import Error
@@ -116,6 +117,12 @@ class Placed(torch.nn.Module):
         for state in self._states():
             move_state(self.model, state, target, self.optimizer)
         return self.model
+
+    def to_dict(self) -> Dict[str, Any]:
+        return {"name": self.capture.name, "device_of": self.device_of, "answer": self.answer.to_dict()}
+
+    def _repr_html_(self):
+        return _show.placed(self)
 
     def __repr__(self):
         names = ", ".join(device.name for device in self.devices)

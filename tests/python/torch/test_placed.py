@@ -1,7 +1,9 @@
 """A placed step computes what the model does, on test devices that refuse to be mixed."""
 import copy
 import gc
+import json
 import random
+import threading
 import warnings
 
 import pytest
@@ -507,6 +509,36 @@ def test_old_values_of_buffers_are_not_written_over(devices):
         assert all(torch.equal(bare(one), other) for one, other in zip(ours, theirs))
         for name, value in reference.named_buffers():
             assert torch.equal(bare(model.get_buffer(name)), value), name
+
+
+def test_results_show_themselves():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)), torch.randn(3, 4)
+    profile = emplace.torch.profile(emplace.torch.capture(net, x), devices=["cpu"])
+    device_map = emplace.torch.device_map(net, x, devices=["cpu"], seconds=0.2)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    for result, shown, keys in [
+            (profile, "<td>cpu</td>", ["name", "steps", "links"]),
+            (device_map, "<td>cpu</td>", ["device_of", "main_device", "seconds", "sent_bytes"]),
+            (placed, "Placed Sequential on cpu", ["name", "device_of", "answer"])]:
+        assert shown in result._repr_html_()
+        assert list(json.loads(json.dumps(result.to_dict()))) == keys
+
+
+def test_two_threads_place_at_once():
+    models = [make("gpt"), make("lstm")]
+    expected, found = [eager(*model)[0] for model in models], {}
+
+    def work(number):
+        model, x, y = models[number]
+        placed = emplace.torch.place(model, x, loss=cross_entropy, targets=y, devices=fakes(2), seconds=1)
+        found[number] = bare(placed(x, y))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(found[number], loss) for number, loss in enumerate(expected))
 
 
 def test_memory_stays_flat_over_many_placements():
