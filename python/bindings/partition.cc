@@ -105,7 +105,7 @@ void bind_partition(py::module_& module) {
       .def_property_readonly("moved", &Partition::moved, "Bytes between devices, in a step.")
       .def_property_readonly("verdict", &Partition::verdict, "What to do, with the figures.")
       .def_property_readonly(
-          "divided", [](const Partition& p) { return ProblemHandle{p.divided()}; },
+          "divided", [](const Partition& p) { return ProblemHandle{.problem = p.divided()}; },
           "The divided graph as a problem, which can be simulated.")
       .def_property_readonly(
           "placement", [](const Partition& p) { return array_of<std::int32_t>(p.placement()); },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Callable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 from . import _emplace
 from ._emplace import Cluster, Graph, Model, OpView, Problem
@@ -68,7 +68,7 @@ def compile(
 
 def _checked(costs: CostFunction) -> CostFunction:
     def ask(op: OpView, device: str, kind: str) -> Optional[float]:
-        found: object = costs(op, device, kind)
+        found: Any = costs(op, device, kind)
         if found is None:
             return None
         if isinstance(found, (str, bytes)) or not hasattr(found, "__float__"):

@@ -54,7 +54,16 @@ def place(
     _refuse_ambiguous(placer, samples)
     given = _arguments(locals())
     with _progress.shown(progress, seconds) as listener:
-        return _emplace.place(problem, {**given, "progress": listener})
+        try:
+            return _emplace.place(problem, {**given, "progress": listener})
+        except _emplace.Error as error:
+            if error.kind != "unsupported":
+                raise
+            from . import _child
+
+            if not _child.can_help(error):
+                raise
+        return _emplace.place(problem, {**_child.arguments(given, problem.in_place), "progress": listener})
 
 
 def compare(
