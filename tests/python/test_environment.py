@@ -189,22 +189,22 @@ def test_features(fork, gnmt):
 def test_rows_that_are_written_meanwhile_are_refused_or_evaluated():
     """What was checked is what is evaluated."""
     environment = emplace.Environment(emplace.compile("zoo:bert-base:layers=1", "4xp100"), threads=2)
-    rows = np.zeros((2000, environment.num_groups), dtype=np.int32)
+    rows = np.random.default_rng(1).integers(4, size=(2000, environment.num_groups), dtype=np.int32)
     ended = threading.Event()
 
     def write():
-        while not ended.is_set():
-            rows[:, ::7] = 1 << 30
+        while not ended.wait(0.0005):
+            rows[:, ::7] = 60_000
             rows[:, ::7] = 0
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(20):
+        for _ in range(60):
             try:
                 environment.evaluate(rows)
             except emplace.Error as error:
-                assert "device number 1073741824" in str(error)
+                assert "device number 60000" in str(error)
     finally:
         ended.set()
         writer.join()
