@@ -35,17 +35,18 @@ class Placed(torch.nn.Module):
     def __init__(self, captured, devices, device_of, answer):
         super().__init__()
         model = captured.model
-        vars(self).update(  # not as a sub-module, whose name would be before those of parameters
-            model=model, _parameters=model._parameters, _buffers=model._buffers, _modules=model._modules,
-            _non_persistent_buffers_set=model._non_persistent_buffers_set)
+        vars(self)["model"] = model  # not as a sub-module, whose name would be before those of parameters
         self.capture, self.devices, self.answer = captured, devices, answer
         self.optimizer, self.device_of = captured.optimizer, dict(device_of)
         starts = dict(zip(answer.problem.graph.op_names, answer.timeline.start.tolist()))
+        self._parts = list(model.named_modules())  # which takes a while
         self._step = Pass(captured, devices, self.device_of, starts)
         self.program = self._step.program
         self._forward, self._why_no_forward = self._in_eval()
         # Steps that change the model follow each other; others may run at once.
         self._alone = threading.Lock() if self._step.changes_the_model else contextlib.nullcontext()
+        vars(self).update({name: vars(model)[name] for name in (
+            "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")})
         self.train(captured.training or any(captured.modes.values()))
         for state in self._states():
             move_state(model, state, devices[self.program.home[state.name]], self.optimizer)
@@ -69,7 +70,7 @@ class Placed(torch.nn.Module):
         eval(), which is train(False), the model's forward pass."""
         self.training = mode
         known = self.capture.modes if mode and self._forward is not self._step else {}
-        set_modes((module, known.get(path, mode)) for path, module in self.model.named_modules())
+        set_modes((module, known.get(path, mode)) for path, module in self._parts)
         return self
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,8 +89,8 @@ class Placed(torch.nn.Module):
         if self.training and self._forward is self._step:
             raise Error("train(): the model was captured in eval() and without a loss; expected a call in eval(), or a "
                         "loss")
-        for path, module in self.model.named_modules():
-            if module.training != expected.get(path, module.training):
+        for path, module in self._parts:
+            if module.training != expected[path]:
                 what = f"module '{path}'" if path else "the model"
                 is_, was = ("train()", "eval()") if module.training else ("eval()", "train()")
                 raise Error(f"{what}: is in {is_} mode; expected {was}, as captured. The placed model's own train() and "

@@ -207,6 +207,23 @@ def test_a_placed_model_is_a_module_with_the_models_own_names():
         copy.deepcopy(placed)
 
 
+def test_modules_may_be_called_as_what_a_placed_model_has():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.program, self.capture = nn.Linear(4, 4), nn.Linear(4, 2)
+            self.register_buffer("devices", torch.ones(4))
+
+        def forward(self, x):
+            return self.capture(self.program(x) + self.devices)
+
+    net, x = Net().eval(), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    with torch.no_grad():
+        assert torch.equal(placed(x), net(x))
+    assert set(placed.state_dict()) == set(net.state_dict()) == {*dict(placed.named_parameters()), "devices"}
+
+
 def test_modes_are_those_of_the_capture():
     net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout()), torch.randn(3, 4)
     net[1].eval()
