@@ -6,6 +6,7 @@ cluster, the placer's spec and the budget. What comes back is a placement, which
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -36,6 +37,8 @@ def arguments(given: dict[str, Any], in_place: str) -> dict[str, Any]:
 
 
 def _function(given: dict[str, Any], in_place: str) -> Callable[[Any], Any]:
+    begun = time.monotonic()
+
     def place(session: Any) -> Any:
         import numpy as np
 
@@ -44,12 +47,14 @@ def _function(given: dict[str, Any], in_place: str) -> Callable[[Any], Any]:
                 tempfile.TemporaryFile("w+") as errors:
             json.dump(_request(session, given, in_place), request, default=lambda number: number.item())  # numpy's
             request.seek(0)
-            status = _run(session, request, answer, errors)
+            # The child keeps its time by itself; until then a session that is spent was cancelled.
+            until = math.inf if session.seconds is None else begun + session.seconds
+            status, cancelled = _run(session, until, request, answer, errors)
             answer.seek(0)
             text = answer.read()
             if not text:
-                if session.spent:
-                    return None  # ended before it had found anything
+                if cancelled:
+                    return None  # before it had found anything
                 errors.seek(0)
                 raise _emplace.Error(_ended(given["placer"], status, errors.read()))
         found = json.loads(text)
@@ -95,25 +100,25 @@ def _graph(problem: Any) -> dict[str, Any]:
     return graph
 
 
-def _run(session: Any, request: IO[str], answer: IO[str], errors: IO[str]) -> int:
-    """The status that it ended with. It is told when the search is to end, by Ctrl-C for example."""
+def _run(session: Any, until: float, request: IO[str], answer: IO[str], errors: IO[str]) -> tuple[int, bool]:
+    """The status that the child ended with, and whether it was told to end."""
     # In a session of its own, so that Ctrl-C reaches it by us alone, and once.
     child = subprocess.Popen(
         [sys.executable, "-c", _CODE, *sys.path], stdin=request, stdout=answer, stderr=errors, start_new_session=True
     )
-    deadline = None
+    cancelled, deadline = False, math.inf
     try:
         while True:
             try:
-                return child.wait(0.05)
+                return child.wait(0.05), cancelled
             except subprocess.TimeoutExpired:
-                pass
-            except KeyboardInterrupt:  # the session is spent, too
-                pass
-            if session.spent and deadline is None:
+                cancelled = cancelled or (session.spent and time.monotonic() < until)
+            except KeyboardInterrupt:
+                cancelled = True
+            if cancelled and deadline == math.inf:
                 deadline = time.monotonic() + _PATIENCE
                 child.send_signal(signal.SIGINT)
-            if deadline is not None and time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 child.kill()
     finally:
         if child.poll() is None:

@@ -71,6 +71,10 @@ def test_beside_another_pytorch_learned_placers_run_in_a_child_process(beside_an
     assert lines[1] == str(here.placement.tolist())
 
 
+def test_a_child_has_its_time_once_it_runs(beside_another):
+    assert beside_another("print(emplace.place(problem, 'post', seconds=0.3).fits)") == ["True"]
+
+
 def test_a_child_is_told_all_that_a_search_depends_on(beside_another, tmp_path):
     """Pins, fused chains, costs of one's own, slow devices, and which devices may be used."""
     (tmp_path / "slow.yaml").write_text(
@@ -106,7 +110,7 @@ def test_a_childs_errors_are_errors_here(beside_another):
 def test_ctrl_c_ends_a_child_with_its_best(beside_another):
     lines = beside_another(
         "import os, signal, threading, time\n"
-        "threading.Timer(4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "threading.Timer(10, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
         "start = time.monotonic()\n"
         "answer = emplace.place(problem, 'post', seconds=300)\n"
         "print(answer.interrupted, answer.fits, time.monotonic() - start < 60)"
