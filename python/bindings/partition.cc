@@ -26,9 +26,10 @@ Partition partition_handle(const ProblemHandle& problem, const py::dict& given) 
 }
 
 Selection select_file(const std::filesystem::path& path, const py::dict& given) {
-  Work work(py::none{});
+  Work work(given["progress"]);
   const SelectOptions options{.budget = budget_of(given, work),
-                              .seed = argument<std::uint64_t>(given, "seed")};
+                              .seed = argument<std::uint64_t>(given, "seed"),
+                              .on_progress = work.listener()};
   Selection found;
   work.run([&] { found = select(path.string(), options); });
   return found;

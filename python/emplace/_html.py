@@ -208,8 +208,8 @@ def _partition(partition: Partition) -> str:
         for plan in plans
         if plan
     ]
-    table = table(("how", "step", "sent", "memory of the fullest", "fits"), rows)
-    return f"<p>{escape(partition.verdict)}</p>{table}{_image(partition.picture_svg())}"
+    plans_shown = table(("how", "step", "sent", "memory of the fullest", "fits"), rows)
+    return f"<p>{escape(partition.verdict)}</p>{plans_shown}{_image(partition.picture_svg())}"
 
 
 def _image(svg: str) -> str:
@@ -240,9 +240,9 @@ def _execution(result: ExecutionResult) -> str:
         )
         for i, device in enumerate(devices)
     ]
-    table = table(("device", "kind", "busy", "peak measured", "predicted"), rows)
+    devices_shown = table(("device", "kind", "busy", "peak measured", "predicted"), rows)
     notes = "".join(f"<p>{escape(note)}</p>" for note in result.notes)
-    return f"<p>{head}</p>{table}{notes}<p>measured</p>{_svg(measured)}<p>predicted</p>{_svg(predicted)}"
+    return f"<p>{head}</p>{devices_shown}{notes}<p>measured</p>{_svg(measured)}<p>predicted</p>{_svg(predicted)}"
 
 
 def _profile(result: ProfileResult) -> str:
