@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether memory stays flat over thousands of captures and placements: prints the resident set as it goes.
 
-    PYTHONPATH=build/python /usr/bin/python3 bench/leaks.py [--captures 10000] [--places 10000]
+    PYTHONPATH=build/python /usr/bin/python3 bench/leaks.py [--captures 10000] [--places 10000] [--torch-places 0]
 """
 
 import argparse
@@ -52,16 +52,35 @@ def capturing():
     return work
 
 
+def placing():
+    """Captures, places, trains a step and infers, each time with another model."""
+    import torch
+    import emplace.torch
+
+    x, y = torch.zeros(2, 8), torch.zeros(2, dtype=torch.long)
+
+    def work():
+        net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+        placed = emplace.torch.place(net, x, loss=torch.nn.functional.cross_entropy, targets=y, devices=["cpu"],
+                                     placer="single", optimizer=torch.optim.SGD(net.parameters(), lr=0.1), threads=1)
+        placed(x, y), placed.eval()(x)
+
+    return work
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--captures", type=int, default=10_000)
     parser.add_argument("--places", type=int, default=10_000)
+    parser.add_argument("--torch-places", type=int, default=0)
     arguments = parser.parse_args()
     problem = emplace.compile("zoo:gnmt-2:batch=8,sequence=4", "2xp100")
     if arguments.places:
         watch("places", arguments.places, lambda: places(problem))
     if arguments.captures:
         watch("captures", arguments.captures, capturing())
+    if arguments.torch_places:
+        watch("placed models", arguments.torch_places, placing())
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ Partition partition(const std::shared_ptr<const Problem>& problem,
 struct SelectOptions {
   Budget budget = {};
   std::uint64_t seed = 1;
+  ProgressListener on_progress = {};
 };
 struct Selection {
   std::vector<std::int32_t> strategies;  // by node

@@ -69,6 +69,10 @@ py::array_t<std::int64_t, py::array::c_style> whole_numbers(const py::object& ob
     fail(what + ": expected " + std::to_string(dimensions) + " dimension" +
          (dimensions == 1 ? "" : "s") + ", not the shape " + text_of(array.attr("shape")));
   }
+  const bool unsigned_64 = kind == 'u' && array.itemsize() == 8 && array.size() > 0;
+  if (unsigned_64 && array.attr("max")().cast<std::uint64_t>() >> 63U != 0) {
+    fail(what + ": expected numbers below 2^63, not " + text_of(array.attr("max")()));
+  }
   return py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>(array);
 }
 

@@ -22,6 +22,7 @@ struct ClusterHandle {
 
 struct ProblemHandle {
   std::shared_ptr<const Problem> problem;
+  std::string in_place = "sums";  // as it was compiled
 
   std::size_t num_ops() const { return size_of(*problem).ops; }
   std::size_t num_devices() const { return size_of(*problem).devices; }

@@ -144,7 +144,8 @@ True
   py::class_<SessionHandle>(module, "PlacerSession",
                             "What a placer that is a Python function is given.")
       .def_property_readonly(
-          "problem", [](const SessionHandle& s) { return ProblemHandle{s.get().problem()}; },
+          "problem",
+          [](const SessionHandle& s) { return ProblemHandle{.problem = s.get().problem()}; },
           "With only the devices that may be used.")
       .def_property_readonly("seed", [](const SessionHandle& s) { return s.get().seed(); })
       .def_property_readonly("seconds",

@@ -26,9 +26,10 @@ Partition partition_handle(const ProblemHandle& problem, const py::dict& given) 
 }
 
 Selection select_file(const std::filesystem::path& path, const py::dict& given) {
-  Work work(py::none{});
+  Work work(given["progress"]);
   const SelectOptions options{.budget = budget_of(given, work),
-                              .seed = argument<std::uint64_t>(given, "seed")};
+                              .seed = argument<std::uint64_t>(given, "seed"),
+                              .on_progress = work.listener()};
   Selection found;
   work.run([&] { found = select(path.string(), options); });
   return found;
@@ -105,7 +106,7 @@ void bind_partition(py::module_& module) {
       .def_property_readonly("moved", &Partition::moved, "Bytes between devices, in a step.")
       .def_property_readonly("verdict", &Partition::verdict, "What to do, with the figures.")
       .def_property_readonly(
-          "divided", [](const Partition& p) { return ProblemHandle{p.divided()}; },
+          "divided", [](const Partition& p) { return ProblemHandle{.problem = p.divided()}; },
           "The divided graph as a problem, which can be simulated.")
       .def_property_readonly(
           "placement", [](const Partition& p) { return array_of<std::int32_t>(p.placement()); },

@@ -38,14 +38,14 @@ ProblemHandle compile_handles(const GraphHandle& graph, const ClusterHandle& clu
   }
   if (!own) {
     const py::gil_scoped_release release;
-    return {compile(graph.graph, cluster.cluster, options)};
+    return {compile(graph.graph, cluster.cluster, options), in_place};
   }
   options.sources.push_back(
       costs_from("own", [&](const Graph& of, OpId op, const std::string& device,
                             const std::string& kind) { return own(op_of(of, op), device, kind); }));
   if (options.cost != CostMode::kAnalytic) options.sources.push_back(measured_costs());
   if (options.cost != CostMode::kMeasured) options.sources.push_back(analytic_costs());
-  return {compile(graph.graph, cluster.cluster, options)};
+  return {compile(graph.graph, cluster.cluster, options), in_place};
 }
 
 py::array_t<std::int64_t> durations(const ProblemHandle& handle) {
@@ -75,6 +75,7 @@ void bind_problems(py::module_& module) {
           "The group of every op, int32: ops of a group must share a device.")
       .def_property_readonly("durations", &durations,
                              "Nanoseconds of every op on every device, int64[op, device].")
+      .def_readonly("in_place", &ProblemHandle::in_place, "Which ops write over inputs.")
       .def(
           "describe", [](const ProblemHandle& p) { return describe(*p.problem); },
           "What is being worked on, and how op times are known.")

@@ -63,7 +63,7 @@ def comparison(answers: Comparison) -> str:
         (a.placer, a.seed, duration(a.time), f"{a.time / best:.3f}", _yes(a.fits), f"{a.search_seconds:.2f} s")
         for a in answers
     ]
-    return _table(("placer", "seed", "time", "by the best", "fits", "search"), rows)
+    return table(("placer", "seed", "time", "by the best", "fits", "search"), rows)
 
 
 def duration(nanoseconds: int) -> str:
@@ -96,7 +96,7 @@ def _yes(true: bool) -> str:
     return "yes" if true else "no"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     from html import escape
 
     def line(tag: str, cells: Sequence[object]) -> str:
@@ -124,7 +124,7 @@ def _answer(answer: Answer) -> str:
         )
         for i, (device, use) in enumerate(zip(answer.problem.cluster.devices, timeline.devices))
     ]
-    return f"<p>{head}</p>" + _table(("device", "kind", "ops", "busy", "needs", "has"), rows) + _svg(timeline)
+    return f"<p>{head}</p>" + table(("device", "kind", "ops", "busy", "needs", "has"), rows) + _svg(timeline)
 
 
 def _slices(rows: list[list[tuple[int, int, str, str]]], step: int) -> Iterable[str]:
@@ -208,8 +208,8 @@ def _partition(partition: Partition) -> str:
         for plan in plans
         if plan
     ]
-    table = _table(("how", "step", "sent", "memory of the fullest", "fits"), rows)
-    return f"<p>{escape(partition.verdict)}</p>{table}{_image(partition.picture_svg())}"
+    plans_shown = table(("how", "step", "sent", "memory of the fullest", "fits"), rows)
+    return f"<p>{escape(partition.verdict)}</p>{plans_shown}{_image(partition.picture_svg())}"
 
 
 def _image(svg: str) -> str:
@@ -240,9 +240,9 @@ def _execution(result: ExecutionResult) -> str:
         )
         for i, device in enumerate(devices)
     ]
-    table = _table(("device", "kind", "busy", "peak measured", "predicted"), rows)
+    devices_shown = table(("device", "kind", "busy", "peak measured", "predicted"), rows)
     notes = "".join(f"<p>{escape(note)}</p>" for note in result.notes)
-    return f"<p>{head}</p>{table}{notes}<p>measured</p>{_svg(measured)}<p>predicted</p>{_svg(predicted)}"
+    return f"<p>{head}</p>{devices_shown}{notes}<p>measured</p>{_svg(measured)}<p>predicted</p>{_svg(predicted)}"
 
 
 def _profile(result: ProfileResult) -> str:
@@ -255,18 +255,18 @@ def _profile(result: ProfileResult) -> str:
 def _fields(result: Any) -> str:
     """Of results that are a few figures."""
     values = {name: value for name, value in result.to_dict().items() if not isinstance(value, list)}
-    return _table(tuple(name.replace("_", " ") for name in values), [tuple(values.values())])
+    return table(tuple(name.replace("_", " ") for name in values), [tuple(values.values())])
 
 
 def _cluster(cluster: Cluster) -> str:
     rows = [(device.name, device.kind, size(device.memory)) for device in cluster.devices]
-    return _table(("device", "kind", "memory"), rows)
+    return table(("device", "kind", "memory"), rows)
 
 
 def _graph(graph: Graph) -> str:
     numbers = (f"{graph.num_ops:,}", f"{graph.parameters:,}", f"{graph.flops:.3g}")
     rows = [(graph.name, *numbers, _yes(graph.training))]
-    return _table(("graph", "ops", "parameters", "FLOPs", "training"), rows)
+    return table(("graph", "ops", "parameters", "FLOPs", "training"), rows)
 
 
 def _model(model: Model) -> str:

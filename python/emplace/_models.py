@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Callable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 from . import _emplace
 from ._emplace import Cluster, Graph, Model, OpView, Problem
@@ -14,16 +14,18 @@ if TYPE_CHECKING:
 CostFunction = Callable[[OpView, str, str], Optional[float]]
 
 
-def zoo(name: str, *, training: bool = False, **options: object) -> Model:
-    """A model of the zoo; `zoo_models()` lists them with their options.
+def zoo(name: str, **options: object) -> Model:
+    """A model of the zoo; `zoo_models()` lists them with their options: `training=False` is the forward pass alone.
 
     >>> import emplace
     >>> emplace.zoo("resnet-50", batch=64)
     <Model resnet-50,batch=64>
+    >>> emplace.zoo("resnet-50", training=False).graph.training
+    False
     """
     written = ",".join(f"{key}={_written(value)}" for key, value in options.items())
     whole = f"zoo:{name}:{written}" if written else f"zoo:{name}"
-    return _emplace.read_model(whole, training=training)
+    return _emplace.read_model(whole)
 
 
 def compile(
@@ -60,8 +62,22 @@ def compile(
     if isinstance(cluster, (str, os.PathLike)):
         cluster = _emplace.read_cluster(cluster)
     return _emplace.compile(
-        model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs, in_place
+        model, cluster, cost, fuse, _texts(pin, "pin"), _texts(forbid, "forbid"), costs and _checked(costs), in_place
     )
+
+
+def _checked(costs: CostFunction) -> CostFunction:
+    def ask(op: OpView, device: str, kind: str) -> Optional[float]:
+        found: Any = costs(op, device, kind)
+        if found is None:
+            return None
+        if isinstance(found, (str, bytes)) or not hasattr(found, "__float__"):
+            raise _emplace.Error(
+                f"costs: gave {found!r} for op '{op.name}' on '{device}'; expected microseconds, or None"
+            )
+        return float(found)
+
+    return ask
 
 
 def _texts(rules: Sequence[str], what: str) -> list[str]:

@@ -61,17 +61,18 @@ def _why_not(spec: ModuleSpec) -> str:
     """Empty where this process has no libtorch, or the same."""
     for folder in spec.submodule_search_locations or ():
         own = os.path.join(folder, "lib", _LIBRARY)
-        for loaded in _loaded():
-            if os.path.exists(own) and os.path.exists(loaded) and not os.path.samefile(own, loaded):
+        for other in loaded():
+            if os.path.exists(own) and os.path.exists(other) and not os.path.samefile(own, other):
                 return (
-                    f"{folder} needs {own}, but this process has loaded another PyTorch's, {loaded}, as emplace's "
+                    f"{folder} needs {own}, but this process has loaded another PyTorch's, {other}, as emplace's "
                     "learned placers need it: use a process in which none has run, or a build of emplace against "
                     "that PyTorch"
                 )
     return ""
 
 
-def _loaded() -> set[str]:
+def loaded() -> set[str]:
+    """The libtorch that are in this process."""
     try:
         with open("/proc/self/maps") as maps:
             lines = maps.read().splitlines()

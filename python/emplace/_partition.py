@@ -59,9 +59,12 @@ def select(
     evaluations: Optional[int] = None,
     threads: Optional[int] = None,
     seed: int = 1,
+    progress: Listener = None,
 ) -> Selection:
     """One strategy for each node of a strategy-selection problem, a file of the contest IOPDDL."""
-    return _emplace.select(problem_file, {"seed": seed, **_budget(seconds, evaluations, threads)})
+    with _progress.shown(progress, seconds) as listener:
+        budget = _budget(seconds, evaluations, threads)
+        return _emplace.select(problem_file, {"seed": seed, "progress": listener, **budget})
 
 
 def train(

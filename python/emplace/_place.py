@@ -51,9 +51,19 @@ def place(
     >>> emplace.place(problem, seconds=0.5).time <= emplace.place(problem, "expert").time
     True
     """
+    _refuse_ambiguous(placer, samples)
     given = _arguments(locals())
     with _progress.shown(progress, seconds) as listener:
-        return _emplace.place(problem, {**given, "progress": listener})
+        try:
+            return _emplace.place(problem, {**given, "progress": listener})
+        except _emplace.Error as error:
+            if error.kind != "unsupported":
+                raise
+            from . import _child
+
+            if not _child.can_help(error):
+                raise
+        return _emplace.place(problem, {**_child.arguments(given, problem.in_place), "progress": listener})
 
 
 def compare(
@@ -145,6 +155,16 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
         "starts": list(given["starts"]),
         "learning": given["learning"] or LearningSettings(),
     }
+
+
+def _refuse_ambiguous(placer: Any, samples: int) -> None:
+    """The samples of a step are an argument of `place`, and some placers have an option of that name."""
+    for info in _emplace.list_placers() if samples else ():
+        if info.key == placer and any(option.name == "samples" for option in info.options):
+            raise _emplace.Error(
+                f"samples: is what a step has and an option of '{placer}'; expected '{placer}(samples={samples})' for "
+                f"the option, or '{placer}()' beside samples={samples} for the step"
+            )
 
 
 def _placers(placer: Union[Placer, Sequence[Placer]], options: dict[str, object]) -> dict[str, Any]:

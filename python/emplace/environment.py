@@ -82,7 +82,7 @@ class Environment:
     def evaluate(self, placements: Any) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
         """Times in nanoseconds, and bytes above capacity (0: it fits), of rows of devices by group.
 
-        Rows of int32 are not copied. Rows that differ in a few groups, as those of a local search do, take a
+        Rows of int32 are not converted. Rows that differ in a few groups, as those of a local search do, take a
         fraction of the time. Uses all threads of the environment; Python's other threads go on.
         """
         return self._evaluations.evaluate(placements, self._threads)

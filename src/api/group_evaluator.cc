@@ -183,8 +183,10 @@ void GroupEvaluator::evaluate(Row devices, std::span<StepValue> values, int thre
   parallel_for((values.size() + together - 1) / together, threads, [&](std::size_t part) {
     const std::size_t begin = part * together;
     const std::size_t count = std::min(values.size() - begin, together);
-    evaluate_part(devices.subspan(begin * num_groups_, count * num_groups_), begin,
-                  values.subspan(begin, count));
+    // What is checked must be what is evaluated, even if the caller writes into the rows meanwhile.
+    const Row rows = devices.subspan(begin * num_groups_, count * num_groups_);
+    const std::vector<std::int32_t> kept(rows.begin(), rows.end());
+    evaluate_part(kept, begin, values.subspan(begin, count));
   });
 }
 

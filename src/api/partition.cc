@@ -2,6 +2,7 @@
 #include "run/partition.h"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <emplace/partition.h>
@@ -13,6 +14,7 @@
 #include "io/iopddl.h"
 #include "report/partition_report.h"
 #include "report/plan_picture.h"
+#include "report/selection_report.h"
 #include "run/ticker.h"
 #include "selection/solve.h"
 
@@ -76,8 +78,18 @@ const std::vector<DeviceId>& Partition::placement() const {
 }
 
 Selection select(const std::string& problem_file, const SelectOptions& options) {
+  std::mutex mutex;
+  std::optional<SelectionProgress> last;
+  const SelectionOptions told{.progress = [&](const SelectionProgress& now) {
+    const std::lock_guard lock(mutex);
+    last = now;
+  }};
+  const Ticker ticker(options.on_progress, [&] {
+    const std::lock_guard lock(mutex);
+    return last ? to_line(*last) : std::string("reducing");
+  });
   SelectionResult found =
-      select_strategies(read_iopddl(problem_file), options.budget, Rng(options.seed));
+      select_strategies(read_iopddl(problem_file), options.budget, Rng(options.seed), told);
   return {std::move(found.strategies), found.cost, found.lower_bound, found.feasible, found.proven};
 }
 

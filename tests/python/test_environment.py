@@ -1,5 +1,7 @@
 """The simulator as an environment."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -182,3 +184,27 @@ def test_features(fork, gnmt):
     assert large["durations"].sum() == gnmt.durations.sum()
     assert large["ops"].sum() == len(gnmt.graph) and large["allowed"].all()
     assert large["edges"].max() < len(large["names"])
+
+
+def test_rows_that_are_written_meanwhile_are_refused_or_evaluated():
+    """What was checked is what is evaluated."""
+    environment = emplace.Environment(emplace.compile("zoo:bert-base:layers=1", "4xp100"), threads=2)
+    rows = np.random.default_rng(1).integers(4, size=(2000, environment.num_groups), dtype=np.int32)
+    ended = threading.Event()
+
+    def write():
+        while not ended.wait(0.0005):
+            rows[:, ::7] = 60_000
+            rows[:, ::7] = 0
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(60):
+            try:
+                environment.evaluate(rows)
+            except emplace.Error as error:
+                assert "device number 60000" in str(error)
+    finally:
+        ended.set()
+        writer.join()

@@ -1,6 +1,8 @@
 """Divided tensors."""
 
 import base64
+import json
+import random
 import re
 
 import pytest
@@ -43,3 +45,24 @@ def test_measured_collectives_take_what_they_took(problem, tmp_path):
     slow.write_text("op,devices,bytes,microseconds\nbroadcast,2,1,1\n")
     with pytest.raises(emplace.Error, match="slow.csv.*'broadcast' is unknown"):
         emplace.partition(problem, "data-parallel", collectives=str(slow))
+
+
+def test_progress_of_a_selection_is_told(tmp_path):
+    rng = random.Random(1)
+    count = 300
+    edges = sorted({tuple(sorted(rng.sample(range(count), 2))) for _ in range(6 * count)})
+    (tmp_path / "hard.json").write_text(json.dumps({"problem": {
+        "name": "hard",
+        "nodes": {
+            "intervals": [[0, 100]] * count,
+            "costs": [[rng.randrange(1000) for _ in range(10)] for _ in range(count)],
+            "usages": [[rng.randrange(100) for _ in range(10)] for _ in range(count)],
+        },
+        "edges": {"nodes": edges, "costs": [[rng.randrange(1000) for _ in range(100)] for _ in edges]},
+        "usage_limit": 30 * count,
+    }}))
+    lines = []
+    found = emplace.select(tmp_path / "hard.json", seconds=1.5, progress=lambda line, seconds: lines.append((line, seconds)))
+    assert found.feasible and lines and lines[-1][1] > 0 and any(char.isdigit() for char in lines[-1][0])
+    with pytest.raises(TypeError, match="progress: expected True"):
+        emplace.select(tmp_path / "hard.json", progress=3)

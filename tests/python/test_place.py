@@ -235,6 +235,7 @@ def test_what_cannot_fit_is_refused_and_what_does_not_is_said(make):
 
 
 def test_wrong_arguments(fork):
+    learned = {info.key for info in emplace.list_placers() if info.family == "learned"}
     with pytest.raises(emplace.Error, match="objective 'fast'"):
         emplace.place(fork, objective="fast")
     with pytest.raises(emplace.Error, match="unknown scheduler 'lifo'"):
@@ -243,6 +244,12 @@ def test_wrong_arguments(fork):
         emplace.place(fork, starts=[[0]])
     with pytest.raises(emplace.Error, match="expected a spec"):
         emplace.place(fork, [3])
+    for key in ("gdp", "colocrl", "hdp", "mars", "post", "spotlight"):
+        if key in learned:
+            with pytest.raises(emplace.Error, match=rf"samples: .* an option of '{key}'; expected '{key}\(samples=5\)'"):
+                emplace.place(fork, key, samples=5)
+            assert emplace.place(fork, f"{key}()", evaluations=20, samples=5).samples_per_second > 0
+    assert emplace.place(fork, "heft", samples=5).samples_per_second > 0
     with pytest.raises(TypeError, match="expected what emplace.compile gives, not 'fork'"):
         emplace.place("fork")
 

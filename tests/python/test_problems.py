@@ -183,6 +183,18 @@ def test_costs_of_ones_own(fork):
     assert problem.durations[:, 0].tolist() == [0, 100_000, 100_000, 7_000]
     with pytest.raises(ZeroDivisionError):
         emplace.compile(fork.graph, fork.cluster, costs=lambda op, device, kind: 1 / 0)
+    for wrong in ("5", [5], b"5"):
+        with pytest.raises(emplace.Error, match="costs: gave .*5.* for op '.*' on '.*'; expected microseconds, or None"):
+            emplace.compile(fork.graph, fork.cluster, costs=lambda op, device, kind: wrong)
+    five = emplace.compile(fork.graph, fork.cluster, costs=lambda op, device, kind: np.float32(5))
+    assert (five.durations[five.durations > 0] == 5000).all()
+
+
+def test_numbers_that_are_too_large_are_refused(fork):
+    large = np.full(len(fork.graph), 2**63, dtype=np.uint64)
+    with pytest.raises(emplace.Error, match=r"priorities: expected numbers below 2\^63, not 9223372036854775808"):
+        emplace.simulate(fork, [0] * len(fork.graph), priorities=large)
+    assert emplace.simulate(fork, [0] * len(fork.graph), priorities=(large - 1)).step > 0
 
 
 def test_rules_and_wrong_arguments(fork):

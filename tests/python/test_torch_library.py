@@ -33,25 +33,89 @@ def test_beside_the_pytorch_that_it_was_built_with():
     assert done.stdout.strip() == "torch.Size([2, 3]) 1", done.stderr
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="no compiler")
-def test_no_second_libtorch_is_loaded(tmp_path):
-    other = tmp_path / "libtorch_cpu.so"
+@pytest.fixture(scope="module")
+def beside_another(tmp_path_factory):
+    """Runs code in a process that has loaded another libtorch."""
+    if not shutil.which("gcc"):
+        pytest.skip("no compiler")
+    other = tmp_path_factory.mktemp("other") / "libtorch_cpu.so"
     subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", "-Wl,-soname,libtorch_cpu.so", "-o", other], check=True)
-    code = (
-        f"import ctypes; ctypes.CDLL({str(other)!r});" + PLACE + "\n"
-        "try:\n    emplace.place(problem, 'post', evaluations=200)\n"
-        "except emplace.Error as error:\n    print(error.kind, error)\n"
-        "print(sorted({line.split()[-1] for line in open('/proc/self/maps') if '/libtorch_cpu' in line}))\n"
+    start = f"import ctypes; ctypes.CDLL({str(other)!r});" + PLACE + "\n"
+    end = "\nprint({line.split()[-1] for line in open('/proc/self/maps') if '/libtorch_cpu' in line} == "
+    end += f"{{{str(other)!r}}})"
+
+    def run(code):
+        done = python(start + code + end)
+        lines = done.stdout.splitlines()
+        assert lines and lines[-1] == "True", done.stderr
+        return lines[:-1]
+
+    try:
+        (refused,) = run("try:\n    emplace.train(['zoo:alexnet'], ['2xp100'], seconds=0.1)\n"
+                         "except emplace.Error as error:\n    print(error.kind, error)")
+    except AssertionError:
+        pytest.skip("this build's libtorch has no version in its name by which it is told from others")
+    assert refused.startswith("unsupported") and "another PyTorch" in refused and str(other) in refused
+    return run
+
+
+def test_beside_another_pytorch_learned_placers_run_in_a_child_process(beside_another):
+    lines = beside_another(
+        "answer = emplace.place(problem, 'post', evaluations=200, seed=3)\n"
+        "print(answer.placer); print(answer.placement.tolist())\n"
         "answers = emplace.compare(problem, ['expert', 'post'], evaluations=200)\n"
         "print([a.placer for a in answers], any('another PyTorch' in note for note in answers[0].notes))"
     )
-    done = python(code)
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("unsupported") and lines[1] == f"['{other}']", done.stderr
-    if "could not be loaded" in lines[0]:
-        pytest.skip("this build's libtorch has no version in its name by which it is told from others")
-    assert "another PyTorch" in lines[0] and str(other) in lines[0]
-    assert lines[2] == "['expert'] True"
+    assert lines[0] == "post in a child process" and lines[2] == "['expert'] True"
+    here = emplace.place(emplace.compile("zoo:gnmt-2:batch=8,sequence=4", "2xp100"), "post", evaluations=200, seed=3)
+    assert lines[1] == str(here.placement.tolist())
+
+
+def test_a_child_has_its_time_once_it_runs(beside_another):
+    assert beside_another("print(emplace.place(problem, 'post', seconds=0.3).fits)") == ["True"]
+
+
+def test_a_child_is_told_all_that_a_search_depends_on(beside_another, tmp_path):
+    """Pins, fused chains, costs of one's own, slow devices, and which devices may be used."""
+    (tmp_path / "slow.yaml").write_text(
+        emplace.read_cluster("2xp100").to_yaml().replace("kind: p100, ", "kind: p100, slowdown: 1.25, ", 1))
+    lines = beside_another(
+        f"problem = emplace.compile('zoo:gnmt-2:batch=8,sequence=4', {str(tmp_path / 'slow.yaml')!r}, fuse=True,\n"
+        "    pin=['encoder*=gpu1'], in_place='all', costs=lambda op, device, kind: 7.123 if op.phase == 'update' else None)\n"
+        "answer = emplace.place(problem, 'post(samples=8)', evaluations=100, starts=[emplace.place(problem, 'single')])\n"
+        "print(answer.placer, answer.fits)\n"
+        "from emplace import _child\n"
+        "class Session: starts = []\n"
+        "Session.problem = problem\n"
+        "given = dict.fromkeys(_child._PASSED_ON) | {'learning': emplace.LearningSettings(), 'starts': []}\n"
+        "request = _child._request(Session, given, problem.in_place)\n"
+        "import json\n"
+        "again = emplace.compile(emplace.Graph.from_json(json.dumps(request['graph'])),\n"
+        "    emplace.Cluster.from_yaml(request['cluster']), in_place=request['in_place'])\n"
+        "print((again.durations == problem.durations).all(), (again.groups == problem.groups).all())\n"
+        "print(emplace.assess(again, answer.placement).time == emplace.assess(problem, answer.placement).time)\n"
+        "print('slowdown' in problem.cluster.to_yaml(), problem.in_place)"
+    )
+    assert lines == ["post samples=8 in a child process True", "True True", "True", "True all"]
+
+
+def test_a_childs_errors_are_errors_here(beside_another):
+    lines = beside_another(
+        "try:\n    emplace.place(problem, 'post', evaluations=50, learning=emplace.LearningSettings(device='cuda:99'))\n"
+        "except emplace.Error as error:\n    print(error.kind, 'cuda:99' in str(error))"
+    )
+    assert lines and lines[0].endswith(" True")
+
+
+def test_ctrl_c_ends_a_child_with_its_best(beside_another):
+    lines = beside_another(
+        "import os, signal, threading, time\n"
+        "threading.Timer(10, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "start = time.monotonic()\n"
+        "answer = emplace.place(problem, 'post', seconds=300)\n"
+        "print(answer.interrupted, answer.fits, time.monotonic() - start < 60)"
+    )
+    assert lines == ["True True True"]
 
 
 FAKE_TORCH = """

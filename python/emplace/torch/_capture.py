@@ -20,9 +20,10 @@ from ._values import attribute_of, last_uses
 class Capture:
     """A captured step: `graph`, which every function of emplace takes, and what runs it again."""
 
-    def __init__(self, model, inputs, trace, optimizer, name):
+    def __init__(self, model, inputs, trace, optimizer, name, portable):
         self.model, self.optimizer = model, optimizer
-        self.inputs, self.trace = inputs, trace
+        self.inputs, self.trace, self.portable = inputs, trace, portable
+        self.modes = {path: module.training for path, module in model.named_modules()}
         source = f"torch {torch.__version__}, aten operators of " + (
             "a training step" if trace.training else "a forward pass")
         self.document = Document(trace, name, source, optimizer)
@@ -80,7 +81,7 @@ class Capture:
         free = last_uses(trace.module.graph)
         given = iter(values + self.inputs.match(args, kwargs))
         fetch = lambda value: torch.fx.node.map_arg(value, env.__getitem__)
-        with torch.no_grad():
+        with torch.no_grad(), _compat.autocast_off():
             *calls, _ = trace.nodes  # the last one is the output
             for node in calls:
                 if node.op == "placeholder":
@@ -146,7 +147,25 @@ def capture(model: Model, example_inputs: ExampleInputs = None, *, loss: Loss = 
         raise Error("example_inputs: are missing; expected what the model is called with")
     inputs = Inputs(model, example_inputs, targets)
     trace = Tracer(model, inputs, loss, portable).run()
-    return Capture(model, inputs, trace, optimizer, name or type(model).__name__)
+    return Capture(model, inputs, trace, optimizer, name or type(model).__name__, portable)
+
+
+def capture_in_eval(captured):
+    """The forward pass in eval() of what was captured in another mode."""
+    model = captured.model
+    inputs, before = captured.inputs.without_targets(model), [(module, module.training) for module in model.modules()]
+    try:
+        set_modes((module, False) for module, _ in before)
+        trace = Tracer(model, inputs, None, captured.portable).run()
+        return Capture(model, inputs, trace, None, captured.name, captured.portable)
+    finally:
+        set_modes(before)
+
+
+def set_modes(modes):
+    """Not by train(), which some modules have a version of their own of that changes their weights."""
+    for module, training in modes:
+        module.training = training
 
 
 def check_model(model, optimizer, loss):
@@ -160,6 +179,12 @@ def check_model(model, optimizer, loss):
     if loss is not None and not callable(loss):
         raise Error("loss: expected a function of the model's output and of the targets, not "
                     f"{type(loss).__name__}")
+    own = {id(parameter) for parameter in model.parameters()}
+    criterion = getattr(loss, "__self__", loss)  # of its method
+    for name, parameter in criterion.named_parameters() if isinstance(criterion, torch.nn.Module) else ():
+        if parameter.requires_grad and id(parameter) not in own:
+            raise Error(f"loss: has a parameter '{name}' of its own, which would get no gradient; expected it "
+                        "in the model")
     if optimizer is None:
         return
     if loss is None:
@@ -168,7 +193,6 @@ def check_model(model, optimizer, loss):
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise Error(f"optimizer: expected a torch.optim.Optimizer, not {type(optimizer).__name__}; "
                     "for example torch.optim.SGD(model.parameters(), lr=0.1)")
-    own = {id(parameter) for parameter in model.parameters()}
     for group in optimizer.param_groups:
         if not all(id(parameter) in own for parameter in group["params"]):
             raise Error("optimizer: has parameters that are not the model's")

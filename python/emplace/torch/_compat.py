@@ -3,7 +3,10 @@ import contextlib
 import functools
 import inspect
 import linecache
+import pickle
+import random
 
+import numpy
 import torch
 import torch.fx.graph_module
 import torch.utils._pytree as pytree
@@ -119,9 +122,28 @@ def as_if_compiling():
 
 @contextlib.contextmanager
 def random_state_kept():
+    """PyTorch's, Python's and numpy's. Yields a function that says whether numbers of the last two, which
+    would be constants of the step, were drawn since its last call."""
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
-    with torch.random.fork_rng(devices):
-        yield
+    pythons, numpys = random.getstate(), numpy.random.get_state(legacy=False)
+    seen = pythons, _comparable(numpys)
+
+    def drawn():
+        nonlocal seen
+        before, seen = seen, (random.getstate(), _comparable(numpy.random.get_state(legacy=False)))
+        return before != seen
+
+    try:
+        with torch.random.fork_rng(devices):
+            yield drawn
+    finally:
+        random.setstate(pythons)
+        numpy.random.set_state(numpys)
+
+
+def _comparable(state):
+    """Arrays are not, as a whole."""
+    return pickle.dumps(state)
 
 
 @contextlib.contextmanager
@@ -135,3 +157,24 @@ def sources_dropped():
         for key in set(kept) - before:
             del kept[key]
             linecache.cache.pop(key, None)
+
+
+@contextlib.contextmanager
+def without_nested_tensors(model):
+    """nn.TransformerEncoder leaves out what is padded, and shapes then depend on values."""
+    changed = [(module, name) for module in model.modules() if isinstance(module, torch.nn.TransformerEncoder)
+               for name in ("enable_nested_tensor", "use_nested_tensor") if getattr(module, name, False)]
+    for module, name in changed:
+        setattr(module, name, False)
+    try:
+        yield
+    finally:
+        for module, name in changed:
+            setattr(module, name, True)
+
+
+@contextlib.contextmanager
+def autocast_off():
+    """Casts are ops of the step already; the caller's autocast would make others."""
+    with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+        yield

@@ -5,11 +5,11 @@ import torch
 
 import emplace
 
-from . import _compat
+from . import _compat, _show
 from ._devices import Device, devices_from, parse_bytes
 from ._document import owner_of, to_json
 from ._errors import Error
-from ._place import captured_for, cluster_for, measured_for, shortage
+from ._place import captured_for, cluster_for, measured_for, refuse_use_cpu, shortage
 from ._profile import Profile
 from ._stream import Part, choose_resident
 from ._types import ClusterLike, Devices, ExampleInputs, Loss, Memory, Model, Targets
@@ -45,6 +45,13 @@ class DeviceMap(Dict[str, Any]):
                              use_cpu=use_cpu, starts=[self.answer.device_of])
         return self.answer.time / free.time - 1
 
+    def to_dict(self) -> Dict[str, Any]:
+        return {"device_of": dict(self), "main_device": self.main_device, "seconds": self.seconds,
+                "sent_bytes": self.sent_bytes}
+
+    def _repr_html_(self):
+        return _show.device_map(self)
+
     def __repr__(self):
         return f"DeviceMap({dict.__repr__(self)})"
 
@@ -72,6 +79,7 @@ def device_map(model: Model, example_inputs: ExampleInputs = None, *,
     """
     if offload not in ("auto", "run", "send"):
         raise Error(f"offload '{offload}': expected auto, run or send")
+    refuse_use_cpu(options)
     places, labels = _devices(devices, max_memory)
     captured = captured_for(places, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer)

@@ -7,7 +7,7 @@ import torch
 from . import _compat
 from ._devices import Device, devices_from
 from ._errors import Error
-from ._place import move_state
+from ._move import move_state
 from ._state import states_of
 from ._types import Devices
 

@@ -61,6 +61,10 @@ class Inputs:
                   for is_tensor, constant in zip(self.is_tensor, self.constants)]
         return _compat.unflatten(leaves, self.structure)
 
+    def without_targets(self, model):
+        args, kwargs, _ = self.arguments(self.tensors)
+        return Inputs(model, kwargs or args, ())
+
     def match(self, args, kwargs):
         """The tensors of a call, checked against the examples. Targets follow the arguments."""
         count = len(self.arguments(self.tensors)[0])
@@ -85,6 +89,7 @@ class Inputs:
 
 
 def describe(tensor):
+    """A tensor, or the Shape of one."""
     return f"{str(tensor.dtype).split('.')[-1]} of shape {list(tensor.shape)}"
 
 

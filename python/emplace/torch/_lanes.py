@@ -11,6 +11,9 @@ import threading
 import torch
 import torch.fx
 
+from . import _compat
+from ._layouts import MOST_ROOM, room_of
+
 
 class Stopped(Exception):
     """Another lane has failed."""
@@ -53,6 +56,15 @@ def filled(value, fetch):
     if isinstance(value, (list, tuple)):
         return [filled(item, fetch) for item in value]
     return value
+
+
+def laid_out(copied, strides):
+    """A copy on another device, with the strides of what was copied: processors compute rows that are not
+    dense in another way, which shows in the last bits."""
+    if (copied.stride() == strides or 0 in strides
+            or room_of(copied.shape, strides) > MOST_ROOM * copied.numel()):
+        return copied
+    return copied.new_empty_strided(copied.shape, strides).copy_(copied)
 
 
 def on_the_host(value, device):
@@ -103,7 +115,7 @@ class LaneStep:
         self.copies = self.copied_bytes = 0
 
     def run(self):
-        with torch.no_grad():
+        with torch.no_grad(), _compat.autocast_off():
             for node in self.lane.calls:
                 self.mail.check()
                 self._call(node)
@@ -122,7 +134,7 @@ class LaneStep:
             value = self.around(node, device, lambda: device.call(node.target, args, kwargs))
         if node in lane.posted:
             sent = None if on_the_host(value, device) else device.send_to_host(value)
-            self.mail.post(node, sent or (value, None))
+            self.mail.post(node, (*(sent or (value, None)), value.stride()))
         if node.users:
             env[node, where] = value
         for key in lane.frees.get(node, ()):
@@ -133,15 +145,15 @@ class LaneStep:
         if value is None:
             home = self.lane.at[node]
             if (node, home) not in self.env:
-                value, arrived = self.mail.wait(node)
+                value, arrived, strides = self.mail.wait(node)
                 if arrived is not None:
                     arrived()
-                    return self.keep(node, where, value)
+                    return self.keep(node, where, laid_out(value, strides))
                 self.env[node, home] = value
             value = self.env[node, home]
             if on_the_host(value, self.lane.devices[home]):
                 return value
-            value = self.keep(node, where, self.lane.devices[where].take(value))
+            value = self.keep(node, where, laid_out(self.lane.devices[where].take(value), value.stride()))
         return value
 
     def keep(self, node, where, value):

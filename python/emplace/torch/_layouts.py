@@ -64,7 +64,7 @@ _EXACT = {"add", "sub", "mul", "div", "neg", "abs", "sqrt", "relu", "threshold_b
           "sigmoid_backward", "clone", "copy", "_to_copy", "fill", "zero", "masked_fill", "clamp",
           "maximum", "minimum", "cat", "stack", "eq", "ne", "lt", "le", "gt", "ge"}
 # A tensor that was a small part of a large one is not given that much memory again.
-_MOST_ROOM = 4
+MOST_ROOM = 4
 
 
 def keep_rounding(module, shapes):
@@ -91,14 +91,14 @@ def _other_strides(args, before, shapes):
         shape = shapes[now] if isinstance(now, torch.fx.Node) else None
         if known is not None and isinstance(shape, Shape) and 0 not in known.stride and (
                 shape.size == tuple(known.shape) and shape.stride != tuple(known.stride)
-                and _room(known) <= _MOST_ROOM * math.prod(shape.size)):
+                and room_of(known.shape, known.stride) <= MOST_ROOM * math.prod(shape.size)):
             strides[position] = shape.size, tuple(known.stride)
     return strides
 
 
-def _room(known):
-    """From the tensor's first number to its last."""
-    return 1 + sum((size - 1) * stride for size, stride in zip(known.shape, known.stride))
+def room_of(shape, strides):
+    """From a tensor's first number to its last."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
 
 
 def laid_out(target, strides):

@@ -1,7 +1,4 @@
-"""A model whose step runs where a placement says."""
-import contextlib
-import operator
-import threading
+"""Finds where the ops of a model's step run."""
 from typing import Any, Optional, Union
 
 import torch
@@ -11,165 +8,11 @@ import emplace
 from ._capture import Capture, capture
 from ._devices import cluster_of, devices_from, warn_of_unknown_kinds
 from ._errors import Error
-from ._operators import is_view
-from ._optimizer import group_of
+from ._placed import Placed
 from ._profile import Profile
 from ._profile import profile as profile_of
-from ._run import Program, values_of
-from ._types import (ClusterLike, DeviceLike, Devices, ExampleInputs, Loss, Model, Placement,
+from ._types import (ClusterLike, Devices, ExampleInputs, Loss, Model, Placement,
                      Targets)
-
-
-class Placed:
-    """A step that runs op by op on several devices. Call it as the model is called; a training step
-    takes the targets after the model's arguments.
-
-    model      the model itself, whose parameters now are on their devices
-    answer     the emplace.Answer: predicted times, memory, explanation
-    device_of  from every op's name to its device's name
-    """
-
-    def __init__(self, captured, devices, device_of, answer):
-        self.capture, self.devices, self.answer = captured, devices, answer
-        self.model, self.optimizer = captured.model, captured.optimizer
-        self.device_of = dict(device_of)
-        starts = dict(zip(answer.problem.graph.op_names, answer.timeline.start.tolist()))
-        self.program = Program(captured, devices, self.device_of, starts)
-        self._shared = shared_gradients(captured.trace)
-        self._overwritten = overwritten_results(captured.trace)
-        self._kept = unchanged_buffers(captured.trace)
-        # Steps that change the model follow each other; others may run at once.
-        changes = captured.trace.training or not all(self._kept)
-        self._alone = threading.Lock() if changes else contextlib.nullcontext()
-        for state in self._states():
-            move_state(self.model, state, devices[self.program.home[state.name]], self.optimizer)
-
-    def _states(self):
-        return self.capture.trace.parameters + self.capture.trace.buffers
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Of a forward pass: what the model returns. Of a training step: the loss. With an
-        optimizer the parameters are updated; without one, gradients are added to each parameter's
-        `.grad`, as backward() does."""
-        inputs = self.capture.inputs.match(args, kwargs)
-        with self._alone:
-            return self._step(inputs)
-
-    def _step(self, inputs):
-        results = self.program.run(values_of(self._states()), inputs)
-        trace = self.capture.trace
-        with torch.no_grad():
-            outputs, gradients, buffers = (
-                [value.clone() if overwritten else value for value, overwritten in zip(*both)]
-                for both in zip(results, self._overwritten))
-            for state, value, kept in zip(trace.buffers, buffers, self._kept):
-                if not kept:
-                    state.value.copy_(value)
-        if not trace.training:
-            return self.capture.result(outputs, gradients)
-        if self.optimizer is not None:  # also those that this loss does not reach
-            self.optimizer.zero_grad(set_to_none=True)
-        for position, gradient, shared in zip(trace.trained, gradients, self._shared):
-            if gradient is not None:
-                add_gradient(trace.parameters[position].value, gradient, shared,
-                             replace=self.optimizer is not None)
-        if self.optimizer is not None:
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
-        return outputs[0]
-
-    def gather(self, device: DeviceLike = "cpu") -> torch.nn.Module:
-        """Brings the model back to one device; this object is of no use then. Returns the model."""
-        (target,) = devices_from([device])
-        for state in self._states():
-            move_state(self.model, state, target, self.optimizer)
-        return self.model
-
-    def __repr__(self):
-        names = ", ".join(device.name for device in self.devices)
-        return f"<emplace.torch.Placed {self.capture.name} on {names}>"
-
-
-def add_gradient(parameter, gradient, shared, replace):
-    """Into .grad, laid out as the parameter, as autograd has it, and nobody else's."""
-    if parameter.grad is not None and not replace:
-        parameter.grad = parameter.grad + gradient
-    elif shared or gradient.stride() != parameter.stride():
-        parameter.grad = torch.empty_like(parameter).copy_(gradient)
-    else:
-        parameter.grad = gradient
-
-
-def shared_gradients(trace):
-    """Whether each gradient may be the memory of something else that outlives the step."""
-    outputs, gradients, buffers = trace.results
-    bases = [None if node is None else base_of(node) for node in gradients]
-    others = [base_of(node) for node in outputs + buffers]
-    return [base is not None and (base.op != "call_function" or base in others
-                                  or bases.count(base) > 1) for base in bases]
-
-
-def unchanged_buffers(trace):
-    """Whether each buffer is after a step what it was before."""
-    return [node is trace.state_nodes[state.name]
-            for state, node in zip(trace.buffers, trace.results[2])]
-
-
-def overwritten_results(trace):
-    """Whether each result (outputs, gradients, buffers) shows a buffer's old value, over which the
-    new one is written."""
-    written = {trace.state_nodes[state.name]
-               for state, kept in zip(trace.buffers, unchanged_buffers(trace)) if not kept}
-    return [[node is not None and base_of(node) in written for node in nodes]
-            for nodes in trace.results]
-
-
-def base_of(node):
-    """What a view shows."""
-    while node.op == "call_function" and (node.target is operator.getitem or is_view(node.target)):
-        if node.target is operator.getitem and not is_view(node.args[0].target):
-            return node
-        node = node.args[0]
-    return node
-
-
-def move_state(model, state, device, optimizer):
-    """A parameter or buffer, with its gradient and the optimizer's state, to a device."""
-    old = state.value
-    if device.has(old):
-        return
-    data = device.take(old.detach())
-    if type(data) is torch.Tensor and torch._has_compatible_shallow_copy_type(old, data):
-        # As Module.to() does: whoever holds the parameter sees it move.
-        old.data = data
-        if old.grad is not None:
-            old.grad.data = device.take(old.grad)
-        new = old
-    else:
-        new = torch.nn.Parameter(data, old.requires_grad) if isinstance(
-            old, torch.nn.Parameter) else data
-        for name in state.names:
-            path, _, key = name.rpartition(".")
-            owner = model.get_submodule(path)
-            (owner._parameters if key in owner._parameters else owner._buffers)[key] = new
-            if isinstance(owner, torch.nn.RNNBase):  # keeps a list of its own
-                owner._flat_weights = [getattr(owner, name) for name in owner._flat_weights_names]
-    if optimizer is not None:
-        _move_optimizer_state(optimizer, old, new, device)
-
-
-def _move_optimizer_state(optimizer, old, new, device):
-    group = group_of(optimizer, old) or {}
-    for each in optimizer.param_groups:
-        each["params"] = [new if parameter is old else parameter for parameter in each["params"]]
-    if old in optimizer.state:
-        kept = optimizer.state.pop(old)
-        # Counts of steps are numbers, which stay with the host unless the parameter's device counts.
-        numbers = group.get("fused") or group.get("capturable")
-        optimizer.state[new] = {
-            key: device.take(value) if isinstance(value, torch.Tensor) and (
-                numbers or value.dim() > 0) else value
-            for key, value in kept.items()}
 
 
 def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Devices, loss: Loss = None,
@@ -199,9 +42,13 @@ def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Device
     >>> placed(torch.ones(3, 4)).shape, placed.device_of["0.addmm"]
     (torch.Size([3, 2]), 'cpu')
     """
+    refuse_use_cpu(options)
     places = devices_from(devices)
     captured = captured_for(places, model, example_inputs, loss=loss, targets=targets,
                             optimizer=optimizer, name=name)
+    for state in captured.trace.parameters + captured.trace.buffers:
+        if state.value.is_meta:
+            raise Error(f"'{state.name}': is on meta and has no values; expected a model on a device that computes")
     measured = measured_for(captured, places, profile)
     cluster, names = cluster_for(places, cluster, captured, measured)
     problem = emplace.compile(captured.graph, cluster)
@@ -214,6 +61,11 @@ def place(model: Model, example_inputs: ExampleInputs = None, *, devices: Device
         raise Error(f"{captured.name}: does not fit. " + shortage(answer, places))
     device_of = {op: names[device] for op, device in answer.device_of.items()}
     return Placed(captured, places, device_of, answer)
+
+
+def refuse_use_cpu(options):
+    if "use_cpu" in options:
+        raise Error("use_cpu: is what devices say; expected 'cpu' among them, or not")
 
 
 def measured_for(captured, devices, wanted):

@@ -1,10 +1,11 @@
 """Op times on the user's devices, measured inside whole steps."""
 import statistics
 import time
-from typing import Dict
+from typing import Any, Dict
 
 import torch
 
+from . import _show
 from ._capture import Capture
 from ._devices import devices_from
 from ._errors import Error
@@ -30,6 +31,12 @@ class Profile:
             if (link["from"], link["to"]) == (source, target):
                 return link["bandwidth"]
         raise Error(f"link {source} to {target}: was not measured")
+
+    def to_dict(self) -> Dict[str, Any]:
+        return {"name": self.capture.name, "steps": self.steps, "links": self.links}
+
+    def _repr_html_(self):
+        return _show.profile(self)
 
     def __repr__(self):
         times = ", ".join(f"{name} {seconds * 1e3:.3f} ms" for name, seconds in self.steps.items())

@@ -131,7 +131,3 @@ class Program:
 
 def step_of(steps, where):
     return next(step for step in steps if where in step.lane.places)
-
-
-def values_of(states):
-    return [state.value.detach() for state in states]

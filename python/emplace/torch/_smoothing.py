@@ -1,6 +1,10 @@
-"""Cross entropy with smoothed labels. PyTorch 1.13 selects the targets that count, and the result's
+"""Functions whose ops have other shapes than they need, or look at values.
+
+Cross entropy with smoothed labels: PyTorch 1.13 selects the targets that count, and the result's
 shape then depends on values; here those that do not count become zeros. Results are the same bit for
-bit where all targets count, and but for the last bits where some are ignored."""
+bit where all targets count, and but for the last bits where some are ignored.
+
+one_hot looks whether its classes are as many as it was told; here it does not."""
 import contextlib
 
 import torch
@@ -12,11 +16,33 @@ _MEAN, _SUM = 1, 2  # as torch.nn._reduction numbers them
 @contextlib.contextmanager
 def shapes_known():
     """For the time of a capture, of which there is one at once."""
-    if not torch.__version__.startswith("1."):
+    with contextlib.ExitStack() as stack:
+        for owner in (torch._C._nn, F):
+            stack.enter_context(_replaced(owner, "one_hot", _one_hot))
+        if torch.__version__.startswith("1."):
+            stack.enter_context(_replaced(torch._C._nn, "cross_entropy_loss", _cross_entropy_loss))
         yield
-        return
-    functions = torch._C._nn
-    theirs = functions.cross_entropy_loss
+
+
+@contextlib.contextmanager
+def _replaced(owner, name, make):
+    theirs = getattr(owner, name)
+    setattr(owner, name, make(theirs))
+    try:
+        yield
+    finally:
+        setattr(owner, name, theirs)
+
+
+def _one_hot(theirs):
+    def one_hot(tensor, num_classes=-1):
+        if num_classes <= 0 or tensor.dtype != torch.int64:
+            return theirs(tensor, num_classes)
+        return tensor.new_zeros((*tensor.shape, num_classes)).scatter(-1, tensor.unsqueeze(-1), 1)
+    return one_hot
+
+
+def _cross_entropy_loss(theirs):
 
     def cross_entropy_loss(scores, target, weight=None, reduction=_MEAN, ignore_index=-100,
                            label_smoothing=0.0):
@@ -24,11 +50,7 @@ def shapes_known():
             return theirs(scores, target, weight, reduction, ignore_index, label_smoothing)
         return _smoothed(scores, target, weight, reduction, ignore_index, label_smoothing)
 
-    functions.cross_entropy_loss = cross_entropy_loss
-    try:
-        yield
-    finally:
-        functions.cross_entropy_loss = theirs
+    return cross_entropy_loss
 
 
 def _smoothed(scores, target, weight, reduction, ignore_index, smoothing):

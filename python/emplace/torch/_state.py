@@ -104,3 +104,48 @@ def swapped(model, states, values):
             table[key] = value
         for module, weights in zip(recurrent, flat):
             module._flat_weights = weights
+
+
+class Attributes:
+    """Tensors that modules keep as attributes of their own, neither parameters nor buffers. A step does not hand them
+    on, so a forward that reads what an earlier call has left there cannot be captured."""
+
+    def __init__(self, model):
+        self._model = model
+        self._others = {(module, key): value for module in model.modules() for key, value in vars(module).items()
+                        if not isinstance(value, torch.Tensor)}
+        self._before = {(module, key): (value, _writes_into(value), value.detach().clone())
+                        for module, key, value in self._there()}
+
+    def _there(self):
+        return [(module, key, value) for module in self._model.modules() for key, value in vars(module).items()
+                if isinstance(value, torch.Tensor) and not value.is_meta]
+
+    def changed(self):
+        """(module, key, the tensor that was there or None) of those that were assigned or written into."""
+        found = []
+        for module, key, value in self._there():
+            old, writes, _ = self._before.get((module, key), (None, 0, None))
+            if value is not old or _writes_into(value) != writes:
+                found.append((module, key, old))
+        return found
+
+    def written(self):
+        return [(module, key) for module, key, old in self.changed() if vars(module)[key] is old]
+
+    def restore(self):
+        for module, key, old in self.changed():
+            if old is None and (module, key) in self._others:
+                vars(module)[key] = self._others[module, key]
+            elif old is None:
+                del vars(module)[key]
+        with torch.no_grad():
+            for (module, key), (old, writes, content) in self._before.items():
+                vars(module)[key] = old
+                if _writes_into(old) != writes:
+                    old.detach().copy_(content)
+
+
+def _writes_into(tensor):
+    """How many there were; into those of inference mode, which are not counted, there are none outside of it."""
+    return 0 if tensor.is_inference() else tensor._version

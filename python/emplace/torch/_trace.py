@@ -22,8 +22,8 @@ from ._operators import operator_name
 from ._origin import Origins, kept_of
 from ._rewrite import is_random, simplify, written_placeholders
 from ._smoothing import shapes_known
-from ._state import states_of, swapped, unchanged, written_error
-from ._values import Shape, note_shapes
+from ._state import Attributes, states_of, swapped, unchanged, written_error
+from ._values import Shape, attribute_of, note_shapes
 from ._whole import kept_whole, put_back, stand_in
 
 
@@ -135,9 +135,12 @@ class Tracer:
         if loss.grad_fn is None:
             raise Error("loss: does not depend on any parameter that requires a gradient")
         self.origins.begin_backward(loss)
-        gradients = torch.autograd.grad(loss, [parameters[i] for i in self.trained],
-                                        allow_unused=True)
-        return [loss], list(gradients), buffers
+        with _compat.autocast_off():
+            gradients = torch.autograd.grad(loss, [parameters[i] for i in self.trained],
+                                            allow_unused=True)
+            gradients = [_hooked(self.parameters[i], gradient)
+                         for i, gradient in zip(self.trained, gradients)]
+        return [loss], gradients, buffers
 
     def _new_buffers(self, values, parameters):
         """Of the model's values after its call; parameters must be those that it had before."""
@@ -166,30 +169,63 @@ class Tracer:
 
     def run(self):
         with _LOCK, contextlib.ExitStack() as stack:
-            stack.enter_context(_compat.random_state_kept())
+            drawn = stack.enter_context(_compat.random_state_kept())
             stack.enter_context(_compat.sources_dropped())
             stack.enter_context(shapes_known())
+            stack.enter_context(_compat.without_nested_tensors(self.model))
             stack.enter_context(_compat.portable_kernels() if self.portable
                                 else _compat.traceable_kernels(self.model))
             _compat.loaded()
-            try:
-                traced = self._attempt()
-            except Exception as error:
-                if isinstance(error, Error):
-                    raise
-                traced = self._attempt_otherwise(error)
+            traced = self._without_memory()
+            if drawn():  # or another thread has
+                traced = self._without_memory()
+                if drawn():
+                    raise Error(f"{type(self.model).__name__}: draws random numbers of Python's or numpy's, which "
+                                "would be the same ones in every step; expected PyTorch's")
             trace = Trace(traced, self.parameters, self.buffers, self.inputs.names, {},
                           self.trained, self.output_structure, self.loss is not None)
             # Before tensors of which only the sizes are used are gone.
-            trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
-            refuse_unknown_shapes(trace)
-            simplify(trace.module)
-            trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
+            with _compat.autocast_off():
+                trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
+                refuse_unknown_shapes(trace)
+                simplify(trace.module)
+                trace.shapes = note_shapes(trace.module, self.values(differentiable=False))
             fix_layouts(trace.module, self.layouts, trace.shapes)
             keep_rounding(trace.module, trace.shapes)
             refuse_second_draws(trace)
             keep_own_notes(trace)
         return trace
+
+    def _without_memory(self):
+        """What was traced; refused where it reads what an earlier call has left in an attribute."""
+        first = Attributes(self.model)
+        try:
+            traced = self._traced(first)
+            if any(old is None for _, _, old in first.changed()):  # made by the first call, for the second perhaps
+                second = Attributes(self.model)
+                _refuse_memory(self._traced(second), second)
+            else:
+                _refuse_memory(traced, first)
+        finally:
+            first.restore()
+        return traced
+
+    def _traced(self, attributes):
+        try:
+            return self._attempt_twice()
+        except Error:
+            written = attributes.written()
+            if written:
+                raise _memory_error(*written[0], "writes into the tensor") from None
+            raise
+
+    def _attempt_twice(self):
+        try:
+            return self._attempt()
+        except Exception as error:
+            if isinstance(error, Error):
+                raise
+            return self._attempt_otherwise(error)
 
     def _attempt(self):
         """make_fx, then make_fx of a functionalized replay."""
@@ -205,7 +241,8 @@ class Tracer:
                     written = make_fx(step)(*self.values(self.loss is not None))
                 self._refuse_written_parameters(written)
             origins.forget()
-            self.layouts = note_layouts(written, self.values(differentiable=False))
+            with _compat.autocast_off():
+                self.layouts = note_layouts(written, self.values(differentiable=False))
 
             class Replay(torch.fx.Interpreter):
                 def run_node(self, node):
@@ -218,7 +255,7 @@ class Tracer:
             def replay(*values):
                 return Replay(written).run(*_compat.flatten(values)[0], enable_io_processing=False)
 
-            with torch.no_grad():
+            with torch.no_grad(), _compat.autocast_off():
                 return put_back(make_fx(_compat.functionalize(replay))(*self.values(False)))
 
     def _refuse_written_parameters(self, written):
@@ -273,8 +310,34 @@ class Tracer:
         return None
 
 
+def _hooked(parameter, gradient):
+    """What the hooks of a parameter make of its gradient."""
+    if getattr(parameter.value, "_post_accumulate_grad_hooks", None):
+        raise Error(f"parameter '{parameter.name}': has a hook for when its gradient is accumulated; expected none, "
+                    "as the step itself updates parameters")
+    if gradient is not None:
+        for hook in (parameter.value._backward_hooks or {}).values():
+            changed = hook(gradient)
+            gradient = gradient if changed is None else changed
+    return gradient
+
+
+def _refuse_memory(traced, attributes):
+    """Tensors in attributes are constants of a step."""
+    read = {attribute_of(traced, node.target).data_ptr()
+            for node in traced.graph.nodes if node.op == "get_attr" and node.users}
+    for module, key, old in attributes.changed():
+        if old is not None and old.data_ptr() in read:
+            raise _memory_error(module, key, "reads what an earlier call has left")
+
+
+def _memory_error(module, key, does):
+    return Error(f"'{key}' of {type(module).__name__}: forward {does} in this attribute; expected a buffer "
+                 "(register_buffer), which a step hands on")
+
+
 _SHAPE_FROM_VALUES = {"nonzero", "masked_select", "unique_consecutive", "unique_dim", "_unique2",
-                      "bincount"}
+                      "bincount", "_pack_padded_sequence"}
 
 
 def refuse_unknown_shapes(trace):

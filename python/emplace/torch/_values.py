@@ -15,6 +15,10 @@ class Shape:
     stride: tuple
     offset: int
 
+    @property
+    def shape(self):
+        return self.size
+
     @staticmethod
     def of(value):
         if isinstance(value, torch.Tensor):

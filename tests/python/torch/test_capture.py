@@ -322,6 +322,15 @@ def test_shapes_by_values_are_refused(function):
         emplace.torch.capture(Net(), torch.randn(3, 4))
 
 
+def test_packed_sequences_are_refused():
+    class Packed(nn.Module):
+        def forward(self, x, lengths):
+            return nn.utils.rnn.pack_padded_sequence(x, lengths).data * 2
+
+    refused("'_pack_padded_sequence' makes a tensor whose shape depends", Packed(),
+            (torch.randn(6, 2, 4), torch.tensor([5, 3])))
+
+
 def test_casts_of_a_weight_that_is_used_twice_are_shared():
     class Net(nn.Module):
         def __init__(self):

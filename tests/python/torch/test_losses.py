@@ -35,6 +35,45 @@ def test_smoothed_labels(options, size):
             torch.testing.assert_close(one, other, rtol=bits, atol=bits)
 
 
+class Hot(nn.Module):
+    def __init__(self, one_hot):
+        super().__init__()
+        self.linear, self.one_hot = nn.Linear(5, 2), one_hot
+
+    def forward(self, words):
+        return self.linear(self.one_hot(words).float())
+
+
+@pytest.mark.parametrize("one_hot", [lambda words: F.one_hot(words, 5), lambda words: F.one_hot(words, num_classes=5)])
+@pytest.mark.parametrize("size", [(3,), (3, 4), ()])
+def test_one_hot_of_a_known_number_of_classes(one_hot, size):
+    net, other, theirs = Hot(one_hot), torch.randint(0, 5, size), F.one_hot
+    captured = emplace.torch.capture(net, torch.randint(0, 5, size))
+    with torch.no_grad():
+        assert torch.equal(captured.run(other), net(other))
+    assert F.one_hot is theirs
+    refused("line|looks at a tensor's contents", Hot(F.one_hot), torch.randint(0, 5, size))
+
+
+def test_losses_with_parameters_of_their_own_are_refused():
+    class Weighted(nn.Module):
+        def __init__(self, head):
+            super().__init__()
+            self.head = head
+
+        def forward(self, output):
+            return self.head(output).sum()
+
+    net, x = nn.Linear(4, 2), torch.randn(3, 4)
+    for loss in (Weighted(nn.Linear(2, 1)), Weighted(nn.Linear(2, 1)).forward):
+        refused("loss: has a parameter 'head.weight' of its own, which would get no gradient; expected it in the model",
+                net, x, loss=loss)
+    emplace.torch.capture(net, x, loss=Weighted(nn.Linear(2, 1).requires_grad_(False)))
+    net.head = nn.Linear(2, 1)
+    _, gradients = emplace.torch.capture(net, x, loss=Weighted(net.head)).run(x)
+    assert gradients["head.weight"].any()
+
+
 def test_mistakes_are_explained():
     net, x = nn.Linear(4, 2), torch.randn(3, 4)
     refused("loss: expected a function of the model's output and of the targets, not int", net, x, loss=3)

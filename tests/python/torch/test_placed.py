@@ -1,7 +1,9 @@
 """A placed step computes what the model does, on test devices that refuse to be mixed."""
 import copy
 import gc
+import json
 import random
+import threading
 import warnings
 
 import pytest
@@ -11,9 +13,9 @@ from torch import nn
 import emplace
 import emplace.torch
 from emplace.torch._devices import cluster_of
-from emplace.torch._place import move_state
+from emplace.torch._move import move_state
 from fake_device import FakeDevice, On, bare
-from models import MODELS, cross_entropy, eager, make, same
+from models import LAST_BITS, MODELS, cross_entropy, eager, make, same
 
 
 def fakes(count, **options):
@@ -113,6 +115,31 @@ def test_a_tensor_is_copied_once_to_each_device():
     assert result.place == devices[1].name
 
 
+class Projected(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(12, 20, 2, bidirectional=True, proj_size=7)
+        self.head = nn.Linear(14, 10)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_lie_in_memory_as_what_they_are_copies_of(seed):
+    torch.manual_seed(1)
+    net, x, y = Projected(), torch.randn(5, 3, 12), torch.randint(0, 10, (5, 3))
+    loss, gradients = eager(net, x, y)
+    captured = emplace.torch.capture(net, x, loss=cross_entropy, targets=y)
+    devices = fakes(3)
+    cluster, placement = random_placement(captured, devices, seed)
+    placed = emplace.torch.place(captured, devices=devices, cluster=cluster, placement=placement)
+    assert torch.equal(loss, bare(placed(x, y)))
+    wrong = [key for key, parameter in net.named_parameters()
+             if not torch.equal(gradients[key], bare(parameter.grad))]
+    assert LAST_BITS or wrong == []
+
+
 def test_emplace_finds_a_placement_that_runs():
     model, x, y = make("gpt")
     loss, gradients = eager(model, x, y)
@@ -123,6 +150,138 @@ def test_emplace_finds_a_placement_that_runs():
     assert placed.answer.placer == "heft" and placed.answer.fits
     assert set(placed.device_of) == set(placed.capture.graph.op_names)
     assert isinstance(model.embed.weight.data, On)
+
+
+@pytest.mark.parametrize("devices", [fakes(3), ["cpu"]])
+@pytest.mark.parametrize("name", ["resnet18", "gpt", "encoder", "lstm"])
+def test_a_placed_model_trains_and_infers_in_turns(name, devices):
+    def optimizer_of(model):
+        return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+    (model, x, y), (reference, _, _) = make(name), make(name)
+    captured = emplace.torch.capture(model, x, loss=cross_entropy, targets=y, optimizer=optimizer_of(model))
+    options = {}
+    if len(devices) > 1:
+        options["cluster"], options["placement"] = random_placement(captured, devices, seed=4)
+    placed, theirs = emplace.torch.place(captured, devices=devices, seconds=0.5, **options), optimizer_of(reference)
+    assert placed.training
+    for step, training in enumerate([True, False, False, True, True, False]):
+        assert placed.train(training) is placed
+        reference.train(training)
+        torch.manual_seed(step)
+        ours = placed(x, y) if training else placed(x)
+        torch.manual_seed(step)
+        if not training:
+            with torch.no_grad():
+                assert same(name, reference(x), bare(ours))
+            continue
+        loss = cross_entropy(reference(x), y)
+        theirs.zero_grad()
+        loss.backward()
+        theirs.step()
+        assert same(name, loss.detach(), bare(ours))
+    for key, value in reference.state_dict().items():
+        assert same(name, value, bare(placed.state_dict()[key])), key
+    assert all(same(name, value, bare(dict(placed.named_buffers())[key])) for key, value in reference.named_buffers())
+
+
+def test_a_placed_model_is_a_module_with_the_models_own_names():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
+    assert isinstance(placed, nn.Module) and placed.get_submodule("0") is net[0]
+    for names in ("named_parameters", "named_buffers", "named_children", "state_dict"):
+        assert list(dict(getattr(placed, names)())) == list(dict(getattr(net, names)()))
+    whole = nn.ModuleDict({"placed": placed, "head": nn.Linear(4, 1)})
+    assert set(whole.state_dict()) == {"placed." + key for key in net.state_dict()} | {"head.weight", "head.bias"}
+    whole.load_state_dict({key: torch.ones_like(value) for key, value in whole.state_dict().items()})
+    assert (net[0].weight == 1).all() and (net[1].running_var == 1).all()
+    placed.load_state_dict({key: value + 1 for key, value in placed.state_dict().items()})
+    assert (net[0].weight == 2).all()
+    placed(x)
+    placed.zero_grad(set_to_none=True)
+    assert net[0].weight.grad is None
+    for moved in (placed.double, placed.cpu, whole.half):
+        with pytest.raises(emplace.Error, match=r"stays as it was placed; expected gather\(\)"):
+            moved()
+    with pytest.raises(emplace.Error, match=r"cannot be copied or pickled; expected its state_dict\(\)"):
+        copy.deepcopy(placed)
+
+
+def test_modules_may_be_called_as_what_a_placed_model_has():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.program, self.capture = nn.Linear(4, 4), nn.Linear(4, 2)
+            self.register_buffer("devices", torch.ones(4))
+
+        def forward(self, x):
+            return self.capture(self.program(x) + self.devices)
+
+    net, x = Net().eval(), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    with torch.no_grad():
+        assert torch.equal(placed(x), net(x))
+    assert set(placed.state_dict()) == set(net.state_dict()) == {*dict(placed.named_parameters()), "devices"}
+
+
+def test_modes_are_those_of_the_capture():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout()), torch.randn(3, 4)
+    net[1].eval()
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
+    mean = net[1].running_mean.clone()
+    assert not placed.eval().training and not any(module.training for module in net.modules())
+    placed.train()(x)
+    assert [module.training for module in net] == [True, False, True] and torch.equal(net[1].running_mean, mean)
+    net.eval()
+    with pytest.raises(emplace.Error, match=r"the model: is in eval\(\) mode; expected train\(\), as captured. The placed"):
+        placed(x)
+    placed.eval()
+    net[1].train()
+    with pytest.raises(emplace.Error, match=r"module '1': is in train\(\) mode; expected eval\(\), as captured"):
+        placed(x)
+
+
+def test_a_forward_pass_has_the_mode_that_it_was_captured_in():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), torch.randn(3, 4)
+    reference = copy.deepcopy(net)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    assert torch.equal(placed(x), reference(x)) and torch.equal(placed.eval()(x), reference.eval()(x))
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    assert not placed.training and torch.equal(placed(x), reference(x))
+    placed.train()
+    with pytest.raises(emplace.Error, match=r"train\(\): the model was captured in eval\(\) and without a loss"):
+        placed(x)
+
+
+def test_parameters_that_were_frozen_since_are_refused():
+    net, x = nn.Linear(4, 4), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
+    net.bias.requires_grad_(False)
+    with pytest.raises(emplace.Error, match="'bias': requires_grad is False; expected True, as captured: place the"):
+        placed(x)
+    placed.eval()(x)
+
+
+class Branching(nn.Module):
+    """Of which only the training step is the same for every input."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        if self.training or x.sum() > 0:
+            return self.linear(x)
+        return x
+
+
+def test_steps_run_where_the_forward_pass_cannot_be_captured():
+    placed = emplace.torch.place(Branching(), torch.randn(3, 4), loss=torch.sum, devices=["cpu"], placer="single")
+    placed(torch.randn(3, 4))
+    placed.eval()
+    with pytest.raises(emplace.Error, match=r"eval\(\): the forward pass could not be captured: .*looks at a tensor's"):
+        placed(torch.randn(3, 4))
+    placed.train()(torch.randn(3, 4))
 
 
 def test_gradients_add_up_without_an_optimizer():
@@ -288,9 +447,28 @@ def test_mistakes_are_explained():
     refused("is captured already", captured, x, devices=["cpu"])
     for given in ({"targets": torch.zeros(3, 64)}, {"targets": (x,)}, {"loss": torch.sum}, {"name": "net"}):
         refused("is captured already", captured, devices=["cpu"], **given)
+    refused("use_cpu: is what devices say; expected 'cpu' among them", net, x, devices=["cpu"], use_cpu=True)
+    refused("'weight': is on meta and has no values; expected a model on a device", nn.Linear(4, 4, device="meta"),
+            torch.zeros(3, 4, device="meta"), devices=["cpu"])
     placed = emplace.torch.place(captured, devices=["cpu"])
     with pytest.raises(emplace.Error, match="'input': is float32 of shape \\[5, 64\\]; expected"):
         placed(torch.randn(5, 64))
+
+
+def test_models_that_changed_since_are_refused():
+    net, x = nn.Linear(4, 4), torch.randn(3, 4)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    net.double()
+    with pytest.raises(emplace.Error, match="'weight': is float64 of .*; expected float32 of shape .*, as captured"):
+        placed(x)
+    net.float().weight = nn.Parameter(torch.zeros(6, 4))
+    with pytest.raises(emplace.Error, match=r"'weight': is float32 of shape \[6, 4\]; expected float32 of"):
+        placed(x)
+    net = nn.Linear(4, 4)
+    placed = emplace.torch.place(net, x, devices=fakes(1), cluster="1xp100", placer="single")
+    placed.gather(FakeDevice("test:1"))
+    with pytest.raises(emplace.Error, match="'weight': is not on test:0 any more; expected .*: place the model again"):
+        placed(x)
 
 
 def test_gradients_do_not_share_memory():
@@ -348,6 +526,36 @@ def test_old_values_of_buffers_are_not_written_over(devices):
         assert all(torch.equal(bare(one), other) for one, other in zip(ours, theirs))
         for name, value in reference.named_buffers():
             assert torch.equal(bare(model.get_buffer(name)), value), name
+
+
+def test_results_show_themselves():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)), torch.randn(3, 4)
+    profile = emplace.torch.profile(emplace.torch.capture(net, x), devices=["cpu"])
+    device_map = emplace.torch.device_map(net, x, devices=["cpu"], seconds=0.2)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    for result, shown, keys in [
+            (profile, "<td>cpu</td>", ["name", "steps", "links"]),
+            (device_map, "<td>cpu</td>", ["device_of", "main_device", "seconds", "sent_bytes"]),
+            (placed, "Placed Sequential on cpu", ["name", "device_of", "answer"])]:
+        assert shown in result._repr_html_()
+        assert list(json.loads(json.dumps(result.to_dict()))) == keys
+
+
+def test_two_threads_place_at_once():
+    models = [make("gpt"), make("lstm")]
+    expected, found = [eager(*model)[0] for model in models], {}
+
+    def work(number):
+        model, x, y = models[number]
+        placed = emplace.torch.place(model, x, loss=cross_entropy, targets=y, devices=fakes(2), seconds=1)
+        found[number] = bare(placed(x, y))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(found[number], loss) for number, loss in enumerate(expected))
 
 
 def test_memory_stays_flat_over_many_placements():
