@@ -8,6 +8,12 @@
 #include <fmt/core.h>
 
 namespace emplace::cli {
+namespace {
+
+// That take about as long as a plan.
+constexpr std::int64_t kPlacementsPerPlan = 1000;
+
+}  // namespace
 
 std::string as_typed(std::span<const std::string> words) {
   std::string line = "emplace";
@@ -48,7 +54,10 @@ std::string divide_command(const ProblemArguments& problem, const ProblemRequest
   for (const std::string& scale : problem.what_if.scales) add("--scale", scale);
   for (const std::string& price : problem.what_if.prices) add("--price", price);
   add("--time", budget.time);
-  if (budget.evaluations) add("--evaluations", fmt::format("{}", *budget.evaluations));
+  if (budget.evaluations) {
+    add("--evaluations",
+        fmt::format("{}", std::max<std::int64_t>(1, *budget.evaluations / kPlacementsPerPlan)));
+  }
   if (budget.threads > 0) add("--threads", fmt::format("{}", budget.threads));
   if (seed != 1) add("--seed", fmt::format("{}", seed));
   return as_typed(words);

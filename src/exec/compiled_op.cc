@@ -63,10 +63,12 @@ bool may_overflow(std::string_view type) {
                                                  "CumProd",
                                                  "CumSum",
                                                  "Div",
+                                                 "Einsum",
                                                  "Gemm",
                                                  "MatMul",
                                                  "Mul",
                                                  "Neg",
+                                                 "PRelu",
                                                  "PartProd",
                                                  "PartSum",
                                                  "Pow",
@@ -74,6 +76,9 @@ bool may_overflow(std::string_view type) {
                                                  "ReduceProd",
                                                  "ReduceSum",
                                                  "ReduceSumSquare",
+                                                 "Scatter",
+                                                 "ScatterElements",
+                                                 "ScatterND",
                                                  "Sub",
                                                  "Sum"};
   return kTypes.contains(type);

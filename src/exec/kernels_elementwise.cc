@@ -139,6 +139,15 @@ Tensor clip(const Call& call) {
     return std::isinf(value) ? c10::optional<at::Scalar>() : c10::optional<at::Scalar>(value);
   };
   if (std::isinf(low) && std::isinf(high)) return call.in(0);
+  if (!call.in(0).is_floating_point()) {
+    // As reals they would lose what is beyond 2^24.
+    const auto whole = [](const Tensor& given, double otherwise) -> c10::optional<at::Scalar> {
+      if (given.defined()) return at::Scalar(given.item<std::int64_t>());
+      if (std::isinf(otherwise)) return {};
+      return at::Scalar(static_cast<std::int64_t>(otherwise));
+    };
+    return call.in(0).clamp(whole(least, low), whole(most, high));
+  }
   return call.in(0).clamp(bound(low), bound(high));
 }
 

@@ -98,12 +98,18 @@ bool all_like_the_result(const Graph& graph, OpId op) {
   });
 }
 
+// Integers of fewer bits are computed in 64, and what comes out is wrapped to their width.
+bool is_wrapped(DType dtype) {
+  return dtype >= DType::kInt4 && dtype <= DType::kUInt32 && dtype != DType::kInt64;
+}
+
 }  // namespace
 
 Overwrite overwrite_kernel(const Graph& graph, OpId op, InPlace mode) {
   if (mode == InPlace::kNone || graph.is_view(op) || graph.outputs(op).size() != 1) return {};
   const bool sum = sums().contains(graph.type(op));
   if ((!sum && mode != InPlace::kAll) || !all_like_the_result(graph, op)) return {};
+  if (is_wrapped(graph.dtype(graph.outputs(op)[0]))) return {};
   const ByType& table = sum ? sums() : elementwise();
   const auto found = table.find(graph.type(op));
   return found == table.end() ? Overwrite{} : found->second;

@@ -209,13 +209,14 @@ std::string unquoted(const std::string& field) {
   return plain;
 }
 
-// Lines of "name,device". A first line with neither an op nor a device is a title, and what begins
-// with # a comment, unless an op is called so.
+// Lines of "name,device". What begins with # is a comment, unless an op is called so; of the others
+// the first is a title if it names neither an op nor a device.
 void read_name_lines(const ImportInput& input,
                      const std::function<void(const std::string&, const std::string&)>& say) {
   const Graph& graph = input.problem.graph();
   std::size_t number = 0;
   std::size_t begin = 0;
+  bool first = true;
   const std::string& text = input.content;
   while (begin < text.size()) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -231,7 +232,8 @@ void read_name_lines(const ImportInput& input,
     if (line.front() == '#' && !known) continue;
     if (!has_device) fail_input("line {}: expected NAME,DEVICE instead of '{}'", number, line);
     const std::string device = unquoted(line.substr(split + 1));
-    const bool title = number == 1 && !known && !find_named_device(input.problem.cluster(), device);
+    const bool title = first && !known && !find_named_device(input.problem.cluster(), device);
+    first = false;
     if (!title) say(name, device);
   }
 }

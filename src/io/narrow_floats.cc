@@ -15,6 +15,7 @@ std::int32_t half_bits(double value) {
   const double size = std::abs(value);
   if (std::isnan(value)) return sign | kInfinity | 1;
   if (size >= kTooLarge) return sign | kInfinity;
+  if (size == 0) return sign;
   int exponent = 0;
   const double fraction = std::frexp(size, &exponent);  // in [1/2, 1)
   if (exponent < 2 - kBias) {

@@ -16,6 +16,9 @@ std::vector<long double> numbers_of(const AttributeValue& value) {
     return {static_cast<long double>(*integer)};
   }
   if (const auto* real = std::get_if<double>(&value)) return {static_cast<long double>(*real)};
+  // As the reader keeps what no number of an attribute is.
+  const auto* text = std::get_if<std::string>(&value);
+  if (text != nullptr && *text == "nan") return {std::nanl("")};
   if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
     return {integers->begin(), integers->end()};
   }

@@ -62,8 +62,9 @@ void say_scales(const VisitedNode& visited, int opset, Attributes& attributes) {
   attributes.set("coordinate_transformation_mode", "asymmetric");
   const auto grows = [](double scale) { return scale >= 1; };
   const auto shrinks = [](double scale) { return scale <= 1; };
-  const bool up = std::all_of(scales.begin(), scales.end(), grows);
-  const bool down = std::all_of(scales.begin(), scales.end(), shrinks);
+  // Where scales are not known, axes are looked at one by one.
+  const bool up = !scales.empty() && std::all_of(scales.begin(), scales.end(), grows);
+  const bool down = !scales.empty() && std::all_of(scales.begin(), scales.end(), shrinks);
   attributes.set("nearest_mode", up ? "floor" : down ? "ceil" : "simple");
 }
 

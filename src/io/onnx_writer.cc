@@ -228,7 +228,23 @@ class OnnxWriter {
     }
   }
 
+  // What opset 17 has no word for.
+  static void check_meaning(const Attributes& attributes) {
+    if (attributes.integer("flattened", 0) != 0) {
+      fail_input(
+          "takes all dimensions from its axis on, as before opset 13; that of opset {} takes one",
+          kWrittenOpset);
+    }
+    if (attributes.text("nearest_mode") == "simple") {
+      fail_input(
+          "rounds as opset 10 does, up where an axis shrinks and else down; opset {} has "
+          "one way for all axes",
+          kWrittenOpset);
+    }
+  }
+
   void add_attributes(OpId op, const OpSchema& schema, NodeProto& node) const {
+    check_meaning(graph_.attributes(op));
     for (const auto& [name, value] : graph_.attributes(op).entries()) {
       if (name == kOmittedInputs || name == kOmittedOutputs) continue;
       if (name == "scales" && schema.Name() == "Resize") continue;  // which its input says

@@ -42,8 +42,17 @@ PlaceContext::PlaceContext(const Evaluator& whole, Objective objective,
 
 void PlaceContext::order_by(const std::string& scheduler) {
   if (scheduler == evaluator_->scheduler()) return;
-  const std::int64_t before = evaluations();
   evaluator_->order_by(scheduler);
+  value_starts();
+}
+
+void PlaceContext::measure_with(Evaluator::Measure measure) {
+  evaluator_->measure_with(std::move(measure));
+  value_starts();
+}
+
+void PlaceContext::value_starts() {
+  const std::int64_t before = evaluations();
   set_starts(valued(starts(), *evaluator_));
   evaluator_->count(before);
 }

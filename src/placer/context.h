@@ -57,6 +57,8 @@ class PlaceContext : public SearchContext<Solution> {
   // What is found from now on is valued in this scheduler's order of ops, the starts too. To be
   // said before a placer runs; throws an Error when there is no such scheduler.
   void order_by(const std::string& scheduler);
+  // What is found from now on is valued by this, the starts too (Evaluator::measure_with).
+  void measure_with(Evaluator::Measure measure);
 
   Evaluator& evaluator() { return *evaluator_; }
   const Evaluator& evaluator() const { return *evaluator_; }
@@ -80,6 +82,8 @@ class PlaceContext : public SearchContext<Solution> {
 
  private:
   PlaceContext(std::unique_ptr<Evaluator> evaluator, std::vector<Solution> starts);
+
+  void value_starts();
 
   std::unique_ptr<Evaluator> evaluator_;
   Learning learning_;

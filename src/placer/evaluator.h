@@ -45,8 +45,8 @@ class Evaluator {
   // The order that the placement is valued in: the scheduler's, else the one chosen for it.
   Schedule schedule_of(const Placement& placement, Schedule chosen = {}) const;
 
-  // From now on steps are valued by this, one at a time: executed for real, say. Peaks and starts
-  // are still the simulator's.
+  // From now on steps are valued by this, one at a time: executed for real, say. Peaks are still
+  // the simulator's.
   using Measure = std::function<Evaluation(const Placement&, const ReadyOrder&)>;
   void measure_with(Measure measure) { measure_ = std::move(measure); }
   bool measures() const { return static_cast<bool>(measure_); }

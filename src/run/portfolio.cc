@@ -56,7 +56,7 @@ class Portfolio::Runner {
         status_(runs_.size(), problems.list().size() == 1, problems.bound().step,
                 request_.time_for == TimeFor::kEachRun) {
     check_learning(request_.learning, runs_, problems.list().size());
-    if (request_.islands > 0 && budget_.evaluations) {
+    if (request_.islands > 0 && budget_.evaluations && any_has_islands()) {
       check_islands(request_.islands,
                     *budget_.evaluations / static_cast<std::int64_t>(problems_.list().size()));
     }
@@ -181,6 +181,12 @@ class Portfolio::Runner {
     return several && !shares_runs() && can_be_named(index) &&
            all_placers().info(runs_[index].placer.key).randomized &&
            (!learns(runs_[index]) || !(budget_.evaluations || has_controllers(runs_[index])));
+  }
+
+  bool any_has_islands() const {
+    std::size_t index = 0;
+    while (index < runs_.size() && !has_islands(index)) ++index;
+    return index < runs_.size();
   }
 
   std::size_t num_islands() const {
@@ -428,7 +434,7 @@ class Portfolio::Runner {
     const auto kept = keep_runners_up(context, problem);
     const auto course = keep_course(context, own);
     if (request_.measure) {
-      context.evaluator().measure_with([&](const Placement& placement, const ReadyOrder& order) {
+      context.measure_with([&](const Placement& placement, const ReadyOrder& order) {
         return request_.measure(to_whole(placement, problem.devices), order);
       });
     }

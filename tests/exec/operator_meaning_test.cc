@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/graph_builder.h"
+
+#include "exec/overwrite.h"
 #include "exec/run_op.h"
 
 namespace emplace::exec {
@@ -205,6 +208,39 @@ TEST(ExecOperatorMeaning, integers_of_fewer_bits_wrap) {
                    numbers({255, 1})));
   EXPECT_TRUE(
       same(run_op({"BitwiseNot", {numbers({5, 0})}, {as(DType::kUInt8)}})[0], numbers({250, 255})));
+}
+
+TEST(ExecOperatorMeaning, what_wraps_is_not_written_over_an_input) {
+  const auto overwrites = [](DType dtype) {
+    GraphBuilder builder("sum");
+    const TensorSpec spec{.shape = Shape{2}, .dtype = dtype};
+    builder.add({.name = "a", .type = "input"}, {spec});
+    builder.add({.name = "b", .type = "Neg", .inputs = {0}}, {spec});
+    builder.add({.name = "c", .type = "Add", .inputs = {0, 1}}, {spec});
+    return static_cast<bool>(overwrite_kernel(std::move(builder).build(), 2, InPlace::kSums));
+  };
+  EXPECT_TRUE(overwrites(DType::kFloat32));
+  EXPECT_TRUE(overwrites(DType::kInt64));
+  EXPECT_FALSE(overwrites(DType::kUInt8));
+  EXPECT_FALSE(overwrites(DType::kInt32));
+}
+
+TEST(ExecOperatorMeaning, integers_are_clipped_as_integers) {
+  const Tensor x = numbers({(1LL << 24) + 1, -5, 1LL << 60});
+  const TensorSpec whole{.shape = Shape{3}, .dtype = DType::kInt64};
+  EXPECT_TRUE(same(run_op({"Clip", {x, numbers({0})[0], numbers({1LL << 31})[0]}, {whole}})[0],
+                   numbers({(1LL << 24) + 1, 0, 1LL << 31})));
+  EXPECT_TRUE(same(run_op({"Clip", {x, numbers({0})[0]}, {whole}})[0],
+                   numbers({(1LL << 24) + 1, 0, 1LL << 60})));
+}
+
+TEST(ExecOperatorMeaning, sums_of_what_is_scattered_wrap_too) {
+  const TensorSpec byte{.shape = Shape{2}, .dtype = DType::kUInt8};
+  EXPECT_TRUE(same(run_op({"ScatterElements",
+                           {numbers({200, 1}), numbers({0}), numbers({100})},
+                           {byte},
+                           {{"reduction", "add"}}})[0],
+                   numbers({44, 1})));
 }
 
 // Of three inputs with stride 2, seven places are reached; eight are asked for.

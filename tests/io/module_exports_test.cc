@@ -231,6 +231,7 @@ TEST(Importers, lines_may_have_a_title_and_comments) {
         .read({.problem = *problem, .content = content, .note = notes.listener()});
   };
   EXPECT_EQ(read("NAME,gpu\n# what follows, is by hand\n#1,gpu1\nb,gpu0\n"), (Placement{1, 0}));
+  EXPECT_EQ(read("# by hand\n\nNAME,gpu\n#1,gpu1\nb,gpu0\n"), (Placement{1, 0}));
   EXPECT_EQ(read("#1,gpu1\n"), (Placement{1, 1}));
   EXPECT_TRUE(notes.said.empty());
   // A name that is wrong is no title.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/narrow_floats.h"
 #include "io/onnx_models.h"
 #include "io/onnx_writer.h"
 
@@ -11,6 +12,7 @@ namespace emplace {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Graph softmax_of_opset(int opset, const std::vector<OnnxDim>& shape, std::int64_t axis) {
   OnnxModelMaker model(opset);
@@ -93,6 +95,40 @@ TEST(OnnxMeaning, activations_are_one_text_and_written_as_a_list) {
   EXPECT_EQ(again.attributes(find_op(again, "rnn")).text("activations"), "Relu");
 }
 
+TEST(OnnxMeaning, numbers_of_16_bits_are_written_as_they_are_read) {
+  for (int bits = 0; bits < 0x10000; ++bits) {
+    const double half = half_of(static_cast<std::uint16_t>(bits));
+    if (!std::isnan(half)) ASSERT_EQ(half_bits(half), bits);
+    const double brain = bfloat_of(static_cast<std::uint16_t>(bits));
+    if (!std::isnan(brain)) ASSERT_EQ(bfloat_bits(brain), bits);
+  }
+}
+
+TEST(OnnxMeaning, the_first_resize_looks_at_every_axis_where_its_scales_are_not_known) {
+  OnnxModelMaker model(10);
+  model.input("x", {1, 1, 1, 5});
+  model.input("scales", {4});
+  model.node("Resize", {"x", "scales"}, {"y"}, "resize");
+  model.value_info("y", {1, 1, 1, 3});
+  model.output("y");
+  const Graph graph = model.read();
+  EXPECT_EQ(graph.attributes(find_op(graph, "resize")).text("nearest_mode"), "simple");
+}
+
+TEST(OnnxMeaning, what_opset_17_has_no_word_for_is_not_written) {
+  const auto complaint = [](const Graph& graph) {
+    try {
+      write_onnx(graph);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(complaint(softmax_of_opset(11, {2, 3, 4}, 1)),
+              HasSubstr("op 'softmax': takes all dimensions from its axis on"));
+  EXPECT_EQ(complaint(softmax_of_opset(11, {2, 3, 4}, 2)), "");
+}
+
 TEST(OnnxMeaning, numbers_of_16_bits_are_kept) {
   OnnxModelMaker model;
   const auto constant = [&](const char* name, int type, int bits) {
@@ -127,6 +163,8 @@ TEST(OnnxMeaning, numbers_of_16_bits_are_kept) {
   EXPECT_EQ(number("most"), -65504);
   EXPECT_EQ(number("brain"), 1.5);
   EXPECT_EQ(graph.attributes(find_op(graph, "gaps")).text("value"), "nan");
+  const Graph again = read_onnx(write_onnx(graph), {}, "again");
+  EXPECT_EQ(again.attributes(find_op(again, "gaps")).text("value"), "nan");
   const AttributeValue* filled = graph.attributes(find_op(graph, "filled")).find("value");
   ASSERT_NE(filled, nullptr);
   EXPECT_THAT(std::get<std::vector<double>>(*filled), ElementsAre(1));

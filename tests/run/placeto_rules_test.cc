@@ -64,6 +64,17 @@ TEST(PlacetoRules, miss_what_outputs_lack) {
   EXPECT_EQ(measure(placement, ReadyOrder(*problem, {})).overflow, 1000);
 }
 
+TEST(PlacetoRules, value_what_a_search_begins_from) {
+  const auto problem = two_branches();
+  const auto simulator = std::make_shared<const Simulator>(problem);
+  const Placement placement{0, 0, 1, 0};
+  PlaceContext context(simulator, StepTime{}, {{.placement = placement}});
+  EXPECT_EQ(context.starts()[0].value.step, simulator->run(placement, {}).step);
+  context.measure_with(measured_as_placeto(simulator));
+  EXPECT_EQ(context.starts()[0].value.step, makespan_of(*problem, placement));
+  EXPECT_EQ(context.evaluations(), 0);
+}
+
 TEST(PlacetoRules, are_what_a_placer_minimises) {
   const auto problem = two_branches();
   const SubsetProblems problems(problem, StepTime{});
