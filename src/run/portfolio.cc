@@ -56,7 +56,8 @@ class Portfolio::Runner {
         status_(runs_.size(), problems.list().size() == 1, problems.bound().step,
                 request_.time_for == TimeFor::kEachRun) {
     check_learning(request_.learning, runs_, problems.list().size());
-    if (request_.islands > 0 && budget_.evaluations && any_has_islands()) {
+    for (std::size_t i = 0; request_.islands > 0 && budget_.evaluations && i < runs_.size(); ++i) {
+      if (!has_islands(i)) continue;
       check_islands(request_.islands,
                     *budget_.evaluations / static_cast<std::int64_t>(problems_.list().size()));
     }
@@ -181,12 +182,6 @@ class Portfolio::Runner {
     return several && !shares_runs() && can_be_named(index) &&
            all_placers().info(runs_[index].placer.key).randomized &&
            (!learns(runs_[index]) || !(budget_.evaluations || has_controllers(runs_[index])));
-  }
-
-  bool any_has_islands() const {
-    std::size_t index = 0;
-    while (index < runs_.size() && !has_islands(index)) ++index;
-    return index < runs_.size();
   }
 
   std::size_t num_islands() const {
