@@ -87,13 +87,10 @@ std::string table_of_ways(const PartitionAnswer& answer) {
 // between them do the same on purpose.
 std::string note_copies(const PartitionAnswer& answer) {
   constexpr double kMuch = 1.5;
-  std::vector<std::string> ways, alike;
-  int machines = 1;
+  std::vector<std::string> ways;
+  std::map<int, std::vector<std::string>> alike;  // by how many machines do the same
   const auto add = [&](const WayToRun& way) {
-    if (way.alike > 1) {
-      alike.push_back(way.name);
-      machines = way.alike;
-    }
+    if (way.alike > 1) alike[way.alike].push_back(way.name);
     if (way.copies / way.alike < kMuch) return;
     ways.push_back(fmt::format("{} {:.1f}", way.name, way.copies));
   };
@@ -101,11 +98,11 @@ std::string note_copies(const PartitionAnswer& answer) {
   for (const WayToRun& way : answer.others) add(way);
   if (answer.on_fewer) add(*answer.on_fewer);
   std::string text;
-  if (!alike.empty()) {
-    const auto& fewer = answer.on_fewer;
+  const auto& fewer = answer.on_fewer;
+  for (const auto& [machines, names] : alike) {
     text += wrapped(
         fmt::format("With {} each of {} machines does the same, as links between them are slow{}.",
-                    join_words(alike), machines,
+                    join_words(names), machines,
                     fewer && &answer.best_in_parts() == &*fewer
                         ? fmt::format("; --workers {} is as fast", fewer->devices())
                         : ""));

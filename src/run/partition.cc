@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <future>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,6 +40,8 @@ constexpr double kSearchShare = 0.85;
 constexpr double kBoundShare = 0.05;
 // Of the time to search, for one machine where the first plan is better there.
 constexpr double kMachineShare = 0.6;
+// And for what quick methods make of that machine, before anything else is searched.
+constexpr double kQuickShare = 0.15;
 
 void check(const Problem& problem) {
   if (!problem.compile_options().rules.empty()) {
@@ -99,7 +100,10 @@ class PartitionFinder {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), incumbent.value()});
     });
-    std::future<void> placing = place_beside();
+    std::optional<PlacedBeside> placing;
+    if (places_beside()) {
+      placing.emplace(answer_.whole, time_to_place(), costs_.overlap_slowdown);
+    }
     find_on_one_machine(context, spec, *method);
     answer_.plan = num_parts() > 1 ? find_in_parts(*method, context)
                                    : method->find(context, time_to_search(), Rng(options_.seed));
@@ -110,19 +114,20 @@ class PartitionFinder {
       answer_.course.points.push_back(
           {began.elapsed_seconds(), context.evaluations(), answer_.outcome.value});
     }
-    if (!placing.valid()) {
+    if (!placing) {
       tell("placing whole ops");
-      place_whole();
+      answer_.placed = placed_way(answer_.whole, time_to_place(), costs_.overlap_slowdown);
     }
     tell("comparing");
     compare(context, spec.key);
+    find_one_of_alike();
     find_on_fewer();
     // The rest, as far as there is time.
     std::erase_if(answer_.not_compared, [&](const std::string& other) {
       return compare_with(other, spec.key == "search");
     });
     if (answer_.fewer_left_out) answer_.not_compared.emplace_back("fewer devices");
-    if (placing.valid()) placing.get();
+    if (placing) answer_.placed = placing->take();
     const Budget left = time_left();
     answer_.bound = divided_step_bound(*answer_.input, *divided_, *answer_.on, costs_, &left);
     UndividedTypes undivided = undivided_types(*answer_.input);
@@ -154,7 +159,7 @@ class PartitionFinder {
   // described.
   std::optional<WayToRun> quick() {
     if (!any_described()) return std::nullopt;
-    auto best = quick_on(*answer_.on);
+    auto best = quick_on(*answer_.on, time_left());
     if (!best) return best;
     answer_.chosen = *best;
     find_on_fewer();
@@ -270,8 +275,8 @@ class PartitionFinder {
   }
   // A single plan may take longer than that where devices are many; so it comes first, and the
   // placement has what is left.
-  Budget time_to_search() const {
-    return time_left((places_beside() ? 1 : 1 - kPlacementShare) * kSearchShare);
+  Budget time_to_search(double share = 1) const {
+    return time_left((places_beside() ? 1 : 1 - kPlacementShare) * kSearchShare * share);
   }
   bool has_time_for(double seconds) const {
     if (cancelled() || !clock_.seconds) return !cancelled();
@@ -325,10 +330,12 @@ class PartitionFinder {
       if (other->key == "search" || other->key == chosen) continue;
       const auto found = std::find_if(tried.begin(), tried.end(),
                                       [&](const auto& each) { return each.method == other->key; });
-      if (found == tried.end()) {
-        answer_.not_compared.push_back(other->key);
-      } else {
+      if (found != tried.end()) {
         answer_.others.push_back(way_of(other->key, found->outcome, found->plan, *answer_.on));
+      } else if (data_parallel_ && other->key == data_parallel_->name) {
+        answer_.others.push_back(*data_parallel_);
+      } else {
+        answer_.not_compared.push_back(other->key);
       }
     }
   }
@@ -361,21 +368,23 @@ class PartitionFinder {
     return true;
   }
 
-  // The better of the methods that are quick; the first is the quickest, and always done.
-  std::optional<WayToRun> quick_on(const WorkerDevices& on) {
+  // The better of the methods that are quick; the first is the quickest, and always done, the other
+  // if it is planned before the limit.
+  std::optional<WayToRun> quick_on(const WorkerDevices& on, const Budget& limit) {
     const double seconds = seconds_on(on.workers.count());
     std::optional<WayToRun> best;
     for (const char* key : {"data-parallel", "tofu"}) {
       if (best && !has_time_for(seconds)) break;
       try {
         PartitionContext context(*answer_.input, divided_, on, costs_);
-        if (best) context.set_limit(time_left());
+        if (best) context.set_limit(limit);
         const Plan plan =
-            all_partition_methods().make({key, {}})->find(context, time_left(), Rng(options_.seed));
+            all_partition_methods().make({key, {}})->find(context, limit, Rng(options_.seed));
         if (best && !has_time_for(seconds)) break;
         const WayToRun way = way_of(key, outcome_of(context, plan), plan, on);
         if (!best || is_better(way, *best)) best = way;
       } catch (const OutOfTime&) {
+        cut_short_ = true;
         break;
       } catch (const TooManyPieces&) {
         break;
@@ -394,7 +403,7 @@ class PartitionFinder {
 
   // Where links between machines are slow, one may do better alone, and be searched many times as
   // fast: so that is looked at after the first plan for all.
-  void find_on_one_machine(PartitionContext& context, const MethodSpec& spec,
+  void find_on_one_machine(PartitionContext& searched, const MethodSpec& spec,
                            PartitionMethod& method) {
     const std::size_t between = levels_between_machines(*cluster_, *answer_.on);
     if (options_.workers != 0 || between == 0 || !has_time_for(0)) return;
@@ -402,13 +411,17 @@ class PartitionFinder {
     machine_size_ = answer_.workers().count() / machines;
     if (machine_size_ < 2) return;
     const auto first = all_partition_methods().make({"data-parallel", {}});
+    // A search begins with that plan; it belongs in the course of no other method.
+    PartitionContext own(*answer_.input, divided_, *answer_.on, costs_);
+    PartitionContext& context = spec.key == "search" ? searched : own;
     const Plan plan = first->find(context, time_left(), Rng(options_.seed));
     context.try_plan(plan);
     const WayToRun on_all = way_of(plan.method, context.tried().back().outcome, plan, *answer_.on);
+    if (&context == &own) data_parallel_ = on_all;
     evaluation_seconds_ = context.evaluation_seconds();
     if (!has_time_for(2 * seconds_on(machine_size_))) return;
     const WorkerDevices machine = workers_on(*divided_, static_cast<int>(machine_size_));
-    auto way = quick_on(machine);
+    auto way = quick_on(machine, time_to_search(kQuickShare));
     machine_tried_ = way.has_value();
     if (!way || !is_better(*way, on_all)) return;
     way->name = name_on(way->name, machine_size_);
@@ -417,8 +430,7 @@ class PartitionFinder {
   }
 
   void search_on(const WorkerDevices& on, const MethodSpec& spec, PartitionMethod& method) {
-    Budget budget = time_to_search();
-    if (budget.seconds) *budget.seconds *= kMachineShare;
+    const Budget budget = time_to_search(kMachineShare);
     if (budget.seconds && *budget.seconds < 2 * seconds_on(on.workers.count())) return;
     PartitionContext context(*answer_.input, divided_, on, costs_);
     const Plan plan = method.find(context, budget, Rng(options_.seed));
@@ -437,20 +449,19 @@ class PartitionFinder {
   // slow links may be done without, and small parts.
   void find_on_fewer() {
     if (options_.workers != 0) return;
-    find_one_of_alike();
     WayToRun best = answer_.best_in_parts();
     bool tried = machine_tried_ || answer_.on_fewer.has_value();
     for (std::size_t count = answer_.devices().size() / 2; count >= 2; count /= 2) {
-      if (machine_tried_ && count == machine_size_) continue;
+      if (machine_tried_ && !cut_short_ && count == machine_size_) continue;
       // Planning takes about as long as evaluating.
       if (!has_time_for(2 * seconds_on(static_cast<Worker>(count)))) {
         answer_.fewer_left_out = !tried;
         break;
       }
       tried = true;
-      auto way = quick_on(workers_on(*divided_, static_cast<int>(count)));
+      auto way = quick_on(workers_on(*divided_, static_cast<int>(count)), time_left());
       const bool better = way && !is_better(best, *way);  // as fast on fewer is better
-      if (!better && machine_tried_ && count > machine_size_) continue;
+      if (!better && machine_tried_ && count >= machine_size_) continue;
       if (!better) break;
       way->name = name_on(way->name, count);
       best = *way;
@@ -460,7 +471,7 @@ class PartitionFinder {
 
   // Where all machines do the same, what one does.
   void find_one_of_alike() {
-    if (answer_.chosen.alike < 2) return;
+    if (options_.workers != 0 || answer_.chosen.alike < 2) return;
     const std::size_t size =
         answer_.devices().size() / static_cast<std::size_t>(answer_.chosen.alike);
     const std::size_t levels = repeating_levels(*answer_.input, answer_.plan,
@@ -494,13 +505,9 @@ class PartitionFinder {
 
   // The search for a partition has one thread. Under a limit of evaluations time does not matter.
   bool places_beside() const { return options_.budget.threads > 1 && !options_.budget.evaluations; }
-  std::future<void> place_beside() {
-    if (!places_beside()) return {};
-    return std::async(std::launch::async, [this] { place_whole(); });
-  }
 
   // Op by op.
-  void place_whole() {
+  Budget time_to_place() const {
     Budget budget = time_left();
     if (places_beside()) --budget.threads;
     if (budget.seconds) {
@@ -508,7 +515,7 @@ class PartitionFinder {
           std::min({kLongestPlacement, *budget.seconds, kPlacementShare * *clock_.seconds});
     }
     if (budget.evaluations) *budget.evaluations *= kPlacementsPerPlan;
-    answer_.placed = placed_way(answer_.whole, budget, costs_.overlap_slowdown);
+    return budget;
   }
 
   const PartitionOptions& options_;
@@ -521,6 +528,8 @@ class PartitionFinder {
   double evaluation_seconds_ = 0;           // of the slowest plan
   Worker machine_size_ = 0;                 // where some links are slower
   bool machine_tried_ = false;
+  bool cut_short_ = false;                 // of the quick methods, the other one was
+  std::optional<WayToRun> data_parallel_;  // on all, where no search has it
   PartitionAnswer answer_;
 };
 
@@ -565,15 +574,6 @@ Rates rates_of(const WayToRun& way, const StepTerms& terms, const Cluster& clust
     if (way.peaks[id] > 0) used.push_back(id);
   }
   return rates_of(terms, cluster, used, way.step);
-}
-
-int WayToRun::devices() const {
-  return static_cast<int>(
-      std::count_if(peaks.begin(), peaks.end(), [](Bytes peak) { return peak > 0; }));
-}
-
-Bytes WayToRun::largest_peak() const {
-  return *std::max_element(peaks.begin(), peaks.end());
 }
 
 PartitionAnswer find_partition(const std::shared_ptr<const Problem>& problem,

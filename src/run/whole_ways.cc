@@ -1,5 +1,7 @@
 #include "run/whole_ways.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "sim/overlap_slowdown.h"
@@ -12,6 +14,15 @@
 #include "run/subset_problem.h"
 
 namespace emplace {
+
+int WayToRun::devices() const {
+  return static_cast<int>(
+      std::count_if(peaks.begin(), peaks.end(), [](Bytes peak) { return peak > 0; }));
+}
+
+Bytes WayToRun::largest_peak() const {
+  return *std::max_element(peaks.begin(), peaks.end());
+}
 
 WayToRun undivided_way(const std::shared_ptr<const Problem>& problem, std::string name,
                        const Placement& placement, const Schedule& schedule,
@@ -38,6 +49,23 @@ WayToRun placed_way(const std::shared_ptr<const Problem>& problem, const Budget&
   return undivided_way(problem, "placement (auto)",
                        leave_cpus_out ? to_whole(found, accelerators->devices) : found,
                        placed.result.schedule, overlap_slowdown);
+}
+
+PlacedBeside::PlacedBeside(const std::shared_ptr<const Problem>& problem, const Budget& budget,
+                           double overlap_slowdown)
+    : cancelled_(budget.cancelled) {
+  Budget own = budget;
+  own.cancelled = &stopped_;
+  way_ = std::async(std::launch::async, [problem, own, overlap_slowdown] {
+    return placed_way(problem, own, overlap_slowdown);
+  });
+}
+
+WayToRun PlacedBeside::take() {
+  while (way_.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+    if (cancelled_ != nullptr && cancelled_->load()) stopped_ = true;
+  }
+  return way_.get();
 }
 
 }  // namespace emplace

@@ -246,6 +246,11 @@ void limit_by_memory(const Problem& problem, const std::vector<DeviceId>& device
   }
 }
 
+// Of a link between groups of this level.
+std::int64_t bandwidth_at(const Cluster& cluster, const WorkerDevices& on, std::size_t level) {
+  return bandwidth(cluster, on.devices[0], on.devices[on.workers.with_digit(0, level, 1)]);
+}
+
 }  // namespace
 
 WorkerDevices workers_on(const Problem& problem, int count) {
@@ -259,13 +264,22 @@ WorkerDevices workers_on(const Problem& problem, int count) {
 }
 
 std::size_t levels_between_machines(const Cluster& cluster, const WorkerDevices& on) {
-  const std::size_t levels = on.workers.levels();
-  const auto speed = [&](std::size_t level) {
-    return bandwidth(cluster, on.devices[0], on.devices[on.workers.with_digit(0, level, 1)]);
-  };
+  const std::size_t slower = levels_of_slower_links(cluster, on);
   std::size_t between = 0;
-  while (between + 1 < levels && speed(between) < speed(levels - 1)) ++between;
+  while (between < slower && bandwidth_at(cluster, on, between) == bandwidth_at(cluster, on, 0)) {
+    ++between;
+  }
   return between;
+}
+
+std::size_t levels_of_slower_links(const Cluster& cluster, const WorkerDevices& on) {
+  const std::size_t levels = on.workers.levels();
+  std::size_t slower = 0;
+  while (slower + 1 < levels &&
+         bandwidth_at(cluster, on, slower) < bandwidth_at(cluster, on, levels - 1)) {
+    ++slower;
+  }
+  return slower;
 }
 
 }  // namespace emplace

@@ -22,7 +22,11 @@ struct WorkerDevices {
 // Error when there are fewer devices.
 WorkerDevices workers_on(const Problem& problem, int count = 0);
 
-// How many of the first levels have slower links than the last: those between machines.
+// How many of the first levels have the slowest links, where the last has faster ones: those
+// between machines.
 std::size_t levels_between_machines(const Cluster& cluster, const WorkerDevices& on);
+
+// How many of the first levels have slower links than the last, within machines as well.
+std::size_t levels_of_slower_links(const Cluster& cluster, const WorkerDevices& on);
 
 }  // namespace emplace

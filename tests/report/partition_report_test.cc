@@ -91,6 +91,18 @@ TEST(PartitionReport, says_that_machines_do_the_same) {
                                                    "as fast."));
 }
 
+TEST(PartitionReport, says_of_each_way_how_many_machines_do_the_same) {
+  PartitionAnswer answer = divided_by("data-parallel");
+  answer.others.clear();
+  answer.on_fewer.reset();
+  answer.chosen.alike = 4;
+  answer.others.push_back(answer.chosen);
+  answer.others[0].name = "tofu";
+  answer.others[0].alike = 2;
+  EXPECT_THAT(one_line(to_text(answer)), AllOf(HasSubstr("With data-parallel each of 4 machines"),
+                                               HasSubstr("With tofu each of 2 machines")));
+}
+
 // What is against dividing among all devices need not be against fewer.
 TEST(PartitionReport, says_that_fewer_devices_were_not_tried) {
   PartitionAnswer answer = divided_by("data-parallel");

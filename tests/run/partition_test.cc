@@ -1,10 +1,14 @@
 #include "run/partition.h"
 
+#include <algorithm>
+#include <atomic>
+
 #include <gtest/gtest.h>
 
 #include "cluster/presets.h"
 
 #include "run/problem_request.h"
+#include "run/whole_ways.h"
 #include "support/fork.h"
 
 namespace emplace {
@@ -43,6 +47,28 @@ TEST(QuickPartition, does_without_slow_links) {
   EXPECT_EQ(slow->step, one->step);
   EXPECT_EQ(slow->devices(), 2);
   EXPECT_EQ(slow->name, one->name + " on 2 devices");
+}
+
+// The slow machine's part of the examples is too small for its two, so that both machines do all
+// of them.
+TEST(QuickPartition, is_found_where_machines_of_unequal_speed_do_the_same) {
+  ClusterSpec spec{.name = "unequal", .kinds = {}, .devices = {}, .links = {}};
+  for (const char* name : {"a0", "a1", "b0", "b1"}) {
+    spec.devices.push_back(
+        {.name = name, .kind = name[0] == 'a' ? "a100" : "k80", .memory = 8LL << 30});
+  }
+  spec.links.push_back({.bandwidth = 100'000'000});
+  for (const char* all : {"a*", "b*"}) {
+    spec.links.push_back({.from = all, .to = all, .bandwidth = 100'000'000'000});
+  }
+  const Model model = load_model({.model = "zoo:bert-base:layers=1,batch=8", .cluster = ""});
+  Budget budget;
+  budget.seconds = 5;
+  const auto way = quick_partition(
+      compile(model.graph, std::make_shared<const Cluster>(std::move(spec))), budget);
+  ASSERT_TRUE(way);
+  EXPECT_EQ(way->devices(), 2);
+  EXPECT_EQ(way->peaks[2], 0) << "the slow ones are left out";
 }
 
 TEST(Partition, says_that_fewer_devices_are_faster) {
@@ -86,6 +112,44 @@ TEST(Partition, says_that_machines_do_the_same) {
   EXPECT_EQ(answer.on_fewer->devices(), 2);
   EXPECT_LE(answer.on_fewer->step, answer.chosen.step);
   EXPECT_EQ(answer.on_fewer->alike, 1);
+}
+
+// Data parallelism on all is tried first to see whether one machine may do better.
+TEST(Partition, the_course_is_of_the_method_alone) {
+  PartitionOptions options;
+  options.method = "tofu";
+  options.budget.evaluations = 3;
+  const auto problem = problem_on("zoo:bert-base:layers=1,batch=24", kSlowMachines);
+  const PartitionAnswer answer = find_partition(problem, options);
+  EXPECT_TRUE(answer.course.points.empty()) << "it evaluates nothing";
+  EXPECT_EQ(std::count_if(answer.others.begin(), answer.others.end(),
+                          [](const WayToRun& way) { return way.name == "data-parallel"; }),
+            1);
+}
+
+class PlacementBeside : public ::testing::Test {
+ protected:
+  PlacementBeside() { budget_.seconds = 60; }
+  double elapsed() const { return clock_.elapsed_seconds(); }
+
+  const std::shared_ptr<const Problem> problem_ =
+      problem_on("zoo:bert-base:layers=1,batch=24", "2xl4");
+  Budget budget_;
+  Budget clock_;
+};
+
+TEST_F(PlacementBeside, is_stopped_by_whoever_leaves_without_it) {
+  { const PlacedBeside placed(problem_, budget_, 1); }
+  EXPECT_LT(elapsed(), 30);
+}
+
+TEST_F(PlacementBeside, is_what_there_is_when_cancelled) {
+  std::atomic<bool> cancelled{false};
+  budget_.cancelled = &cancelled;
+  PlacedBeside placed(problem_, budget_, 1);
+  cancelled = true;
+  EXPECT_GT(placed.take().step, 0);
+  EXPECT_LT(elapsed(), 30);
 }
 
 // Two threads: the one places whole ops while the other searches.

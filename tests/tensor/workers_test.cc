@@ -181,6 +181,28 @@ TEST(Topology, levels_between_machines_have_slower_links) {
   EXPECT_EQ(between("4x(2xa100-nvlink)@3GB/s"), 2U);
 }
 
+// Two machines of four, of which two and two are joined.
+TEST(Topology, pairs_inside_are_no_machines) {
+  ClusterSpec spec = devices_of_kinds({{"a00", "k80"},
+                                       {"a01", "k80"},
+                                       {"a10", "k80"},
+                                       {"a11", "k80"},
+                                       {"b00", "k80"},
+                                       {"b01", "k80"},
+                                       {"b10", "k80"},
+                                       {"b11", "k80"}});
+  const auto join = [&](const std::string& all, std::int64_t bandwidth) {
+    spec.links.push_back({.from = all, .to = all, .bandwidth = bandwidth});
+  };
+  for (const char* machine : {"a*", "b*"}) join(machine, 10'000'000'000);
+  for (const char* pair : {"a0*", "a1*", "b0*", "b1*"}) join(pair, 50'000'000'000);
+  const auto problem = problem_on(std::move(spec));
+  const WorkerDevices on = workers_on(*problem);
+  ASSERT_THAT(on.workers.factors(), ElementsAre(2, 2, 2));
+  EXPECT_EQ(levels_between_machines(problem->cluster(), on), 1U);
+  EXPECT_EQ(levels_of_slower_links(problem->cluster(), on), 2U);
+}
+
 // x and y of 4 MB each lie there together.
 TEST(Topology, nobody_gets_more_than_its_memory_holds) {
   constexpr Bytes kStep = 2 * 4'000'000;

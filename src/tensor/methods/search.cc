@@ -121,11 +121,12 @@ class SearchRun {
   }
 
   // Where links between machines are slower than those inside: the same on each machine, so that
-  // nothing passes between them. That is quick, and may be many times as fast.
+  // nothing passes between them; so inside, of groups that faster links join. That is quick, and
+  // may be many times as fast.
   void try_repeating() {
     Evaluation best = context_.incumbent().best()->value;
-    const std::size_t between = levels_between_machines(context_.cluster(), context_.on());
-    for (std::size_t levels = 1; levels <= between; ++levels) {
+    const std::size_t slower = levels_of_slower_links(context_.cluster(), context_.on());
+    for (std::size_t levels = 1; levels <= slower; ++levels) {
       if (spent()) return;
       Plan plan = follow_data(context_, "search", WeightStorage::kEverywhere, levels);
       if (!has_time_to_evaluate()) return;
