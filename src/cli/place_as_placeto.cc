@@ -49,8 +49,10 @@ void place_as_placeto(const QuestionArguments& arguments, PortfolioRequest wante
   const ProblemRequest request = arguments.problem.make();
   std::vector<std::string> inputs = arguments.problem.inputs();
   inputs.insert(inputs.end(), arguments.subsets.starts.begin(), arguments.subsets.starts.end());
-  const std::vector<std::string> policies = inputs_of_specs(arguments.placer);
-  inputs.insert(inputs.end(), policies.begin(), policies.end());
+  for (const PlacerRun& run : wanted.runs) {
+    const std::vector<std::string> policies = inputs_of_specs(run.placer.to_string());
+    inputs.insert(inputs.end(), policies.begin(), policies.end());
+  }
   const Outputs outputs(session, {arguments.output}, arguments.json, inputs,
                         arguments.learning.outputs());
   const std::shared_ptr<const Problem> problem = placeto_problem(*load_noted(request).problem);
