@@ -98,9 +98,13 @@ TEST(OnnxMeaning, activations_are_one_text_and_written_as_a_list) {
 TEST(OnnxMeaning, numbers_of_16_bits_are_written_as_they_are_read) {
   for (int bits = 0; bits < 0x10000; ++bits) {
     const double half = half_of(static_cast<std::uint16_t>(bits));
-    if (!std::isnan(half)) ASSERT_EQ(half_bits(half), bits);
+    if (!std::isnan(half)) {
+      ASSERT_EQ(half_bits(half), bits);
+    }
     const double brain = bfloat_of(static_cast<std::uint16_t>(bits));
-    if (!std::isnan(brain)) ASSERT_EQ(bfloat_bits(brain), bits);
+    if (!std::isnan(brain)) {
+      ASSERT_EQ(bfloat_bits(brain), bits);
+    }
   }
 }
 
