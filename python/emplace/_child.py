@@ -21,7 +21,7 @@ from . import _emplace, _other_torch
 
 _CODE = "import sys; sys.path[:] = sys.argv[1:]; from emplace._child import main; main()"
 _PATIENCE = 10  # seconds that a child has to answer when the search is to end
-_PASSED_ON = ("placer", "scheduler", "objective", "seconds", "evaluations", "threads", "seed")
+_PASSED_ON = ("placer", "scheduler", "objective", "threads", "seed")
 _LEARNING = ("device", "curves", "checkpoint", "checkpoint_seconds", "resume")
 
 
@@ -33,16 +33,26 @@ def can_help(error: _emplace.Error) -> bool:
 def arguments(given: dict[str, Any], in_place: str) -> dict[str, Any]:
     """Those of a search by a function that has the placers run elsewhere."""
     name = re.sub(r"[,()\s]+", " ", given["placer"]).strip() + " in a child process"
-    return {**given, "placer": "", "functions": {name: _function(given, in_place)}}
+    learning = _emplace.LearningSettings()  # the child is told of them
+    return {**given, "placer": "", "functions": {name: _function(given, in_place)}, "learning": learning}
 
 
 def _function(given: dict[str, Any], in_place: str) -> Callable[[Any], Any]:
-    begun = time.monotonic()
+    ended = time.monotonic()  # the session before, if any, so that none has begun before it
 
     def place(session: Any) -> Any:
+        nonlocal ended
+        try:
+            return searched(session, ended)
+        finally:
+            ended = time.monotonic()
+
+    def searched(session: Any, begun: float) -> Any:
         import numpy as np
 
         problem = session.problem
+        if session.spent:  # by those before, on other sets of devices
+            return _anywhere(session)
         with tempfile.TemporaryFile("w+") as request, tempfile.TemporaryFile("w+") as answer, \
                 tempfile.TemporaryFile("w+") as errors:
             json.dump(_request(session, given, in_place), request, default=lambda number: number.item())  # numpy's
@@ -53,8 +63,8 @@ def _function(given: dict[str, Any], in_place: str) -> Callable[[Any], Any]:
             answer.seek(0)
             text = answer.read()
             if not text:
-                if cancelled:
-                    return None  # before it had found anything
+                if cancelled:  # before it had found anything
+                    return _anywhere(session)
                 errors.seek(0)
                 raise _emplace.Error(_ended(given["placer"], status, errors.read()))
         found = json.loads(text)
@@ -67,6 +77,12 @@ def _function(given: dict[str, Any], in_place: str) -> Callable[[Any], Any]:
         return by_group
 
     return place
+
+
+def _anywhere(session: Any) -> Any:
+    """Where there was no search: the first start, or for each group the first device that it may use."""
+    starts = session.starts
+    return starts[0] if starts else _emplace.features_of(session.problem)["allowed"].argmax(axis=1)
 
 
 def _ended(placer: str, status: int, errors: str) -> str:
@@ -82,7 +98,9 @@ def _request(session: Any, given: dict[str, Any], in_place: str) -> dict[str, An
         # Durations are as slow as the devices already.
         "cluster": re.sub(r", slowdown: [0-9./]+", "", problem.cluster.to_yaml()),
         "in_place": in_place,
-        "arguments": {name: given[name] for name in _PASSED_ON},
+        # The budget of this set of devices, where several are tried.
+        "arguments": {**{name: given[name] for name in _PASSED_ON},
+                      "seconds": session.seconds, "evaluations": session.max_evaluations},
         "learning": {name: getattr(learning, name) for name in _LEARNING},
         "starts": [start[problem.groups].tolist() for start in session.starts] if given["starts"] else [],
     }

@@ -51,6 +51,40 @@ OTHER = ("BFLOAT16", "FLOAT16", "STRING", "float16", "string")
 # The extents that places are scaled by are those of the results, as PyTorch and ONNX Runtime have it, and no fractions.
 ELSEWHERE = {"test_resize_downsample_scales_linear_align_corners"}
 
+NO_COST_RULE = {"Adagrad", "Adam", "Momentum"}
+NO_KERNEL = {"BitShift", "BlackmanWindow", "ConvInteger", "DFT", "DequantizeLinear", "Det", "DynamicQuantizeLinear",
+             "HammingWindow", "HannWindow", "If", "MatMulInteger", "MaxUnpool", "MelWeightMatrix", "NonMaxSuppression",
+             "OptionalGetElement", "OptionalHasElement", "QLinearConv", "QLinearMatMul", "QuantizeLinear", "RoiAlign",
+             "Scan", "TfIdfVectorizer", "Unique"}
+# What else is refused, and how.
+REFUSED = {"test_loop11": "output 'slice_out' is float32 of unknown rank",
+           "test_scan_sum": "Scan is supported from opset 9 on",
+           "test_training_dropout_zero_ratio": "there is no kernel for training_mode without the output mask",
+           "test_maxpool_with_argmax_2d_precomputed_strides": "there is no kernel for attribute storage_order 1",
+           "test_resize_tf_crop_and_resize": "there is no kernel for attribute coordinate_transformation_mode",
+           "test_maxpool_2d_uint8": "libtorch cannot compute it: \"max_pool2d\" not implemented for 'Long'"}
+NEWEST = 17   # of the opsets whose operators are meant above
+OLDEST = 6    # of those that have the operators that results are summed up with
+LEAST = 590   # examples that run: 600 of ONNX 1.12's
+
+
+def operator_of(case):
+    return case.model.graph.node[0].op_type
+
+
+def is_newer(operator):
+    return all(schema.since_version > NEWEST for schema in onnx.defs.get_all_schemas_with_history()
+               if schema.name == operator and not schema.domain)
+
+
+def is_excused(case, error):
+    operator = operator_of(case)
+    no_kernel = f"operator '{operator}': there is no kernel for this operator" in error
+    return (no_kernel and (operator in NO_KERNEL or is_newer(operator))
+            or operator in NO_COST_RULE and "there is no cost rule for this operator" in error
+            or operator == "Resize" and "there is no kernel for attribute mode 'cubic'" in error
+            or case.name in REFUSED and REFUSED[case.name] in error)
+
 
 def is_plain(arrays):
     return all(isinstance(a, (np.ndarray, np.generic)) and a.dtype.kind in "fiub" and 0 < a.size <= MOST
@@ -92,6 +126,9 @@ def run_together(cases, folder):
     """The sum of all examples' sums, and the one that is expected."""
     model = onnx.ModelProto()
     model.CopyFrom(cases[0].model)
+    for opset in model.opset_import:
+        if not opset.domain:
+            opset.version = max(opset.version, OLDEST)
     for field in (model.graph.input, model.graph.node, model.graph.output):
         del field[:]
     expected, losses = 0.0, []
@@ -112,8 +149,8 @@ def run_together(cases, folder):
     return emplace.run(problem, steps=1, warm_up=0, numbers="float64").losses[0], expected
 
 
-def wrong_ones(cases, folder):
-    """The examples that do not have their results; those that have no kernel are none of them."""
+def wrong_ones(cases, folder, excused):
+    """The examples that do not have their results, but for those that are excused, whose operators are noted."""
     try:
         found, expected = run_together(cases, folder)
         if found == pytest.approx(expected, rel=1e-6, abs=1e-3):
@@ -121,29 +158,48 @@ def wrong_ones(cases, folder):
         if len(cases) == 1:
             return {cases[0].name: (found, expected)}
     except emplace.Error as error:
+        if len(cases) == 1 and is_excused(cases[0], str(error)):
+            excused.append(operator_of(cases[0]))
+            return {}
         if len(cases) == 1:
-            known = any(said in str(error) for said in ("no kernel", "cost", "libtorch cannot compute it"))
-            return {} if known else {cases[0].name: str(error)}
+            return {cases[0].name: str(error)}
     half = len(cases) // 2
-    return {**wrong_ones(cases[:half], folder), **wrong_ones(cases[half:], folder)}
+    return {**wrong_ones(cases[:half], folder, excused), **wrong_ones(cases[half:], folder, excused)}
 
 
 def versions(cases):
     by_version = {}
     for case in cases:
         inputs, outputs = case.data_sets[0]
-        operator = case.model.graph.node[0].op_type
-        left_out = {operator, case.name} & (RANDOM | ELSEWHERE) or any(word in case.name for word in OTHER)
+        left_out = {operator_of(case), case.name} & (RANDOM | ELSEWHERE) or any(word in case.name for word in OTHER)
         if not left_out and outputs and is_plain(inputs) and is_plain(outputs):
-            by_version.setdefault(case.model.opset_import[0].version, []).append(case)
+            opsets = tuple((opset.domain, opset.version) for opset in case.model.opset_import)
+            by_version.setdefault(opsets, []).append(case)
     return by_version.values()
 
 
-@pytest.mark.skipif(not EXAMPLES, reason="this onnx has no examples, or they need another numpy")
-@pytest.mark.parametrize("letter", sorted({operator[0] for operator in EXAMPLES}))
+LETTERS = sorted({operator[0] for operator in EXAMPLES})
+tried, excused_by_letter = {}, {}
+needs_examples = pytest.mark.skipif(not EXAMPLES, reason="this onnx has no examples, or they need another numpy")
+
+
+@needs_examples
+@pytest.mark.parametrize("letter", LETTERS)
 def test_examples_have_the_results_that_onnx_expects(letter, tmp_path):
     cases = [case for operator in EXAMPLES if operator[0] == letter for case in EXAMPLES[operator]]
-    wrong = {}
+    wrong, excused, count = {}, [], 0
     for together in versions(cases):
-        wrong.update(wrong_ones(together, tmp_path))
+        wrong.update(wrong_ones(together, tmp_path, excused))
+        count += len(together)
     assert not wrong
+    tried[letter], excused_by_letter[letter] = count, excused
+    # Whoever adds a kernel or a cost rule takes the operator out of these.
+    known = (NO_KERNEL | NO_COST_RULE) & {operator_of(case) for together in versions(cases) for case in together}
+    assert known <= set(excused)
+
+
+@needs_examples
+def test_most_examples_run():
+    if sorted(tried) != LETTERS:
+        pytest.skip("not all examples were tried, or some are wrong")
+    assert sum(tried.values()) - sum(map(len, excused_by_letter.values())) >= LEAST

@@ -1,11 +1,14 @@
 """What needs libtorch: the learned placers, and what happens when another libtorch is there."""
 
+import json
 import shutil
 import subprocess
 import sys
+import time
 
 import emplace
 import pytest
+from emplace import _child
 
 learned = [info.key for info in emplace.list_placers() if info.family == "learned"]
 pytestmark = pytest.mark.skipif(not learned, reason="built without libtorch")
@@ -85,7 +88,7 @@ def test_a_child_is_told_all_that_a_search_depends_on(beside_another, tmp_path):
         "answer = emplace.place(problem, 'post(samples=8)', evaluations=100, starts=[emplace.place(problem, 'single')])\n"
         "print(answer.placer, answer.fits)\n"
         "from emplace import _child\n"
-        "class Session: starts = []\n"
+        "class Session: starts, seconds, max_evaluations = [], None, 100\n"
         "Session.problem = problem\n"
         "given = dict.fromkeys(_child._PASSED_ON) | {'learning': emplace.LearningSettings(), 'starts': []}\n"
         "request = _child._request(Session, given, problem.in_place)\n"
@@ -102,9 +105,76 @@ def test_a_child_is_told_all_that_a_search_depends_on(beside_another, tmp_path):
 def test_a_childs_errors_are_errors_here(beside_another):
     lines = beside_another(
         "try:\n    emplace.place(problem, 'post', evaluations=50, learning=emplace.LearningSettings(device='cuda:99'))\n"
-        "except emplace.Error as error:\n    print(error.kind, 'cuda:99' in str(error))"
+        "except emplace.Error as error:\n    print(error.kind, error)"
     )
-    assert lines and lines[0].endswith(" True")
+    assert lines and "cuda:99" in lines[0] and "GPU" in lines[0] and "is for placers that learn" not in lines[0]
+
+
+def test_a_child_learns_as_it_was_told(beside_another, tmp_path):
+    checkpoint, curves = tmp_path / "kept", tmp_path / "curves"
+    lines = beside_another(
+        "def learn(evaluations, **settings):\n"
+        "    settings = emplace.LearningSettings(**settings)\n"
+        "    print(emplace.place(problem, 'post', evaluations=evaluations, learning=settings).placer)\n"
+        f"learn(60, device='cpu', curves={str(curves)!r})\n"
+        f"learn(60, checkpoint={str(checkpoint)!r})\n"
+        f"learn(120, checkpoint={str(checkpoint)!r}, resume=True)\n"
+        f"try:\n    learn(60, checkpoint={str(checkpoint)!r})\nexcept emplace.Error as error:\n    print(error)"
+    )
+    assert lines[:3] == 3 * ["post in a child process"] and "exists; resume it" in lines[3]
+    assert checkpoint.stat().st_size > 0 and (curves / "curves.csv").exists()
+
+
+def test_sets_of_devices_share_a_budget(beside_another):
+    lines = beside_another(
+        "from emplace import _child\n"
+        "request, budgets = _child._request, []\n"
+        "def noted(session, given, in_place):\n"
+        "    asked = request(session, given, in_place)\n"
+        "    budgets.append([asked['arguments'][name] for name in ('seconds', 'evaluations')])\n"
+        "    return asked\n"
+        "_child._request = noted\n"
+        "problem = emplace.compile('zoo:gnmt-2:batch=8,sequence=4', '1xp100+1xv100+1xk80')\n"
+        "emplace.place(problem, 'post', evaluations=90, most_devices=2)\n"
+        "print(budgets)\n"
+        "budgets.clear()\n"
+        "answer = emplace.place(problem, 'post', seconds=0.3, most_devices=2)\n"
+        "print(answer.fits, len(budgets), budgets[0][0] <= 0.1)\n"
+    )
+    assert lines[0] == str(3 * [[None, 30]])
+    assert lines[1] == "True 1 True"  # a process takes longer to start than all of them have
+
+
+class Session:
+    problem = emplace.compile("zoo:gnmt-2:batch=8,sequence=4", "2xp100", pin=["*=gpu1"])
+    num_groups, max_evaluations, starts, spent = max(problem.groups) + 1, None, [], False
+    seconds = 0.2
+
+
+def test_the_time_of_a_set_of_devices_begins_with_it(monkeypatch):
+    left = []
+
+    def run(session, until, request, answer, errors):
+        left.append(until - time.monotonic())
+        time.sleep(session.seconds)
+        json.dump({"placement": [1] * len(session.problem.graph)}, answer)
+        return 0, False
+
+    monkeypatch.setattr(_child, "_run", run)
+    given = dict.fromkeys(_child._PASSED_ON) | {"learning": emplace.LearningSettings(), "starts": []}
+    place = _child._function(given, "all")
+    for _ in range(3):
+        assert (place(Session) == 1).all()
+    assert len(left) == 3 and 0 < min(left) and max(left) <= Session.seconds
+
+
+def test_what_is_spent_starts_no_child(monkeypatch):
+    monkeypatch.setattr(_child, "_run", None)
+    monkeypatch.setattr(Session, "spent", True)
+    place = _child._function({}, "all")
+    assert (place(Session) == 1).all()  # all that the pin leaves
+    monkeypatch.setattr(Session, "starts", ["a start", "another"])
+    assert place(Session) == "a start"
 
 
 def test_ctrl_c_ends_a_child_with_its_best(beside_another):

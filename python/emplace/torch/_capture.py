@@ -28,6 +28,7 @@ class Capture:
             "a training step" if trace.training else "a forward pass")
         self.document = Document(trace, name, source, optimizer)
         self._graph = None
+        self._in_eval = None
 
     @property
     def name(self) -> str:
@@ -151,7 +152,17 @@ def capture(model: Model, example_inputs: ExampleInputs = None, *, loss: Loss = 
 
 
 def capture_in_eval(captured):
-    """The forward pass in eval() of what was captured in another mode."""
+    """(the forward pass in eval() of what was captured in another mode, why there is none). Kept, as a model that was
+    placed since may be on several devices, where it cannot be captured."""
+    if captured._in_eval is None:
+        try:
+            captured._in_eval = _captured_in_eval(captured), ""
+        except Error as error:
+            captured._in_eval = None, str(error)
+    return captured._in_eval
+
+
+def _captured_in_eval(captured):
     model = captured.model
     inputs, before = captured.inputs.without_targets(model), [(module, module.training) for module in model.modules()]
     try:

@@ -43,8 +43,10 @@ class Placed(torch.nn.Module):
         self._step = Pass(captured, devices, self.device_of, starts)
         self.program = self._step.program
         self._forward, self._why_no_forward = self._in_eval()
-        # Steps that change the model follow each other; others may run at once.
-        self._alone = threading.Lock() if self._step.changes_the_model else contextlib.nullcontext()
+        # Where a pass changes the model, passes follow each other; others may run at once.
+        passes = [self._step] if self._forward is None else [self._step, self._forward]
+        changing = any(one.changes_the_model for one in passes)
+        self._alone = threading.Lock() if changing else contextlib.nullcontext()
         vars(self).update({name: vars(model)[name] for name in (
             "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")})
         self.train(captured.training or any(captured.modes.values()))
@@ -59,10 +61,9 @@ class Placed(torch.nn.Module):
         captured = self.capture
         if not captured.training and not any(captured.modes.values()):
             return self._step, ""
-        try:
-            forward = capture_in_eval(captured)
-        except Error as error:  # kept for those who call it
-            return None, str(error)
+        forward, why_not = capture_in_eval(captured)
+        if forward is None:  # which those who call it are told
+            return None, why_not
         return Pass(forward, self.devices, beside(self._step, self.device_of, forward)), ""
 
     def train(self, mode: bool = True) -> "Placed":
@@ -95,6 +96,16 @@ class Placed(torch.nn.Module):
                 is_, was = ("train()", "eval()") if module.training else ("eval()", "train()")
                 raise Error(f"{what}: is in {is_} mode; expected {was}, as captured. The placed model's own train() and "
                             "eval() choose between its step and its forward pass")
+
+    # The model's: here a name may be that of an attribute of ours before that of a part of the model.
+    def get_submodule(self, target: str) -> torch.nn.Module:
+        return self.model.get_submodule(target)
+
+    def get_parameter(self, target: str) -> torch.nn.Parameter:
+        return self.model.get_parameter(target)
+
+    def get_buffer(self, target: str) -> torch.Tensor:
+        return self.model.get_buffer(target)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """The model's own."""

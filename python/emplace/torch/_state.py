@@ -130,6 +130,11 @@ class Attributes:
                 found.append((module, key, old))
         return found
 
+    def constant(self):
+        """Tensors that are what they were."""
+        changed = {(module, key) for module, key, _ in self.changed()}
+        return [value for module, key, value in self._there() if (module, key) not in changed]
+
     def written(self):
         return [(module, key) for module, key, old in self.changed() if vars(module)[key] is old]
 

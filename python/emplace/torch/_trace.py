@@ -323,12 +323,19 @@ def _hooked(parameter, gradient):
 
 
 def _refuse_memory(traced, attributes):
-    """Tensors in attributes are constants of a step."""
-    read = {attribute_of(traced, node.target).data_ptr()
-            for node in traced.graph.nodes if node.op == "get_attr" and node.users}
+    """Tensors in attributes are constants of a step. What has an old one's memory is taken for it, unless an attribute
+    that no call changes has that memory, too: of that, calls may leave views."""
+    read = [attribute_of(traced, node.target)
+            for node in traced.graph.nodes if node.op == "get_attr" and node.users]
+    memory = {_memory_of(value) for value in read} - {_memory_of(value) for value in attributes.constant()} - {0}
     for module, key, old in attributes.changed():
-        if old is not None and old.data_ptr() in read:
+        if old is not None and (any(value is old for value in read) or _memory_of(old) in memory):
             raise _memory_error(module, key, "reads what an earlier call has left")
+
+
+def _memory_of(tensor):
+    """Where it begins; sparse ones have no one place, and empty ones none."""
+    return tensor.data_ptr() if tensor.layout == torch.strided else 0
 
 
 def _memory_error(module, key, does):

@@ -253,3 +253,44 @@ def test_values_that_a_device_sends_are_waited_for():
     assert torch.equal(bare(placed(x)), Net()(x))
     assert len(sent) == len(waited) == 1 and waited[0] is not threading.current_thread()
     assert placed.program.copies == 2 and placed.program.copied_bytes == 2 * 5 * 4  # x and the sine
+
+
+def test_two_threads_place_at_once():
+    models = [make("gpt"), make("lstm")]
+    expected, found = [eager(*model)[0] for model in models], {}
+
+    def work(number):
+        model, x, y = models[number]
+        devices = [FakeDevice(f"test:{i}") for i in range(2)]
+        placed = emplace.torch.place(model, x, loss=cross_entropy, targets=y, devices=devices, seconds=1)
+        found[number] = bare(placed(x, y))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(found[number], loss) for number, loss in enumerate(expected))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_passes_of_several_threads_count_each(training):
+    class Counts(nn.Linear):
+        def __init__(self):
+            super().__init__(100, 100)
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            if self.training is training:
+                self.calls.add_(1)
+            return super().forward(super().forward(x))
+
+    net, x = Counts(), torch.randn(100, 100)
+    captured = emplace.torch.capture(net, x)
+    placed = emplace.torch.place(captured, devices=["cpu"], placer="single").train(training)
+    threads = [threading.Thread(target=lambda: [placed(x) for _ in range(50)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert net.calls == 200

@@ -3,7 +3,6 @@ import copy
 import gc
 import json
 import random
-import threading
 import warnings
 
 import pytest
@@ -222,35 +221,62 @@ def test_modules_may_be_called_as_what_a_placed_model_has():
     with torch.no_grad():
         assert torch.equal(placed(x), net(x))
     assert set(placed.state_dict()) == set(net.state_dict()) == {*dict(placed.named_parameters()), "devices"}
+    for name, parameter in net.named_parameters():
+        assert placed.get_parameter(name) is parameter
+    assert placed.get_submodule("capture") is net.capture and placed.get_buffer("devices") is net.devices
 
 
-def test_modes_are_those_of_the_capture():
-    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout()), torch.randn(3, 4)
-    net[1].eval()
-    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
-    mean = net[1].running_mean.clone()
-    assert not placed.eval().training and not any(module.training for module in net.modules())
-    placed.train()(x)
-    assert [module.training for module in net] == [True, False, True] and torch.equal(net[1].running_mean, mean)
-    net.eval()
-    with pytest.raises(emplace.Error, match=r"the model: is in eval\(\) mode; expected train\(\), as captured. The placed"):
-        placed(x)
-    placed.eval()
-    net[1].train()
-    with pytest.raises(emplace.Error, match=r"module '1': is in train\(\) mode; expected eval\(\), as captured"):
-        placed(x)
+def test_a_part_called_model_is_not_taken_for_the_model():
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(4, 4)
+            self.register_buffer("scale", torch.ones(4))
+
+        def forward(self, x):
+            return self.head(x) * self.scale
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model, self.head = Inner(), nn.Linear(4, 2)
+            self.register_buffer("scale", torch.ones(2))
+
+        def forward(self, x):
+            return self.head(self.model(x)) * self.scale
+
+    net = Net()
+    placed = emplace.torch.place(net, torch.randn(3, 4), devices=["cpu"], placer="single")
+    assert placed.get_parameter("model.head.weight") is net.model.head.weight
+    assert placed.get_submodule("model") is net.model and placed.get_submodule("model.head") is net.model.head
+    assert placed.get_buffer("model.scale") is net.model.scale
 
 
-def test_a_forward_pass_has_the_mode_that_it_was_captured_in():
-    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), torch.randn(3, 4)
-    reference = copy.deepcopy(net)
-    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
-    assert torch.equal(placed(x), reference(x)) and torch.equal(placed.eval()(x), reference.eval()(x))
-    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
-    assert not placed.training and torch.equal(placed(x), reference(x))
-    placed.train()
-    with pytest.raises(emplace.Error, match=r"train\(\): the model was captured in eval\(\) and without a loss"):
-        placed(x)
+def test_a_capture_is_placed_again():
+    net, x, y = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2)), torch.randn(3, 4), torch.tensor([0, 1, 1])
+    expected = copy.deepcopy(net).eval()(x)
+    captured = emplace.torch.capture(net, x, loss=nn.functional.cross_entropy, targets=y)
+    for seed in range(3):
+        devices = fakes(2)
+        cluster, placement = random_placement(captured, devices, seed)
+        placed = emplace.torch.place(captured, devices=devices, cluster=cluster, placement=placement)
+        assert torch.equal(bare(placed.eval()(x)), expected)
+        placed.train()(x, y)
+
+
+def test_why_there_is_no_eval_is_said_again():
+    class Looks(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) if self.training or x.sum() > 0 else x
+
+    net, x = Looks(4, 2), torch.ones(3, 4)
+    captured = emplace.torch.capture(net, x, loss=torch.sum)
+    for seed in range(2):
+        devices = fakes(2)
+        cluster, placement = random_placement(captured, devices, seed)
+        placed = emplace.torch.place(captured, devices=devices, cluster=cluster, placement=placement)
+        with pytest.raises(emplace.Error, match=r"eval\(\): the forward pass could not be captured: .*looks at a tensor's"):
+            placed.eval()(x)
 
 
 def test_parameters_that_were_frozen_since_are_refused():
@@ -539,23 +565,6 @@ def test_results_show_themselves():
             (placed, "Placed Sequential on cpu", ["name", "device_of", "answer"])]:
         assert shown in result._repr_html_()
         assert list(json.loads(json.dumps(result.to_dict()))) == keys
-
-
-def test_two_threads_place_at_once():
-    models = [make("gpt"), make("lstm")]
-    expected, found = [eager(*model)[0] for model in models], {}
-
-    def work(number):
-        model, x, y = models[number]
-        placed = emplace.torch.place(model, x, loss=cross_entropy, targets=y, devices=fakes(2), seconds=1)
-        found[number] = bare(placed(x, y))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(torch.equal(found[number], loss) for number, loss in enumerate(expected))
 
 
 def test_memory_stays_flat_over_many_placements():

@@ -1,5 +1,5 @@
 """What a step could depend on beside the tensors that it is given: autocast, attributes of modules, hooks of
-parameters, random numbers that are not PyTorch's."""
+parameters, modes, random numbers that are not PyTorch's."""
 import copy
 import random
 
@@ -120,6 +120,52 @@ def test_attributes_that_do_not_outlive_a_call_are_captured(kept, forward):
     assert torch.equal(captured.run(x), net(x))
 
 
+TABLE = torch.randn(5, 4)
+
+
+def shows_a_part(net, x):
+    net.kept = net.table[:3]
+    return net.linear(x) + net.kept
+
+
+def shows_it_all(net, x):
+    net.kept = net.table
+    return net.linear(x) + net.kept[:3]
+
+
+def shows_no_part(net, x):
+    net.kept = net.nothing[:0]
+    return torch.cat([net.linear(x), net.nothing])
+
+
+@pytest.mark.parametrize("forward", [shows_a_part, shows_it_all, shows_no_part])
+@pytest.mark.parametrize("kept", [None, TABLE[:3], TABLE[1:2], torch.zeros(0, 4)])
+def test_views_of_what_does_not_change_may_be_left(kept, forward):
+    net, x = Keeping(kept, forward), torch.randn(3, 4)
+    net.table, net.nothing = TABLE, torch.zeros(0, 4)
+    captured = emplace.torch.capture(net, x)
+    assert net.kept is kept and torch.equal(captured.run(x), net(x))
+
+
+def reads_a_part(net, x):
+    y = net.linear(x) + net.kept
+    net.kept = net.table[:3] if net.kept is net.other else net.other
+    return y
+
+
+def grows(net, x):
+    net.kept = torch.cat([net.kept, net.linear(x).detach()])
+    return net.kept.sum(0) + net.linear(x)
+
+
+@pytest.mark.parametrize("kept, forward", [(TABLE[:3], reads_a_part), (torch.zeros(0, 4), grows)])
+def test_views_and_empty_tensors_that_calls_leave_and_read_are_refused(kept, forward):
+    net = Keeping(kept, forward)
+    net.table, net.other, net.nothing = TABLE, torch.ones(3, 4), torch.zeros(0, 4)
+    refused("'kept' of Keeping: forward reads what an earlier call has left", net, torch.randn(3, 4))
+    assert net.kept is kept
+
+
 def test_tensors_of_inference_mode_are_constants():
     with torch.inference_mode():
         kept = torch.full((4,), 3.0)
@@ -183,3 +229,32 @@ def test_padded_positions_of_an_encoder_are_values():
     ours = captured.run(src=x, src_key_padding_mask=padded)
     torch.testing.assert_close(ours[~padded], eager[~padded], rtol=1e-5, atol=1e-6)
     assert encoder.enable_nested_tensor
+
+
+def test_modes_are_those_of_the_capture():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout()), torch.randn(3, 4)
+    net[1].eval()
+    placed = emplace.torch.place(net, x, loss=torch.sum, devices=["cpu"], placer="single")
+    mean = net[1].running_mean.clone()
+    assert not placed.eval().training and not any(module.training for module in net.modules())
+    placed.train()(x)
+    assert [module.training for module in net] == [True, False, True] and torch.equal(net[1].running_mean, mean)
+    net.eval()
+    with pytest.raises(emplace.Error, match=r"the model: is in eval\(\) mode; expected train\(\), as captured. The placed"):
+        placed(x)
+    placed.eval()
+    net[1].train()
+    with pytest.raises(emplace.Error, match=r"module '1': is in train\(\) mode; expected eval\(\), as captured"):
+        placed(x)
+
+
+def test_a_forward_pass_has_the_mode_that_it_was_captured_in():
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), torch.randn(3, 4)
+    reference = copy.deepcopy(net)
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    assert torch.equal(placed(x), reference(x)) and torch.equal(placed.eval()(x), reference.eval()(x))
+    placed = emplace.torch.place(net, x, devices=["cpu"], placer="single")
+    assert not placed.training and torch.equal(placed(x), reference(x))
+    placed.train()
+    with pytest.raises(emplace.Error, match=r"train\(\): the model was captured in eval\(\) and without a loss"):
+        placed(x)
