@@ -2,7 +2,8 @@
 // different placements (with few, the branch predictor memorises them), best of several rounds.
 // lines/s: placements as `emplace simulate MODEL -` takes and answers them, on one thread.
 //
-//   build/bench/simulate GRAPH... [--cluster CLUSTER] [--placements N] [--rounds N]
+//   build/bench/simulate GRAPH... [--cluster CLUSTER] [--scheduler pct] [--placements N] [--rounds
+//   N]
 #include <algorithm>
 #include <ctime>
 #include <string>
@@ -15,6 +16,8 @@
 #include "base/rng.h"
 
 #include "sim/simulator.h"
+
+#include "placer/scheduler.h"
 
 #include "io/readers.h"
 #include "report/simulation_lines.h"
@@ -102,22 +105,22 @@ std::vector<std::string> as_lines(const std::vector<Placement>& placements) {
 }
 
 Timing measure(const std::shared_ptr<const Problem>& problem, const Simulator& simulator,
-               const std::vector<Placement>& placements, int rounds, double ops_per_run) {
+               const std::vector<Placement>& placements, const std::vector<ReadyOrder>& orders,
+               int rounds, double ops_per_run) {
   const auto workspace = simulator.make_workspace();
-  const ReadyOrder fifo;
   const double scale = 1e9 / (ops_per_run * static_cast<double>(placements.size()));
   const std::vector<std::string> lines = as_lines(placements);
   SimulationLines many(problem, Objective());
   Timing best;
   for (int round = 0; round < rounds; ++round) {
     double start = cpu_seconds();
-    for (const Placement& placement : placements) {
-      benchmark::DoNotOptimize(simulator.evaluate(placement, fifo, *workspace));
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      benchmark::DoNotOptimize(simulator.evaluate(placements[i], orders[i], *workspace));
     }
     best.full = std::min(best.full, (cpu_seconds() - start) * scale);
     start = cpu_seconds();
-    for (const Placement& placement : placements) {
-      benchmark::DoNotOptimize(simulator.step_time(placement, fifo, *workspace));
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      benchmark::DoNotOptimize(simulator.step_time(placements[i], orders[i], *workspace));
     }
     best.step_only = std::min(best.step_only, (cpu_seconds() - start) * scale);
     start = cpu_seconds();
@@ -127,7 +130,8 @@ Timing measure(const std::shared_ptr<const Problem>& problem, const Simulator& s
   return best;
 }
 
-void run(const std::string& path, const std::string& cluster_name, int placements, int rounds) {
+void run(const std::string& path, const std::string& cluster_name, const std::string& scheduler,
+         int placements, int rounds) {
   const Model model = read_model(path);
   const auto problem = compile(model.graph, read_cluster(cluster_name));
   const Simulator simulator(problem);
@@ -135,7 +139,11 @@ void run(const std::string& path, const std::string& cluster_name, int placement
   for (OpId op = 0; op < problem->num_ops(); ++op) ops += problem->fastest_duration(op) > 0 ? 1 : 0;
   Rng rng(1);
   const auto print = [&](const char* kind, const std::vector<Placement>& set) {
-    const Timing timing = measure(problem, simulator, set, rounds, ops);
+    std::vector<ReadyOrder> orders;
+    for (const Placement& placement : set) {
+      orders.emplace_back(*problem, make_schedule(*problem, placement, scheduler));
+    }
+    const Timing timing = measure(problem, simulator, set, orders, rounds, ops);
     fmt::print("{:<22} {:<12} {:>7.0f} {:>9.1f} {:>10.1f} {:>12.0f} {:>12.0f}\n",
                model.graph->name(), kind, ops, timing.full, timing.step_only,
                1e9 / (timing.full * ops), 1e9 / (timing.lines * ops));
@@ -151,17 +159,19 @@ int main(int argc, char** argv) {
   CLI::App app("CPU time of one simulated step per op of non-zero length.");
   std::vector<std::string> graphs;
   std::string cluster = "4xp100";
+  std::string scheduler = "fifo";
   int placements = 64;
   int rounds = 7;
   app.add_option("graphs", graphs, "Graph files")->required();
   app.add_option("--cluster", cluster, "Cluster file or preset");
+  app.add_option("--scheduler", scheduler, "Order of the ops: fifo, pct or msr");
   app.add_option("--placements", placements, "Different placements per figure");
   app.add_option("--rounds", rounds, "Rounds, of which the best counts");
   CLI11_PARSE(app, argc, argv);
   fmt::print("{:<22} {:<12} {:>7} {:>9} {:>10} {:>12} {:>12}\n", "graph", "placements", "ops",
              "ns/op", "step only", "steps/s", "lines/s");
   try {
-    for (const std::string& graph : graphs) run(graph, cluster, placements, rounds);
+    for (const std::string& graph : graphs) run(graph, cluster, scheduler, placements, rounds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;

@@ -71,6 +71,7 @@ class ProblemCompiler {
 
   std::shared_ptr<const Problem> compile() {
     check_sizes();
+    problem_->nodes_ = find_nodes(graph_);
     problem_->colocation_ = find_colocation(graph_);
     problem_->overwritten_ = find_overwritten(graph_, problem_->options_.in_place);
     if (fuse_) fuse_chains();

@@ -17,6 +17,7 @@
 #include "graph/colocation.h"
 #include "graph/graph.h"
 #include "graph/in_place.h"
+#include "graph/nodes.h"
 
 #include "cost/cost_source.h"
 #include "cost/device_rules.h"
@@ -49,6 +50,9 @@ class Problem {
   Nanoseconds transfer_time(TensorId tensor, DeviceId from, DeviceId to) const;
   // Over all ordered pairs that have a link; 0 with one device.
   Nanoseconds mean_transfer_time(TensorId tensor) const;
+
+  // What the simulator runs, and orders are about.
+  const Nodes& nodes() const { return nodes_; }
 
   // Ops that must share a device, and the devices that a group may use (never none).
   const Colocation& colocation() const { return colocation_; }
@@ -94,6 +98,7 @@ class Problem {
   std::vector<Nanoseconds> durations_;  // [column][op]
   std::vector<Nanoseconds> fastest_;
   std::vector<Nanoseconds> mean_;
+  Nodes nodes_;
   Colocation colocation_;
   std::vector<std::vector<DeviceId>> device_sets_;
   std::vector<std::uint32_t> device_set_of_;  // by group

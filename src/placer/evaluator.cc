@@ -79,6 +79,17 @@ Evaluation Evaluator::evaluate_uncounted(const Placement& placement,
   });
 }
 
+std::vector<HotSpot> Evaluator::hot_spots(const Placement& placement, const ReadyOrder& order,
+                                          std::vector<Bytes>* peaks) {
+  count(1);
+  return in_order(placement, order, [&](const ReadyOrder& own) {
+    Lease lease(*this);
+    if (peaks == nullptr) return simulator_->hot_spots(placement, own, lease.workspace());
+    peaks->resize(problem().num_devices());
+    return simulator_->hot_spots(placement, own, lease.workspace(), *peaks);
+  });
+}
+
 Evaluation Evaluator::evaluate_exactly(const Placement& placement, const Schedule& schedule,
                                        std::vector<Bytes>* peaks) {
   count(1);

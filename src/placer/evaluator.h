@@ -58,6 +58,9 @@ class Evaluator {
   // The same, with each device's peak.
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order,
                       std::vector<Bytes>& peaks);
+  // Where the step loses time, with each device's peak where it is asked for.
+  std::vector<HotSpot> hot_spots(const Placement& placement, const ReadyOrder& order,
+                                 std::vector<Bytes>* peaks = nullptr);
   // The value that is reported, with what each device needs where it is asked for.
   Evaluation evaluate_exactly(const Placement& placement, const Schedule& schedule,
                               std::vector<Bytes>* peaks = nullptr);
@@ -77,7 +80,7 @@ class Evaluator {
   bool own_order() const { return scheduler_ == kOwnSchedule; }
   // Calls `body` with the order that the placement is valued in.
   template <class Body>
-  Evaluation in_order(const Placement& placement, const ReadyOrder& chosen, Body body) const {
+  auto in_order(const Placement& placement, const ReadyOrder& chosen, Body body) const {
     if (own_order()) return body(chosen);
     return body(ReadyOrder(problem(), schedule_of(placement)));
   }

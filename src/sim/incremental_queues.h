@@ -49,7 +49,7 @@ class MoveQueues {
     if constexpr (kFifo) {
       state.queue.push_back(node);
     } else {
-      state.queue.push_back(order_.rank_of_op()[p_.op_of_node[node]]);
+      state.queue.push_back(order_.rank_of_node()[node]);
       std::push_heap(state.queue.begin(), state.queue.end(), std::greater<>{});
     }
   }
@@ -212,7 +212,7 @@ class MoveQueues {
 
   std::uint32_t node_of(std::uint32_t entry) const {
     if constexpr (kFifo) return entry;
-    return p_.node_of_op[order_.op_of_rank()[entry]];
+    return order_.node_of_rank()[entry];
   }
 
   void restore_item(std::uint32_t item, std::uint32_t instant, Nanoseconds shift) {

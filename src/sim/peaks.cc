@@ -19,7 +19,7 @@ void release_copies(const SimProgram& p, Workspace& w) {
     if ((transfer.edges & Workspace::kMore) != 0) {
       std::uint32_t last = 0;
       w.for_each_edge(transfer.edges, [&](std::uint32_t edge) {
-        last = std::max(last, w.nodes[p.edge_target[edge] & ~SimProgram::kLastEdge].finish_event);
+        last = std::max(last, w.memory[p.edge_target[edge] & ~SimProgram::kLastEdge].finish_event);
       });
       w.events[last] -= Workspace::event(p.copy_bytes[transfer.tensor], 0);
     }
@@ -32,13 +32,14 @@ void release_copies(const SimProgram& p, Workspace& w) {
 void note_local_uses(const SimProgram& p, Workspace& w) {
   for (const std::uint32_t node : p.nodes_with_roots) {
     const std::uint32_t end = p.edge_begin[node + 1];
-    const std::uint32_t device = w.nodes[node].word & kDeviceMask;
+    const std::uint32_t device = w.words[node] & kDeviceMask;
     std::uint32_t tensor = p.tensor_begin[node];
     std::uint32_t last = 0;
     for (std::uint32_t edge = p.edge_begin[node]; edge != end; ++edge) {
       const std::uint32_t target = p.edge_target[edge];
-      const auto& consumer = w.nodes[target & ~SimProgram::kLastEdge];
-      if ((consumer.word & kDeviceMask) == device) last = std::max(last, consumer.finish_event);
+      const std::uint32_t consumer = target & ~SimProgram::kLastEdge;
+      if ((w.words[consumer] & kDeviceMask) == device)
+        last = std::max(last, w.memory[consumer].finish_event);
       if ((target & SimProgram::kLastEdge) != 0) {
         const std::uint32_t root = p.tensor_root[tensor++];
         if (root != kNone) w.last_use[root] = std::max(w.last_use[root], last);
@@ -98,7 +99,7 @@ bool fits_without_release(const SimProgram& p, const Placement& placement,
                           Simulator::Workspace& w) {
   use_residents(p, placement, w);
   for (std::uint32_t node = 0; node < p.num_nodes(); ++node) {
-    w.used[w.nodes[node].word & kDeviceMask] += p.memory[node].alloc_at_start;
+    w.used[w.words[node] & kDeviceMask] += p.memory[node].alloc_at_start;
   }
   for (std::uint32_t made = 0; made < w.num_transfers; ++made) {
     w.used[w.transfers[made].to] += p.copy_bytes[w.transfers[made].tensor];

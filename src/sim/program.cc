@@ -20,12 +20,6 @@
 namespace emplace {
 namespace {
 
-bool foldable(const Graph& graph, OpId op) {
-  if (!graph.is_view(op) || !graph.after(op).empty()) return false;
-  const auto inputs = graph.inputs(op);
-  return std::all_of(inputs.begin(), inputs.end(), [&](TensorId t) { return t == inputs[0]; });
-}
-
 bool waits_for_nothing(const Graph& graph, OpId op) {
   return graph.inputs(op).empty() && graph.after(op).empty();
 }
@@ -37,15 +31,16 @@ bool is_persistent(const Graph& graph, OpId op) {
 
 }  // namespace
 
-SimProgram::SimProgram(const Problem& problem) {
+SimProgram::SimProgram(const Problem& problem)
+    : op_of_node(problem.nodes().op), node_of_op(problem.nodes().of_op) {
   num_devices = problem.num_devices();
   num_channels = problem.cluster().num_channels();
+  num_graph_tensors = problem.graph().num_tensors();
   slot_bits = std::bit_width(num_slots());
   if (problem.horizon() >> (63 - slot_bits) != 0) {
     fail(ErrorKind::kUnsupported, "graph '{}': a step could last {} ns, more than can be simulated",
          problem.graph().name(), problem.horizon());
   }
-  fold_views(problem);
   find_sources(problem);
   lay_out_edges(problem);
   lay_out_control(problem);
@@ -54,19 +49,6 @@ SimProgram::SimProgram(const Problem& problem) {
   lay_out_memory(problem);
   find_starts();
   find_rests(problem);
-}
-
-void SimProgram::fold_views(const Problem& problem) {
-  const Graph& graph = problem.graph();
-  node_of_op.resize(graph.num_ops());
-  for (OpId op = 0; op < graph.num_ops(); ++op) {
-    if (foldable(graph, op)) {
-      node_of_op[op] = node_of_op[graph.producer(graph.inputs(op)[0])];
-    } else {
-      node_of_op[op] = num_nodes();
-      op_of_node.push_back(op);
-    }
-  }
 }
 
 void SimProgram::find_sources(const Problem& problem) {

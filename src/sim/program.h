@@ -1,10 +1,10 @@
 // A Problem made ready to be simulated many times: what never changes between placements, laid out
 // in the order in which the engine reads it.
 //
-// Nodes are the ops that take part in the event loop. An op that only renames data, a view with one
-// input and no control dependency, is folded into the node that produces what it views: both finish
-// at the same instant on the same device. Its outputs become further tensors of that node, which
-// are sent with their own size and order. Sources stay nodes, but finish before the loop begins.
+// Nodes (graph/nodes.h) are what takes part in the event loop. A view that is folded into the node
+// that makes what it shows has its outputs as further tensors of that node, which are sent with
+// their own size and order. Sources stay nodes, but finish before the loop begins. The problem must
+// outlive the program.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ struct SimProgram {
   };
 
   // Nodes, in the order of their ops.
-  std::vector<OpId> op_of_node;
-  std::vector<std::uint32_t> node_of_op;  // of a folded view: the node it is folded into
-  std::vector<std::uint32_t> in_degree;   // edges and control edges from nodes that are no sources
+  const std::vector<OpId>& op_of_node;
+  const std::vector<std::uint32_t>& node_of_op;
+  std::vector<std::uint32_t> in_degree;  // edges and control edges from nodes that are no sources
   std::vector<std::uint8_t> is_source;
   std::vector<std::uint32_t> sources;         // finish at time 0 without waiting
   std::vector<std::uint32_t> ready_at_start;  // the others that wait for sources at most
@@ -70,6 +70,8 @@ struct SimProgram {
   std::vector<Bytes> root_bytes;
   std::vector<std::uint32_t> nodes_with_roots;  // whose tensors lie in some root
 
+  TensorId num_graph_tensors = 0;
+
   // Ops with memory for the whole step.
   std::vector<OpId> resident_ops;
   std::vector<Bytes> resident_bytes;
@@ -94,7 +96,6 @@ struct SimProgram {
   bool instants = false;
 
  private:
-  void fold_views(const Problem& problem);
   void lay_out_edges(const Problem& problem);
   void lay_out_control(const Problem& problem);
   void lay_out_cluster(const Problem& problem);

@@ -19,6 +19,7 @@
 #include "base/error.h"
 
 #include "sim/engine.h"
+#include "sim/hot_spots.h"
 #include "sim/peaks.h"
 #include "sim/program.h"
 #include "sim/workspace.h"
@@ -64,13 +65,6 @@ Nanoseconds run_fastest(const SimProgram& program, const Placement& placement,
     return run_engine<false, true, kWanted>(program, placement, order, workspace, limit);
   }
   return run_engine<false, false, kWanted>(program, placement, order, workspace, limit);
-}
-
-// A folded view starts and finishes when the op that it is folded into finishes.
-Nanoseconds start_of(const SimProgram& program, const Simulator::Workspace& workspace, OpId op) {
-  const std::uint32_t node = program.node_of_op[op];
-  return workspace.event_time[program.op_of_node[node] == op ? workspace.start_event[node]
-                                                             : workspace.nodes[node].finish_event];
 }
 
 // Ops by descending priority, then by index: a radix sort, eight bits at a time. Searches under pct
@@ -140,8 +134,8 @@ class TimelineReader {
     for (OpId op = 0; op < graph_.num_ops(); ++op) {
       const std::uint32_t node = p_.node_of_op[op];
       OpSpan& span = timeline_.ops[op];
-      span.finish = w_.event_time[w_.nodes[node].finish_event];
-      span.start = start_of(p_, w_, op);
+      span.finish = w_.event_time[w_.memory[node].finish_event];
+      span.start = w_.start_of(p_, op);
       timeline_.devices[placement_[op]].busy += problem_.duration(op, placement_[op]);
     }
   }
@@ -157,7 +151,7 @@ class TimelineReader {
                       leader.from,
                       leader.to,
                       channel,
-                      w_.event_time[w_.nodes[p_.node_of_op[graph_.producer(tensor)]].finish_event],
+                      w_.event_time[w_.memory[p_.node_of_op[graph_.producer(tensor)]].finish_event],
                       w_.event_time[leader.start_event],
                       w_.event_time[leader.end_event],
                       false};
@@ -189,21 +183,32 @@ class TimelineReader {
 ReadyOrder::ReadyOrder(const Problem& problem, const Schedule& schedule) {
   if (schedule.fifo()) return;
   EMPLACE_CHECK(schedule.priorities.size() == problem.num_ops());
-  op_of_rank_ = by_priority(schedule.priorities);
-  rank_of_op_.resize(problem.num_ops());
-  for (std::uint32_t rank = 0; rank < problem.num_ops(); ++rank)
-    rank_of_op_[op_of_rank_[rank]] = rank;
+  const Nodes& nodes = problem.nodes();
+  const std::vector<OpId> ops = by_priority(schedule.priorities);
+  rank_of_op_.resize(ops.size());
+  rank_of_node_.resize(nodes.size());
+  node_of_rank_.reserve(nodes.size());
+  for (std::uint32_t rank = 0; rank < ops.size(); ++rank) {
+    const OpId op = ops[rank];
+    rank_of_op_[op] = rank;
+    const std::uint32_t node = nodes.of_op[op];
+    if (nodes.op[node] != op) continue;
+    rank_of_node_[node] = static_cast<std::uint32_t>(node_of_rank_.size());
+    node_of_rank_.push_back(node);
+  }
 }
 
 Simulator::Workspace::Workspace(const SimProgram& p)
-    : nodes(p.num_nodes()),
-      start_event(p.num_nodes()),
+    : words(p.num_nodes()),
+      memory(p.num_nodes()),
       devices(p.num_devices),
       channels(p.num_channels),
       passing(p.num_channels),
       idle_since(p.num_devices),
+      work(kWorkSums * static_cast<std::size_t>(p.num_devices)),
       earliest_end(p.num_devices),
       queue(p.num_nodes()),
+      waiting(p.num_devices, p.num_nodes()),
       running(2 * static_cast<std::size_t>(p.num_slots()) + 64),
       transfer_to(p.num_devices),
       multicast_on(p.num_channels),
@@ -228,6 +233,20 @@ Simulator::Workspace::Workspace(const SimProgram& p)
   startable.resize(p.num_slots());
   instant.resize(p.num_nodes());
   multicasts.resize(most_transfers);
+}
+
+void Simulator::Workspace::note_times(const SimProgram& p) {
+  if (!event_time.empty()) return;
+  event_time.resize(events.size());
+  start_event.resize(p.num_nodes());
+  ran_before.resize(p.num_nodes());
+  first_transfer.resize(p.num_graph_tensors);
+}
+
+// A folded view starts and finishes when the op that it is folded into finishes.
+Nanoseconds Simulator::Workspace::start_of(const SimProgram& p, OpId op) const {
+  const std::uint32_t node = p.node_of_op[op];
+  return event_time[p.op_of_node[node] == op ? start_event[node] : memory[node].finish_event];
 }
 
 void Simulator::WorkspaceDeleter::operator()(Workspace* workspace) const {
@@ -285,13 +304,28 @@ Evaluation Simulator::evaluate_with_starts(const Placement& placement, const Rea
                                            Workspace& workspace,
                                            std::span<Nanoseconds> starts) const {
   EMPLACE_CHECK(starts.size() == problem_->num_ops());
-  workspace.event_time.resize(workspace.events.size());
   Evaluation result;
-  result.step =
-      run_fastest<Wanted{.memory = true, .timeline = true}>(*program_, placement, order, workspace);
+  result.step = run_with_times(placement, order, workspace);
   result.overflow = find_overflow(placement, workspace);
-  for (OpId op = 0; op < problem_->num_ops(); ++op) starts[op] = start_of(*program_, workspace, op);
+  for (OpId op = 0; op < problem_->num_ops(); ++op) starts[op] = workspace.start_of(*program_, op);
   return result;
+}
+
+std::vector<HotSpot> Simulator::hot_spots(const Placement& placement, const ReadyOrder& order,
+                                          Workspace& workspace, std::span<Bytes> peaks) const {
+  run_with_times(placement, order, workspace);
+  if (!peaks.empty()) {
+    find_overflow(placement, workspace);
+    std::copy(workspace.peaks.begin(), workspace.peaks.end(), peaks.begin());
+  }
+  return read_hot_spots(*problem_, *program_, placement, workspace);
+}
+
+Nanoseconds Simulator::run_with_times(const Placement& placement, const ReadyOrder& order,
+                                      Workspace& workspace) const {
+  workspace.note_times(*program_);
+  return run_fastest<Wanted{.memory = true, .timeline = true}>(*program_, placement, order,
+                                                               workspace);
 }
 
 Nanoseconds Simulator::step_time(const Placement& placement, const ReadyOrder& order,
@@ -301,7 +335,7 @@ Nanoseconds Simulator::step_time(const Placement& placement, const ReadyOrder& o
 
 Timeline Simulator::run(const Placement& placement, const Schedule& schedule) const {
   const WorkspacePtr workspace = make_workspace();
-  workspace->event_time.resize(workspace->events.size());
+  workspace->note_times(*program_);
   const ReadyOrder order(*problem_, schedule);
   const Nanoseconds step = run_engine<true, true, Wanted{.memory = true, .timeline = true}>(
       *program_, placement, order, *workspace, 0);

@@ -32,7 +32,20 @@ struct Evaluation {
   friend bool operator==(const Evaluation& a, const Evaluation& b) = default;
 };
 
-// A schedule made ready for many evaluations: each op's place in the order (-priority, index).
+// Something on the critical chain of a step (sim/hot_spots.h).
+struct HotSpot {
+  enum class Kind { kTransfer, kBusy, kWork };
+
+  Kind kind = Kind::kWork;
+  OpId op = 0;     // that waits, or works
+  OpId other = 0;  // that made the tensor it waits for, or keeps its device busy
+  Nanoseconds length = 0;
+
+  friend bool operator==(const HotSpot& a, const HotSpot& b) = default;
+};
+
+// A schedule made ready for many evaluations: each op's place in the order (-priority, index), and
+// each node's among the nodes.
 class ReadyOrder {
  public:
   ReadyOrder() = default;  // FIFO
@@ -40,11 +53,13 @@ class ReadyOrder {
 
   bool fifo() const { return rank_of_op_.empty(); }
   std::span<const std::uint32_t> rank_of_op() const { return rank_of_op_; }
-  std::span<const OpId> op_of_rank() const { return op_of_rank_; }
+  const std::vector<std::uint32_t>& rank_of_node() const { return rank_of_node_; }
+  const std::vector<std::uint32_t>& node_of_rank() const { return node_of_rank_; }
 
  private:
   std::vector<std::uint32_t> rank_of_op_;
-  std::vector<OpId> op_of_rank_;
+  std::vector<std::uint32_t> rank_of_node_;
+  std::vector<std::uint32_t> node_of_rank_;
 };
 
 class Simulator {
@@ -72,6 +87,9 @@ class Simulator {
   // The same as `evaluate`, with the time at which each op starts, by op.
   Evaluation evaluate_with_starts(const Placement& placement, const ReadyOrder& order,
                                   Workspace& workspace, std::span<Nanoseconds> starts) const;
+  // Where the step loses time, from its end to its beginning; with the peaks where wanted.
+  std::vector<HotSpot> hot_spots(const Placement& placement, const ReadyOrder& order,
+                                 Workspace& workspace, std::span<Bytes> peaks = {}) const;
   // The step time alone, without looking at memory: about two thirds of the cost.
   Nanoseconds step_time(const Placement& placement, const ReadyOrder& order,
                         Workspace& workspace) const;
@@ -80,6 +98,9 @@ class Simulator {
   Timeline run(const Placement& placement, const Schedule& schedule) const;
 
  private:
+  // A run with the time of every event.
+  Nanoseconds run_with_times(const Placement& placement, const ReadyOrder& order,
+                             Workspace& workspace) const;
   // After a run that noted memory events: the peaks, and what of them does not fit.
   Bytes find_overflow(const Placement& placement, Workspace& workspace) const;
 

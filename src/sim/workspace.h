@@ -1,6 +1,7 @@
 // What one simulation writes: one per thread, sized once, so that evaluations allocate nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "sim/passing.h"
 #include "sim/program.h"
+#include "sim/rank_sets.h"
 #include "sim/simulator.h"
 
 namespace emplace {
@@ -16,6 +18,11 @@ namespace emplace {
 class Simulator::Workspace {
  public:
   explicit Workspace(const SimProgram& program);
+
+  // Makes room for what only runs with times note.
+  void note_times(const SimProgram& program);
+  // After such a run.
+  Nanoseconds start_of(const SimProgram& program, OpId op) const;
 
   // The low bits of a node's word hold its device, the others count the inputs still missing.
   static constexpr std::uint32_t kDeviceBits = 10;
@@ -36,13 +43,17 @@ class Simulator::Workspace {
     return static_cast<std::uint32_t>(event) & ((1U << kTagBits) - 1);
   }
 
-  struct Node {
-    std::uint32_t word;
-    std::uint32_t finish_event;
+  struct NodeMemory {
     Bytes release;  // memory on its device that only this node still uses
+    std::uint32_t finish_event;
   };
 
-  // Ready ops wait in queue[head .. tail): in FIFO order, or as a heap of ranks.
+  // Sums of a device's work that are added up side by side: neighbours are mostly on one device,
+  // and would wait for each other.
+  static constexpr std::uint32_t kWorkSums = 4;
+
+  // Ready ops wait in queue[head .. tail) in FIFO order; by rank, in the device's set of `waiting`,
+  // which has tail - head of them.
   struct DeviceState {
     std::uint32_t* queue;
     const Nanoseconds* durations;
@@ -54,6 +65,23 @@ class Simulator::Workspace {
     bool idle;
     bool finished;  // its op has ended and only the gap keeps it unavailable
     bool unsorted;  // arrivals from `mark` on are not in order yet
+
+    // By FIFO: what arrives at one instant waits in the order of nodes.
+    void add_arrival(std::uint32_t arrived) {
+      constexpr std::uint32_t kLongInsertion = 64;
+      std::uint32_t at = tail++;
+      if (at - mark > kLongInsertion) {
+        unsorted = unsorted || queue[at - 1] > arrived;
+      } else {
+        for (; at > mark && queue[at - 1] > arrived; --at) queue[at] = queue[at - 1];
+      }
+      queue[at] = arrived;
+    }
+    void sort_arrivals() {
+      if (!unsorted) return;
+      std::sort(queue + mark, queue + tail);
+      unsorted = false;
+    }
   };
 
   // Queued transfers form a list through TransferState::next.
@@ -99,14 +127,16 @@ class Simulator::Workspace {
     bool carried;        // by the transfer of another destination
   };
 
-  std::vector<Node> nodes;
-  std::vector<std::uint32_t> start_event;  // by node; for timelines only
+  std::vector<std::uint32_t> words;  // by node
+  std::vector<NodeMemory> memory;    // by node
   std::vector<DeviceState> devices;
   std::vector<ChannelState> channels;
   std::vector<PassingTransfers> passing;  // by channel; of those that are unlimited
   std::vector<Nanoseconds> idle_since;    // by device; where there is a limit
+  std::vector<Nanoseconds> work;          // by device, kWorkSums each; likewise
   std::vector<Nanoseconds> earliest_end;  // by device; likewise
   std::vector<std::uint32_t> queue;       // all devices' queues, end to end
+  RankSets waiting;                       // of ready nodes, a set for each device
   std::vector<std::uint64_t> running;     // sorted keys end_time << slot_bits | slot
   std::vector<std::uint32_t> startable;   // idle slots that have work
   std::vector<std::uint32_t> instant;     // stack of the nodes of no length that are ready
@@ -125,7 +155,12 @@ class Simulator::Workspace {
   std::vector<std::uint32_t> last_use;                 // by root: event of its last use
   std::vector<Bytes> used;                             // by device
   std::vector<Bytes> peaks;                            // by device
-  std::vector<Nanoseconds> event_time;                 // filled only when a timeline is wanted
+
+  // Of runs with times.
+  std::vector<Nanoseconds> event_time;
+  std::vector<std::uint32_t> start_event;     // by node
+  std::vector<std::uint32_t> ran_before;      // by node that takes time: the one before it there
+  std::vector<std::uint32_t> first_transfer;  // by the graph's tensor (read_hot_spots)
 
   std::uint32_t num_transfers = 0;
   std::uint32_t num_events = 0;

@@ -252,7 +252,7 @@ TEST(Auto, tells_what_it_has_come_to_while_it_anneals) {
   int told = 0;
   const auto listening = context.incumbent().listen([&](const Incumbent&) {
     const double share = budget.elapsed_seconds() / *budget.seconds;
-    if (share > 0.3 && share < 0.85) ++told;
+    if (share > 0.15 && share < 0.9) ++told;
   });
   place("auto", context, budget);
   EXPECT_GT(told, 0);

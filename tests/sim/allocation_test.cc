@@ -55,6 +55,7 @@ TEST(Simulator, evaluations_allocate_nothing) {
     const ReadyOrder fifo;
     const ReadyOrder given(problem, Schedule{std::vector<std::int64_t>(problem.num_ops(), 0)});
     std::vector<Bytes> peaks(problem.num_devices());
+    simulator.evaluate(placements[0], given, *workspace);  // the first use
     const long before = allocations;
     for (const Placement& placement : placements) {
       simulator.evaluate(placement, fifo, *workspace, peaks);

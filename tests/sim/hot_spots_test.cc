@@ -1,10 +1,9 @@
-#include "sim/hot_spots.h"
-
 #include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "sim/chain_walk.h"
 #include "sim/simulator.h"
 
 #include "support/random_problem.h"
@@ -17,7 +16,34 @@ using Kind = HotSpot::Kind;
 
 std::vector<HotSpot> spots_of(const std::shared_ptr<const Problem>& problem,
                               const Placement& placement) {
-  return find_hot_spots(*problem, placement, Simulator(problem).run(placement, {}));
+  const Simulator simulator(problem);
+  return simulator.hot_spots(placement, {}, *simulator.make_workspace());
+}
+
+// The same by walking a Timeline, which sorts it.
+std::vector<HotSpot> spots_along(const Problem& problem, const Placement& placement,
+                                 const Timeline& timeline) {
+  const ChainWalk walk(problem, placement, timeline);
+  std::vector<HotSpot> spots;
+  walk.backwards([&](OpId op, const ChainWalk::Cause& cause) {
+    const OpSpan& span = timeline.ops[op];
+    if (span.finish > span.start) spots.push_back({Kind::kWork, op, op, span.finish - span.start});
+    if (cause.time < span.start) {
+      const OpId blocker = walk.ran_before(op);
+      if (blocker != kNoOp && timeline.ops[blocker].finish > cause.time) {
+        spots.push_back({Kind::kBusy, op, blocker, span.start - cause.time});
+        return blocker;
+      }
+    }
+    if (cause.transfer != ChainWalk::kNoTransfer) {
+      const Nanoseconds made = timeline.ops[cause.op].finish;
+      if (cause.time > made) {
+        spots.push_back({Kind::kTransfer, op, cause.op, cause.time - made});
+      }
+    }
+    return cause.op;
+  });
+  return spots;
 }
 
 void expect_spot(const HotSpot& spot, Kind kind, OpId op, OpId other, Nanoseconds length) {
@@ -100,8 +126,16 @@ TEST(HotSpots, cover_random_steps_but_for_idle_time) {
     const auto problem = random_problem(rng);
     const Placement placement = random_placement(*problem, rng);
     const Schedule schedule = random_schedule(*problem, rng);
-    const Timeline timeline = Simulator(problem).run(placement, schedule);
-    const std::vector<HotSpot> spots = find_hot_spots(*problem, placement, timeline);
+    const Simulator simulator(problem);
+    const Timeline timeline = simulator.run(placement, schedule);
+    const auto workspace = simulator.make_workspace();
+    std::vector<Bytes> peaks(problem->num_devices());
+    const ReadyOrder order(*problem, schedule);
+    const std::vector<HotSpot> spots = simulator.hot_spots(placement, order, *workspace, peaks);
+    EXPECT_EQ(spots, spots_along(*problem, placement, timeline));
+    for (DeviceId device = 0; device < problem->num_devices(); ++device) {
+      EXPECT_EQ(peaks[device], timeline.devices[device].peak);
+    }
     EXPECT_EQ(spots.empty(), timeline.step == 0);
     Nanoseconds before = timeline.step;
     Nanoseconds covered = 0;

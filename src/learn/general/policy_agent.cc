@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/hot_spots.h"
+#include "sim/simulator.h"
 
 #include "learn/general/blocks.h"
 #include "learn/general/leanings.h"
@@ -126,10 +126,8 @@ class PolicyAgent final : public GeneralAgent {
     Evaluator& evaluator = environment.context().evaluator();
     evaluator.objective().match(
         [&](const StepTime&) {
-          evaluator.count(1);
-          const Timeline timeline = evaluator.simulator()->run(
-              solution.placement, evaluator.schedule_of(solution.placement, solution.schedule));
-          spots_ = find_hot_spots(evaluator.problem(), solution.placement, timeline);
+          spots_ = evaluator.hot_spots(solution.placement,
+                                       ReadyOrder(evaluator.problem(), solution.schedule));
         },
         [](const StreamPeriod&) {});
     double all = 0;

@@ -7,8 +7,8 @@
 
 #include "base/rng.h"
 
-#include "sim/hot_spots.h"
 #include "sim/incremental.h"
+#include "sim/simulator.h"
 
 #include "placer/evaluator.h"
 

@@ -41,6 +41,7 @@ void Walk::begin(const Turn& turn) {
 
 void Walk::go_to(const Solution& solution) {
   schedule_ = solution.schedule;
+  order_ = ReadyOrder(evaluator_.problem(), schedule_);
   walker_->start(solution.placement, schedule_);
   pay(1);
   best_has_schedule_ = false;
@@ -182,13 +183,7 @@ void Walk::focus() {
   moved_since_focus_ = false;
   pay(1);
   evaluator_.objective().match(
-      [&](const StepTime&) {
-        evaluator_.count(1);
-        const Timeline timeline = evaluator_.simulator()->run(placement(), schedule());
-        peaks_.clear();
-        for (const DeviceUse& device : timeline.devices) peaks_.push_back(device.peak);
-        spots_ = find_hot_spots(evaluator_.problem(), placement(), timeline);
-      },
+      [&](const StepTime&) { spots_ = evaluator_.hot_spots(placement(), order_, &peaks_); },
       [&](const StreamPeriod&) { evaluator_.evaluate(placement(), ReadyOrder(), peaks_); });
   neighbourhood_.set_focus(spots_, peaks_);
 }

@@ -100,6 +100,7 @@ class Walk {
   std::unique_ptr<Walker> walker_;
   Neighbourhood neighbourhood_;
   Schedule schedule_;
+  ReadyOrder order_;  // of schedule_
   Solution best_;
   bool started_ = false;
   bool best_has_schedule_ = false;  // best_.schedule is schedule(), which moves do not change

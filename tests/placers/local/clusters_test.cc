@@ -85,8 +85,8 @@ TEST(Neighbourhood, proposes_only_moves_that_leave_the_placement_valid) {
     Placement placement = random_placement(*problem, rng);
     neighbourhood.set_clusters(cluster_groups(graph, devices_of_groups(*problem, placement),
                                               static_cast<std::uint32_t>(1 + seed % 12), rng));
-    const Timeline timeline = Simulator(problem).run(placement, {});
-    neighbourhood.set_focus(find_hot_spots(*problem, placement, timeline),
+    const Simulator simulator(problem);
+    neighbourhood.set_focus(simulator.hot_spots(placement, {}, *simulator.make_workspace()),
                             std::vector<Bytes>(problem->num_devices(), 0));
     std::vector<Move> moves;
     for (int i = 0; i < 60; ++i) {
