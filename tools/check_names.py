@@ -9,7 +9,7 @@ import re
 import sys
 
 # As in cmake/library.cmake and tests/CMakeLists.txt.
-APART = {"src/cli", "src/sim", "src/zoo", "src/placers/local", "src/placers/common", "src/placers/search"}
+APART = {"src/sim", "src/zoo", "src/placers/local", "src/placers/common", "src/placers/search"}
 TESTS = {f"tests/{room}" for room in ("api base cluster dist exec graph interpreter learn placer report run search selection "
                                       "tensor zoo").split()}
 
