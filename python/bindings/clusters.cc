@@ -7,7 +7,7 @@
 namespace emplace::python {
 namespace {
 
-ClusterHandle read(const std::filesystem::path& path_or_preset) {
+ClusterHandle cluster_at(const std::filesystem::path& path_or_preset) {
   const py::gil_scoped_release release;
   return {read_cluster(path_or_preset.string())};
 }
@@ -85,7 +85,7 @@ void bind_clusters(py::module_& module) {
         return "<Cluster " + name_of(*c.cluster) + ": " +
                std::to_string(devices_of(*c.cluster).size()) + " devices>";
       });
-  module.def("read_cluster", &read, py::arg("path_or_preset"),
+  module.def("read_cluster", &cluster_at, py::arg("path_or_preset"),
              R"(A cluster file, or a preset's name.
 
 >>> import emplace

@@ -28,11 +28,11 @@ Precision precision_of(const std::string& name) {
               "precision '" + name + "': expected float32, float16 or bfloat16");
 }
 
-ModelHandle read(const std::filesystem::path& path_or_name,
-                 const std::map<std::string, std::int64_t, std::less<>>& dims, bool training,
-                 const std::optional<std::string>& optimizer, bool colocate_gradients,
-                 const std::vector<std::string>& recompute,
-                 const std::optional<std::string>& precision) {
+ModelHandle model_at(const std::filesystem::path& path_or_name,
+                     const std::map<std::string, std::int64_t, std::less<>>& dims, bool training,
+                     const std::optional<std::string>& optimizer, bool colocate_gradients,
+                     const std::vector<std::string>& recompute,
+                     const std::optional<std::string>& precision) {
   ReadOptions options{.dims = dims, .training = training};
   options.training_options.colocate_gradients = colocate_gradients;
   options.training_options.recompute = recompute;
@@ -49,7 +49,7 @@ ModelHandle read(const std::filesystem::path& path_or_name,
 }
 
 template <class Id>
-std::vector<std::uint32_t> numbers_of(const std::vector<Id>& ids) {
+std::vector<std::uint32_t> ids_of(const std::vector<Id>& ids) {
   return {ids.begin(), ids.end()};
 }
 
@@ -67,14 +67,13 @@ void bind_views(py::module_& module) {
       .def_readonly("type", &OpView::type)
       .def_readonly("phase", &OpView::phase)
       .def_readonly("module", &OpView::module)
-      .def_property_readonly("inputs", [](const OpView& op) { return numbers_of(op.inputs); })
-      .def_property_readonly("outputs", [](const OpView& op) { return numbers_of(op.outputs); })
+      .def_property_readonly("inputs", [](const OpView& op) { return ids_of(op.inputs); })
+      .def_property_readonly("outputs", [](const OpView& op) { return ids_of(op.outputs); })
       .def("__repr__", [](const OpView& op) { return "<Op " + op.name + " (" + op.type + ")>"; });
   py::class_<TensorView>(module, "TensorView", "A tensor of a graph, between op numbers.")
       .def_property_readonly(
           "producer", [](const TensorView& t) { return static_cast<std::uint32_t>(t.producer); })
-      .def_property_readonly("consumers",
-                             [](const TensorView& t) { return numbers_of(t.consumers); })
+      .def_property_readonly("consumers", [](const TensorView& t) { return ids_of(t.consumers); })
       .def_readonly("shape", &TensorView::shape)
       .def_readonly("dtype", &TensorView::dtype, "Empty where only its size is known.")
       .def_readonly("bytes", &TensorView::bytes);
@@ -149,7 +148,7 @@ void bind_models(py::module_& module) {
       .def("__repr__", [](const ModelHandle& model) {
         return "<Model " + summarize(*model.graph.graph).name + ">";
       });
-  module.def("read_model", &read, py::arg("path_or_name"), py::kw_only(),
+  module.def("read_model", &model_at, py::arg("path_or_name"), py::kw_only(),
              py::arg("dims") = std::map<std::string, std::int64_t, std::less<>>{},
              py::arg("training") = false, py::arg("optimizer") = py::none(),
              py::arg("colocate_gradients") = false,

@@ -25,7 +25,7 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments : QuestionArguments {
+struct CompareArguments : QuestionArguments {
   std::string placers;  // empty: all, or auto on each of several clusters
   std::string schedulers = "own";
   int seeds = 1;
@@ -64,7 +64,7 @@ void try_other_hardware(const Assessment& answer, const RunResult& winner, Budge
 }
 
 // The best of the placers on the request's cluster.
-ClusterAnswer best_on_cluster(const Arguments& arguments, const ProblemRequest& request,
+ClusterAnswer best_on_cluster(const CompareArguments& arguments, const ProblemRequest& request,
                               const Session& session) {
   const bool page = !arguments.report.empty();
   const std::shared_ptr<const Problem> problem = load_problem(request);
@@ -112,7 +112,7 @@ ClusterAnswer best_on_cluster(const Arguments& arguments, const ProblemRequest& 
   return result;
 }
 
-void compare_clusters(const Arguments& arguments, Session& session) {
+void compare_clusters(const CompareArguments& arguments, Session& session) {
   if (!arguments.output.empty() || !arguments.trace.empty()) {
     fail_option("with several clusters there is no one placement to write");
   }
@@ -158,9 +158,9 @@ void compare_clusters(const Arguments& arguments, Session& session) {
 }
 
 // The page of all runs, and of the best one everything.
-std::string page_of(const Comparison& comparison, const RunResult& winner,
-                    const std::vector<SearchCourse>& courses, const Question& question,
-                    const Session& session) {
+std::string comparison_page(const Comparison& comparison, const RunResult& winner,
+                            const std::vector<SearchCourse>& courses, const Question& question,
+                            const Session& session) {
   const bool recomputes = question.request().could_recompute();
   Explanation explanation = explain(comparison.best, {winner}, recomputes);
   try_other_hardware(comparison.best, winner, question.budget(), session, explanation);
@@ -174,8 +174,8 @@ std::string page_of(const Comparison& comparison, const RunResult& winner,
 }
 
 // What is asked of the placers, of which other ranks need to know the same.
-PortfolioRequest portfolio_request(const Arguments& arguments, const Question& question,
-                                   const Session& session) {
+PortfolioRequest comparison_request(const CompareArguments& arguments, const Question& question,
+                                    const Session& session) {
   return {.runs = arguments.runs("all"),
           .budget = question.given(),
           .time_for = TimeFor::kEachRun,
@@ -185,14 +185,14 @@ PortfolioRequest portfolio_request(const Arguments& arguments, const Question& q
 }
 
 // On a rank that is not the first.
-void help_to_compare(const Arguments& arguments, Session& session) {
+void help_to_compare(const CompareArguments& arguments, Session& session) {
   const Question question(arguments, arguments.problem.make(), "", session);
   if (question.problems().why_nothing_fits()) return session.member->wait();
-  Portfolio portfolio(question.problems(), portfolio_request(arguments, question, session));
+  Portfolio portfolio(question.problems(), comparison_request(arguments, question, session));
   portfolio.serve(*session.member);
 }
 
-void compare_placers(const Arguments& arguments, Session& session) {
+void compare_placers(const CompareArguments& arguments, Session& session) {
   require_file(session, arguments.problem.request.model);
   if (session.member != nullptr) return help_to_compare(arguments, session);
   const Outputs outputs(session,
@@ -200,7 +200,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
                         arguments.json, arguments.inputs(), arguments.learning.outputs());
   const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
   if (question.refuse_hopeless(session)) return;
-  PortfolioRequest wanted = portfolio_request(arguments, question, session);
+  PortfolioRequest wanted = comparison_request(arguments, question, session);
   const std::size_t asked = wanted.runs.size();
   PortfolioResult found = run_portfolio(question.problems(), std::move(wanted));
   const RunResult winner = found.best();
@@ -219,7 +219,8 @@ void compare_placers(const Arguments& arguments, Session& session) {
   outputs.write(arguments.csv,
                 arguments.csv.empty() ? "" : to_csv(comparison, header_columns(question.header())));
   if (!arguments.report.empty()) {
-    outputs.write(arguments.report, page_of(comparison, winner, courses, question, session));
+    outputs.write(arguments.report,
+                  comparison_page(comparison, winner, courses, question, session));
   }
   if (arguments.json) {
     fmt::print("{}", with_header(question.header(), to_json(comparison)));
@@ -259,7 +260,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
 }  // namespace
 
 void add_compare(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CompareArguments>();
   Command command = root.command(
       "compare", "Compare placers on one model and cluster, or the best of several clusters");
   arguments->problem.several_clusters = true;

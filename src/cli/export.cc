@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct ExportArguments {
   ProblemArguments problem;
   SavedPlacementArguments saved;
   std::string format;
@@ -64,7 +64,7 @@ void note_lost(const LostCuts& lost, const Exporter& exporter) {
 
 // Hands the input of the format to `write`.
 template <class Write>
-auto with_input(const Arguments& arguments, const Exporter& exporter, const Write& write) {
+auto with_input(const ExportArguments& arguments, const Exporter& exporter, const Write& write) {
   const bool of_model = exporter.of == Of::kModel;
   if (of_model != arguments.saved.path.empty()) {
     fail_option("--format {} {}", exporter.name, needs(exporter));
@@ -106,13 +106,13 @@ auto with_input(const Arguments& arguments, const Exporter& exporter, const Writ
       {.graph = problem->graph(), .problem = problem, .placed = arguments.saved.load(*problem)});
 }
 
-std::vector<std::string> format_names() {
+std::vector<std::string> export_formats() {
   std::vector<std::string> names;
   for (const Exporter& exporter : exporters()) names.emplace_back(exporter.name);
   return names;
 }
 
-std::string format_help() {
+std::string export_help() {
   std::vector<std::string> formats;
   for (const Exporter& exporter : exporters()) {
     const std::string_view more = exporter.of == Of::kModel       ? "; needs no placement"
@@ -123,7 +123,7 @@ std::string format_help() {
   return fmt::format("{}", fmt::join(formats, ", "));
 }
 
-void print_written(const Arguments& arguments, std::optional<std::size_t> bytes) {
+void print_exported(const ExportArguments& arguments, std::optional<std::size_t> bytes) {
   Json json{{"exported", arguments.format}, {"output", arguments.output}};
   if (bytes) json["bytes"] = *bytes;
   fmt::print("{}",
@@ -131,7 +131,7 @@ void print_written(const Arguments& arguments, std::optional<std::size_t> bytes)
                          json.dump()));
 }
 
-void run(const Arguments& arguments, Session& session) {
+void run_export(const ExportArguments& arguments, Session& session) {
   const Exporter& exporter = find_exporter(arguments.format);
   if (arguments.micro_batches > 0 && !exporter.in_micro_batches) {
     std::vector<std::string_view> in_micro_batches;
@@ -154,7 +154,7 @@ void run(const Arguments& arguments, Session& session) {
                    [&](const std::string& folder) { exporter.fill(input, folder); });
     });
     say(fmt::format("wrote {}\n", arguments.output));
-    if (arguments.json) print_written(arguments, std::nullopt);
+    if (arguments.json) print_exported(arguments, std::nullopt);
     return;
   }
   const std::string output = to_stream ? "-" : arguments.output;
@@ -164,22 +164,22 @@ void run(const Arguments& arguments, Session& session) {
   outputs.write(output, text);
   for (const std::string& path : outputs.files()) {
     say(fmt::format("wrote {}\n", path));
-    if (arguments.json) print_written(arguments, text.size());
+    if (arguments.json) print_exported(arguments, text.size());
   }
 }
 
 }  // namespace
 
 void add_export(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExportArguments>();
   Command command =
       root.command("export", "Write a placement or its model in a form that other programs take");
   arguments->problem.add_to(command);
   arguments->saved.add_to(command);
-  command.text("-f,--format", arguments->format, format_help())
+  command.text("-f,--format", arguments->format, export_help())
       .required()
       .type("FORMAT")
-      .suggest(format_names());
+      .suggest(export_formats());
   command
       .integer("--micro-batches", arguments->micro_batches, 1, 1'000'000,
                "For torch-schedule and deepspeed: parts that a batch is divided into. Default: two "
@@ -191,7 +191,7 @@ void add_export(Command& root, Session& session) {
   command.footer(
       "Example: emplace export model.json.gz placement.json --cluster 4xp100 --format trace -o "
       "trace.json");
-  command.run([arguments, &session] { run(*arguments, session); });
+  command.run([arguments, &session] { run_export(*arguments, session); });
 }
 
 }  // namespace emplace::cli

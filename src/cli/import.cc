@@ -14,20 +14,20 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   ProblemArguments problem;
   std::string file;
   std::string format;
   std::string output;
 };
 
-std::vector<std::string> format_names() {
+std::vector<std::string> import_formats() {
   std::vector<std::string> names;
   for (const Importer& importer : importers()) names.emplace_back(importer.name);
   return names;
 }
 
-std::string format_help() {
+std::string import_help() {
   std::vector<std::string> formats;
   for (const Importer& importer : importers()) {
     formats.push_back(fmt::format("{} ({})", importer.name, importer.summary));
@@ -35,7 +35,7 @@ std::string format_help() {
   return fmt::format("{}", fmt::join(formats, ", "));
 }
 
-void run(const Arguments& arguments, Session& session) {
+void run_import(const ImportArguments& arguments, Session& session) {
   const Importer& importer = find_importer(arguments.format);
   std::vector<std::string> inputs = arguments.problem.inputs();
   inputs.push_back(arguments.file);
@@ -61,15 +61,15 @@ void run(const Arguments& arguments, Session& session) {
 }  // namespace
 
 void add_import(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ImportArguments>();
   Command command =
       root.command("import", "Take a placement that another tool made, to simulate or improve it");
   arguments->problem.add_to(command);
   command.text("file", arguments->file, "What the other tool wrote").required().type("FILE");
-  command.text("-f,--format", arguments->format, format_help())
+  command.text("-f,--format", arguments->format, import_help())
       .required()
       .type("FORMAT")
-      .suggest(format_names());
+      .suggest(import_formats());
   add_file(command, "-o,--output", arguments->output,
            "Placement file to write; standard output if absent");
   add_quiet(command);
@@ -78,7 +78,7 @@ void add_import(Command& root, Session& session) {
       "Example: emplace import model.onnx device_map.json --cluster 4xp100 --format device_map -o "
       "theirs.json\n"
       "Then: emplace place model.onnx --cluster 4xp100 --start theirs.json");
-  command.run([arguments, &session] { run(*arguments, session); });
+  command.run([arguments, &session] { run_import(*arguments, session); });
 }
 
 }  // namespace emplace::cli

@@ -11,7 +11,7 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments {
+struct InfoArguments {
   ModelArguments model;
   int depth = 0;  // 0: not given
   bool json = false;
@@ -43,7 +43,7 @@ void show_text(const ModelSummary& summary, const zoo::ModelInfo* info, int dept
     fmt::print("{}", "\nOptions, as in zoo:NAME:key=value,...\n" + options_table(info->options));
 }
 
-void show_model(const Arguments& arguments) {
+void show_model(const InfoArguments& arguments) {
   const ProblemRequest request = arguments.model.make();
   const ModelSummary summary = summarize_model(request);
   const zoo::ModelInfo* info =
@@ -58,7 +58,7 @@ void show_model(const Arguments& arguments) {
 }  // namespace
 
 void add_info(Command& root, Session&) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<InfoArguments>();
   Command command =
       root.command("info", "Show a model's parameters, FLOPs, memory, dimensions and modules");
   arguments->model.add_to(command);

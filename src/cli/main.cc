@@ -58,7 +58,7 @@ void follow_locale() {
   set_ascii_only(!utf8);
 }
 
-int report(const char* message) {
+int fail(const char* message) {
   cli::say(fmt::format("emplace: {}\n", message));
   return cli::kExitBadInput;
 }
@@ -136,7 +136,7 @@ int run(int argc, char** argv) {
   if (const auto code = line.parse(argc, argv, cli::kExitBadInput)) return *code;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     // Whoever has read enough, as `head` has, needs no telling.
-    return errno == EPIPE ? cli::kExitBadInput : report("standard output could not be written");
+    return errno == EPIPE ? cli::kExitBadInput : fail("standard output could not be written");
   }
   const int code = session.output_failed ? cli::kExitBadInput : session.exit_code;
 #ifdef EMPLACE_LEARN
@@ -157,7 +157,7 @@ int guarded_run(int argc, char** argv) {
       return cli::kExitBadInput;
     }
     try {
-      return report(error.what());
+      return fail(error.what());
     } catch (const std::bad_alloc&) {
       return report_no_memory();
     }

@@ -26,7 +26,7 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments {
+struct PartitionArguments {
   ProblemArguments problem;
   BudgetArguments budget;
   PartitionOptions options;
@@ -46,7 +46,8 @@ std::string simulated_trace(const PlanOutcome& outcome) {
                           simulator.run(outcome.placement, {}));
 }
 
-void write(const Arguments& arguments, const Outputs& outputs, const PartitionAnswer& answer) {
+void write(const PartitionArguments& arguments, const Outputs& outputs,
+           const PartitionAnswer& answer) {
   if (!arguments.output.empty()) outputs.write(arguments.output, plan_json(answer));
   if (!arguments.graph.empty()) {
     outputs.write(arguments.graph, write_graph_json(answer.outcome.problem->graph()));
@@ -77,7 +78,7 @@ PartitionAnswer find_with_progress(const std::shared_ptr<const Problem>& problem
                          : find_partition(problem, options, on_phase);
 }
 
-void partition_model(const Arguments& arguments, Session& session) {
+void partition_model(const PartitionArguments& arguments, Session& session) {
   require_file(session, arguments.problem.request.model);
   const ProblemRequest request = arguments.problem.make();
   if (request.granularity != Granularity::kOp) {
@@ -147,7 +148,7 @@ void partition_model(const Arguments& arguments, Session& session) {
 }  // namespace
 
 void add_partition(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PartitionArguments>();
   Command command =
       root.command("partition", "Divide every tensor and operator of a model among the devices");
   arguments->problem.add_to(command, /*hides_rules=*/true);

@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kDefaultPlacer = "auto";
 
-struct Arguments : QuestionArguments {
+struct PlaceArguments : QuestionArguments {
   std::string placer = kDefaultPlacer;
   std::string scheduler;
   MeasuringArguments measuring;
@@ -64,7 +64,7 @@ void print_notes(const RunResult& result, const SubsetProblems& problems) {
   }
 }
 
-void print_written(const Arguments& arguments, const Outputs& outputs) {
+void print_written(const PlaceArguments& arguments, const Outputs& outputs) {
   std::string blank = "\n";
   for (const std::string& path : outputs.files()) {
     outputs.print("{}wrote {}{}\n", std::exchange(blank, ""), path,
@@ -75,7 +75,7 @@ void print_written(const Arguments& arguments, const Outputs& outputs) {
 }
 
 // A search over placers also looks for the best order of ops, unless one was asked for.
-std::vector<PlacerRun> runs_of(const Arguments& arguments) {
+std::vector<PlacerRun> runs_of(const PlaceArguments& arguments) {
   const bool portfolio = arguments.placer == "all";
   std::string scheduler = arguments.scheduler;
   if (scheduler.empty()) scheduler = portfolio ? kBestSchedule : kOwnSchedule;
@@ -84,7 +84,7 @@ std::vector<PlacerRun> runs_of(const Arguments& arguments) {
 }
 
 // The largest batch of the range that fits.
-BatchSearch search_batches(const Arguments& arguments, ProblemRequest request,
+BatchSearch search_batches(const PlaceArguments& arguments, ProblemRequest request,
                            const BatchRange& range, const Session& session) {
   std::atomic<std::int64_t> now{range.low};
   const Progress progress(
@@ -106,7 +106,7 @@ BatchSearch search_batches(const Arguments& arguments, ProblemRequest request,
 
 // What else could be done than to place it: divide tensors, or change the hardware. A glance at the
 // former takes no longer than the placers did (`searched` seconds), or is quick.
-void look_further(const Arguments& arguments, const std::shared_ptr<const Problem>& problem,
+void look_further(const PlaceArguments& arguments, const std::shared_ptr<const Problem>& problem,
                   const Assessment& answer, double searched, const Session& session,
                   Explanation& explanation) {
   if (session.cancelled) return;
@@ -145,7 +145,7 @@ std::string kept_whole(const Explanation& explanation) {
 }
 
 // What is asked of the placers, of which other ranks need to know the same.
-PortfolioRequest portfolio_request(const Arguments& arguments, const Budget& budget,
+PortfolioRequest portfolio_request(const PlaceArguments& arguments, const Budget& budget,
                                    const Session& session) {
   if (arguments.islands > 0 && !arguments.budget.evaluations) {
     fail_option("--islands {} is for searches under --evaluations; under --time every rank is one",
@@ -161,14 +161,14 @@ PortfolioRequest portfolio_request(const Arguments& arguments, const Budget& bud
 }
 
 // On a rank that is not the first.
-void help_to_place(const Arguments& arguments, Session& session) {
+void help_to_place(const PlaceArguments& arguments, Session& session) {
   const Question question(arguments, arguments.problem.make(), "", session);
   if (question.problems().why_nothing_fits()) return session.member->wait();
   Portfolio portfolio(question.problems(), portfolio_request(arguments, question.given(), session));
   portfolio.serve(*session.member);
 }
 
-void place_by_rules_of_placeto(const Arguments& arguments, Session& session) {
+void place_by_rules_of_placeto(const PlaceArguments& arguments, Session& session) {
   if (session.crew != nullptr || session.member != nullptr) {
     fail_option("--rules placeto is of one process: leave --ranks out");
   }
@@ -183,7 +183,7 @@ void place_by_rules_of_placeto(const Arguments& arguments, Session& session) {
                    session);
 }
 
-void place(const Arguments& arguments, Session& session) {
+void place(const PlaceArguments& arguments, Session& session) {
   require_file(session, arguments.problem.request.model);
   if (arguments.rules == "placeto") return place_by_rules_of_placeto(arguments, session);
   const bool several = session.crew != nullptr || session.member != nullptr;
@@ -277,7 +277,7 @@ void place(const Arguments& arguments, Session& session) {
 }  // namespace
 
 void add_place(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PlaceArguments>();
   Command command = root.command("place", "Find a placement of a model on a cluster");
   arguments->problem.what_if.takes_ranges = true;
   arguments->problem.add_to(command);

@@ -23,7 +23,7 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments {
+struct FitArguments {
   std::vector<std::string> graphs;
   std::string output;
   std::string measured;  // the key of the times
@@ -31,7 +31,7 @@ struct Arguments {
   std::string like;
 };
 
-std::string choose_measured(const Arguments& arguments, std::span<const Graph* const> graphs) {
+std::string choose_measured(const FitArguments& arguments, std::span<const Graph* const> graphs) {
   const std::vector<std::string> found = measured_devices(graphs);
   if (found.empty()) {
     fail_input("{}: no measured times (time_us)", fmt::join(arguments.graphs, ", "));
@@ -49,7 +49,7 @@ std::string choose_measured(const Arguments& arguments, std::span<const Graph* c
 }
 
 // Published peaks and calibrated curves of a known kind; of an unknown one, what the times show.
-DeviceKind choose_start(const Arguments& arguments, std::span<const Graph* const> graphs,
+DeviceKind choose_start(const FitArguments& arguments, std::span<const Graph* const> graphs,
                         const std::string& measured) {
   const std::string name = arguments.name.empty() ? measured : arguments.name;
   const DeviceKind* known = find_device_kind(arguments.like.empty() ? measured : arguments.like);
@@ -78,7 +78,7 @@ std::string kind_yaml(const DeviceKind& kind) {
   return write_cluster_yaml(spec);
 }
 
-void profile_fit(const Arguments& arguments, Session& session) {
+void profile_fit(const FitArguments& arguments, Session& session) {
   const Outputs outputs(session, {arguments.output}, false, arguments.graphs);
   std::vector<std::shared_ptr<const Graph>> owned;
   std::vector<const Graph*> graphs;
@@ -109,7 +109,7 @@ void profile_fit(const Arguments& arguments, Session& session) {
 }  // namespace
 
 void add_profile_fit(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<FitArguments>();
   Command command =
       root.command("profile-fit", "Fit the cost model to graphs that were measured on your device");
   command

@@ -95,9 +95,9 @@ void print_messages(const Execution& execution) {
   }
 }
 
-std::string page_of(const Execution& execution, const Schedule& schedule,
-                    const ProblemRequest& request, const std::string& json,
-                    const Session& session) {
+std::string execution_page(const Execution& execution, const Schedule& schedule,
+                           const ProblemRequest& request, const std::string& json,
+                           const Session& session) {
   const Assessor assessor(std::make_shared<const Simulator>(execution.problem), {}, {},
                           terms_of(request, *execution.problem));
   const Assessment predicted = assessor.assess(execution.placement, schedule);
@@ -109,7 +109,7 @@ std::string page_of(const Execution& execution, const Schedule& schedule,
 
 // `others`: the ranks that execute the rest of the devices; nullptr: none. What is printed and
 // written comes from rank 0.
-void run(RunArguments arguments, Session& session, RankPeers* others) {
+void run_placement(RunArguments arguments, Session& session, RankPeers* others) {
   const bool first = others == nullptr || others->rank() == 0;
   if (!first) arguments.trace = arguments.report = "";
   const ProblemRequest request = arguments.problem.make();
@@ -156,7 +156,8 @@ void run(RunArguments arguments, Session& session, RankPeers* others) {
       .format = "emplace.execution/1", .model = request.model, .problem = problem.get()};
   const std::string json = with_header(header, to_json(execution));
   if (!execution.failed() && !arguments.report.empty()) {
-    outputs.write(arguments.report, page_of(execution, file.schedule, request, json, session));
+    outputs.write(arguments.report,
+                  execution_page(execution, file.schedule, request, json, session));
   }
   if (arguments.json) {
     fmt::print("{}", json);
@@ -215,7 +216,7 @@ void add_run(Command& root, Session& session) {
       "Example: emplace run zoo:resnet-50:batch=4 placement.json -c local.yaml");
   command.run([arguments, &session] {
     run_together(arguments->ranks, session,
-                 [&](RankPeers* others) { run(*arguments, session, others); });
+                 [&](RankPeers* others) { run_placement(*arguments, session, others); });
   });
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 
-struct Arguments {
+struct SelectArguments {
   std::string problem;
   BudgetArguments budget;
   std::uint64_t seed = 1;
@@ -31,7 +31,7 @@ struct Arguments {
   RankArguments ranks;
 };
 
-void select_strategies(const Arguments& arguments, Session& session) {
+void select_strategies(const SelectArguments& arguments, Session& session) {
   require_file(session, arguments.problem);
   if (session.member != nullptr) {
     const SelectionProblem problem = read_iopddl(arguments.problem);
@@ -80,7 +80,7 @@ void select_strategies(const Arguments& arguments, Session& session) {
 }  // namespace
 
 void add_select(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SelectArguments>();
   Command command =
       root.command("select", "Choose one strategy for each node of a strategy-selection problem");
   command

@@ -19,7 +19,7 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments {
+struct ShowArguments {
   std::string placement;
   std::string model;
   std::vector<std::string> dims;
@@ -62,7 +62,7 @@ std::string title(const PlacementNames& names) {
   return text;
 }
 
-void run(const Arguments& arguments) {
+void show_placement(const ShowArguments& arguments) {
   const std::string content = read_file(arguments.placement);
   const PlacementNames names =
       with_context(arguments.placement, [&] { return read_placement_names(content); });
@@ -92,7 +92,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_show(Command& root, Session&) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ShowArguments>();
   Command command = root.command("show", "Print what is where, by module, as a tree");
   command.text("placement", arguments->placement, "Placement file").required().type("PLACEMENT");
   command
@@ -108,7 +108,7 @@ void add_show(Command& root, Session&) {
   command.footer(
       "A module is opened where it is on several devices; percentages are of its ops.\n"
       "Example: emplace show placement.json --model model.onnx");
-  command.run([arguments] { run(*arguments); });
+  command.run([arguments] { show_placement(*arguments); });
 }
 
 }  // namespace emplace::cli

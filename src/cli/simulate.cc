@@ -23,7 +23,7 @@
 namespace emplace::cli {
 namespace {
 
-struct Arguments {
+struct SimulateArguments {
   ProblemArguments problem;
   SavedPlacementArguments saved;
   ObjectiveArguments objective;
@@ -36,7 +36,7 @@ struct Arguments {
   bool json = false;
 };
 
-void simulate(const Arguments& arguments, Session& session) {
+void simulate(const SimulateArguments& arguments, Session& session) {
   const ProblemRequest request = arguments.problem.make();
   const bool many = is_many(arguments.saved.path);
   if (many && !arguments.trace.empty()) fail_option("--trace is of one placement");
@@ -116,7 +116,7 @@ void simulate(const Arguments& arguments, Session& session) {
 }  // namespace
 
 void add_simulate(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SimulateArguments>();
   Command command = root.command("simulate", "Simulate a placement, or many, exactly");
   arguments->problem.add_to(command);
   arguments->saved.add_to(command);

@@ -32,7 +32,7 @@ struct Setting {
   std::string value;
 };
 
-struct Arguments {
+struct TrainArguments {
   TrainOptions options;
   std::list<Setting> settings;  // whose addresses stay
   std::string output;
@@ -44,7 +44,7 @@ struct Arguments {
   bool json = false;
 };
 
-std::string to_json(const TrainResult& result, const Arguments& arguments, double seconds) {
+std::string to_json(const TrainResult& result, const TrainArguments& arguments, double seconds) {
   Json json{{"policy", arguments.options.policy},
             {"output", arguments.output},
             {"graphs", arguments.options.graphs},
@@ -70,7 +70,7 @@ void check_output(const std::string& output) {
   require_writable(output);
 }
 
-std::vector<std::string> inputs_of(const Arguments& arguments) {
+std::vector<std::string> inputs_of(const TrainArguments& arguments) {
   std::vector<std::string> inputs = arguments.options.graphs;
   inputs.insert(inputs.end(), arguments.options.clusters.begin(), arguments.options.clusters.end());
   const std::vector<std::string> policies = inputs_of_specs(arguments.options.imitate);
@@ -79,7 +79,7 @@ std::vector<std::string> inputs_of(const Arguments& arguments) {
 }
 
 // A policy may be trained further in place: the file is replaced when there is a better one.
-void check_inputs(const Arguments& arguments) {
+void check_inputs(const TrainArguments& arguments) {
   for (const std::string& input : inputs_of(arguments)) {
     if (input.empty() || !same_file(arguments.output, input)) continue;
     fail_option("--output {}: is an input too; give the output another name", arguments.output);
@@ -91,7 +91,7 @@ void check_inputs(const Arguments& arguments) {
 }
 
 // Without what goes into files.
-TrainOptions options_of(const Arguments& arguments, const Session& session) {
+TrainOptions options_of(const TrainArguments& arguments, const Session& session) {
   TrainOptions options = arguments.options;
   for (const Setting& setting : arguments.settings) {
     if (!setting.value.empty()) options.settings.emplace_back(setting.info.name, setting.value);
@@ -100,7 +100,7 @@ TrainOptions options_of(const Arguments& arguments, const Session& session) {
   return options;
 }
 
-void train(const Arguments& arguments, Session& session) {
+void train(const TrainArguments& arguments, Session& session) {
   if (session.member != nullptr) {
     if (!arguments.describe.empty()) return session.member->wait();
     return serve_training(options_of(arguments, session), *session.member);
@@ -204,7 +204,7 @@ void add_settings(Command command, std::list<Setting>& settings) {
 }  // namespace
 
 void add_train(Command& root, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrainArguments>();
   TrainOptions& options = arguments->options;
   Command command = root.command("train", "Train a policy on many graphs and clusters");
   command.text("--policy", options.policy, "Which policy to train: gdp, mars or placeto")

@@ -61,7 +61,7 @@ std::string format_tera(double flops) {
   return tera < 1000 ? fmt::format("{:.3g}", tera) : fmt::format("{:.0f}", tera);
 }
 
-Json to_json(const Listed& listed, const ModelFigures& figures) {
+Json listed_json(const Listed& listed, const ModelFigures& figures) {
   const std::string batch = batch_of(listed.info);
   Json json{{"name", listed.name},
             {"parameters", figures.parameters},
@@ -99,7 +99,7 @@ void list(ListForm form, const Session& session) {
     for (; i < all.size() && !session.cancelled; ++i) {
       const ModelInfo& info = all[i].info;
       const ModelFigures figures = with_context(all[i].name, [&] { return measure(info); });
-      json.push_back(to_json(all[i], figures));
+      json.push_back(listed_json(all[i], figures));
       markdown +=
           fmt::format("| {} | {} | {} | {} |\n", all[i].name, format_count(figures.parameters),
                       info.parameters ? format_count(*info.parameters) : "", info.source);
@@ -126,7 +126,7 @@ void list(ListForm form, const Session& session) {
       table.to_string());
 }
 
-struct ExportArguments {
+struct ModelExportArguments {
   std::string name;
   std::string output;
   TrainingRequest training;
@@ -148,7 +148,7 @@ std::string export_onnx(zoo::ModelRequest request, const TrainingRequest& traini
   return write_onnx(zoo::build_model(request));
 }
 
-void run_export(const ExportArguments& arguments) {
+void export_model(const ModelExportArguments& arguments) {
   const std::string& given = arguments.name;
   const std::string name = zoo::is_zoo_name(given) ? given : std::string(kZoo) + given;
   std::string_view ending = arguments.output;
@@ -187,7 +187,7 @@ void add_list_command(Command& zoo, Session& session) {
 }
 
 void add_export_command(Command& zoo) {
-  auto arguments = std::make_shared<ExportArguments>();
+  auto arguments = std::make_shared<ModelExportArguments>();
   Command command =
       zoo.command("export", "Write a model as graph JSON, or its forward pass as ONNX");
   command.text("model", arguments->name, "Name of a model, with options: NAME[:key=value,...]")
@@ -201,7 +201,7 @@ void add_export_command(Command& zoo) {
   command.footer(
       "An ONNX file says the shapes of weights, not their contents.\n"
       "Example: emplace zoo export bert-base:batch=8 -o bert.onnx");
-  command.run([arguments] { run_export(*arguments); });
+  command.run([arguments] { export_model(*arguments); });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "placers/all.h"
 
+#include "support/budgets.h"
 #include "support/needed_options.h"
 #include "support/random_problem.h"
 #include "support/tiny_graphs.h"
@@ -20,18 +21,12 @@
 namespace emplace {
 namespace {
 
-constexpr std::int64_t kEvaluations = 60;
+constexpr std::int64_t kPlacements = 60;
 
 std::vector<std::string> placer_keys() {
   std::vector<std::string> keys;
   for (const MethodInfo* info : all_placers().list()) keys.push_back(info->key);
   return keys;
-}
-
-Budget evaluations(std::int64_t count) {
-  Budget budget;
-  budget.evaluations = count;
-  return budget;
 }
 
 // What a placer does not run without, and smaller networks than people use where it has one: what
@@ -54,6 +49,12 @@ class PlacerConformance : public testing::TestWithParam<std::string> {
  protected:
   const MethodInfo& info() const { return all_placers().info(GetParam()); }
 
+  // Networks and integer programs take far longer than the rest, and most placers that learn are
+  // the same code.
+  std::uint64_t random_problems(std::uint64_t usual) const {
+    return info().family == "learned" || info().key == "ip" ? usual / 3 : usual;
+  }
+
   PlaceResult place(const std::shared_ptr<const Problem>& problem, const Budget& budget,
                     std::uint64_t seed = 1) const {
     PlaceContext context(problem);
@@ -69,6 +70,22 @@ class PlacerConformance : public testing::TestWithParam<std::string> {
       throw std::runtime_error(
           fmt::format("{}, placing this:\n{}", error.what(), describe(context.problem(), {}, {})));
     }
+  }
+
+  // Libraries that placers call like to talk; what `--json` prints must stay one object.
+  PlaceResult place_silently(const std::shared_ptr<const Problem>& problem,
+                             std::uint64_t seed) const {
+    PlaceResult result;
+    std::string failure;
+    testing::internal::CaptureStdout();
+    try {
+      result = place(problem, evaluations(kPlacements), seed);
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+    if (!failure.empty()) throw std::runtime_error(failure);
+    return result;
   }
 
   void expect_refused(const OptionValues& options) const {
@@ -99,7 +116,7 @@ void expect_fits_or_says_so(const std::shared_ptr<const Problem>& problem,
 
 TEST_P(PlacerConformance, places_every_tiny_case_and_says_when_memory_is_short) {
   for (const TinyCase& tiny : tiny_cases()) {
-    const PlaceResult result = place(tiny.problem, evaluations(kEvaluations));
+    const PlaceResult result = place(tiny.problem, evaluations(kPlacements));
     expect_valid(*tiny.problem, result, tiny.name);
     ASSERT_FALSE(HasFatalFailure());
     expect_fits_or_says_so(tiny.problem, result, tiny.name);
@@ -107,11 +124,11 @@ TEST_P(PlacerConformance, places_every_tiny_case_and_says_when_memory_is_short) 
 }
 
 TEST_P(PlacerConformance, places_random_problems_with_pins_shards_views_and_little_memory) {
-  for (std::uint64_t i = 0; i < 120; ++i) {
+  for (std::uint64_t i = 0; i < random_problems(120); ++i) {
     Rng rng = Rng(1234).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
     if (!problem->cluster().fully_linked()) continue;
-    const PlaceResult result = place(problem, evaluations(kEvaluations), i);
+    const PlaceResult result = place_silently(problem, i);
     const std::string name = fmt::format("random {}\n{}", i, describe(*problem, {}, {}));
     expect_valid(*problem, result, name);
     ASSERT_FALSE(HasFatalFailure());
@@ -123,7 +140,7 @@ TEST_P(PlacerConformance, places_random_problems_with_pins_shards_views_and_litt
 // it says of memory.
 TEST_P(PlacerConformance, answers_in_the_order_of_the_scheduler_that_is_asked_for) {
   for (const SchedulerInfo& scheduler : schedulers()) {
-    for (std::uint64_t i = 0; i < 20; ++i) {
+    for (std::uint64_t i = 0; i < random_problems(20); ++i) {
       Rng rng = Rng(77).split(i);
       const auto problem = random_problem(rng, {.max_ops = 25});
       if (!problem->cluster().fully_linked()) continue;
@@ -132,7 +149,7 @@ TEST_P(PlacerConformance, answers_in_the_order_of_the_scheduler_that_is_asked_fo
         return run_placer(
             all_placers(), context,
             {.placer = {GetParam(), options_for(info())}, .scheduler = scheduler.key, .seed = i},
-            evaluations(kEvaluations));
+            evaluations(kPlacements));
       };
       const RunResult found = run();
       const std::string name = fmt::format("{} {}\n{}", scheduler.key, i,
@@ -152,42 +169,33 @@ TEST_P(PlacerConformance, answers_in_the_order_of_the_scheduler_that_is_asked_fo
 
 // Every problem has a device that may hold every op, so a placement that needs no link exists.
 TEST_P(PlacerConformance, never_sends_a_tensor_where_there_is_no_link) {
-  int tried = 0;
-  for (std::uint64_t i = 0; i < 1500 && tried < 60; ++i) {
+  const std::uint64_t wanted = random_problems(60);
+  std::uint64_t tried = 0;
+  for (std::uint64_t i = 0; i < 1500 && tried < wanted; ++i) {
     Rng rng = Rng(4321).split(i);
     const auto problem = random_problem(rng, {.max_ops = 25});
     if (problem->cluster().fully_linked()) continue;
     ++tried;
-    const PlaceResult result = place(problem, evaluations(kEvaluations), i);
+    const PlaceResult result = place_silently(problem, i);
     expect_valid(*problem, result, fmt::format("random {}\n{}", i, describe(*problem, {}, {})));
     ASSERT_FALSE(HasFatalFailure());
   }
-  EXPECT_EQ(tried, 60);
+  EXPECT_EQ(tried, wanted);
 }
 
-TEST_P(PlacerConformance, gives_the_same_result_for_the_same_seed) {
-  for (const TinyCase& tiny : tiny_cases()) {
-    const PlaceResult first = place(tiny.problem, evaluations(kEvaluations), 5);
-    const PlaceResult second = place(tiny.problem, evaluations(kEvaluations), 5);
-    EXPECT_EQ(first.placement, second.placement) << tiny.name;
-    EXPECT_EQ(first.schedule.priorities, second.schedule.priorities) << tiny.name;
-    EXPECT_EQ(first.notes, second.notes) << tiny.name;
-  }
-}
-
-TEST_P(PlacerConformance, gives_different_problems_to_threads_without_mixing_them_up) {
+TEST_P(PlacerConformance, gives_the_same_result_for_the_same_seed_in_every_thread) {
   std::vector<PlaceResult> alone;
   for (const TinyCase& tiny : tiny_cases()) {
-    alone.push_back(place(tiny.problem, evaluations(kEvaluations), 9));
+    alone.push_back(place(tiny.problem, evaluations(kPlacements), 9));
   }
-  constexpr std::size_t kThreads = 3;
+  constexpr std::size_t kThreads = 2;
   std::vector<std::vector<PlaceResult>> together(kThreads, std::vector<PlaceResult>(alone.size()));
   std::vector<std::thread> threads;
   for (std::size_t thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       for (std::size_t i = 0; i < alone.size(); ++i) {
         const std::size_t at = (i + thread * 7) % alone.size();
-        together[thread][at] = place(tiny_cases()[at].problem, evaluations(kEvaluations), 9);
+        together[thread][at] = place(tiny_cases()[at].problem, evaluations(kPlacements), 9);
       }
     });
   }
@@ -196,6 +204,7 @@ TEST_P(PlacerConformance, gives_different_problems_to_threads_without_mixing_the
     for (std::size_t thread = 0; thread < kThreads; ++thread) {
       EXPECT_EQ(together[thread][i].placement, alone[i].placement) << tiny_cases()[i].name;
       EXPECT_EQ(together[thread][i].schedule.priorities, alone[i].schedule.priorities);
+      EXPECT_EQ(together[thread][i].notes, alone[i].notes) << tiny_cases()[i].name;
     }
   }
 }
@@ -230,21 +239,6 @@ TEST_P(PlacerConformance, stops_when_its_evaluations_are_spent) {
   }
 }
 
-// Libraries that placers call like to talk; what `--json` prints must stay one object.
-TEST_P(PlacerConformance, prints_nothing) {
-  testing::internal::CaptureStdout();
-  for (std::uint64_t i = 0; i < 120; ++i) {
-    Rng rng = Rng(1234).split(i);
-    const auto problem = random_problem(rng, {.max_ops = 25});
-    try {
-      place(problem, evaluations(kEvaluations), i);
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-  }
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
-}
-
 TEST_P(PlacerConformance, describes_itself) {
   EXPECT_FALSE(info().family.empty());
   EXPECT_FALSE(info().summary.empty());
@@ -272,11 +266,11 @@ TEST_P(PlacerConformance, places_alike_with_its_options_left_out_and_with_their_
   const auto& problem = tiny_case("training_step_on_three_unequal").problem;
   PlaceContext context(problem);
   const PlaceResult spelled_out =
-      all_placers().make(spec)->place(context, evaluations(kEvaluations), Rng(1));
+      all_placers().make(spec)->place(context, evaluations(kPlacements), Rng(1));
   PlaceContext another(problem);
   const PlaceResult left_out = all_placers()
                                    .make({GetParam(), needed_options(info())})
-                                   ->place(another, evaluations(kEvaluations), Rng(1));
+                                   ->place(another, evaluations(kPlacements), Rng(1));
   EXPECT_EQ(spelled_out.placement, left_out.placement);
 }
 

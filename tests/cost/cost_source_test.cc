@@ -67,13 +67,13 @@ std::shared_ptr<const Cluster> two_gpus() {
   return std::make_shared<const Cluster>(spec);
 }
 
-std::shared_ptr<const Problem> compiled(CostSources sources) {
+std::shared_ptr<const Problem> compiled_from(CostSources sources) {
   return compile(two_ops(), two_gpus(), CompileOptions{.sources = std::move(sources)});
 }
 
-std::string refusal(CostSources sources) {
+std::string refusal_of_sources(CostSources sources) {
   try {
-    compiled(std::move(sources));
+    compiled_from(std::move(sources));
   } catch (const Error& error) {
     return error.what();
   }
@@ -95,9 +95,9 @@ TEST(CostSource, modes_are_lists_of_sources) {
 }
 
 TEST(CostSource, the_first_that_knows_a_time_decides) {
-  const auto first = compiled({table({{"mm", {7, 0}}}), measured_costs(), analytic_costs()});
+  const auto first = compiled_from({table({{"mm", {7, 0}}}), measured_costs(), analytic_costs()});
   EXPECT_EQ(first->duration(kMatMul, 0), 7'000);
-  const auto last = compiled({measured_costs(), table({{"mm", {7, 0}}, {"relu", {3, 0}}})});
+  const auto last = compiled_from({measured_costs(), table({{"mm", {7, 0}}, {"relu", {3, 0}}})});
   EXPECT_EQ(last->duration(kMatMul, 0), 40'000);
   EXPECT_EQ(last->duration(kRelu, 0), 3'000);
   const auto estimated = compile(two_ops(), two_gpus(), CostMode::kAnalytic);
@@ -105,7 +105,7 @@ TEST(CostSource, the_first_that_knows_a_time_decides) {
 }
 
 TEST(CostSource, slowdowns_count_on_top) {
-  const auto problem = compiled({table({{"mm", {75, -1}}, {"relu", {1, 0}}})});
+  const auto problem = compiled_from({table({{"mm", {75, -1}}, {"relu", {1, 0}}})});
   EXPECT_EQ(problem->duration(kMatMul, 0), 7'500);
   EXPECT_EQ(problem->duration(kMatMul, 1), 11'250);
 }
@@ -144,7 +144,8 @@ TEST(CostSource, pins_do_not_tell_devices_apart) {
 }
 
 TEST(CostSource, origins_say_what_each_gave) {
-  const auto problem = compiled({table({{"relu", {10, 0}}}), measured_costs(), analytic_costs()});
+  const auto problem =
+      compiled_from({table({{"relu", {10, 0}}}), measured_costs(), analytic_costs()});
   ASSERT_EQ(problem->cost_origins().size(), 3U);
   EXPECT_EQ(problem->cost_origins()[0].source, "table");
   EXPECT_EQ(problem->cost_origin("table").ops, 2);  // on either device
@@ -156,10 +157,11 @@ TEST(CostSource, origins_say_what_each_gave) {
 }
 
 TEST(CostSource, refusals_name_ops_and_sources) {
-  EXPECT_THAT(refusal({table({{"mm", {7, 0}}})}),
+  EXPECT_THAT(refusal_of_sources({table({{"mm", {7, 0}}})}),
               AllOf(HasSubstr("1 ops have no table time for 'gpu0'"), HasSubstr("relu")));
-  EXPECT_THAT(refusal({table({}), measured_costs()}), HasSubstr("no table or measured time"));
-  EXPECT_THAT(refusal({table({{"mm", {-7, 0}}})}),
+  EXPECT_THAT(refusal_of_sources({table({}), measured_costs()}),
+              HasSubstr("no table or measured time"));
+  EXPECT_THAT(refusal_of_sources({table({{"mm", {-7, 0}}})}),
               HasSubstr("op 'mm': its table time on 'gpu0' is negative"));
 }
 

@@ -47,7 +47,7 @@ DeviceRule forbid(const std::string& text) {
   return DeviceRule::parse(Kind::kForbid, text);
 }
 
-std::shared_ptr<const Problem> compiled(std::vector<DeviceRule> rules) {
+std::shared_ptr<const Problem> compiled_under(std::vector<DeviceRule> rules) {
   return compile(model(), std::make_shared<const Cluster>(three_devices()),
                  CompileOptions{.rules = std::move(rules)});
 }
@@ -57,7 +57,7 @@ std::vector<DeviceId> devices_of(const Problem& problem, const std::string& op) 
   return {devices.begin(), devices.end()};
 }
 
-std::string refusal(const std::function<void()>& body) {
+std::string refusal_when(const std::function<void()>& body) {
   try {
     body();
   } catch (const Error& error) {
@@ -76,70 +76,71 @@ TEST(DeviceRules, a_rule_is_read_as_it_is_written) {
 
 TEST(DeviceRules, refuses_text_that_is_no_rule) {
   for (const std::string text : {"", "encoder", "=gpu0", "encoder=", "encoder=gpu0,", "=", " = "}) {
-    EXPECT_THAT(refusal([&] { forbid(text); }), HasSubstr("forbid " + text + ": expected OPS="));
+    EXPECT_THAT(refusal_when([&] { forbid(text); }),
+                HasSubstr("forbid " + text + ": expected OPS="));
   }
 }
 
 TEST(DeviceRules, a_pin_leaves_what_it_names_and_other_ops_alone) {
-  const auto problem = compiled({pin("encoder.0=gpu1")});
+  const auto problem = compiled_under({pin("encoder.0=gpu1")});
   EXPECT_THAT(devices_of(*problem, "encoder.0.weight"), ElementsAre(1));
   EXPECT_THAT(devices_of(*problem, "first"), ElementsAre(1)) << "of the module by what it reads";
   EXPECT_THAT(devices_of(*problem, "second"), ElementsAre(0, 1, 2));
 }
 
 TEST(DeviceRules, a_module_stands_for_the_modules_in_it_but_not_for_longer_names) {
-  const auto inside = compiled({pin("encoder=gpu1")});
+  const auto inside = compiled_under({pin("encoder=gpu1")});
   EXPECT_THAT(devices_of(*inside, "first"), ElementsAre(1));
   EXPECT_THAT(devices_of(*inside, "second"), ElementsAre(1));
   EXPECT_THAT(devices_of(*inside, "third"), ElementsAre(0, 1, 2));
-  const auto one = compiled({pin("encoder.1*=gpu1")});
+  const auto one = compiled_under({pin("encoder.1*=gpu1")});
   EXPECT_THAT(devices_of(*one, "first"), ElementsAre(0, 1, 2));
   EXPECT_THAT(devices_of(*one, "second"), ElementsAre(1));
 }
 
 TEST(DeviceRules, kinds_stand_for_their_devices) {
-  const auto problem = compiled({forbid("*=cpu")});
+  const auto problem = compiled_under({forbid("*=cpu")});
   for (const std::string op : {"first", "second", "third"}) {
     EXPECT_THAT(devices_of(*problem, op), ElementsAre(0, 1)) << op;
   }
-  EXPECT_THAT(devices_of(*compiled({pin("third=gpu*")}), "third"), ElementsAre(0, 1));
+  EXPECT_THAT(devices_of(*compiled_under({pin("third=gpu*")}), "third"), ElementsAre(0, 1));
 }
 
 TEST(DeviceRules, rules_narrow_each_other) {
-  const auto problem = compiled({pin("*=gpu0,gpu1"), forbid("encoder.*=gpu0")});
+  const auto problem = compiled_under({pin("*=gpu0,gpu1"), forbid("encoder.*=gpu0")});
   EXPECT_THAT(devices_of(*problem, "first"), ElementsAre(1));
   EXPECT_THAT(devices_of(*problem, "third"), ElementsAre(0, 1));
 }
 
 TEST(DeviceRules, what_shares_a_device_shares_its_rules) {
-  EXPECT_THAT(devices_of(*compiled({pin("third.view=cpu0")}), "third"), ElementsAre(2));
+  EXPECT_THAT(devices_of(*compiled_under({pin("third.view=cpu0")}), "third"), ElementsAre(2));
 }
 
 TEST(DeviceRules, refuses_rules_that_match_nothing) {
-  EXPECT_THAT(refusal([] { compiled({pin("encodr=gpu0")}); }),
+  EXPECT_THAT(refusal_when([] { compiled_under({pin("encodr=gpu0")}); }),
               AllOf(HasSubstr("pin \"encodr=gpu0\""), HasSubstr("no op and no module")));
-  EXPECT_THAT(refusal([] { compiled({pin("encoder.*=gpu7")}); }),
+  EXPECT_THAT(refusal_when([] { compiled_under({pin("encoder.*=gpu7")}); }),
               AllOf(HasSubstr("'gpu7' is no device"), HasSubstr("gpu0, gpu1, cpu0")));
 }
 
 TEST(DeviceRules, refuses_rules_that_leave_an_op_no_device) {
-  EXPECT_THAT(refusal([] {
-                compiled({pin("first=gpu0"), forbid("encoder.*=gpu*")});
+  EXPECT_THAT(refusal_when([] {
+                compiled_under({pin("first=gpu0"), forbid("encoder.*=gpu*")});
               }),
               AllOf(HasSubstr("op 'first'"), HasSubstr("pin \"first=gpu0\""),
                     HasSubstr("forbid \"encoder.*=gpu*\"")));
-  EXPECT_THAT(refusal([] {
-                compiled({pin("third=gpu0"), pin("third.view=gpu1")});
+  EXPECT_THAT(refusal_when([] {
+                compiled_under({pin("third=gpu0"), pin("third.view=gpu1")});
               }),
               AllOf(HasSubstr("op 'third"), HasSubstr("no device is")));
 }
 
 TEST(DeviceRules, a_placement_against_a_rule_is_refused_with_the_op) {
-  const auto problem = compiled({pin("second=gpu1")});
+  const auto problem = compiled_under({pin("second=gpu1")});
   Placement placement(problem->num_ops(), 1);
   EXPECT_NO_THROW(check_placement(*problem, placement));
   placement[*problem->graph().find_op("second")] = 0;
-  EXPECT_THAT(refusal([&] { check_placement(*problem, placement); }),
+  EXPECT_THAT(refusal_when([&] { check_placement(*problem, placement); }),
               AllOf(HasSubstr("op 'second'"), HasSubstr("'gpu0'"), HasSubstr("gpu1")));
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kElements = 1'000'000;  // 4 MB, 40 us to write
 
-DeviceKind round_kind() {
+DeviceKind fusing_kind() {
   return {.name = "gpu",
           .peak_flops = {{"float32", 1e12}},
           .memory_bandwidth = 1e11,
@@ -26,7 +26,7 @@ DeviceKind round_kind() {
 }
 
 std::shared_ptr<const Cluster> two_devices() {
-  ClusterSpec spec{.name = "two", .kinds = {round_kind()}, .devices = {}, .links = {}};
+  ClusterSpec spec{.name = "two", .kinds = {fusing_kind()}, .devices = {}, .links = {}};
   for (const char* name : {"d0", "d1"}) {
     spec.devices.push_back({.name = name, .kind = "gpu", .memory = Bytes{1} << 30});
   }

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 #ifdef EMPLACE_LEARN  // what executes is in the library that links libtorch
 
-constexpr const char* kSmall =
+constexpr const char* kThree =
     " zoo:stacked-rnn:batch=2,layers=2,hidden=8,sequence=3,input=8,classes=5 ";
 constexpr const char* kMany = "--warm-up 0 --steps 1000000 ";
 
@@ -31,7 +31,7 @@ class RankExecution : public testing::Program {
     folder_.write("three.yaml", cluster(""));
     folder_.write("slow.yaml", cluster(", throttled: true"));
     const CommandResult placed =
-        run(std::string("place") + kSmall + "-c three.yaml -p round_robin -q -o split.json");
+        run(std::string("place") + kThree + "-c three.yaml -p round_robin -q -o split.json");
     ASSERT_EQ(placed.exit_code, 0) << placed.err;
   }
 
@@ -45,7 +45,7 @@ links: [{{bandwidth: 1MB/s, latency_us: 5, channel: out{}}}]
   }
 
   static std::string command(const std::string& file = "three.yaml") {
-    return std::string("run") + kSmall + "split.json -c " + file + " --seed 4 ";
+    return std::string("run") + kThree + "split.json -c " + file + " --seed 4 ";
   }
 
   // Starts it, does something to rank `rank`, and waits for the end. Prints what it was and how
@@ -137,7 +137,7 @@ TEST_F(RankExecution, goes_over_tcp) {
 
 TEST_F(RankExecution, more_ranks_than_devices_are_one_message) {
   expect_refused(command() + kFew + "--ranks 4", {"shared by 4 ranks; expected 1 to 3"});
-  expect_refused(std::string("run") + kSmall + "missing.json -c three.yaml --ranks 2",
+  expect_refused(std::string("run") + kThree + "missing.json -c three.yaml --ranks 2",
                  {"missing.json"});
 }
 

@@ -17,15 +17,15 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string file_with(const std::string& curves, const std::string& kind = "own") {
+std::string file_with_curves(const std::string& curves, const std::string& kind = "own") {
   return "format: emplace.cluster/1\nkinds:\n  " + kind +
          ": {memory: 1GiB, memory_bandwidth: 1GB/s, curves: {" + curves +
          "}}\ndevices: [{name: d0, kind: " + kind + "}]\n";
 }
 
-std::string error_of(const std::string& curves) {
+std::string curves_error(const std::string& curves) {
   try {
-    read_cluster_yaml(file_with(curves));
+    read_cluster_yaml(file_with_curves(curves));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kInput);
     return error.what();
@@ -35,7 +35,7 @@ std::string error_of(const std::string& curves) {
 
 TEST(ClusterCurves, given_fields_change_and_others_stay) {
   const Cluster cluster = read_cluster_yaml(
-      file_with("convolution: {compute: 0.125, half_depth: 77}, softmax: {launches: 2.5}"));
+      file_with_curves("convolution: {compute: 0.125, half_depth: 77}, softmax: {launches: 2.5}"));
   const CostCurves& curves = cluster.kind_of(0).curves;
   CostCurve expected = gpu_curves()[OpClass::kConvolution];
   expected.compute = 0.125;
@@ -46,7 +46,7 @@ TEST(ClusterCurves, given_fields_change_and_others_stay) {
 }
 
 TEST(ClusterCurves, a_built_in_kind_starts_from_its_own) {
-  const Cluster cluster = read_cluster_yaml(file_with("matmul: {launches: 9}", "cpu"));
+  const Cluster cluster = read_cluster_yaml(file_with_curves("matmul: {launches: 9}", "cpu"));
   EXPECT_EQ(cluster.kind_of(0).curves[OpClass::kMatMul].launches, 9);
   EXPECT_EQ(cluster.kind_of(0).curves[OpClass::kPool], cpu_curves()[OpClass::kPool]);
 }
@@ -79,19 +79,19 @@ TEST(ClusterCurves, built_in_ones_are_not_spelt_out) {
 }
 
 TEST(ClusterCurves, mistakes_name_kind_class_and_field) {
-  EXPECT_THAT(error_of("matmull: {compute: 1}"),
+  EXPECT_THAT(curves_error("matmull: {compute: 1}"),
               AllOf(HasSubstr("kind 'own': curves"), HasSubstr("'matmull'"),
                     HasSubstr("did you mean 'matmul'")));
-  EXPECT_THAT(error_of("matmul: {compude: 1}"),
+  EXPECT_THAT(curves_error("matmul: {compude: 1}"),
               AllOf(HasSubstr("kind 'own': curves: matmul"), HasSubstr("'compude'"),
                     HasSubstr("did you mean 'compute'")));
-  EXPECT_THAT(error_of("matmul: {compute: 1.5}"),
+  EXPECT_THAT(curves_error("matmul: {compute: 1.5}"),
               HasSubstr("curves: matmul: compute: '1.5': expected a number from 0.0001 to 1"));
-  EXPECT_THAT(error_of("matmul: {ramp_us: -1}"), HasSubstr("ramp_us: '-1'"));
-  EXPECT_THAT(error_of("matmul: {launches: few}"), HasSubstr("launches: 'few'"));
-  EXPECT_THAT(error_of("matmul: 3"), HasSubstr("expected a mapping"));
+  EXPECT_THAT(curves_error("matmul: {ramp_us: -1}"), HasSubstr("ramp_us: '-1'"));
+  EXPECT_THAT(curves_error("matmul: {launches: few}"), HasSubstr("launches: 'few'"));
+  EXPECT_THAT(curves_error("matmul: 3"), HasSubstr("expected a mapping"));
   // A field that the class does not look at would have no effect.
-  EXPECT_THAT(error_of("softmax: {half_depth: 3}"), HasSubstr("'half_depth'"));
+  EXPECT_THAT(curves_error("softmax: {half_depth: 3}"), HasSubstr("'half_depth'"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string data(const std::string& name) {
       (std::filesystem::path(EMPLACE_SOURCE_DIR) / "tests/data/cluster_yaml" / name).string());
 }
 
-std::string error_of(const std::string& text) {
+std::string yaml_error(const std::string& text) {
   try {
     read_cluster_yaml(text);
   } catch (const Error& error) {
@@ -202,21 +202,21 @@ TEST(ClusterYaml, writes_figures_as_people_do) {
 }
 
 TEST(ClusterYaml, unknown_fields_are_errors_with_a_suggestion) {
-  EXPECT_THAT(error_of(file_with("name: a, kind: p100, memroy: 1GB")),
+  EXPECT_THAT(yaml_error(file_with("name: a, kind: p100, memroy: 1GB")),
               AllOf(HasSubstr("line 3"), HasSubstr("device 'a'"), HasSubstr("'memroy'"),
                     HasSubstr("did you mean 'memory'")));
-  EXPECT_THAT(error_of(file_with("name: a, kind: p100", "bandwidth: 1GB/s, latency: 3")),
+  EXPECT_THAT(yaml_error(file_with("name: a, kind: p100", "bandwidth: 1GB/s, latency: 3")),
               AllOf(HasSubstr("line 5"), HasSubstr("link * -> *"), HasSubstr("'latency_us'")));
-  EXPECT_THAT(error_of(file_with("name: a, kind: p100", "bandwidth: 1GB/s", "link: []")),
+  EXPECT_THAT(yaml_error(file_with("name: a, kind: p100", "bandwidth: 1GB/s", "link: []")),
               AllOf(HasSubstr("line 6"), HasSubstr("'links'")));
   EXPECT_THAT(
-      error_of(file_with("name: a, kind: p100", "bandwidth: 1GB/s", "kinds: {p100: {flops: 1}}")),
+      yaml_error(file_with("name: a, kind: p100", "bandwidth: 1GB/s", "kinds: {p100: {flops: 1}}")),
       AllOf(HasSubstr("kind 'p100'"), HasSubstr("'flops'")));
 }
 
 TEST(ClusterYaml, wrong_values_name_line_device_field_and_what_was_expected) {
   const auto device = [](const std::string& fields) {
-    return error_of(file_with("name: a, kind: p100, " + fields));
+    return yaml_error(file_with("name: a, kind: p100, " + fields));
   };
   EXPECT_THAT(device("memory: 16 gigs"),
               AllOf(HasSubstr("line 3: device 'a': memory: '16 gigs'"), HasSubstr("16GiB")));
@@ -231,26 +231,26 @@ TEST(ClusterYaml, wrong_values_name_line_device_field_and_what_was_expected) {
   EXPECT_THAT(device("count: 2.5"), HasSubstr("count: '2.5'"));
   EXPECT_THAT(device("start: 2"), HasSubstr("start: is given without a count"));
   EXPECT_THAT(device("memory: 1GB, memory: 2GB"), HasSubstr("memory: is given twice"));
-  EXPECT_THAT(error_of(file_with("kind: p100")), HasSubstr("name: is missing"));
-  EXPECT_THAT(error_of(file_with("name: a")), HasSubstr("kind: is missing"));
-  EXPECT_THAT(error_of(file_with("name: a, kind: p10")), HasSubstr("did you mean 'p100'"));
+  EXPECT_THAT(yaml_error(file_with("kind: p100")), HasSubstr("name: is missing"));
+  EXPECT_THAT(yaml_error(file_with("name: a")), HasSubstr("kind: is missing"));
+  EXPECT_THAT(yaml_error(file_with("name: a, kind: p10")), HasSubstr("did you mean 'p100'"));
 }
 
 TEST(ClusterYaml, wrong_links_and_kinds_are_named) {
   const std::string device = "name: a, kind: p100";
-  EXPECT_THAT(error_of(file_with(device, "from: a")), HasSubstr("bandwidth: is missing"));
-  EXPECT_THAT(error_of(file_with(device, "bandwidth: 12Gb")), HasSubstr("'12Gb'"));
+  EXPECT_THAT(yaml_error(file_with(device, "from: a")), HasSubstr("bandwidth: is missing"));
+  EXPECT_THAT(yaml_error(file_with(device, "bandwidth: 12Gb")), HasSubstr("'12Gb'"));
   for (const char* amount : {"24", "24GB", "100Gb", "24 gigs"}) {
-    EXPECT_THAT(error_of(file_with(device, std::string("bandwidth: ") + amount)),
+    EXPECT_THAT(yaml_error(file_with(device, std::string("bandwidth: ") + amount)),
                 AllOf(HasSubstr(std::string("bandwidth: '") + amount + "'"),
                       HasSubstr("12GB/s or 100Gb/s")));
   }
-  EXPECT_THAT(error_of(file_with(device, "bandwidth: 0GB/s")), HasSubstr("bandwidth"));
-  EXPECT_THAT(error_of(file_with(device, "from: b, bandwidth: 1B/s")), HasSubstr("link b -> *"));
-  EXPECT_THAT(error_of(file_with(device, "from: {b: 1}, bandwidth: 1B/s")),
+  EXPECT_THAT(yaml_error(file_with(device, "bandwidth: 0GB/s")), HasSubstr("bandwidth"));
+  EXPECT_THAT(yaml_error(file_with(device, "from: b, bandwidth: 1B/s")), HasSubstr("link b -> *"));
+  EXPECT_THAT(yaml_error(file_with(device, "from: {b: 1}, bandwidth: 1B/s")),
               HasSubstr("from: expected a name, a pattern, or a list"));
   const auto kind = [&](const std::string& fields) {
-    return error_of(
+    return yaml_error(
         file_with("name: a, kind: own", "bandwidth: 1B/s", "kinds: {own: {" + fields + "}}"));
   };
   EXPECT_THAT(kind("launch_us: 1"), HasSubstr("kind 'own' has none"));
@@ -326,7 +326,7 @@ TEST(ClusterYaml, reads_machines) {
 
 TEST(ClusterYaml, wrong_machines_are_named) {
   const auto machine = [](const std::string& fields, const std::string& more = "") {
-    return error_of("format: emplace.cluster/1\nmachines:\n- {" + fields + "}\n" + more);
+    return yaml_error("format: emplace.cluster/1\nmachines:\n- {" + fields + "}\n" + more);
   };
   EXPECT_THAT(machine("preset: 2xp100"), HasSubstr("machine 0: name: is missing"));
   EXPECT_THAT(machine("name: m"), AllOf(HasSubstr("line 3: machine 'm'"), HasSubstr("preset")));
@@ -337,21 +337,21 @@ TEST(ClusterYaml, wrong_machines_are_named) {
               AllOf(HasSubstr("'n' is no machine"), HasSubstr("expected m")));
   EXPECT_THAT(machine("name: m, preset: 2xp100", "network: [{latency_us: 1}]"),
               HasSubstr("network * -> *: bandwidth: is missing"));
-  EXPECT_THAT(error_of(file_with("name: a, kind: p100", "bandwidth: 1GB/s",
-                                 "network: [{bandwidth: 1GB/s}]")),
+  EXPECT_THAT(yaml_error(file_with("name: a, kind: p100", "bandwidth: 1GB/s",
+                                   "network: [{bandwidth: 1GB/s}]")),
               HasSubstr("network: joins machines"));
 }
 
 TEST(ClusterYaml, files_that_are_not_clusters_are_refused) {
-  EXPECT_THAT(error_of(""), HasSubstr("empty"));
-  EXPECT_THAT(error_of("just text"), HasSubstr("expected a mapping"));
-  EXPECT_THAT(error_of("devices: []"), HasSubstr("format: is missing"));
-  EXPECT_THAT(error_of("format: emplace.graph/1"), HasSubstr("'emplace.graph/1'"));
-  EXPECT_THAT(error_of("format: emplace.cluster/1"), HasSubstr("devices"));
-  EXPECT_THAT(error_of("format: emplace.cluster/1\ndevices: []"), HasSubstr("line 2"));
-  EXPECT_THAT(error_of("format: emplace.cluster/1\ndevices: [{"), HasSubstr("is not YAML"));
-  EXPECT_THAT(error_of("a: 1\n---\nb: 2\n"), HasSubstr("one document"));
-  EXPECT_THAT(error_of(std::string(100'000, '[')), HasSubstr("is not YAML"));
+  EXPECT_THAT(yaml_error(""), HasSubstr("empty"));
+  EXPECT_THAT(yaml_error("just text"), HasSubstr("expected a mapping"));
+  EXPECT_THAT(yaml_error("devices: []"), HasSubstr("format: is missing"));
+  EXPECT_THAT(yaml_error("format: emplace.graph/1"), HasSubstr("'emplace.graph/1'"));
+  EXPECT_THAT(yaml_error("format: emplace.cluster/1"), HasSubstr("devices"));
+  EXPECT_THAT(yaml_error("format: emplace.cluster/1\ndevices: []"), HasSubstr("line 2"));
+  EXPECT_THAT(yaml_error("format: emplace.cluster/1\ndevices: [{"), HasSubstr("is not YAML"));
+  EXPECT_THAT(yaml_error("a: 1\n---\nb: 2\n"), HasSubstr("one document"));
+  EXPECT_THAT(yaml_error(std::string(100'000, '[')), HasSubstr("is not YAML"));
 }
 
 TEST(ClusterYaml, refuses_what_is_no_document_or_more_than_one) {

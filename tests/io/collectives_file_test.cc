@@ -71,20 +71,20 @@ TEST(CollectivesFile, machines_are_a_column_of_their_own) {
   EXPECT_EQ(times.nanoseconds(Collective::kReduceScatter, 16, 1, 8), std::nullopt);
 }
 
-std::string error_of(const std::string& row) {
+std::string row_error(const std::string& row) {
   const std::string text = "op,devices,bytes,microseconds\n# here\n" + row + "\n";
   return error_text([&] { read_collectives(text, "table.csv"); });
 }
 
 TEST(CollectivesFile, errors_name_the_file_and_the_line) {
-  EXPECT_THAT(error_of("all-to-none,2,8,1"), HasSubstr("table.csv, line 3: op: 'all-to-none'"));
-  EXPECT_THAT(error_of("all-reduce,1,8,1"),
+  EXPECT_THAT(row_error("all-to-none,2,8,1"), HasSubstr("table.csv, line 3: op: 'all-to-none'"));
+  EXPECT_THAT(row_error("all-reduce,1,8,1"),
               HasSubstr("line 3: devices: '1' is not a number from 2"));
-  EXPECT_THAT(error_of("all-reduce,2,0,1"), HasSubstr("line 3: bytes: '0'"));
-  EXPECT_THAT(error_of("all-reduce,2,8,nan"), HasSubstr("line 3: microseconds: 'nan'"));
-  EXPECT_THAT(error_of("all-reduce,2,8,1 ms"), HasSubstr("line 3: microseconds: '1 ms'"));
-  EXPECT_THAT(error_of("all-reduce,2,8"), HasSubstr("line 3: has 3 fields; expected 4"));
-  EXPECT_THAT(error_of("all-reduce,2,8,1\nall-reduce,2,8,2"), HasSubstr("line 4"));
+  EXPECT_THAT(row_error("all-reduce,2,0,1"), HasSubstr("line 3: bytes: '0'"));
+  EXPECT_THAT(row_error("all-reduce,2,8,nan"), HasSubstr("line 3: microseconds: 'nan'"));
+  EXPECT_THAT(row_error("all-reduce,2,8,1 ms"), HasSubstr("line 3: microseconds: '1 ms'"));
+  EXPECT_THAT(row_error("all-reduce,2,8"), HasSubstr("line 3: has 3 fields; expected 4"));
+  EXPECT_THAT(row_error("all-reduce,2,8,1\nall-reduce,2,8,2"), HasSubstr("line 4"));
   EXPECT_THAT(error_text([] { read_collectives("size,time\n", "t.csv"); }),
               HasSubstr("t.csv, line 1: expected the header op,devices,bytes,microseconds"));
   EXPECT_THAT(error_text([] { read_collectives("# nothing\n", "t.csv"); }),

@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Model diamond() {
+Model diamond_model() {
   const fs::path path = fs::path(EMPLACE_SOURCE_DIR) / "tests/data/dnn_partitioning/diamond.json";
   return read_dnn_partitioning(read_file(path.string()), "diamond");
 }
 
-std::string error_of(const std::string& text) {
+std::string dnn_partitioning_error(const std::string& text) {
   try {
     read_dnn_partitioning(text, "model");
   } catch (const Error& error) {
@@ -45,7 +45,7 @@ std::string workload(
 }
 
 TEST(DnnPartitioning, nodes_become_ops_in_topological_order_stable_by_the_file) {
-  const Model model = diamond();
+  const Model model = diamond_model();
   const Graph& graph = *model.graph;
   ASSERT_EQ(graph.num_ops(), 4U);
   EXPECT_EQ(graph.name(), "diamond");
@@ -64,7 +64,7 @@ TEST(DnnPartitioning, nodes_become_ops_in_topological_order_stable_by_the_file) 
 }
 
 TEST(DnnPartitioning, times_are_the_exact_decimals_of_the_file) {
-  const Model model = diamond();
+  const Model model = diamond_model();
   const Graph& graph = *model.graph;
   const auto time = [&](OpId op, std::string_view kind) -> std::optional<Decimal> {
     for (const MeasuredTime& measured : graph.measured_times(op)) {
@@ -83,7 +83,7 @@ TEST(DnnPartitioning, times_are_the_exact_decimals_of_the_file) {
 }
 
 TEST(DnnPartitioning, a_tensor_has_a_byte_per_nanosecond_of_cost_and_takes_no_memory) {
-  const Model model = diamond();
+  const Model model = diamond_model();
   const Graph& graph = *model.graph;
   ASSERT_EQ(graph.num_tensors(), 3U);  // nobody reads the last node
   EXPECT_TRUE(graph.outputs(3).empty());
@@ -98,7 +98,7 @@ TEST(DnnPartitioning, a_tensor_has_a_byte_per_nanosecond_of_cost_and_takes_no_me
 }
 
 TEST(DnnPartitioning, the_file_brings_its_cluster) {
-  const Model model = diamond();
+  const Model model = diamond_model();
   ASSERT_NE(model.cluster, nullptr);
   const Cluster& cluster = *model.cluster;
   ASSERT_EQ(cluster.num_devices(), 3U);
@@ -123,42 +123,50 @@ TEST(DnnPartitioning, devices_may_be_of_one_sort_only) {
 }
 
 TEST(DnnPartitioning, mistakes_in_nodes_name_the_node_and_the_field) {
-  EXPECT_THAT(error_of(workload("{\"id\": 4, \"cpuLatency\": 1, \"fpgaLatency\": 1}")),
-              HasSubstr("node 4: size: is missing"));
-  EXPECT_THAT(error_of(workload("{\"cpuLatency\": 1}")), HasSubstr("nodes[0]: id: is missing"));
-  EXPECT_THAT(error_of(workload("{\"id\": 4, \"cpuLatency\": -1}")),
+  EXPECT_THAT(
+      dnn_partitioning_error(workload("{\"id\": 4, \"cpuLatency\": 1, \"fpgaLatency\": 1}")),
+      HasSubstr("node 4: size: is missing"));
+  EXPECT_THAT(dnn_partitioning_error(workload("{\"cpuLatency\": 1}")),
+              HasSubstr("nodes[0]: id: is missing"));
+  EXPECT_THAT(dnn_partitioning_error(workload("{\"id\": 4, \"cpuLatency\": -1}")),
               HasSubstr("node 4: cpuLatency: -1"));
-  EXPECT_THAT(error_of(workload("{\"id\": 4, \"cpuLatency\": \"1\"}")),
+  EXPECT_THAT(dnn_partitioning_error(workload("{\"id\": 4, \"cpuLatency\": \"1\"}")),
               HasSubstr("node 4: cpuLatency: \"1\""));
-  EXPECT_THAT(error_of(workload("{\"id\": 1.5}")), HasSubstr("id: 1.5: expected a whole number"));
-  EXPECT_THAT(error_of(workload(node(4, ", \"supportedOnFpga\": 2"))),
+  EXPECT_THAT(dnn_partitioning_error(workload("{\"id\": 1.5}")),
+              HasSubstr("id: 1.5: expected a whole number"));
+  EXPECT_THAT(dnn_partitioning_error(workload(node(4, ", \"supportedOnFpga\": 2"))),
               HasSubstr("node 4: supportedOnFpga: 2: expected true, false, 1 or 0"));
-  EXPECT_THAT(error_of(workload(node(4) + "," + node(4))), HasSubstr("node 4: id: is used twice"));
-  EXPECT_THAT(error_of(workload("7")), HasSubstr("nodes[0]"));
-  EXPECT_THAT(error_of(workload("")), HasSubstr("nodes: there are none"));
-  EXPECT_THAT(error_of(workload("{\"id\": 1, \"cpuLatency\": 1, \"fpgaLatency\": null, "
-                                "\"size\": 1}")),
-              HasSubstr("node 1: fpgaLatency: is missing"));
+  EXPECT_THAT(dnn_partitioning_error(workload(node(4) + "," + node(4))),
+              HasSubstr("node 4: id: is used twice"));
+  EXPECT_THAT(dnn_partitioning_error(workload("7")), HasSubstr("nodes[0]"));
+  EXPECT_THAT(dnn_partitioning_error(workload("")), HasSubstr("nodes: there are none"));
+  EXPECT_THAT(
+      dnn_partitioning_error(workload("{\"id\": 1, \"cpuLatency\": 1, \"fpgaLatency\": null, "
+                                      "\"size\": 1}")),
+      HasSubstr("node 1: fpgaLatency: is missing"));
 }
 
 TEST(DnnPartitioning, mistakes_in_edges_are_named) {
   const std::string nodes = node(1) + "," + node(2) + "," + node(3);
-  EXPECT_THAT(error_of(workload(nodes, edge(1, 9))),
+  EXPECT_THAT(dnn_partitioning_error(workload(nodes, edge(1, 9))),
               HasSubstr("edges[0]: destId: there is no node 9"));
-  EXPECT_THAT(error_of(workload(nodes, edge(1, 2, "0.5") + "," + edge(1, 3, "0.25"))),
+  EXPECT_THAT(dnn_partitioning_error(workload(nodes, edge(1, 2, "0.5") + "," + edge(1, 3, "0.25"))),
               AllOf(HasSubstr("node 1: cost"), HasSubstr("0.5 and 0.25")));
-  EXPECT_THAT(error_of(workload(nodes, "{\"sourceId\": 1, \"destId\": 2}")),
+  EXPECT_THAT(dnn_partitioning_error(workload(nodes, "{\"sourceId\": 1, \"destId\": 2}")),
               HasSubstr("edges[0]: cost: is missing"));
-  EXPECT_THAT(error_of(workload(nodes, edge(2, 2))), HasSubstr("node 2: is part of a cycle"));
+  EXPECT_THAT(dnn_partitioning_error(workload(nodes, edge(2, 2))),
+              HasSubstr("node 2: is part of a cycle"));
   const std::string cycle =
-      error_of(workload(nodes, edge(1, 2) + "," + edge(2, 3) + "," + edge(3, 2)));
+      dnn_partitioning_error(workload(nodes, edge(1, 2) + "," + edge(2, 3) + "," + edge(3, 2)));
   EXPECT_THAT(cycle, HasSubstr("is part of a cycle"));
   EXPECT_THAT(cycle, HasSubstr("2 -> "));
   EXPECT_THAT(cycle, testing::Not(HasSubstr("1 -> ")));
 }
 
 TEST(DnnPartitioning, mistakes_in_the_head_are_named) {
-  const auto head = [](const std::string& text) { return error_of(workload(node(1), "", text)); };
+  const auto head = [](const std::string& text) {
+    return dnn_partitioning_error(workload(node(1), "", text));
+  };
   EXPECT_THAT(head("\"maxSizePerFPGA\": 9, \"maxFPGAs\": 0, \"maxCPUs\": 0"),
               HasSubstr("maxFPGAs, maxCPUs: both are 0"));
   EXPECT_THAT(head("\"maxFPGAs\": 1, \"maxCPUs\": 0"), HasSubstr("maxSizePerFPGA: is missing"));
@@ -167,18 +175,19 @@ TEST(DnnPartitioning, mistakes_in_the_head_are_named) {
               HasSubstr("maxFPGAs: -1"));
   EXPECT_THAT(head("\"maxSizePerFPGA\": 9, \"maxFPGAs\": 5000, \"maxCPUs\": 0"),
               HasSubstr("maxFPGAs: 5000"));
-  EXPECT_THAT(error_of("{\"maxSizePerFPGA\": 1, \"maxFPGAs\": 1, \"maxCPUs\": 1, \"nodes\": 3}"),
+  EXPECT_THAT(dnn_partitioning_error(
+                  "{\"maxSizePerFPGA\": 1, \"maxFPGAs\": 1, \"maxCPUs\": 1, \"nodes\": 3}"),
               HasSubstr("nodes: expected a list"));
 }
 
 TEST(DnnPartitioning, text_that_is_not_such_json_is_refused) {
   const std::string good = workload(node(1) + "," + node(2), edge(1, 2));
-  ASSERT_EQ(error_of(good), "no error");
+  ASSERT_EQ(dnn_partitioning_error(good), "no error");
   for (std::size_t length = 0; length < good.size(); ++length) {
-    EXPECT_NE(error_of(good.substr(0, length)), "no error") << good.substr(0, length);
+    EXPECT_NE(dnn_partitioning_error(good.substr(0, length)), "no error") << good.substr(0, length);
   }
-  EXPECT_THAT(error_of(good + "}"), HasSubstr("more text"));
-  EXPECT_THAT(error_of("[]"), HasSubstr("expected a JSON object"));
+  EXPECT_THAT(dnn_partitioning_error(good + "}"), HasSubstr("more text"));
+  EXPECT_THAT(dnn_partitioning_error("[]"), HasSubstr("expected a JSON object"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ Json two_nodes() {
     "usage_limit": 50}})");
 }
 
-std::string error_of(const std::string& text) {
+std::string iopddl_error(const std::string& text) {
   try {
     read_iopddl_json(text);
   } catch (const Error& error) {
@@ -40,7 +40,7 @@ std::string error_of(const std::string& text) {
 std::string error_with(const char* pointer, const Json& value) {
   Json json = two_nodes();
   json[Json::json_pointer(pointer)] = value;
-  return error_of(json.dump());
+  return iopddl_error(json.dump());
 }
 
 TEST(Iopddl, reads_nodes_edges_and_the_limit) {
@@ -69,11 +69,11 @@ TEST(Iopddl, takes_absent_intervals_edges_and_limits) {
 }
 
 TEST(Iopddl, errors_name_the_field) {
-  EXPECT_THAT(error_of("{"), HasSubstr("malformed JSON"));
-  EXPECT_THAT(error_of("[]"), HasSubstr("expected a JSON object"));
-  EXPECT_THAT(error_of("{}"), HasSubstr("problem: is missing"));
-  EXPECT_THAT(error_of(two_nodes().dump() + "x"), HasSubstr("malformed JSON"));
-  EXPECT_THAT(error_of(R"({"problem": {"nodes": {"usages": []}}})"),
+  EXPECT_THAT(iopddl_error("{"), HasSubstr("malformed JSON"));
+  EXPECT_THAT(iopddl_error("[]"), HasSubstr("expected a JSON object"));
+  EXPECT_THAT(iopddl_error("{}"), HasSubstr("problem: is missing"));
+  EXPECT_THAT(iopddl_error(two_nodes().dump() + "x"), HasSubstr("malformed JSON"));
+  EXPECT_THAT(iopddl_error(R"({"problem": {"nodes": {"usages": []}}})"),
               HasSubstr("nodes.costs: is missing"));
   EXPECT_THAT(error_with("/problem/nodes/costs/1", Json::array()),
               HasSubstr("nodes.costs[1]: is empty"));
@@ -126,11 +126,11 @@ TEST(Iopddl, refuses_sums_that_cannot_be_told_from_never) {
   EXPECT_EQ(error_with("/problem/nodes/costs/0", {large, 7}), "no error");
   Json json = two_nodes();
   json["problem"]["nodes"]["costs"] = {{large, 7}, {large, 2, 3}};
-  EXPECT_THAT(error_of(json.dump()), HasSubstr("nodes.costs[1]: with this one"));
+  EXPECT_THAT(iopddl_error(json.dump()), HasSubstr("nodes.costs[1]: with this one"));
   json = two_nodes();
   json["problem"]["nodes"]["costs"][0] = {large, 7};
   json["problem"]["edges"]["costs"][0] = {large, 2, 3, 4, 5, 6};
-  EXPECT_THAT(error_of(json.dump()), HasSubstr("edges.costs[0]: with this one"));
+  EXPECT_THAT(iopddl_error(json.dump()), HasSubstr("edges.costs[0]: with this one"));
   EXPECT_THAT(error_with("/problem/usage_limit", std::int64_t{4'000'000'000'000'000'000}),
               HasSubstr("usage_limit: 4000000000000000000"));
 }

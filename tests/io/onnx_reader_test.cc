@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // The message of the Error that reading the model throws; empty when it throws none.
-std::string error_of(const OnnxModelMaker& model, const ReadOptions& options = {}) {
+std::string read_error(const OnnxModelMaker& model, const ReadOptions& options = {}) {
   try {
     model.read(options);
   } catch (const Error& error) {
@@ -270,29 +270,29 @@ TEST(OnnxReader, refuses_a_value_that_nothing_produces) {
   OnnxModelMaker model;
   model.input("x", {2});
   model.node("Add", {"x", "ghost"}, {"y"}, "add");
-  EXPECT_THAT(error_of(model), AllOf(HasSubstr("op 'add'"), HasSubstr("'ghost'")));
+  EXPECT_THAT(read_error(model), AllOf(HasSubstr("op 'add'"), HasSubstr("'ghost'")));
 
   OnnxModelMaker no_output;
   make_small(no_output);
   no_output.output("nowhere");
-  EXPECT_THAT(error_of(no_output), HasSubstr("output 'nowhere'"));
+  EXPECT_THAT(read_error(no_output), HasSubstr("output 'nowhere'"));
 }
 
 TEST(OnnxReader, refuses_a_value_with_two_producers) {
   OnnxModelMaker model;
   make_small(model);
   model.node("Relu", {"x"}, {"h"}, "again");
-  EXPECT_THAT(error_of(model), AllOf(HasSubstr("op 'again'"), HasSubstr("'h'"),
-                                     HasSubstr("/net/layer/layer.0/MatMul")));
+  EXPECT_THAT(read_error(model), AllOf(HasSubstr("op 'again'"), HasSubstr("'h'"),
+                                       HasSubstr("/net/layer/layer.0/MatMul")));
   OnnxModelMaker of_input;
   make_small(of_input);
   of_input.node("Neg", {"h"}, {"x"}, "neg");
-  EXPECT_THAT(error_of(of_input), AllOf(HasSubstr("op 'neg'"), HasSubstr("'x'")));
+  EXPECT_THAT(read_error(of_input), AllOf(HasSubstr("op 'neg'"), HasSubstr("'x'")));
 
   OnnxModelMaker twice;
   twice.weights("w", {2});
   twice.weights("w", {2});
-  EXPECT_THAT(error_of(twice), HasSubstr("initializer 'w' occurs twice"));
+  EXPECT_THAT(read_error(twice), HasSubstr("initializer 'w' occurs twice"));
 }
 
 TEST(OnnxReader, names_the_ops_of_a_cycle) {
@@ -301,26 +301,26 @@ TEST(OnnxReader, names_the_ops_of_a_cycle) {
   model.node("Relu", {"x"}, {"a"}, "before");
   model.node("Add", {"a", "c"}, {"b"}, "one");
   model.node("Relu", {"b"}, {"c"}, "two");
-  EXPECT_THAT(error_of(model), AllOf(HasSubstr("cycle"), HasSubstr("'one'"), HasSubstr("'two'"),
-                                     Not(HasSubstr("'before'"))));
+  EXPECT_THAT(read_error(model), AllOf(HasSubstr("cycle"), HasSubstr("'one'"), HasSubstr("'two'"),
+                                       Not(HasSubstr("'before'"))));
 }
 
 TEST(OnnxReader, refuses_types_that_onnx_does_not_have) {
   OnnxModelMaker of_input;
   of_input.input("x", {2}, 99);
-  EXPECT_THAT(error_of(of_input), AllOf(HasSubstr("input 'x'"), HasSubstr("99")));
+  EXPECT_THAT(read_error(of_input), AllOf(HasSubstr("input 'x'"), HasSubstr("99")));
 
   OnnxModelMaker of_weight;
   of_weight.weights("w", {2}, 77);
-  EXPECT_THAT(error_of(of_weight), AllOf(HasSubstr("initializer 'w'"), HasSubstr("77")));
+  EXPECT_THAT(read_error(of_weight), AllOf(HasSubstr("initializer 'w'"), HasSubstr("77")));
 
   OnnxModelMaker negative;
   negative.weights("w", {2, -3});
-  EXPECT_THAT(error_of(negative), AllOf(HasSubstr("initializer 'w'"), HasSubstr("-3")));
+  EXPECT_THAT(read_error(negative), AllOf(HasSubstr("initializer 'w'"), HasSubstr("-3")));
 
   OnnxModelMaker huge;
   huge.weights("w", {std::int64_t{1} << 40, std::int64_t{1} << 40});
-  EXPECT_THAT(error_of(huge), AllOf(HasSubstr("op 'w'"), HasSubstr("overflows")));
+  EXPECT_THAT(read_error(huge), AllOf(HasSubstr("op 'w'"), HasSubstr("overflows")));
 
   OnnxModelMaker newer;  // int4, newer than the library
   newer.weights("w", {3}, 22);
@@ -337,7 +337,7 @@ TEST(OnnxReader, lists_every_op_whose_cost_is_not_known_in_one_error) {
   model.node("Strange", {"x"}, {"c"}, "strange_2", "my.ops");
   model.node("NonZero", {"x"}, {"d"}, "where_not_zero");
   model.node("Relu", {"x"}, {"e"}, "fine");
-  EXPECT_THAT(error_of(model),
+  EXPECT_THAT(read_error(model),
               AllOf(HasSubstr("4 ops"), HasSubstr("op 'strange_1', op 'strange_2'"),
                     HasSubstr("my.ops.Strange"), HasSubstr("'where_not_zero'"),
                     HasSubstr("int64[1, "), HasSubstr("'follower'"), Not(HasSubstr("'fine'"))));

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 template <class Read>
-Error error_of(const Read& read) {
+Error error_when(const Read& read) {
   try {
     read();
   } catch (const Error& error) {
@@ -26,7 +26,7 @@ Error error_of(const Read& read) {
   return {ErrorKind::kInput, "no error"};
 }
 std::string message_of(const OnnxModelMaker& model, const ReadOptions& options = {}) {
-  return error_of([&] { model.read(options); }).what();
+  return error_when([&] { model.read(options); }).what();
 }
 
 void make_symbolic(OnnxModelMaker& model) {
@@ -72,10 +72,10 @@ TEST(OnnxDims, without_a_name_are_an_error_that_says_which) {
 TEST(OnnxDims, refuse_a_name_that_the_model_does_not_have_and_a_size_that_is_not_positive) {
   OnnxModelMaker model;
   make_symbolic(model);
-  const Error unknown = error_of([&] { model.read({.dims = {{"bach", 2}}}); });
+  const Error unknown = error_when([&] { model.read({.dims = {{"bach", 2}}}); });
   EXPECT_EQ(unknown.kind(), ErrorKind::kOption);
   EXPECT_THAT(unknown.what(), AllOf(HasSubstr("bach"), HasSubstr("'batch', 'length'")));
-  const Error zero = error_of([&] { model.read({.dims = {{"batch", 0}}}); });
+  const Error zero = error_when([&] { model.read({.dims = {{"batch", 0}}}); });
   EXPECT_EQ(zero.kind(), ErrorKind::kOption);
 }
 

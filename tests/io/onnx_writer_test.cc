@@ -32,7 +32,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // The message of the Error that writing the graph throws; empty when it throws none.
-std::string error_of(const Graph& graph) {
+std::string write_error(const Graph& graph) {
   try {
     write_onnx(graph);
   } catch (const Error& error) {
@@ -230,7 +230,7 @@ std::string error_of_op(OpSpec op, std::vector<TensorSpec> outputs = {
       builder.add({.name = "x", .type = "input"}, {{.shape = {2, 3}, .dtype = DType::kFloat32}});
   if (op.type != "constant") op.inputs = x;
   builder.add(std::move(op), outputs);
-  return error_of(std::move(builder).build());
+  return write_error(std::move(builder).build());
 }
 
 TEST(OnnxWriter, names_the_op_that_onnx_cannot_hold) {
@@ -354,7 +354,7 @@ TEST(OnnxWriter, writes_exported_models_back_where_their_constants_are_small) {
   for (const char* name : kOnnxExports) {
     SCOPED_TRACE(name);
     const Graph graph = read_onnx(read_file(onnx_export_path(name)), {}, name);
-    const std::string error = error_of(graph);
+    const std::string error = write_error(graph);
     // Contents of large constants are not kept.
     if (!error.empty()) {
       EXPECT_THAT(error, HasSubstr("attributes: 'value', a constant's contents, is missing"));

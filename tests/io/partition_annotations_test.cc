@@ -85,7 +85,7 @@ int expect_same_parts(const SavedPartition& plan, const OnnxDeviceNotes& notes,
   return cuts;
 }
 
-void expect_read_back(const std::string& model, const std::string& method) {
+void expect_annotated(const std::string& model, const std::string& method) {
   SCOPED_TRACE(model + " by " + method);
   const std::string bytes = write_onnx(zoo::build_model("zoo:" + model + ",training=false"));
   const Graph read = read_onnx(bytes, {}, "zoo");
@@ -119,7 +119,7 @@ TEST(PartitionAnnotations, say_what_plans_of_the_zoo_say) {
         "llama3-8b:batch=4,sequence=8,layers=2,hidden=16,heads=4,kv_heads=4,intermediate=24,"
         "vocabulary=32"}) {
     for (const char* method : {"data-parallel", "all-row", "tofu"}) {
-      expect_read_back(model, method);
+      expect_annotated(model, method);
     }
   }
 }

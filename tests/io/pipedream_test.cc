@@ -22,7 +22,7 @@ Graph small() {
   return read_pipedream(read_file(path.string()), "small");
 }
 
-std::string error_of(const std::string& text) {
+std::string pipedream_error(const std::string& text) {
   try {
     read_pipedream(text, "model");
   } catch (const Error& error) {
@@ -134,19 +134,21 @@ TEST(PipeDream, line_ends_of_windows_and_empty_lines_are_fine) {
 }
 
 TEST(PipeDream, mistakes_name_the_line_and_the_node) {
-  EXPECT_THAT(error_of(""), HasSubstr("no nodes"));
-  EXPECT_THAT(error_of(layer("a") + "b -- ReLU\n"), HasSubstr("line 2: expected 'NODE"));
-  EXPECT_THAT(error_of(layer("a", "[1.0; x]")), HasSubstr("line 1: a: activation_size: 'x'"));
-  EXPECT_THAT(error_of(layer("a", "[1.0; 2.0")), HasSubstr("around a list"));
-  EXPECT_THAT(error_of(layer("a", "[")), HasSubstr("around a list"));
-  EXPECT_THAT(error_of(layer("a", "-5")), HasSubstr("activation_size: '-5'"));
-  EXPECT_THAT(error_of(layer("a", "nan")), HasSubstr("activation_size: 'nan'"));
-  EXPECT_THAT(error_of("a -- B -- forward_compute_time=1, activation_size=1, parameter_size=1\n"),
-              HasSubstr("line 1: a: backward_compute_time: is missing"));
-  EXPECT_THAT(error_of(layer("a") + layer("a")), HasSubstr("line 2: a: is described twice"));
-  EXPECT_THAT(error_of(layer("a") + "\ta -- c\n"), HasSubstr("line 2: edge a -- c"));
-  EXPECT_THAT(error_of(layer("a") + "\ta\n"), HasSubstr("line 2: expected an edge"));
-  EXPECT_THAT(error_of(layer("a") + layer("b") + "\ta -- b\n\tb -- a\n"),
+  EXPECT_THAT(pipedream_error(""), HasSubstr("no nodes"));
+  EXPECT_THAT(pipedream_error(layer("a") + "b -- ReLU\n"), HasSubstr("line 2: expected 'NODE"));
+  EXPECT_THAT(pipedream_error(layer("a", "[1.0; x]")),
+              HasSubstr("line 1: a: activation_size: 'x'"));
+  EXPECT_THAT(pipedream_error(layer("a", "[1.0; 2.0")), HasSubstr("around a list"));
+  EXPECT_THAT(pipedream_error(layer("a", "[")), HasSubstr("around a list"));
+  EXPECT_THAT(pipedream_error(layer("a", "-5")), HasSubstr("activation_size: '-5'"));
+  EXPECT_THAT(pipedream_error(layer("a", "nan")), HasSubstr("activation_size: 'nan'"));
+  EXPECT_THAT(
+      pipedream_error("a -- B -- forward_compute_time=1, activation_size=1, parameter_size=1\n"),
+      HasSubstr("line 1: a: backward_compute_time: is missing"));
+  EXPECT_THAT(pipedream_error(layer("a") + layer("a")), HasSubstr("line 2: a: is described twice"));
+  EXPECT_THAT(pipedream_error(layer("a") + "\ta -- c\n"), HasSubstr("line 2: edge a -- c"));
+  EXPECT_THAT(pipedream_error(layer("a") + "\ta\n"), HasSubstr("line 2: expected an edge"));
+  EXPECT_THAT(pipedream_error(layer("a") + layer("b") + "\ta -- b\n\tb -- a\n"),
               HasSubstr("is part of a cycle"));
 }
 

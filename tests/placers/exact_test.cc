@@ -21,8 +21,8 @@
 #include "stream/assignment_program.h"
 #include "stream/ideals.h"
 #include "stream/split_units.h"
+#include "support/all_placements.h"
 #include "support/random_problem.h"
-#include "support/reference_simulator.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
 
@@ -33,27 +33,6 @@ constexpr const char* kBestOfSplits = "no split into consecutive parts has a low
 
 Objective stream(Overlap overlap) {
   return StreamPeriod{overlap};
-}
-
-// Calls visit(placement) for every valid placement.
-template <class Visit>
-void for_each_placement(const Problem& problem, Visit&& visit) {
-  std::vector<std::size_t> digits(problem.num_groups(), 0);
-  Placement placement(problem.num_ops());
-  for (bool more = true; more;) {
-    for (OpId op = 0; op < problem.num_ops(); ++op) {
-      const GroupId group = problem.group_of(op);
-      placement[op] = problem.allowed_devices(group)[digits[group]];
-    }
-    if (reference::refusal(problem.graph(), problem.cluster(), placement).empty()) {
-      visit(placement);
-    }
-    more = false;
-    for (GroupId group = 0; group < problem.num_groups() && !more; ++group) {
-      more = ++digits[group] < problem.allowed_devices(group).size();
-      if (!more) digits[group] = 0;
-    }
-  }
 }
 
 // Whether the devices can be put in an order in which every forward op reads from its own device or
@@ -94,7 +73,7 @@ bool consecutive(const Problem& problem, const Placement& placement) {
 }
 
 // The least value of all placements that fit; nothing where none does.
-std::optional<Nanoseconds> best_of_all(Evaluator& evaluator, bool consecutive_only) {
+std::optional<Nanoseconds> exact_best(Evaluator& evaluator, bool consecutive_only) {
   std::optional<Nanoseconds> best;
   for_each_placement(evaluator.problem(), [&](const Placement& placement) {
     if (consecutive_only && !consecutive(evaluator.problem(), placement)) return;
@@ -109,8 +88,8 @@ bool has_note(const PlaceResult& result, const std::string& text) {
                      [&](const std::string& note) { return note.find(text) != note.npos; });
 }
 
-PlaceResult place(const std::string& placer, PlaceContext& context, std::int64_t evaluations,
-                  std::uint64_t seed = 1) {
+PlaceResult place_exactly(const std::string& placer, PlaceContext& context,
+                          std::int64_t evaluations, std::uint64_t seed = 1) {
   Budget budget;
   budget.evaluations = evaluations;
   return all_placers().make(MethodSpec::parse(placer))->place(context, budget, Rng(seed));
@@ -169,9 +148,9 @@ TEST(Dp, finds_the_least_period_of_all_consecutive_parts_where_it_says_so) {
       const auto problem =
           random_problem(rng, {.max_ops = 2 + i % 7, .max_devices = 3, .all_alive = true});
       PlaceContext context(problem, stream(overlap));
-      const PlaceResult result = place("dp", context, 100);
+      const PlaceResult result = place_exactly("dp", context, 100);
       const Evaluation value = context.evaluator().evaluate(result.placement);
-      const std::optional<Nanoseconds> best = best_of_all(context.evaluator(), true);
+      const std::optional<Nanoseconds> best = exact_best(context.evaluator(), true);
       const std::string text = describe(*problem, result.placement, {});
       if (has_note(result, "found no consecutive parts")) continue;
       ASSERT_TRUE(consecutive(*problem, result.placement)) << i << "\n" << text;
@@ -200,8 +179,8 @@ TEST(Dp, is_exact_for_equal_links_and_devices_that_pay_for_communication) {
                                  std::make_shared<const Cluster>(std::move(spec)),
                                  CompileOptions{.cost = CostMode::kMeasured});
     PlaceContext context(problem, stream(Overlap::kNone));
-    const std::optional<Nanoseconds> best = best_of_all(context.evaluator(), true);
-    const PlaceResult result = place("dp", context, 100);
+    const std::optional<Nanoseconds> best = exact_best(context.evaluator(), true);
+    const PlaceResult result = place_exactly("dp", context, 100);
     const std::string text = describe(*problem, result.placement, {});
     ASSERT_EQ(has_note(result, kBestOfSplits), best.has_value()) << i << "\n" << text;
     if (!best) continue;
@@ -218,7 +197,7 @@ TEST(Dp, cuts_lists_of_ops_when_there_are_too_many_ideals) {
   graph.op("root", 10, leaves);
   const auto problem = compile_timed(graph.build(), gpu_cluster(5));
   PlaceContext context(problem, stream(Overlap::kNone));
-  const PlaceResult result = place("dp(ideals=1000)", context, 100);
+  const PlaceResult result = place_exactly("dp(ideals=1000)", context, 100);
   EXPECT_TRUE(has_note(result, "more than 1000 ideals"));
   EXPECT_EQ(context.evaluator().evaluate(result.placement).step,
             50'000);  // 25 ops of 10 us on 5 devices
@@ -237,7 +216,7 @@ TEST(Dp, keeps_backward_ops_with_their_forward_ops_and_cuts_between_layers) {
   }
   const auto problem = compile_timed(graph.build(), gpu_cluster(2));
   PlaceContext context(problem, stream(Overlap::kNone));
-  const PlaceResult result = place("dp", context, 100);
+  const PlaceResult result = place_exactly("dp", context, 100);
   // Two layers each, 60 us, and 1 us each for the activation and the gradient at the cut.
   EXPECT_EQ(context.evaluator().evaluate(result.placement).step, 62'000);
   EXPECT_TRUE(has_note(result, kBestOfSplits));
@@ -246,14 +225,14 @@ TEST(Dp, keeps_backward_ops_with_their_forward_ops_and_cuts_between_layers) {
 TEST(Dp, fits_a_step_that_no_single_device_holds) {
   const auto& problem = tiny_case("big_parameters_on_two_tight").problem;
   PlaceContext context(problem);
-  const PlaceResult result = place("dp", context, 100);
+  const PlaceResult result = place_exactly("dp", context, 100);
   EXPECT_TRUE(context.evaluator().evaluate(result.placement).fits());
 }
 
 TEST(Dp, uses_one_device_for_a_step_that_splitting_makes_longer) {
   const auto& problem = tiny_case("chain_on_two_far_apart").problem;
   PlaceContext context(problem);
-  const PlaceResult result = place("dp", context, 100);
+  const PlaceResult result = place_exactly("dp", context, 100);
   EXPECT_EQ(std::set<DeviceId>(result.placement.begin(), result.placement.end()).size(), 1U);
 }
 
@@ -307,11 +286,11 @@ struct Tally {
 void compare(const std::shared_ptr<const Problem>& problem, const Objective& objective,
              std::int64_t evaluations, Tally& tally) {
   PlaceContext context(problem, objective);
-  const PlaceResult result = place("ip", context, evaluations);
+  const PlaceResult result = place_exactly("ip", context, evaluations);
   const Nanoseconds bound = context.incumbent().bound().step;
   const Evaluation value = context.evaluator().evaluate(result.placement, result.schedule);
   Evaluator fresh(problem, objective);
-  const std::optional<Nanoseconds> best = best_of_all(fresh, false);
+  const std::optional<Nanoseconds> best = exact_best(fresh, false);
   const std::string text = describe(*problem, result.placement, result.schedule);
   if (!best) return;
   ++tally.compared;
@@ -370,7 +349,7 @@ TEST(Ip, is_never_above_the_shortest_step_in_any_order) {
     const auto problem = random_problem(rng, {.max_ops = 2 + i % 6, .max_devices = 3});
     ASSERT_NO_FATAL_FAILURE(compare(problem, {}, 100'000, tally)) << i;
     PlaceContext context(problem);
-    place("ip", context, 100'000);
+    place_exactly("ip", context, 100'000);
     const Nanoseconds bound = context.incumbent().bound().step;
     for_each_placement(*problem, [&](const Placement& placement) {
       for (int j = 0; j < 4; ++j) {
@@ -394,7 +373,7 @@ TEST(Ip, begins_from_what_it_is_given_and_is_never_worse) {
     Solution start{random_placement(*problem, rng), {}, {}, "random"};
     start.value = plain.evaluate(start.placement);
     PlaceContext context(problem, objective, {start});
-    const PlaceResult result = place("ip", context, 40);
+    const PlaceResult result = place_exactly("ip", context, 40);
     EXPECT_LE(context.evaluator().evaluate(result.placement, result.schedule).step,
               start.value.step);
   }
@@ -404,7 +383,7 @@ TEST(Ip, proves_nothing_of_a_model_that_it_had_to_coarsen) {
   const auto& problem = tiny_case("fork_join_on_four_on_a_bus").problem;
   for (const Objective& objective : {stream(Overlap::kNone), Objective{}}) {
     PlaceContext context(problem, objective);
-    const PlaceResult result = place("ip(items=4,tasks=4)", context, 200);
+    const PlaceResult result = place_exactly("ip(items=4,tasks=4)", context, 200);
     EXPECT_TRUE(has_note(result, "clusters of ops"));
     EXPECT_EQ(context.incumbent().bound().step, 0);
   }

@@ -71,7 +71,7 @@ ClusterSpec fast_devices(int count, std::int64_t bandwidth, Bytes memory = 1'000
   return spec;
 }
 
-PlaceResult place(const std::string& placer, const std::shared_ptr<const Problem>& problem) {
+PlaceResult place_listed(const std::string& placer, const std::shared_ptr<const Problem>& problem) {
   PlaceContext context(problem);
   PlaceResult result =
       all_placers().make(MethodSpec::parse(placer))->place(context, Budget(), Rng(1));
@@ -144,7 +144,7 @@ TEST(ListScheduler, places_every_tiny_case_validly) {
   for (const std::string& key : list_schedulers()) {
     for (const TinyCase& tiny : tiny_cases()) {
       SCOPED_TRACE(fmt::format("{} on {}", key, tiny.name));
-      place(key, tiny.problem);
+      place_listed(key, tiny.problem);
     }
   }
 }
@@ -155,7 +155,7 @@ TEST(ListScheduler, places_random_problems_validly) {
     const auto problem = random_problem(rng);
     for (const std::string& key : list_schedulers()) {
       SCOPED_TRACE(fmt::format("{} on problem {}", key, i));
-      place(key, problem);
+      place_listed(key, problem);
     }
   }
 }
@@ -163,7 +163,7 @@ TEST(ListScheduler, places_random_problems_validly) {
 TEST(ListScheduler, runs_independent_chains_on_two_devices) {
   const auto problem = two_chains_of(5, Cluster(fast_devices(2, 1'000'000'000)));
   for (const std::string key : {"heft", "m_etf", "m_sct"}) {
-    EXPECT_EQ(step(problem, place(key, problem)), 500 * kMicrosecond) << key;
+    EXPECT_EQ(step(problem, place_listed(key, problem)), 500 * kMicrosecond) << key;
   }
 }
 
@@ -176,7 +176,7 @@ TEST(ListScheduler, puts_parameters_where_they_are_read) {
   builder.op("b", 100, {w1});
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000)));
   for (const std::string key : {"heft", "m_etf", "m_sct"}) {
-    const PlaceResult result = place(key, problem);
+    const PlaceResult result = place_listed(key, problem);
     EXPECT_EQ(result.placement[0], result.placement[2]) << key;
     EXPECT_EQ(result.placement[1], result.placement[3]) << key;
     EXPECT_EQ(devices_used(result), 2U) << key;
@@ -210,7 +210,7 @@ TEST(ListScheduler, puts_an_op_on_the_device_that_is_linked_with_both_its_produc
   builder.op("sum", 100, {a, b});
   const auto problem = builder.on(line_of(3));
   for (const std::string& key : list_schedulers()) {
-    EXPECT_EQ(place(key, problem).placement, (Placement{0, 2, 1})) << key;
+    EXPECT_EQ(place_listed(key, problem).placement, (Placement{0, 2, 1})) << key;
   }
 }
 
@@ -224,7 +224,7 @@ TEST(ListScheduler, leaves_devices_out_when_links_are_missing_for_an_op) {
   const auto problem = builder.on(line_of(4));
   EXPECT_EQ(mutually_linked_devices(*problem), (std::vector<DeviceId>{0, 1}));
   for (const std::string key : {"heft", "m_etf", "m_sct"}) {
-    const PlaceResult result = place(key, problem);
+    const PlaceResult result = place_listed(key, problem);
     EXPECT_EQ(devices_used(result), 2U) << key;
     ASSERT_EQ(result.notes.size(), 1U) << key;
     EXPECT_THAT(result.notes[0], HasSubstr("d2, d3")) << key;
@@ -238,7 +238,7 @@ TEST(ListScheduler, says_that_nothing_fits) {
   builder.op("a", 100, {}, 10, heavy);
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000, 1000)));
   for (const std::string& key : list_schedulers()) {
-    const PlaceResult result = place(key, problem);
+    const PlaceResult result = place_listed(key, problem);
     ASSERT_EQ(result.notes.size(), 1U) << key;
     EXPECT_THAT(result.notes[0], HasSubstr("does not fit in memory")) << key;
   }
@@ -252,7 +252,7 @@ TEST(ListScheduler, splits_what_does_not_fit_on_one_device) {
   for (int i = 1; i < 3; ++i) last = builder.op(fmt::format("a{}", i), 10, {last}, 10, heavy);
   const auto problem = builder.on(Cluster(fast_devices(3, 1'000'000'000, 1000)));
   for (const std::string& key : list_schedulers()) {
-    const PlaceResult result = place(key, problem);
+    const PlaceResult result = place_listed(key, problem);
     EXPECT_EQ(devices_used(result), 3U) << key;
     EXPECT_THAT(result.notes, IsEmpty()) << key;
   }
@@ -265,7 +265,7 @@ TEST(Heft, keeps_chain_on_one_device_when_links_are_slow) {
   TensorId last = builder.op("a0", 100, {});
   for (int i = 1; i < 6; ++i) last = builder.op(fmt::format("a{}", i), 100, {last});
   const auto problem = builder.on(Cluster(fast_devices(3, 1'000'000)));
-  EXPECT_EQ(devices_used(place("heft", problem)), 1U);
+  EXPECT_EQ(devices_used(place_listed("heft", problem)), 1U);
 }
 
 TEST(Heft, knows_that_transfers_share_a_channel) {
@@ -282,8 +282,8 @@ TEST(Heft, knows_that_transfers_share_a_channel) {
     builder.op(fmt::format("read{}", i), 100, {made[static_cast<std::size_t>(i)]});
   }
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
-  const Nanoseconds with = step(problem, place("heft", problem));
-  const Nanoseconds without = step(problem, place("heft(contention=false)", problem));
+  const Nanoseconds with = step(problem, place_listed("heft", problem));
+  const Nanoseconds without = step(problem, place_listed("heft(contention=false)", problem));
   EXPECT_EQ(with, 304 * kMicrosecond);
   EXPECT_LE(with, without);
 }
@@ -300,8 +300,8 @@ TEST(Heft, inserts_an_op_into_a_gap_only_where_it_may) {
   builder.op("c", 500, {b}, 1000, on_d0);
   builder.op("e", 100, {}, 1000, on_d0);
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
-  const PlaceResult with = place("heft", problem);
-  const PlaceResult without = place("heft(insertion=false)", problem);
+  const PlaceResult with = place_listed("heft", problem);
+  const PlaceResult without = place_listed("heft(insertion=false)", problem);
   EXPECT_GT(with.schedule.priorities[3], with.schedule.priorities[2]);
   EXPECT_LT(without.schedule.priorities[3], without.schedule.priorities[2]);
 }
@@ -321,7 +321,7 @@ TEST(Heft, counts_the_whole_group_when_it_chooses_a_device) {
             {{.bytes = 10}});
   const auto problem = compile(std::make_shared<Graph>(std::move(graph).build()),
                                std::make_shared<Cluster>(Cluster(fast_devices(2, 1'000'000'000))));
-  EXPECT_THAT(place("heft", problem).placement, ::testing::Each(DeviceId{1}));
+  EXPECT_THAT(place_listed("heft", problem).placement, ::testing::Each(DeviceId{1}));
 }
 
 // ---- m-TOPO
@@ -334,7 +334,7 @@ TEST(MTopo, fills_devices_one_after_another_up_to_a_balanced_cap) {
   for (int i = 1; i < 9; ++i) last = builder.op(fmt::format("a{}", i), 10, {last}, 0, heavy);
   const auto problem = builder.on(Cluster(fast_devices(3, 1'000'000'000)));
   // The cap is 900 / 3 + 100.
-  EXPECT_EQ(place("m_topo", problem).placement, (Placement{0, 0, 0, 0, 1, 1, 1, 1, 2}));
+  EXPECT_EQ(place_listed("m_topo", problem).placement, (Placement{0, 0, 0, 0, 1, 1, 1, 1, 2}));
 }
 
 // ---- m-ETF
@@ -346,7 +346,7 @@ TEST(MEtf, is_not_stalled_by_ops_that_take_no_time) {
   builder.op("end", 100, {last});
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
   for (const std::string key : {"m_etf", "m_sct"}) {
-    EXPECT_EQ(step(problem, place(key, problem)), 200 * kMicrosecond) << key;
+    EXPECT_EQ(step(problem, place_listed(key, problem)), 200 * kMicrosecond) << key;
   }
 }
 
@@ -354,7 +354,7 @@ TEST(MEtf, takes_equal_starts_in_the_order_of_ops_and_devices) {
   Builder builder;
   for (int i = 0; i < 4; ++i) builder.op(fmt::format("a{}", i), 100, {});
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
-  EXPECT_EQ(place("m_etf", problem).placement, (Placement{0, 1, 0, 1}));
+  EXPECT_EQ(place_listed("m_etf", problem).placement, (Placement{0, 1, 0, 1}));
 }
 
 // ---- m-SCT
@@ -437,8 +437,8 @@ TEST(MSct, keeps_the_device_for_the_favourite_child) {
   builder.op("other", 400, {first});
   builder.op("next", 1000, {a, late});
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
-  EXPECT_EQ(step(problem, place("m_etf", problem)), 1310 * kMicrosecond);
-  EXPECT_EQ(step(problem, place("m_sct", problem)), 1110 * kMicrosecond);
+  EXPECT_EQ(step(problem, place_listed("m_etf", problem)), 1310 * kMicrosecond);
+  EXPECT_EQ(step(problem, place_listed("m_sct", problem)), 1110 * kMicrosecond);
 }
 
 TEST(MSct, says_that_the_linear_program_was_stopped) {
@@ -454,8 +454,8 @@ TEST(MSct, says_that_the_linear_program_was_stopped) {
                                  static_cast<Bytes>(1000 + rng.below(100'000))));
   }
   const auto problem = builder.on(Cluster(fast_devices(2, 1'000'000'000)));
-  EXPECT_THAT(place("m_sct", problem).notes, IsEmpty());
-  EXPECT_THAT(place("m_sct(iterations=1)", problem).notes,
+  EXPECT_THAT(place_listed("m_sct", problem).notes, IsEmpty());
+  EXPECT_THAT(place_listed("m_sct(iterations=1)", problem).notes,
               ::testing::ElementsAre(HasSubstr("stopped short of its optimum")));
 }
 

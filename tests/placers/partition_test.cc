@@ -95,8 +95,9 @@ class Clumps {
   std::vector<Bytes> bytes_;
 };
 
-PlaceResult place(const std::string& placer, const std::shared_ptr<const Problem>& problem,
-                  std::uint64_t seed = 1) {
+PlaceResult place_partitioned(const std::string& placer,
+                              const std::shared_ptr<const Problem>& problem,
+                              std::uint64_t seed = 1) {
   PlaceContext context(problem);
   PlaceResult result =
       all_placers().make(MethodSpec::parse(placer))->place(context, Budget(), Rng(seed));
@@ -151,7 +152,7 @@ TEST(Partitioner, places_every_tiny_case_validly) {
   for (const std::string& key : partitioners()) {
     for (const TinyCase& tiny : tiny_cases()) {
       SCOPED_TRACE(fmt::format("{} on {}", key, tiny.name));
-      place(key, tiny.problem);
+      place_partitioned(key, tiny.problem);
     }
   }
 }
@@ -162,7 +163,7 @@ TEST(Partitioner, places_random_problems_validly) {
     const auto problem = random_problem(rng);
     for (const std::string& key : partitioners()) {
       SCOPED_TRACE(fmt::format("{} on problem {}", key, i));
-      place(key, problem);
+      place_partitioned(key, problem);
     }
   }
 }
@@ -171,7 +172,7 @@ TEST(Partitioner, cuts_where_little_is_sent) {
   const Clumps clumps(4, 10);
   const auto problem = clumps.on(devices_of_kinds({"gpu", "gpu", "gpu", "gpu"}));
   for (const std::string& key : partitioners()) {
-    const PlaceResult result = place(key, problem);
+    const PlaceResult result = place_partitioned(key, problem);
     EXPECT_TRUE(clumps.kept_whole(result.placement)) << key;
     EXPECT_EQ(ops_by_device(result, 4), (std::vector<int>{10, 10, 10, 10})) << key;
     EXPECT_THAT(result.notes, IsEmpty()) << key;
@@ -183,9 +184,9 @@ TEST(Partitioner, gives_the_same_result_for_the_same_seed) {
   for (int i = 0; i < 20; ++i) {
     const auto problem = random_problem(rng, {.max_ops = 200, .max_devices = 6});
     for (const std::string& key : partitioners()) {
-      const Placement first = place(key, problem, 5).placement;
-      place(key, problem, 6);
-      EXPECT_EQ(place(key, problem, 5).placement, first) << key << " on problem " << i;
+      const Placement first = place_partitioned(key, problem, 5).placement;
+      place_partitioned(key, problem, 6);
+      EXPECT_EQ(place_partitioned(key, problem, 5).placement, first) << key << " on problem " << i;
     }
   }
 }
@@ -210,8 +211,8 @@ TEST(Partitioner, gives_the_same_result_for_the_same_seed_on_a_large_graph) {
       compile(std::make_shared<Graph>(std::move(builder).build()),
               std::make_shared<Cluster>(Cluster(devices_of_kinds({"gpu", "gpu", "gpu", "gpu"}))));
   for (const std::string& key : partitioners()) {
-    const Placement first = place(key, problem).placement;
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(place(key, problem).placement, first) << key;
+    const Placement first = place_partitioned(key, problem).placement;
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(place_partitioned(key, problem).placement, first) << key;
   }
 }
 
@@ -219,12 +220,12 @@ TEST(Partitioner, gives_slow_devices_less_work) {
   const Clumps clumps(1, 110);
   const auto problem = clumps.on(devices_of_kinds({"gpu", "cpu"}));
   for (const std::string key : {"metis", "scotch"}) {
-    EXPECT_THAT(ops_by_device(place(key, problem), 2),
+    EXPECT_THAT(ops_by_device(place_partitioned(key, problem), 2),
                 ::testing::ElementsAre(::testing::Ge(95),
                                        ::testing::AllOf(::testing::Ge(5), ::testing::Le(15))))
         << key;
   }
-  EXPECT_EQ(ops_by_device(place("mincut", problem), 2), (std::vector<int>{110, 0}));
+  EXPECT_EQ(ops_by_device(place_partitioned("mincut", problem), 2), (std::vector<int>{110, 0}));
 }
 
 TEST(Partitioner, moves_groups_to_devices_that_they_may_use) {
@@ -233,7 +234,7 @@ TEST(Partitioner, moves_groups_to_devices_that_they_may_use) {
   clumps.op(25).devices = {"d0"};
   const auto problem = clumps.on(devices_of_kinds({"gpu", "gpu", "cpu"}));
   for (const std::string& key : partitioners()) {
-    const PlaceResult result = place(key, problem);
+    const PlaceResult result = place_partitioned(key, problem);
     EXPECT_EQ(result.placement[3], 2) << key;
     EXPECT_EQ(result.placement[25], 0) << key;
     // One op that is tied to a device does not keep the others from the rest.
@@ -245,7 +246,7 @@ TEST(Partitioner, says_that_the_result_does_not_fit) {
   const Clumps clumps(2, 10);
   const auto problem = clumps.on(devices_of_kinds({"gpu", "gpu"}, 1'500'000));
   for (const std::string& key : partitioners()) {
-    const PlaceResult result = place(key, problem);
+    const PlaceResult result = place_partitioned(key, problem);
     ASSERT_EQ(result.notes.size(), 1U) << key;
     EXPECT_THAT(result.notes[0], HasSubstr("does not fit in memory: d0 needs")) << key;
   }
@@ -263,8 +264,8 @@ TEST(Metis, balances_memory_where_asked) {
     }
     return *std::max_element(sums.begin(), sums.end());
   };
-  EXPECT_EQ(resident(place("metis", problem)), 20'000'000);
-  EXPECT_LE(resident(place("metis(memory=true)", problem)), 13'000'000);
+  EXPECT_EQ(resident(place_partitioned("metis", problem)), 20'000'000);
+  EXPECT_LE(resident(place_partitioned("metis(memory=true)", problem)), 13'000'000);
 }
 
 TEST(Metis, prints_nothing_about_ops_that_outweigh_a_part) {
@@ -273,7 +274,7 @@ TEST(Metis, prints_nothing_about_ops_that_outweigh_a_part) {
   const auto problem = clumps.on(devices_of_kinds(std::vector<std::string>(8, "gpu")));
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  for (const std::string& key : partitioners()) place(key, problem);
+  for (const std::string& key : partitioners()) place_partitioned(key, problem);
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }

@@ -13,6 +13,7 @@
 #include "placers/all.h"
 #include "placers/local/starts.h"
 
+#include "support/budgets.h"
 #include "support/random_problem.h"
 #include "support/tiny_graphs.h"
 
@@ -25,15 +26,8 @@ const std::vector<std::string>& searches() {
   return keys;
 }
 
-Budget evaluations(std::int64_t count, int threads = 1) {
-  Budget budget;
-  budget.evaluations = count;
-  budget.threads = threads;
-  return budget;
-}
-
-PlaceResult place(const std::string& key, PlaceContext& context, const Budget& budget,
-                  std::uint64_t seed = 1) {
+PlaceResult place_searched(const std::string& key, PlaceContext& context, const Budget& budget,
+                           std::uint64_t seed = 1) {
   return all_placers().make({key, {}})->place(context, budget, Rng(seed));
 }
 
@@ -113,7 +107,7 @@ void expect_optima(const std::string& key, const Objective& objective,
   int optimal = 0;
   for (std::size_t i = 0; i < problems.size(); ++i) {
     PlaceContext context(problems[i].problem, objective);
-    const PlaceResult result = place(key, context, evaluations(1000), i);
+    const PlaceResult result = place_searched(key, context, evaluations(1000), i);
     const Evaluation found = context.evaluator().evaluate(result.placement, result.schedule);
     EXPECT_EQ(found, context.incumbent().value());
     if (!(problems[i].best < found)) ++optimal;
@@ -170,7 +164,7 @@ TEST_P(Search, never_ends_worse_than_it_began) {
     Solution start{.placement = random_placement(*problem, rng)};
     start.schedule = random_schedule(*problem, rng);
     PlaceContext context(problem, {}, {start});
-    const PlaceResult result = place(GetParam(), context, evaluations(40), i);
+    const PlaceResult result = place_searched(GetParam(), context, evaluations(40), i);
     const Evaluation value = context.evaluator().evaluate(result.placement, result.schedule);
     EXPECT_FALSE(context.starts().front().value < value) << i;
   }
@@ -179,7 +173,7 @@ TEST_P(Search, never_ends_worse_than_it_began) {
 TEST_P(Search, improves_on_a_start_that_no_classical_placer_would_give) {
   const auto& problem = tiny_case("two_chains_on_two_equal").problem;
   PlaceContext context(problem, {}, {{.placement = Placement(problem->num_ops(), 1)}});
-  const PlaceResult result = place(GetParam(), context, evaluations(300));
+  const PlaceResult result = place_searched(GetParam(), context, evaluations(300));
   EXPECT_LT(context.evaluator().evaluate(result.placement, result.schedule),
             context.starts().front().value);
 }
@@ -195,8 +189,8 @@ TEST_P(Search, gives_the_same_answer_on_one_thread_and_on_three) {
       one.order_by(schedulers()[i % schedulers().size()].key);
       three.order_by(one.evaluator().scheduler());
     }
-    const PlaceResult a = place(GetParam(), one, evaluations(400, 1), i);
-    const PlaceResult b = place(GetParam(), three, evaluations(400, 3), i);
+    const PlaceResult a = place_searched(GetParam(), one, evaluations(400, 1), i);
+    const PlaceResult b = place_searched(GetParam(), three, evaluations(400, 3), i);
     EXPECT_EQ(a.placement, b.placement) << i;
     EXPECT_EQ(a.schedule.priorities, b.schedule.priorities) << i;
     EXPECT_EQ(one.evaluations(), three.evaluations()) << i;
@@ -212,8 +206,8 @@ TEST(Auto, gives_the_same_answer_to_a_large_graph_on_one_thread_and_on_three) {
     if (problem->num_groups() <= 512) continue;
     PlaceContext one(problem);
     PlaceContext three(problem);
-    const PlaceResult a = place("auto", one, evaluations(3000, 1), i);
-    const PlaceResult b = place("auto", three, evaluations(3000, 3), i);
+    const PlaceResult a = place_searched("auto", one, evaluations(3000, 1), i);
+    const PlaceResult b = place_searched("auto", three, evaluations(3000, 3), i);
     EXPECT_EQ(a.placement, b.placement) << i;
     EXPECT_EQ(a.schedule.priorities, b.schedule.priorities) << i;
     EXPECT_EQ(one.evaluations(), three.evaluations()) << i;
@@ -230,7 +224,7 @@ std::shared_ptr<const Problem> long_problem() {
     auto problem = random_problem(rng, {.max_ops = 700, .max_devices = 4, .roomy = true});
     if (problem->num_groups() < 300 || problem->num_groups() > 512) continue;
     PlaceContext context(problem);
-    place("auto", context, evaluations(300));
+    place_searched("auto", context, evaluations(300));
     if (!context.incumbent().optimal()) return problem;
   }
 }
@@ -239,7 +233,7 @@ std::shared_ptr<const Problem> long_problem() {
 TEST(Auto, spends_all_on_searching_where_others_prove_bounds) {
   PlaceContext context(long_problem());
   context.leave_bounds_to_others();
-  place("auto", context, evaluations(4000));
+  place_searched("auto", context, evaluations(4000));
   EXPECT_GE(context.evaluations(), 3960);
 }
 
@@ -254,7 +248,7 @@ TEST(Auto, tells_what_it_has_come_to_while_it_anneals) {
     const double share = budget.elapsed_seconds() / *budget.seconds;
     if (share > 0.15 && share < 0.9) ++told;
   });
-  place("auto", context, budget);
+  place_searched("auto", context, budget);
   EXPECT_GT(told, 0);
 }
 
@@ -262,7 +256,7 @@ TEST_P(Search, leaves_pinned_ops_where_they_must_be) {
   for (const char* name : {"pinned_ends_on_two_far_apart", "pinned_ends_on_three_unequal"}) {
     const auto& problem = tiny_case(name).problem;
     PlaceContext context(problem);
-    const PlaceResult result = place(GetParam(), context, evaluations(300));
+    const PlaceResult result = place_searched(GetParam(), context, evaluations(300));
     EXPECT_NO_THROW(check_placement(*problem, result.placement));
     EXPECT_NE(result.placement.front(), result.placement.back());
   }
@@ -272,7 +266,7 @@ TEST_P(Search, leaves_pinned_ops_where_they_must_be) {
 TEST_P(Search, ends_at_once_when_there_is_nothing_to_decide) {
   const auto& problem = tiny_case("training_step_on_one_device").problem;
   PlaceContext context(problem);
-  place(GetParam(), context, evaluations(1'000'000'000));
+  place_searched(GetParam(), context, evaluations(1'000'000'000));
   EXPECT_LT(context.evaluations(), 200);
 }
 

@@ -13,17 +13,12 @@
 
 #include "stream/simulated.h"
 #include "support/all_placements.h"
+#include "support/budgets.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 
 namespace emplace {
 namespace {
-
-Budget evaluations(std::int64_t count) {
-  Budget budget;
-  budget.evaluations = count;
-  return budget;
-}
 
 bool small(const Problem& problem) {
   double placements = 1;
@@ -38,7 +33,7 @@ struct Best {
   std::optional<Evaluation> repeated;  // one step after the other
 };
 
-Best best_of_all(const Problem& problem, Evaluator& evaluator) {
+Best best_streams(const Problem& problem, Evaluator& evaluator) {
   Best best;
   const auto keep = [](std::optional<Evaluation>& least, const Evaluation& value) {
     if (!least || value < *least) least = value;
@@ -69,7 +64,7 @@ TEST(SimulatedStream, of_auto_is_no_worse_than_the_best_step_repeated_and_its_bo
     } catch (const Error&) {
       continue;  // no links
     }
-    const Best best = best_of_all(*problem, context.evaluator());
+    const Best best = best_streams(*problem, context.evaluator());
     const Evaluation value =
         context.evaluator().evaluate_exactly(result->placement, result->schedule);
     EXPECT_EQ(context.incumbent().value(), value);
@@ -103,14 +98,14 @@ TEST(SimulatedStream, is_estimated_between_its_load_and_one_step_after_the_other
 }
 
 // Ten ops in a row, each with an output of 100 bytes, of which two are alive at a time.
-std::shared_ptr<const Problem> chain(int devices, Bytes memory) {
+std::shared_ptr<const Problem> chain_problem(int devices, Bytes memory) {
   TimedGraph graph;
   TensorId last = graph.op("op0", 100, {}, 100);
   for (int i = 1; i < 10; ++i) last = graph.op("op" + std::to_string(i), 100, {last}, 100);
   return compile_timed(graph.build(), gpu_cluster(devices, memory));
 }
 
-PlaceResult place(const std::string& key, PlaceContext& context) {
+PlaceResult place_stream(const std::string& key, PlaceContext& context) {
   return all_placers().make({key, {}})->place(context, evaluations(3000), Rng(1));
 }
 
@@ -139,9 +134,9 @@ TEST(SimulatedStream, refutes_a_bound_that_others_claimed) {
 
 TEST(SimulatedStream, fits_where_one_step_does) {
   for (const char* key : {"auto", "ip", "dp", "lns", "single"}) {
-    const auto problem = chain(1, 200);
+    const auto problem = chain_problem(1, 200);
     PlaceContext context(problem, StreamPeriod{});
-    const PlaceResult result = place(key, context);
+    const PlaceResult result = place_stream(key, context);
     const Evaluation value = context.evaluator().evaluate_exactly(result.placement, {});
     EXPECT_TRUE(value.fits()) << key;
     EXPECT_EQ(value.step, 1'000'000) << key;
@@ -150,9 +145,9 @@ TEST(SimulatedStream, fits_where_one_step_does) {
 
 TEST(SimulatedStream, divides_a_chain_where_there_is_memory_for_steps_in_flight) {
   for (const char* key : {"auto", "ip", "dp"}) {
-    const auto problem = chain(2, 1000);
+    const auto problem = chain_problem(2, 1000);
     PlaceContext context(problem, StreamPeriod{});
-    const PlaceResult result = place(key, context);
+    const PlaceResult result = place_stream(key, context);
     // At most a thousandth above the load, with as few in flight as that takes.
     EXPECT_LE(context.evaluator().evaluate_exactly(result.placement, {}).step, 500'500) << key;
   }
@@ -161,7 +156,7 @@ TEST(SimulatedStream, divides_a_chain_where_there_is_memory_for_steps_in_flight)
 // 300 bytes hold what one step has on a device, and the tensor that arrives for the next, but no
 // more.
 TEST(SimulatedStream, counts_what_is_in_flight) {
-  const auto problem = chain(2, kUnlimited);
+  const auto problem = chain_problem(2, kUnlimited);
   Placement halves(10, 0);
   std::fill(halves.begin() + 5, halves.end(), 1);
   const ReadyOrder fifo;

@@ -8,7 +8,7 @@
 namespace emplace::bench {
 namespace {
 
-const std::string kModel = "RNNLM on 4 of today";
+const std::string kRnnlm = "RNNLM on 4 of today";
 const std::string kOther = "ResNet-50 on 4 of today";
 constexpr Nanoseconds kSingle = 1'000'000;
 
@@ -16,7 +16,7 @@ Statement at_most(double most, double least = 0) {
   return {.text = "left is better",
           .left = "random",
           .right = "anneal",
-          .workloads = {kModel},
+          .workloads = {kRnnlm},
           .least = least,
           .most = most};
 }
@@ -63,7 +63,7 @@ class EvidenceOf {
     store_.keep(run_key(workload(model), placer, seed, {}), run);
   }
   Evidence with(int seeds) const {
-    return {{{kModel, {nullptr, kSingle}}, {kOther, {nullptr, kSingle}}}, store_, seeds, {}};
+    return {{{kRnnlm, {nullptr, kSingle}}, {kOther, {nullptr, kSingle}}}, store_, seeds, {}};
   }
 
  private:
@@ -73,8 +73,8 @@ class EvidenceOf {
 TEST(Evidence, compares_seeds_in_pairs_and_averages_over_models) {
   EvidenceOf runs;
   for (int seed = 1; seed <= 2; ++seed) {
-    runs.add(kModel, "random", seed, 0.4 * seed);
-    runs.add(kModel, "anneal", seed, 0.8 * seed);
+    runs.add(kRnnlm, "random", seed, 0.4 * seed);
+    runs.add(kRnnlm, "anneal", seed, 0.8 * seed);
     runs.add(kOther, "random", seed, 0.5);
     runs.add(kOther, "anneal", seed, 0.25);
   }
@@ -85,22 +85,22 @@ TEST(Evidence, compares_seeds_in_pairs_and_averages_over_models) {
   EXPECT_NEAR(halved->interval.mean, 0.5, 1e-6);
   EXPECT_NEAR(halved->interval.high, 0.5, 1e-6);
   Statement both = at_most(1);
-  both.workloads = {kModel, kOther};
+  both.workloads = {kRnnlm, kOther};
   EXPECT_NEAR(evidence.ratio(both)->interval.mean, 1, 1e-6);
 }
 
 // One run is one run, however often it is counted.
 TEST(Evidence, without_chance_is_as_wide_as_its_models_differ) {
   EvidenceOf runs;
-  runs.add(kModel, "single", 1, 0.4);
+  runs.add(kRnnlm, "single", 1, 0.4);
   runs.add(kOther, "single", 1, 0.9);
-  runs.add(kModel, "heft", 1, 0.8);
+  runs.add(kRnnlm, "heft", 1, 0.8);
   runs.add(kOther, "heft", 1, 0.9);
   const Evidence evidence = runs.with(5);
   Statement statement = at_most(1);
   statement.left = "single";
   statement.right = "heft";
-  statement.workloads = {kModel, kOther};
+  statement.workloads = {kRnnlm, kOther};
   const auto over_both = evidence.ratio(statement);
   ASSERT_TRUE(over_both);
   EXPECT_EQ(over_both->sample, Sample::kModels);
@@ -109,19 +109,19 @@ TEST(Evidence, without_chance_is_as_wide_as_its_models_differ) {
   EXPECT_NEAR(over_both->interval.high, std::sqrt(0.5) * std::exp(12.706 * std::log(2) / 2), 1e-2);
   EXPECT_EQ(judge(statement, over_both), Verdict::kUnclear);
   // A single model says nothing of others.
-  statement.workloads = {kModel};
+  statement.workloads = {kRnnlm};
   EXPECT_EQ(judge(statement, evidence.ratio(statement)), Verdict::kUnclear);
 }
 
 TEST(Evidence, of_seeds_that_agree_to_the_digit_is_over_models_too) {
   EvidenceOf runs;
   for (int seed = 1; seed <= 3; ++seed) {
-    runs.add(kModel, "random", seed, 0.5);
-    runs.add(kModel, "anneal", seed, 0.8);
+    runs.add(kRnnlm, "random", seed, 0.5);
+    runs.add(kRnnlm, "anneal", seed, 0.8);
   }
   EXPECT_EQ(judge(at_most(1), runs.with(3).ratio(at_most(1))), Verdict::kUnclear);
   // One seed that differs, of either, and they are a sample.
-  runs.add(kModel, "anneal", 3, 0.81);
+  runs.add(kRnnlm, "anneal", 3, 0.81);
   const auto over_seeds = runs.with(3).ratio(at_most(1));
   EXPECT_EQ(over_seeds->sample, Sample::kSeeds);
   EXPECT_EQ(judge(at_most(1), over_seeds), Verdict::kReproduced);
@@ -129,15 +129,15 @@ TEST(Evidence, of_seeds_that_agree_to_the_digit_is_over_models_too) {
 
 TEST(Evidence, is_of_the_seeds_that_both_have) {
   EvidenceOf runs;
-  for (int seed = 1; seed <= 5; ++seed) runs.add(kModel, "random", seed, seed <= 3 ? 0.5 : 0.1);
-  runs.add(kModel, "anneal", 1, 0.5);
-  runs.add(kModel, "anneal", 2, 0.5);
-  runs.add(kModel, "anneal", 4, 0.5);  // after a gap
-  EXPECT_EQ(runs.with(5).seeds(kModel, "random"), 5);
+  for (int seed = 1; seed <= 5; ++seed) runs.add(kRnnlm, "random", seed, seed <= 3 ? 0.5 : 0.1);
+  runs.add(kRnnlm, "anneal", 1, 0.5);
+  runs.add(kRnnlm, "anneal", 2, 0.5);
+  runs.add(kRnnlm, "anneal", 4, 0.5);  // after a gap
+  EXPECT_EQ(runs.with(5).seeds(kRnnlm, "random"), 5);
   EXPECT_EQ(runs.with(5).seeds(at_most(1)), 2);
   EXPECT_FALSE(runs.with(5).has(at_most(1)));
   EXPECT_TRUE(runs.with(2).has(at_most(1)));  // as many as were asked for
-  runs.add(kModel, "anneal", 3, 0.5);
+  runs.add(kRnnlm, "anneal", 3, 0.5);
   const Evidence evidence = runs.with(5);
   EXPECT_EQ(evidence.seeds(at_most(1)), 4);
   EXPECT_TRUE(evidence.has(at_most(1)));
@@ -147,24 +147,24 @@ TEST(Evidence, is_of_the_seeds_that_both_have) {
 TEST(Evidence, says_which_code_it_is_of) {
   EvidenceOf runs;
   for (int seed = 1; seed <= 3; ++seed) {
-    runs.add(kModel, "random", seed, 0.5, true, "older");
-    runs.add(kModel, "anneal", seed, 0.5, true, "newer");
+    runs.add(kRnnlm, "random", seed, 0.5, true, "older");
+    runs.add(kRnnlm, "anneal", seed, 0.5, true, "newer");
   }
-  runs.add(kModel, "anneal", 4, 0.5, true, "unpaired");
+  runs.add(kRnnlm, "anneal", 4, 0.5, true, "unpaired");
   const Evidence evidence = runs.with(5);
-  EXPECT_EQ(evidence.codes(kModel, "random"), std::set<std::string>{"older"});
+  EXPECT_EQ(evidence.codes(kRnnlm, "random"), std::set<std::string>{"older"});
   EXPECT_EQ(evidence.codes(at_most(1)), (std::set<std::string>{"newer", "older"}));
 }
 
 TEST(Evidence, says_nothing_where_a_run_found_nothing_that_fits) {
   EvidenceOf runs;
   for (int seed = 1; seed <= 2; ++seed) {
-    runs.add(kModel, "random", seed, 0.5);
-    runs.add(kModel, "anneal", seed, 0.1, seed == 1);
+    runs.add(kRnnlm, "random", seed, 0.5);
+    runs.add(kRnnlm, "anneal", seed, 0.1, seed == 1);
   }
   const Evidence evidence = runs.with(2);
   EXPECT_FALSE(evidence.ratio(at_most(1)));
-  EXPECT_EQ(evidence.step_times(kModel, "anneal"), (std::vector<double>{0.1, kNothingFits}));
+  EXPECT_EQ(evidence.step_times(kRnnlm, "anneal"), (std::vector<double>{0.1, kNothingFits}));
 }
 
 TEST(Evidence, counts_until_a_run_is_as_good_as_the_worse_median) {
@@ -172,8 +172,8 @@ TEST(Evidence, counts_until_a_run_is_as_good_as_the_worse_median) {
   // The target is 0.7: the left run passes it half way down (0.7), the right one at its end; a run
   // of 0.9 never gets there, and counts with all of its placements.
   for (int seed = 1; seed <= 3; ++seed) {
-    runs.add(kModel, "random", seed, 0.4);
-    runs.add(kModel, "anneal", seed, seed == 3 ? 0.9 : 0.7);
+    runs.add(kRnnlm, "random", seed, 0.4);
+    runs.add(kRnnlm, "anneal", seed, seed == 3 ? 0.9 : 0.7);
   }
   const Evidence evidence = runs.with(3);
   const auto ratio_of = [&](Measure measure) {
@@ -195,10 +195,10 @@ TEST(Evidence, has_every_run_reach_its_own_result) {
     LearningRun run{.step = kFound, .fits = true, .evaluations = 600};
     run.history = {{50, 0, 0, kOdd, true}, {reached, 0, 0, kFound, true}};
     for (int seed = 1; seed <= 3; ++seed) {
-      store.keep(run_key(workload(kModel), placer, seed, {}), run);
+      store.keep(run_key(workload(kRnnlm), placer, seed, {}), run);
     }
   }
-  const Evidence evidence({{kModel, {nullptr, kOdd}}}, store, 3, {});
+  const Evidence evidence({{kRnnlm, {nullptr, kOdd}}}, store, 3, {});
   Statement statement = at_most(1);
   statement.measure = Measure::kEvaluations;
   EXPECT_NEAR(evidence.ratio(statement)->interval.mean, 0.5, 1e-6);

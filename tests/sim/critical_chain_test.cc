@@ -13,7 +13,7 @@
 namespace emplace {
 namespace {
 
-using Kind = ChainSegment::Kind;
+using SegmentKind = ChainSegment::Kind;
 
 struct Chained {
   std::shared_ptr<const Problem> problem;
@@ -40,7 +40,8 @@ TEST(CriticalChain, follows_a_transfer_between_devices) {
   TimedGraph graph;
   graph.op("b", 5, {graph.op("a", 10, {}, 3000)});
   const Chained c = chained(compile_timed(graph.build(), gpu_cluster(2)), {0, 1});
-  EXPECT_EQ(kinds(c.chain), (std::vector{Kind::kCompute, Kind::kTransfer, Kind::kCompute}));
+  EXPECT_EQ(kinds(c.chain),
+            (std::vector{SegmentKind::kCompute, SegmentKind::kTransfer, SegmentKind::kCompute}));
   EXPECT_EQ(c.chain.compute, 15'000);
   EXPECT_EQ(c.chain.transfer, 3'000);
   EXPECT_EQ(c.chain.segments[1].op, 1);
@@ -53,7 +54,7 @@ TEST(CriticalChain, names_who_kept_the_device_busy) {
   graph.op("long", 7, {});
   graph.op("last", 4, {});
   const Chained c = chained(compile_timed(graph.build(), gpu_cluster(1)), {0, 0, 0});
-  ASSERT_EQ(kinds(c.chain), (std::vector{Kind::kDeviceWait, Kind::kCompute}));
+  ASSERT_EQ(kinds(c.chain), (std::vector{SegmentKind::kDeviceWait, SegmentKind::kCompute}));
   EXPECT_EQ(c.chain.segments[0].op, 2);
   EXPECT_EQ(c.chain.segments[0].ahead, 2);
   EXPECT_EQ(c.chain.segments[0].longest_ahead, 1);
@@ -69,8 +70,9 @@ TEST(CriticalChain, names_the_transfer_that_was_queued_before) {
   graph.op("d", 30, {second});
   const Chained c = chained(compile_timed(graph.build(), gpu_cluster(2)), {0, 0, 1, 1});
   // b, ready at once, waits for a; its tensor for a's; c runs before d.
-  EXPECT_EQ(kinds(c.chain), (std::vector{Kind::kDeviceWait, Kind::kCompute, Kind::kChannelWait,
-                                         Kind::kTransfer, Kind::kCompute}));
+  EXPECT_EQ(kinds(c.chain),
+            (std::vector{SegmentKind::kDeviceWait, SegmentKind::kCompute, SegmentKind::kChannelWait,
+                         SegmentKind::kTransfer, SegmentKind::kCompute}));
   const ChainSegment& wait = c.chain.segments[2];
   EXPECT_EQ(wait.start, 2'000);
   EXPECT_EQ(wait.finish, 9'000);
@@ -100,7 +102,7 @@ TEST(CriticalChain, goes_through_control_dependencies_and_views) {
   graph.view("v", a);
   graph.add({.name = "b", .type = "compute", .after = {"a"}}, 4);
   const Chained c = chained(compile_timed(graph.build(), gpu_cluster(2)), {0, 0, 1});
-  EXPECT_EQ(kinds(c.chain), (std::vector{Kind::kCompute, Kind::kCompute}));
+  EXPECT_EQ(kinds(c.chain), (std::vector{SegmentKind::kCompute, SegmentKind::kCompute}));
   EXPECT_EQ(c.chain.compute, 7'000);
 }
 
@@ -129,7 +131,7 @@ void expect_wait_explained(const Chained& c, const ChainSegment& segment) {
   const Cluster& cluster = c.problem->cluster();
   std::vector<std::pair<Nanoseconds, Nanoseconds>> busy;
   std::vector<std::pair<Nanoseconds, Nanoseconds>> unavailable;
-  if (segment.kind == Kind::kDeviceWait) {
+  if (segment.kind == SegmentKind::kDeviceWait) {
     const DeviceId device = c.placement[segment.op];
     for (OpId op = 0; op < c.problem->num_ops(); ++op) {
       const OpSpan& span = c.timeline.ops[op];
@@ -156,11 +158,11 @@ void expect_wait_explained(const Chained& c, const ChainSegment& segment) {
 void expect_segment_holds(const Chained& c, const ChainSegment& segment) {
   const OpSpan& span = c.timeline.ops[segment.op];
   switch (segment.kind) {
-    case Kind::kCompute:
+    case SegmentKind::kCompute:
       EXPECT_EQ(segment.start, span.start);
       EXPECT_EQ(segment.finish, span.finish);
       break;
-    case Kind::kTransfer: {
+    case SegmentKind::kTransfer: {
       const Transfer& transfer = c.timeline.transfers[segment.transfer];
       EXPECT_EQ(segment.start, transfer.start);
       EXPECT_EQ(segment.finish, transfer.finish);
@@ -170,11 +172,11 @@ void expect_segment_holds(const Chained& c, const ChainSegment& segment) {
       EXPECT_GE(span.start, segment.finish);
       break;
     }
-    case Kind::kDeviceWait:
+    case SegmentKind::kDeviceWait:
       EXPECT_EQ(segment.finish, span.start);
       expect_wait_explained(c, segment);
       break;
-    case Kind::kChannelWait:
+    case SegmentKind::kChannelWait:
       expect_wait_explained(c, segment);
       break;
   }

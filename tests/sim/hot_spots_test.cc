@@ -12,7 +12,7 @@
 namespace emplace {
 namespace {
 
-using Kind = HotSpot::Kind;
+using SpotKind = HotSpot::Kind;
 
 std::vector<HotSpot> spots_of(const std::shared_ptr<const Problem>& problem,
                               const Placement& placement) {
@@ -62,11 +62,11 @@ TEST(HotSpots, count_the_whole_way_of_a_tensor) {
   const auto spots = spots_of(compile_timed(graph.build(), gpu_cluster(2)), {0, 0, 1, 1});
   // b's tensor, ready at 2, waits for a's until 9 and arrives at 11; b waits for a.
   ASSERT_EQ(spots.size(), 5);
-  expect_spot(spots[0], Kind::kWork, 3, 3, 30'000);
-  expect_spot(spots[1], Kind::kTransfer, 3, 1, 9'000);
-  expect_spot(spots[2], Kind::kWork, 1, 1, 1'000);
-  expect_spot(spots[3], Kind::kBusy, 1, 0, 1'000);
-  expect_spot(spots[4], Kind::kWork, 0, 0, 1'000);
+  expect_spot(spots[0], SpotKind::kWork, 3, 3, 30'000);
+  expect_spot(spots[1], SpotKind::kTransfer, 3, 1, 9'000);
+  expect_spot(spots[2], SpotKind::kWork, 1, 1, 1'000);
+  expect_spot(spots[3], SpotKind::kBusy, 1, 0, 1'000);
+  expect_spot(spots[4], SpotKind::kWork, 0, 0, 1'000);
 }
 
 TEST(HotSpots, go_on_with_the_op_that_kept_the_device_busy) {
@@ -76,11 +76,11 @@ TEST(HotSpots, go_on_with_the_op_that_kept_the_device_busy) {
   graph.op("last", 4, {});
   const auto spots = spots_of(compile_timed(graph.build(), gpu_cluster(1)), {0, 0, 0});
   ASSERT_EQ(spots.size(), 5);
-  expect_spot(spots[0], Kind::kWork, 2, 2, 4'000);
-  expect_spot(spots[1], Kind::kBusy, 2, 1, 9'000);
-  expect_spot(spots[2], Kind::kWork, 1, 1, 7'000);
-  expect_spot(spots[3], Kind::kBusy, 1, 0, 2'000);
-  expect_spot(spots[4], Kind::kWork, 0, 0, 2'000);
+  expect_spot(spots[0], SpotKind::kWork, 2, 2, 4'000);
+  expect_spot(spots[1], SpotKind::kBusy, 2, 1, 9'000);
+  expect_spot(spots[2], SpotKind::kWork, 1, 1, 7'000);
+  expect_spot(spots[3], SpotKind::kBusy, 1, 0, 2'000);
+  expect_spot(spots[4], SpotKind::kWork, 0, 0, 2'000);
 }
 
 TEST(HotSpots, are_none_where_nothing_takes_time) {
@@ -97,16 +97,16 @@ void expect_spot_holds(const Problem& problem, const Placement& placement, const
   EXPECT_GT(spot.length, 0);
   EXPECT_LE(span.start, before);
   switch (spot.kind) {
-    case Kind::kWork:
+    case SpotKind::kWork:
       EXPECT_EQ(spot.length, span.finish - span.start);
       break;
-    case Kind::kBusy:
+    case SpotKind::kBusy:
       EXPECT_EQ(placement[spot.other], placement[spot.op]);
       EXPECT_LT(other.start, span.start);
       EXPECT_GT(other.finish, span.start - spot.length) << "was over before the op was ready";
       EXPECT_LE(other.finish, span.start);
       break;
-    case Kind::kTransfer: {
+    case SpotKind::kTransfer: {
       EXPECT_NE(placement[spot.other], placement[spot.op]);
       EXPECT_LE(other.finish + spot.length, span.start);
       const auto inputs = problem.graph().inputs(spot.op);

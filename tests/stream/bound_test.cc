@@ -59,14 +59,14 @@ StreamBound bound_stream(const StreamModel& model, Nanoseconds upper, const Budg
   return bounder.bound();
 }
 
-struct Tally {
+struct BoundTally {
   int compared = 0;
   int tight = 0;
   int beyond_simple = 0;  // better than the first bound, which needs no covering
 };
 
 // `upper` above the optimum, so that a false proof shows.
-void compare(const Problem& problem, Overlap overlap, Nanoseconds upper, Tally& tally) {
+void compare_bound(const Problem& problem, Overlap overlap, Nanoseconds upper, BoundTally& tally) {
   const std::optional<Nanoseconds> best = best_of_all(problem, overlap);
   if (!best) return;
   const StreamModel model(problem, overlap);
@@ -88,13 +88,13 @@ void compare(const Problem& problem, Overlap overlap, Nanoseconds upper, Tally& 
 
 TEST(StreamBound, is_never_above_the_best_of_all_placements_of_random_problems) {
   for (const Overlap overlap : {Overlap::kNone, Overlap::kFull}) {
-    Tally tally;
+    BoundTally tally;
     for (std::uint64_t i = 0; i < 1200; ++i) {
       Rng rng = Rng(61).split(i);
       const auto problem = random_problem(rng, {.max_ops = 2 + i % 6, .max_devices = 3});
       const Nanoseconds upper =
           i % 3 == 0 ? kNothingKnown : static_cast<Nanoseconds>(rng.below(99));
-      ASSERT_NO_FATAL_FAILURE(compare(*problem, overlap, upper, tally)) << i;
+      ASSERT_NO_FATAL_FAILURE(compare_bound(*problem, overlap, upper, tally)) << i;
     }
     EXPECT_GT(tally.compared, 600);
     EXPECT_GT(tally.tight, tally.compared * 4 / 5);
@@ -103,17 +103,17 @@ TEST(StreamBound, is_never_above_the_best_of_all_placements_of_random_problems) 
 }
 
 void compare_streams(const StreamCase& one, Overlap overlap, std::uint64_t seed, int tries,
-                     Tally& tally) {
+                     BoundTally& tally) {
   for (int i = 0; i < tries; ++i) {
     Rng rng = Rng(seed).split(static_cast<std::uint64_t>(i));
     const auto problem = random_stream(rng, one);
     const Nanoseconds upper = i % 2 == 0 ? 1'000'000 : static_cast<Nanoseconds>(rng.below(2000));
-    ASSERT_NO_FATAL_FAILURE(compare(*problem, overlap, upper, tally)) << i;
+    ASSERT_NO_FATAL_FAILURE(compare_bound(*problem, overlap, upper, tally)) << i;
   }
 }
 
 TEST(StreamBound, is_tight_for_many_small_streams_of_equal_devices) {
-  Tally tally;
+  BoundTally tally;
   compare_streams({.accelerators = 2, .ops = 8}, Overlap::kNone, 1, 150, tally);
   compare_streams({.accelerators = 3, .ops = 7}, Overlap::kNone, 2, 150, tally);
   EXPECT_GT(tally.tight, tally.compared * 9 / 10);
@@ -121,7 +121,7 @@ TEST(StreamBound, is_tight_for_many_small_streams_of_equal_devices) {
 }
 
 TEST(StreamBound, is_tight_for_many_small_streams_with_a_cpu_that_communicates_freely) {
-  Tally tally;
+  BoundTally tally;
   compare_streams({.accelerators = 2, .cpus = 1, .ops = 7}, Overlap::kNone, 3, 150, tally);
   compare_streams({.accelerators = 1, .cpus = 2, .ops = 7}, Overlap::kNone, 4, 150, tally);
   EXPECT_GT(tally.tight, tally.compared * 9 / 10);
@@ -129,7 +129,7 @@ TEST(StreamBound, is_tight_for_many_small_streams_with_a_cpu_that_communicates_f
 }
 
 TEST(StreamBound, holds_for_unequal_devices_and_tight_memory) {
-  Tally tally;
+  BoundTally tally;
   compare_streams({.accelerators = 3, .unequal = true, .ops = 7}, Overlap::kNone, 5, 100, tally);
   compare_streams({.accelerators = 2, .tight = true, .ops = 9}, Overlap::kNone, 6, 100, tally);
   compare_streams({.accelerators = 2, .cpus = 1, .tight = true, .ops = 7}, Overlap::kNone, 7, 100,
@@ -139,7 +139,7 @@ TEST(StreamBound, holds_for_unequal_devices_and_tight_memory) {
 }
 
 TEST(StreamBound, holds_where_channels_carry_the_communication) {
-  Tally tally;
+  BoundTally tally;
   compare_streams({.accelerators = 2, .ops = 8}, Overlap::kFull, 8, 150, tally);
   compare_streams({.accelerators = 3, .unequal = true, .ops = 7}, Overlap::kFull, 9, 150, tally);
   EXPECT_GT(tally.tight, tally.compared * 2 / 3);

@@ -10,11 +10,10 @@
 
 #include "sim/throughput.h"
 
-#include "placer/linked_devices.h"
-
 #include "stream/chain.h"
 #include "stream/level.h"
 #include "stream/population.h"
+#include "support/budgets.h"
 #include "support/random_problem.h"
 #include "support/streams.h"
 #include "support/timed_graph.h"
@@ -22,12 +21,6 @@
 
 namespace emplace {
 namespace {
-
-Budget moves(std::int64_t count) {
-  Budget budget;
-  budget.evaluations = count;
-  return budget;
-}
 
 // Rounds until the budget is spent or the lower bound is reached.
 StreamSolution search_stream(const StreamModel& model, std::uint64_t seed, const Budget& budget,
@@ -45,21 +38,12 @@ StreamSolution search_stream(const StreamModel& model, std::uint64_t seed, const
 }
 
 StreamSolution search(const StreamModel& model, std::int64_t count) {
-  return search_stream(model, 1, moves(count), 0);
+  return search_stream(model, 1, evaluations(count), 0);
 }
 
 std::optional<Evaluation> value_of(const Problem& problem, const std::vector<DeviceId>& device_of,
                                    Overlap overlap) {
   return value_of_stream(problem, expand_groups(problem, device_of), overlap);
-}
-
-bool has_linked_devices(const Problem& problem) {
-  try {
-    mutually_linked_devices(problem);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 TEST(StreamSearch, finds_the_optimum_of_small_random_problems) {
@@ -72,7 +56,7 @@ TEST(StreamSearch, finds_the_optimum_of_small_random_problems) {
       const Evaluation expected = best_of_all_streams(*problem, overlap).value();
       const StreamModel model(*problem, overlap);
       const StreamSolution found =
-          search_stream(model, i, moves(40'000), expected.fits() ? expected.step : 0);
+          search_stream(model, i, evaluations(40'000), expected.fits() ? expected.step : 0);
       const std::string text = describe(*problem, {}, {});
       ASSERT_EQ(found.overflow, expected.overflow) << text;
       ASSERT_EQ(found.period, expected.step) << text;
@@ -90,7 +74,7 @@ TEST(StreamSearch, answers_the_same_for_every_number_of_threads) {
     if (!has_linked_devices(*problem)) continue;
     const StreamModel model(*problem, Overlap::kNone);
     const auto run = [&](int threads, Nanoseconds bound) {
-      Budget budget = moves(200'000);
+      Budget budget = evaluations(200'000);
       budget.threads = threads;
       return search_stream(model, 3, budget, bound);
     };
@@ -108,7 +92,7 @@ TEST(StreamSearch, reports_each_improvement_and_ends_at_the_lower_bound) {
   std::vector<Nanoseconds> periods;
   // Without the bound it would use up a budget that nobody waits for.
   const StreamSolution found =
-      search_stream(model, 1, moves(std::int64_t{1} << 60), 200'000, {},
+      search_stream(model, 1, evaluations(std::int64_t{1} << 60), 200'000, {},
                     [&](const StreamSolution& better) { periods.push_back(better.period); });
   EXPECT_EQ(found.period, 200'000);
   ASSERT_FALSE(periods.empty());
@@ -125,7 +109,7 @@ TEST(StreamSearch, is_never_worse_than_its_starts) {
     const Placement placement = random_placement(*problem, rng);
     for (OpId op = 0; op < problem->num_ops(); ++op) start[problem->group_of(op)] = placement[op];
     const StreamModel model(*problem, Overlap::kNone);
-    const StreamSolution found = search_stream(model, 1, moves(64), 0, {{start}});
+    const StreamSolution found = search_stream(model, 1, evaluations(64), 0, {{start}});
     const Evaluation value{.step = found.period, .overflow = found.overflow};
     ASSERT_FALSE(*value_of(*problem, start, Overlap::kNone) < value) << describe(*problem, {}, {});
   }
@@ -139,7 +123,7 @@ TEST(StreamSearch, repairs_a_start_on_devices_that_its_items_may_not_use) {
   graph.op("free", 5, {});
   const auto problem = compile_timed(graph.build(), gpu_cluster(2));
   const StreamModel model(*problem, Overlap::kNone);
-  const StreamSolution found = search_stream(model, 1, moves(0), 0, {{{0, 0}}});
+  const StreamSolution found = search_stream(model, 1, evaluations(0), 0, {{{0, 0}}});
   EXPECT_EQ(found.device_of_item[0], 1);
 }
 

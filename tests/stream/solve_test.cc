@@ -10,8 +10,7 @@
 
 #include "base/error.h"
 
-#include "placer/linked_devices.h"
-
+#include "support/budgets.h"
 #include "support/random_problem.h"
 #include "support/streams.h"
 #include "support/timed_graph.h"
@@ -19,13 +18,6 @@
 
 namespace emplace {
 namespace {
-
-Budget moves(std::int64_t count, int threads = 1) {
-  Budget budget;
-  budget.evaluations = count;
-  budget.threads = threads;
-  return budget;
-}
 
 struct Solved {
   PlaceResult result;
@@ -51,15 +43,6 @@ Solved solve(const std::shared_ptr<const Problem>& problem, Overlap overlap, con
   return solved;
 }
 
-bool has_linked_devices(const Problem& problem) {
-  try {
-    mutually_linked_devices(problem);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 struct Tally {
   int compared = 0;
   int found = 0;
@@ -68,7 +51,7 @@ struct Tally {
 
 void compare(const std::shared_ptr<const Problem>& problem, Overlap overlap, Tally& tally) {
   const Evaluation best = best_of_all_streams(*problem, overlap).value();
-  const Solved solved = solve(problem, overlap, moves(60'000));
+  const Solved solved = solve(problem, overlap, evaluations(60'000));
   ASSERT_FALSE(solved.value < best);
   if (!best.fits()) {
     ASSERT_FALSE(solved.result.notes.empty()) << describe(*problem, {}, {});
@@ -129,9 +112,9 @@ TEST(StreamSolve, answers_and_proves_the_same_for_every_number_of_threads) {
   for (std::uint64_t i = 0; i < 6; ++i) {
     Rng rng = Rng(83).split(i);
     const auto problem = random_stream(rng, {.accelerators = 3, .cpus = 1, .ops = 40});
-    const Solved one = solve(problem, Overlap::kNone, moves(300'000), i);
+    const Solved one = solve(problem, Overlap::kNone, evaluations(300'000), i);
     for (const int threads : {1, 3}) {
-      const Solved other = solve(problem, Overlap::kNone, moves(300'000, threads), i);
+      const Solved other = solve(problem, Overlap::kNone, evaluations(300'000, threads), i);
       EXPECT_EQ(one.result.placement, other.result.placement);
       EXPECT_EQ(one.bound, other.bound);
       EXPECT_EQ(one.evaluations, other.evaluations);
@@ -158,7 +141,7 @@ TEST(StreamSolve, counts_moves_and_pricing_rounds_within_the_budget) {
     Rng rng = Rng(85).split(i);
     const auto problem = random_stream(rng, {.accelerators = 3, .ops = 30});
     for (const std::int64_t count : {0, 1, 60, 5000}) {
-      EXPECT_LE(solve(problem, Overlap::kNone, moves(count)).evaluations, count + 32);
+      EXPECT_LE(solve(problem, Overlap::kNone, evaluations(count)).evaluations, count + 32);
     }
   }
 }
@@ -170,7 +153,8 @@ TEST(StreamSolve, is_never_worse_than_its_starts) {
     if (!has_linked_devices(*problem)) continue;
     const Placement start = random_placement(*problem, rng);
     const Evaluation value = value_of_stream(*problem, start, Overlap::kFull).value();
-    const Solved solved = solve(problem, Overlap::kFull, moves(32), i, {{.placement = start}});
+    const Solved solved =
+        solve(problem, Overlap::kFull, evaluations(32), i, {{.placement = start}});
     EXPECT_FALSE(value < solved.value) << describe(*problem, {}, {});
   }
 }
@@ -199,16 +183,16 @@ std::shared_ptr<const Problem> five_ops_of_100_bytes(Bytes capacity) {
 }
 
 TEST(StreamSolve, says_what_is_short_when_nothing_fits) {
-  const Solved together = solve(five_ops_of_100_bytes(220), Overlap::kNone, moves(20'000));
+  const Solved together = solve(five_ops_of_100_bytes(220), Overlap::kNone, evaluations(20'000));
   EXPECT_EQ(together.value.overflow, 80);
   ASSERT_EQ(together.result.notes.size(), 2U);
   EXPECT_NE(together.result.notes[1].find("no placement fits"), std::string::npos);
   EXPECT_FALSE(together.optimal);
   // All devices together have enough; whole ops do not fit.
-  const Solved apart = solve(five_ops_of_100_bytes(260), Overlap::kNone, moves(20'000));
+  const Solved apart = solve(five_ops_of_100_bytes(260), Overlap::kNone, evaluations(20'000));
   EXPECT_EQ(apart.value.overflow, 40);
   EXPECT_FALSE(apart.result.notes.empty());
-  const Solved enough = solve(five_ops_of_100_bytes(300), Overlap::kNone, moves(20'000));
+  const Solved enough = solve(five_ops_of_100_bytes(300), Overlap::kNone, evaluations(20'000));
   EXPECT_TRUE(enough.result.notes.empty());
   EXPECT_EQ(enough.value.step, 30'000);
   EXPECT_TRUE(enough.optimal);

@@ -9,6 +9,8 @@
 
 #include "graph/workload.h"
 
+#include "placer/linked_devices.h"
+
 #include "support/timed_graph.h"
 
 namespace emplace {
@@ -82,6 +84,15 @@ std::optional<Evaluation> best_of_all_streams(const Problem& problem, Overlap ov
       at[group++] = 0;
     }
     if (group == problem.num_groups()) return best;
+  }
+}
+
+bool has_linked_devices(const Problem& problem) {
+  try {
+    mutually_linked_devices(problem);
+    return true;
+  } catch (const Error&) {
+    return false;
   }
 }
 

@@ -34,4 +34,7 @@ std::optional<Evaluation> value_of_stream(const Problem& problem, const Placemen
 // Of all placements that are not refused.
 std::optional<Evaluation> best_of_all_streams(const Problem& problem, Overlap overlap);
 
+// Whether any devices are linked with each other, as streams need them.
+bool has_linked_devices(const Problem& problem);
+
 }  // namespace emplace

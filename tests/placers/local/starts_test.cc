@@ -7,19 +7,13 @@
 
 #include "placer/scheduler.h"
 
+#include "support/budgets.h"
 #include "support/random_problem.h"
 #include "support/timed_graph.h"
 #include "support/tiny_graphs.h"
 
 namespace emplace {
 namespace {
-
-Budget evaluations(std::int64_t count, int threads = 1) {
-  Budget budget;
-  budget.evaluations = count;
-  budget.threads = threads;
-  return budget;
-}
 
 TEST(ClassicalStarts, are_valid_valued_sorted_and_distinct) {
   for (std::uint64_t i = 0; i < 60; ++i) {

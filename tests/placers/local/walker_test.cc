@@ -13,7 +13,8 @@
 namespace emplace {
 namespace {
 
-Placement moved(const Problem& problem, Placement placement, std::span<const Move> moves) {
+Placement placement_after(const Problem& problem, Placement placement,
+                          std::span<const Move> moves) {
   for (const Move& move : moves) {
     for (const OpId op : problem.group_ops(move.group)) placement[op] = move.device;
   }
@@ -52,7 +53,7 @@ void walk(std::uint64_t seed, const Objective& objective, int tries,
       const auto group = static_cast<GroupId>(rng.below(problem->num_groups()));
       moves.push_back({group, rng.pick(problem->allowed_devices(group))});
     }
-    const Placement there = moved(*problem, walker->placement(), moves);
+    const Placement there = placement_after(*problem, walker->placement(), moves);
     if (!valid(*problem, there)) continue;
     const Evaluation expected = value_of(there);
     const std::string context =
