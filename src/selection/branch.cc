@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace emplace {
+namespace {
+
+constexpr std::int64_t kStepsPerLook = 256;  // at the clock
+
+}  // namespace
 
 BranchSearch::BranchSearch(const CostTables& tables)
     : tables_(tables),
@@ -103,6 +108,7 @@ void BranchSearch::open(std::size_t depth) {
   }
   std::sort(sorted.begin(), sorted.end());
   for (const auto& [cost, strategy] : sorted) {
+    if (steps_ % kStepsPerLook == 0 && stop_()) steps_ = 0;
     if (--steps_ < 0 || bound_ + cost - least_[node] >= best_) return;
     if (!fits(node, strategy)) continue;
     const std::size_t saved = saved_.size();
@@ -111,8 +117,10 @@ void BranchSearch::open(std::size_t depth) {
   }
 }
 
-bool BranchSearch::run(std::int64_t steps, SelectionIncumbent& incumbent) {
+bool BranchSearch::run(std::int64_t steps, SelectionIncumbent& incumbent,
+                       const std::function<bool()>& stop) {
   incumbent_ = &incumbent;
+  stop_ = stop;
   steps_ = steps;
   best_ = incumbent.feasible() ? incumbent.cost() : kForbidden;
   if (bound_ < best_) open(0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "selection/incumbent.h"
@@ -15,8 +16,8 @@ class BranchSearch {
   explicit BranchSearch(const CostTables& tables);
 
   // Looks at `steps` partial choices at most, in an order that depends on the problem alone; true
-  // when nothing is left to look at. Offers what it finds.
-  bool run(std::int64_t steps, SelectionIncumbent& incumbent);
+  // when nothing is left to look at. Offers what it finds. Ends when `stop` says so.
+  bool run(std::int64_t steps, SelectionIncumbent& incumbent, const std::function<bool()>& stop);
 
  private:
   struct Saved {
@@ -44,6 +45,7 @@ class BranchSearch {
   std::int64_t best_ = kForbidden;
   std::int64_t steps_ = 0;
   SelectionIncumbent* incumbent_ = nullptr;
+  std::function<bool()> stop_;
 };
 
 }  // namespace emplace

@@ -172,13 +172,19 @@ void Elimination<Value>::choose(std::int32_t variable, std::vector<std::int32_t>
 }
 
 template <class Value>
-Value Elimination<Value>::solve(const EliminationOrder& order, std::span<const std::int32_t> sizes,
-                                std::span<const Value* const> unary, std::span<const Term> terms,
-                                std::vector<std::int32_t>& values) {
+std::optional<Value> Elimination<Value>::solve(const EliminationOrder& order,
+                                               std::span<const std::int32_t> sizes,
+                                               std::span<const Value* const> unary,
+                                               std::span<const Term> terms,
+                                               std::vector<std::int32_t>& values,
+                                               const std::function<bool()>& stop) {
   sizes_ = sizes;
   prepare(order, unary, terms, values);
   for (const std::int32_t v : order.fixed()) total_ = limited_sum(total_, own_[v][values[v]]);
-  for (const std::int32_t v : order.order()) eliminate(v, order.scope(v));
+  for (const std::int32_t v : order.order()) {
+    if (stop && stop()) return std::nullopt;
+    eliminate(v, order.scope(v));
+  }
   const auto& sequence = order.order();
   for (std::size_t k = sequence.size(); k-- > 0;) choose(sequence[k], values);
   return total_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -74,10 +75,16 @@ class Elimination {
       std::is_same_v<Value, double> ? static_cast<Value>(1e30) : static_cast<Value>(1e18);
 
   // The best values for the variables, given those of the fixed ones in `values`. `unary[v]` has a
-  // cost for each value of v. Returns the sum; kNever or more where there is no solution.
+  // cost for each value of v. Returns the sum; kNever or more where there is no solution. Nothing,
+  // and `values` as they were, where `stop` says so between two variables.
+  std::optional<Value> solve(const EliminationOrder& order, std::span<const std::int32_t> sizes,
+                             std::span<const Value* const> unary, std::span<const Term> terms,
+                             std::vector<std::int32_t>& values, const std::function<bool()>& stop);
   Value solve(const EliminationOrder& order, std::span<const std::int32_t> sizes,
               std::span<const Value* const> unary, std::span<const Term> terms,
-              std::vector<std::int32_t>& values);
+              std::vector<std::int32_t>& values) {
+    return *solve(order, sizes, unary, terms, values, nullptr);
+  }
 
  private:
   struct Factor {

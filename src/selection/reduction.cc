@@ -9,19 +9,20 @@ namespace {
 constexpr int kRounds = 20;
 
 void reduce(ReductionGraph& graph, const ReductionOptions& options) {
+  const Stop stop = [&] { return options.stop && options.stop(); };
+  const auto done = [&] { return graph.infeasible() || stop(); };
   std::int64_t work = options.work;
-  for (int round = 0; round < kRounds && !graph.infeasible(); ++round) {
+  for (int round = 0; round < kRounds && !done(); ++round) {
     bool changed = false;
-    for (bool more = true; more && !graph.infeasible();) {
-      more = prune_and_fold(graph);
-      if (!graph.infeasible()) more |= prune_by_usage(graph);
+    for (bool more = true; more && !done();) {
+      more = prune_and_fold(graph, stop);
+      if (!done()) more |= prune_by_usage(graph);
       changed |= more;
     }
-    if (graph.infeasible()) return;
-    if (options.contraction) changed |= contract_determined(graph);
-    if (options.peeling && !graph.infeasible()) changed |= peel(graph);
-    if (options.dominance && !graph.infeasible()) {
-      changed |= remove_dominated(graph, graph.take_stale_nodes(), work);
+    if (options.contraction && !done()) changed |= contract_determined(graph, stop);
+    if (options.peeling && !done()) changed |= peel(graph, stop);
+    if (options.dominance && !done()) {
+      changed |= remove_dominated(graph, graph.take_stale_nodes(), work, stop);
     }
     if (!changed) break;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct ReductionOptions {
   bool peeling = true;
   // What a rule may spend in all, in table entries looked at.
   std::int64_t work = 3'000'000'000;
+  // Asked again and again; once it says so, what is left is left as it is.
+  std::function<bool()> stop = nullptr;
 };
 
 class Reduction {

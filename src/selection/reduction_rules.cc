@@ -300,7 +300,7 @@ bool peel_node(ReductionGraph& graph, std::int32_t node) {
 
 }  // namespace
 
-bool prune_and_fold(ReductionGraph& graph) {
+bool prune_and_fold(ReductionGraph& graph, const Stop& stop) {
   bool changed = false;
   for (const std::int32_t node : graph.take_changed_nodes()) {
     changed |= drop_forbidden(graph, node);
@@ -309,6 +309,7 @@ bool prune_and_fold(ReductionGraph& graph) {
   for (auto edges = graph.take_changed_edges(); !edges.empty();
        edges = graph.take_changed_edges()) {
     for (const std::int32_t e : edges) {
+      if (stop()) return changed;
       forbid_lines(graph, e);
       if (graph.infeasible()) return true;
       changed |= fold_lines(graph, e, true);
@@ -352,10 +353,10 @@ bool prune_by_usage(ReductionGraph& graph) {
 }
 
 bool remove_dominated(ReductionGraph& graph, std::span<const std::int32_t> nodes,
-                      std::int64_t& work) {
+                      std::int64_t& work, const Stop& stop) {
   bool changed = false;
   for (const std::int32_t node : nodes) {
-    if (work <= 0) break;
+    if (work <= 0 || stop()) break;
     if (!graph.alive(node) || graph.node(node).size() == 1) continue;
     const Dominance dominance(graph, node);
     const std::int64_t per_pair = dominance.work_per_pair();
@@ -381,21 +382,22 @@ bool remove_dominated(ReductionGraph& graph, std::span<const std::int32_t> nodes
   return changed;
 }
 
-bool contract_determined(ReductionGraph& graph) {
+bool contract_determined(ReductionGraph& graph, const Stop& stop) {
   bool changed = false;
-  for (std::int32_t e = 0; e < graph.num_edges(); ++e) {
+  for (std::int32_t e = 0; e < graph.num_edges() && !stop(); ++e) {
     if (graph.edge_alive(e)) changed |= contract(graph, e);
   }
   return changed;
 }
 
-bool peel(ReductionGraph& graph) {
+bool peel(ReductionGraph& graph, const Stop& stop) {
   bool changed = false;
   std::vector<std::int32_t> nodes(graph.num_nodes());
   std::iota(nodes.begin(), nodes.end(), 0);
   while (!nodes.empty()) {
     std::vector<std::int32_t> next;
     for (const std::int32_t node : nodes) {
+      if (stop()) return changed;
       if (!graph.alive(node)) continue;
       std::vector<std::int32_t> neighbours;
       if (graph.degree(node) <= 2) {

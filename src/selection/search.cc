@@ -116,7 +116,7 @@ std::vector<double> SelectionSearch::prices() const {
 // from the best so far or from another start, until it gets no further.
 void SelectionSearch::walk(Rng rng, double episode) {
   while (version_ == 0 && !incumbent_.done()) std::this_thread::yield();
-  if (version_ == 0) return;
+  if (version_ == 0 || incumbent_.done()) return;
   std::int64_t version = version_;
   SelectionWalk walk(tables_, prices(), best_start(), incumbent_, rng.split(0));
   double marked = incumbent_.elapsed();

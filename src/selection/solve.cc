@@ -1,7 +1,9 @@
 #include "selection/solve.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/check.h"
 
@@ -20,12 +22,16 @@ constexpr EliminationOrder::Limits kExactLimits{.table = 1 << 24, .work = 3e8};
 // What is searched for all choices.
 constexpr std::int32_t kBranchNodes = 50;
 constexpr std::int64_t kBranchSteps = 300'000;
+// Of the time, for reductions.
+constexpr double kReductionShare = 0.5;
 // Sums up to this are exact in doubles.
 constexpr double kExactDoubles = 4503599627370496.0;
 
+// Nothing where `stop` says so before it is done.
 template <class Value>
-std::vector<std::int32_t> eliminate_all(const ReducedProblem& problem,
-                                        const EliminationOrder& order) {
+std::optional<std::vector<std::int32_t>> eliminate_all(const ReducedProblem& problem,
+                                                       const EliminationOrder& order,
+                                                       const std::function<bool()>& stop) {
   std::vector<std::int32_t> sizes;
   std::vector<std::vector<Value>> costs;
   std::vector<const Value*> unary;
@@ -49,7 +55,7 @@ std::vector<std::int32_t> eliminate_all(const ReducedProblem& problem,
     terms.push_back({problem.edges[e].a, problem.edges[e].b, tables[e].data()});
   }
   std::vector<std::int32_t> values(sizes.size(), 0);
-  Elimination<Value>().solve(order, sizes, unary, terms, values);
+  if (!Elimination<Value>().solve(order, sizes, unary, terms, values, stop)) return std::nullopt;
   return values;
 }
 
@@ -73,7 +79,8 @@ class Solver {
         threads_(budget.evaluations ? 1 : std::max(1, budget.threads)),
         rng_(rng),
         incumbent_(budget, options),
-        reduction_(problem) {}
+        clock_(without_evaluations(budget)),
+        reduction_(problem, {.stop = [this] { return time_is_over(kReductionShare); }}) {}
 
   SelectionResult run() {
     const ReducedProblem& reduced = reduction_.problem();
@@ -86,15 +93,28 @@ class Solver {
   }
 
  private:
+  // What is no evaluation is not counted as one, but takes time.
+  static Budget without_evaluations(Budget budget) {
+    budget.evaluations.reset();
+    return budget;
+  }
+  bool time_is_over(double share = 1) const {
+    return clock_.spent(0) ||
+           (clock_.seconds && clock_.elapsed_seconds() > share * *clock_.seconds);
+  }
+
   // Without limits, if tables stay small enough.
   bool eliminate() {
     const ReducedProblem& reduced = reduction_.problem();
     if (reduced.limited()) return false;
     const EliminationOrder order = whole_order(reduced);
     if (!order.fixed().empty()) return false;
-    const Assignment best(*tables_, tables_->forbidden() < kExactDoubles
-                                        ? eliminate_all<double>(reduced, order)
-                                        : eliminate_all<std::int64_t>(reduced, order));
+    const auto stop = [&] { return time_is_over(); };
+    const auto values = tables_->forbidden() < kExactDoubles
+                            ? eliminate_all<double>(reduced, order, stop)
+                            : eliminate_all<std::int64_t>(reduced, order, stop);
+    if (!values) return false;
+    const Assignment best(*tables_, *values);
     incumbent_.offer(best);
     incumbent_.raise_bound(best.blocked() == 0 ? best.cost() : kForbidden);
     return true;
@@ -103,7 +123,8 @@ class Solver {
   // Few nodes, with a limit.
   bool branch() {
     if (reduction_.problem().num_nodes() > kBranchNodes) return false;
-    if (!BranchSearch(*tables_).run(kBranchSteps, incumbent_)) return false;
+    const auto stop = [&] { return time_is_over(); };
+    if (!BranchSearch(*tables_).run(kBranchSteps, incumbent_, stop)) return false;
     if (incumbent_.feasible()) {
       incumbent_.raise_bound(incumbent_.cost());
     } else {
@@ -167,6 +188,7 @@ class Solver {
   int threads_;
   Rng rng_;
   SelectionIncumbent incumbent_;
+  const Budget clock_;
   Reduction reduction_;
   std::unique_ptr<CostTables> tables_;
 };

@@ -48,9 +48,9 @@ struct SelectionResult {
 
 // Obeys the budget's time, cancellation, threads and evaluations: passes of the prices and
 // neighbourhoods of the walks are one each, while reductions, elimination and branching are bounded
-// anyway and not counted. The same result for the same problem and random numbers, whatever the
-// threads, when it ends by its evaluations; whatever the random numbers, too, when it ends by
-// proof.
+// anyway and not counted; they look at the time, too. The same result for the same problem and
+// random numbers, whatever the threads, when it ends by its evaluations; whatever the random
+// numbers, too, when it ends by proof.
 SelectionResult select_strategies(const SelectionProblem& problem, const Budget& budget = {},
                                   Rng rng = Rng(1), const SelectionOptions& options = {});
 

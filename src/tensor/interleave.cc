@@ -1,18 +1,12 @@
-// From every tensor that is cut into equal slices along a dimension the set grows of all tensors
-// that must be seen in the same way: those that share the dimension through an op. Dimensions of an
-// op are letters, the same for those that run together (a product is yx, xz -> yz); a letter that
-// is one of the set's is so in all of the op's tensors. Invariant: whatever the set holds has the
-// dimension of `parts` times `extent` elements. Where an op is met for which there is no rule, or
-// an input of the model, which stays as it is, that set is given up. O(ops) for each set; sets do
-// not overlap.
+// A copy of the graph in which the set's tensors have their new shapes: products over them become
+// Einstein sums, Slices of a part are Slices of the new dimension, joined parts get it, and
+// whatever goes by the number of a dimension follows. Invariant: every other op is as it was.
+// O(ops).
 #include "tensor/interleave.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,21 +15,10 @@
 #include "graph/graph_builder.h"
 #include "graph/tensor_type.h"
 
-#include "tensor/describe.h"
+#include "tensor/twofold.h"
 
 namespace emplace {
 namespace {
-
-constexpr char kUnit = '.';   // a dimension of one that is broadcast
-constexpr char kAlone = '1';  // one that runs with no other
-
-struct Twofold {
-  std::size_t dim = 0;  // that becomes two
-  std::int64_t parts = 0;
-  std::int64_t extent = 0;
-};
-
-using TwofoldSet = std::map<TensorId, Twofold>;
 
 Shape shape_in(const Graph& graph, TensorId tensor) {
   return {graph.shape(tensor).begin(), graph.shape(tensor).end()};
@@ -47,244 +30,6 @@ Shape twofold_shape(Shape shape, const Twofold& of) {
   return shape;
 }
 
-// The only axis and range of a Slice with steps of one.
-struct OneRange {
-  std::size_t axis = 0;
-  std::int64_t start = 0;
-  std::int64_t end = 0;
-};
-
-std::optional<OneRange> range_of_slice(const Graph& graph, OpId op) {
-  if (graph.type(op) != "Slice" || graph.inputs(op).size() != 1) return std::nullopt;
-  const Attributes& attributes = graph.attributes(op);
-  const auto axes = attributes.integers("axes");
-  const auto starts = attributes.integers("starts");
-  const auto steps = attributes.integers("steps");
-  if (axes.size() != 1 || starts.size() != 1 || (!steps.empty() && steps[0] != 1) || axes[0] < 0) {
-    return std::nullopt;
-  }
-  const auto axis = static_cast<std::size_t>(axes[0]);
-  const auto in = graph.shape(graph.inputs(op)[0]);
-  const auto out = graph.shape(graph.outputs(op)[0]);
-  if (axis >= in.size() || out.size() != in.size() || starts[0] < 0) return std::nullopt;
-  return OneRange{axis, starts[0], starts[0] + out[axis]};
-}
-
-// By input, then by output: a letter for each dimension.
-using Letters = std::vector<std::string>;
-
-std::string alphabet(std::size_t count) {
-  std::string letters;
-  for (std::size_t i = 0; i < count; ++i) letters += static_cast<char>('a' + i);
-  return letters;
-}
-
-std::optional<Letters> letters_of_gemm(const Graph& graph, OpId op) {
-  const Attributes& attributes = graph.attributes(op);
-  if (attributes.real("beta", 1) != 1) return std::nullopt;
-  Letters letters{attributes.integer("transA", 0) != 0 ? "xy" : "yx",
-                  attributes.integer("transB", 0) != 0 ? "zx" : "xz"};
-  if (graph.inputs(op).size() > 2) {
-    const auto bias = graph.shape(graph.inputs(op)[2]);
-    if (bias.size() != 1 || bias[0] != graph.shape(graph.outputs(op)[0])[1]) return std::nullopt;
-    letters.emplace_back("z");
-  }
-  letters.emplace_back("yz");
-  return letters;
-}
-
-// Y = X W, where X may be many matrices and W is one; its gradient by X is the same. The gradient
-// by W has dY and X.
-std::optional<Letters> letters_of_product(const Graph& graph, OpId op) {
-  const std::string_view type = graph.type(op);
-  const auto inputs = graph.inputs(op);
-  const Attributes& attributes = graph.attributes(op);
-  if (inputs.size() < 2 || attributes.real("alpha", 1) != 1) return std::nullopt;
-  if (type == "Gemm") return letters_of_gemm(graph, op);
-  if (type != "MatMul" && type != "MatMulWeightGrad") return std::nullopt;
-  const bool gradient = type == "MatMulWeightGrad";
-  const TensorId y = gradient ? inputs[0] : graph.outputs(op)[0];
-  const TensorId x = gradient ? inputs[1] : inputs[0];
-  const TensorId w = gradient ? graph.outputs(op)[0] : inputs[1];
-  const std::size_t rank = graph.shape(x).size();
-  if (rank < 2 || graph.shape(y).size() != rank || graph.shape(w).size() != 2) return std::nullopt;
-  const std::string lead = alphabet(rank - 2);
-  const std::string of_x = lead + (attributes.integer("transA", 0) != 0 ? "xy" : "yx");
-  const std::string of_w = attributes.integer("transB", 0) != 0 ? "zx" : "xz";
-  return gradient ? Letters{lead + "yz", of_x, of_w} : Letters{of_x, of_w, lead + "yz"};
-}
-
-class Grower {
- public:
-  Grower(const Graph& graph, const Descriptions& descriptions)
-      : graph_(graph), descriptions_(descriptions) {}
-
-  // Nothing where some op has no rule.
-  std::optional<TwofoldSet> grow(TensorId first, const Twofold& how) {
-    set_ = {{first, how}};
-    todo_ = {first};
-    while (!todo_.empty()) {
-      const TensorId tensor = todo_.back();
-      todo_.pop_back();
-      if (!passes(graph_.producer(tensor), tensor)) return std::nullopt;
-      for (const OpId reader : graph_.consumers(tensor)) {
-        if (!passes(reader, tensor)) return std::nullopt;
-      }
-    }
-    return std::move(set_);
-  }
-
- private:
-  bool add(TensorId tensor, std::size_t dim, const Twofold& like) {
-    if (!graph_.has_shape(tensor) || dim >= graph_.shape(tensor).size() ||
-        graph_.shape(tensor)[dim] != like.parts * like.extent) {
-      return false;
-    }
-    const auto [at, added] = set_.try_emplace(tensor, Twofold{dim, like.parts, like.extent});
-    if (added) todo_.push_back(tensor);
-    return at->second.dim == dim;
-  }
-
-  // Whether what the op reads and writes can be seen so; adds what then must be.
-  bool passes(OpId op, TensorId tensor) {
-    const Twofold how = set_.at(tensor);
-    const OpRole role = graph_.role(op);
-    if (graph_.is_source(op)) return role == OpRole::kParameter || role == OpRole::kBuffer;
-    if (is_cut_between(op, tensor, how) || joins_parts(op, tensor, how)) return true;
-    const auto letters = letters_of(op);
-    return letters && spreads(op, tensor, how, *letters);
-  }
-
-  // A slice of one of the parts.
-  bool is_cut_between(OpId op, TensorId tensor, const Twofold& how) const {
-    const auto range = range_of_slice(graph_, op);
-    return range && graph_.inputs(op)[0] == tensor && range->axis == how.dim &&
-           range->start % how.extent == 0 && range->end - range->start == how.extent;
-  }
-
-  bool joins_parts(OpId op, TensorId tensor, const Twofold& how) const {
-    if (graph_.type(op) != "Concat" || graph_.outputs(op)[0] != tensor ||
-        graph_.attributes(op).integer("axis", 0) != static_cast<std::int64_t>(how.dim) ||
-        std::ssize(graph_.inputs(op)) != how.parts) {
-      return false;
-    }
-    return std::ranges::all_of(graph_.inputs(op), [&](TensorId part) {
-      return graph_.shape(part)[how.dim] == how.extent;
-    });
-  }
-
-  bool spreads(OpId op, TensorId tensor, const Twofold& how, const Letters& letters) {
-    std::vector<TensorId> all(graph_.inputs(op).begin(), graph_.inputs(op).end());
-    all.insert(all.end(), graph_.outputs(op).begin(), graph_.outputs(op).end());
-    char letter = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i] == tensor) letter = letters[i][how.dim];
-    }
-    if (letter == 0 || letter == kUnit || letter == kAlone) return false;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const std::size_t at = letters[i].find(letter);
-      if (at == std::string::npos) {
-        // What is broadcast along the dimension would need one more.
-        if (letters[i].find(kUnit) != std::string::npos) return false;
-        continue;
-      }
-      if (letters[i].rfind(letter) != at || !add(all[i], at, how)) return false;
-    }
-    return true;
-  }
-
-  std::optional<Letters> letters_of(OpId op) const {
-    const std::string_view type = graph_.type(op);
-    if (auto letters = letters_of_product(graph_, op)) return letters;
-    if (type == "ReduceSum") return letters_of_sum(op);
-    if (type == "Slice" || type == "Concat") return letters_but_axis(op);
-    if (type == "Reshape") return letters_of_reshape(op);
-    if (descriptions_[op] != nullptr && descriptions_[op]->is_elementwise()) {
-      return letters_of_elements(op);
-    }
-    return std::nullopt;
-  }
-
-  // Dimensions are counted from the last.
-  std::optional<Letters> letters_of_elements(OpId op) const {
-    const auto outputs = graph_.outputs(op);
-    const auto inputs = graph_.inputs(op);
-    const auto full = graph_.shape(outputs.empty() ? inputs[0] : outputs[0]);
-    const std::string all = alphabet(full.size());
-    Letters letters;
-    for (const auto& tensors : {inputs, outputs}) {
-      for (const TensorId tensor : tensors) {
-        const auto shape = graph_.shape(tensor);
-        if (shape.size() > full.size()) return std::nullopt;
-        std::string own = all.substr(full.size() - shape.size());
-        for (std::size_t d = 0; d < shape.size(); ++d) {
-          if (shape[d] != full[d + full.size() - shape.size()]) own[d] = kUnit;
-        }
-        letters.push_back(std::move(own));
-      }
-    }
-    return letters;
-  }
-
-  std::optional<Letters> letters_of_sum(OpId op) const {
-    if (graph_.inputs(op).size() != 1) return std::nullopt;
-    const auto axes = graph_.attributes(op).integers("axes");
-    const std::string all = alphabet(graph_.shape(graph_.inputs(op)[0]).size());
-    const bool keeps = graph_.attributes(op).integer("keepdims", 1) != 0;
-    std::string left;
-    for (std::size_t d = 0; d < all.size(); ++d) {
-      const bool summed = std::ranges::count(axes, static_cast<std::int64_t>(d)) > 0;
-      if (!summed) left += all[d];
-      if (summed && keeps) left += kAlone;
-    }
-    if (axes.empty() || left.size() != graph_.shape(graph_.outputs(op)[0]).size()) {
-      return std::nullopt;
-    }
-    std::string read = all;
-    for (const std::int64_t axis : axes) {
-      if (axis < 0) return std::nullopt;
-      read[static_cast<std::size_t>(axis)] = kAlone;
-    }
-    return Letters{read, left};
-  }
-
-  // All dimensions but the one along which it cuts or joins.
-  std::optional<Letters> letters_but_axis(OpId op) const {
-    const auto inputs = graph_.inputs(op);
-    const std::size_t rank = graph_.shape(graph_.outputs(op)[0]).size();
-    std::size_t axis = 0;
-    if (graph_.type(op) == "Slice") {
-      const auto range = range_of_slice(graph_, op);
-      if (!range) return std::nullopt;
-      axis = range->axis;
-    } else {
-      const std::int64_t given = graph_.attributes(op).integer("axis", 0);
-      if (given < 0 || given >= static_cast<std::int64_t>(rank)) return std::nullopt;
-      axis = static_cast<std::size_t>(given);
-    }
-    std::string all = alphabet(rank);
-    all[axis] = kAlone;
-    return Letters(inputs.size() + 1, all);
-  }
-
-  // The last dimension alone, where both have it. A second input says the shape.
-  std::optional<Letters> letters_of_reshape(OpId op) const {
-    const auto in = graph_.shape(graph_.inputs(op)[0]);
-    const auto out = graph_.shape(graph_.outputs(op)[0]);
-    if (in.empty() || out.empty() || in.back() != out.back()) return std::nullopt;
-    Letters letters{std::string(in.size(), kAlone), std::string(out.size(), kAlone)};
-    letters[0].back() = letters[1].back() = 'a';
-    if (graph_.inputs(op).size() > 1) letters.insert(letters.begin() + 1, std::string(1, kAlone));
-    return letters;
-  }
-
-  const Graph& graph_;
-  const Descriptions& descriptions_;
-  TwofoldSet set_;
-  std::vector<TensorId> todo_;
-};
-
-// The graph with the tensors of the set in their new shapes.
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const TwofoldSet& set)
@@ -351,6 +96,12 @@ class Rewriter {
     if (spec.type == "Slice" && reads) return rewrite_slice(op, std::move(spec));
     if (spec.type == "Concat" && writes) return rewrite_concat(std::move(spec));
     if (spec.type == "ReduceSum" && reads) shift_axes(spec, "axes", *find(inputs[0]));
+    if (spec.type == "Transpose" && reads) reorder(op, spec, *find(inputs[0]));
+    // What their attributes say of dimensions does not hold any more.
+    if (is_reshape(spec.type) && (reads || writes)) {
+      spec.type = "Reshape";
+      spec.attributes = {};
+    }
     builder_.add_op(spec);
   }
 
@@ -372,6 +123,15 @@ class Rewriter {
     for (const std::int64_t axis : spec.attributes.integers(name))
       axes.push_back(shifted(axis, of));
     spec.attributes.set(std::string(name), std::move(axes));
+  }
+
+  void reorder(OpId op, OpSpec& spec, const Twofold& of) const {
+    std::vector<std::int64_t> order;
+    for (const std::int64_t from : order_of_transpose(graph_, op)) {
+      order.push_back(shifted(from, of));
+      if (from == static_cast<std::int64_t>(of.dim)) order.push_back(from + 1);
+    }
+    spec.attributes.set("perm", std::move(order));
   }
 
   // The letter of the dimension that is two becomes two letters.
@@ -447,43 +207,11 @@ class Rewriter {
   GraphBuilder builder_;
 };
 
-// Equal slices along one dimension, of which there are several that cover it.
-std::optional<Twofold> equal_slices(const Graph& graph, TensorId tensor) {
-  std::optional<Twofold> found;
-  std::int64_t covered = 0;
-  for (const OpId reader : graph.consumers(tensor)) {
-    const auto range = range_of_slice(graph, reader);
-    if (!range) continue;
-    const std::int64_t extent = range->end - range->start;
-    const std::int64_t whole = graph.shape(tensor)[range->axis];
-    if (extent < 1 || whole % extent != 0 || whole == extent) continue;
-    if (!found) found = Twofold{range->axis, whole / extent, extent};
-    if (found->dim == range->axis && found->extent == extent) covered += extent;
-  }
-  if (!found || found->extent < 2 || covered != found->parts * found->extent) return std::nullopt;
-  return found;
-}
-
 }  // namespace
 
 Graph interleave(const Graph& graph) {
-  const Descriptions descriptions(graph);
-  Grower grower(graph, descriptions);
-  TwofoldSet all;
-  for (TensorId tensor = 0; tensor < graph.num_tensors(); ++tensor) {
-    if (all.contains(tensor) || !graph.has_shape(tensor)) continue;
-    const auto slices = equal_slices(graph, tensor);
-    if (!slices) continue;
-    const auto set = grower.grow(tensor, *slices);
-    if (!set) continue;
-    const bool apart =
-        std::ranges::none_of(*set, [&](const auto& each) { return all.contains(each.first); });
-    const bool has_weights = std::ranges::any_of(*set, [&](const auto& each) {
-      return graph.role(graph.producer(each.first)) == OpRole::kParameter;
-    });
-    if (apart && has_weights) all.insert(set->begin(), set->end());
-  }
-  return all.empty() ? graph : Rewriter(graph, all).run();
+  const TwofoldSet set = twofold_tensors(graph);
+  return set.empty() ? graph : Rewriter(graph, set).run();
 }
 
 }  // namespace emplace

@@ -457,6 +457,7 @@ SelectionProblem PartitionProblem::build(const Ways& ways, const ClassCost& op_c
   std::vector<std::int64_t> usages;
   const Classes& classes = input_.classes;
   for (ClassId tensor = 0; tensor < classes.num_tensors; ++tensor) {
+    check_time();
     costs.assign(ways.tensors[tensor].size(), 0);
     usages.assign(costs.size(), 0);
     for (std::size_t i = 0; memory != nullptr && i < costs.size(); ++i) {
@@ -466,6 +467,7 @@ SelectionProblem PartitionProblem::build(const Ways& ways, const ClassCost& op_c
                      memory != nullptr ? memory->alive(tensor) : SelectionProblem::Interval{});
   }
   for (ClassId op = 0; op < classes.num_ops; ++op) {
+    check_time();
     costs.assign(ways.ops[op].size(), 0);
     for (std::size_t i = 0; op_cost && i < costs.size(); ++i) {
       costs[i] = op_cost(op, ways.ops[op][i]) * input_.ops_in_class[op];
@@ -473,6 +475,7 @@ SelectionProblem PartitionProblem::build(const Ways& ways, const ClassCost& op_c
     problem.add_node(costs);
   }
   const auto add_edge = [&](const Access& access) {
+    check_time();
     const ClassId other = classes.of_tensor[tensor_of(access)];
     const std::vector<Cuts>& op_ways = ways.ops[access.op];
     std::vector<std::int64_t> entries = table(access, op_ways, ways.tensors[other]);

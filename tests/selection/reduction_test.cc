@@ -69,6 +69,22 @@ TEST(SelectionReduction, keeps_it_with_peeling_alone) {
   expect_kept({.dominance = false, .contraction = false});
 }
 
+// Wherever that is, and it is where it is told to.
+TEST(SelectionReduction, keeps_it_when_it_is_stopped) {
+  for (int seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const SelectionProblem problem = random_selection({.limited = seed % 3 != 0}, rng);
+    const auto optimum = least_cost(problem);
+    for (const int asked : {0, 1, 4, 8, 20}) {
+      int left = asked;
+      const Reduction reduction(problem, {.stop = [&] { return --left < 0; }});
+      ASSERT_EQ(least_left(problem, reduction), optimum);
+      EXPECT_GE(left, -10) << "it goes on though it was told to stop";
+    }
+  }
+}
+
 TEST(SelectionReduction, leaves_nothing_of_a_tree_without_usage) {
   Rng rng(1);
   SelectionProblem problem;

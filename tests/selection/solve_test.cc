@@ -191,6 +191,22 @@ TEST(SelectionSolver, stops_at_once_when_cancelled) {
   EXPECT_EQ(evaluate(problem, result.strategies).cost, result.cost);
 }
 
+// Neither reductions nor what follows them go on.
+TEST(SelectionSolver, proves_nothing_more_when_cancelled) {
+  const std::atomic<bool> cancelled{true};
+  for (const bool limited : {false, true}) {
+    Rng rng(1);
+    const SelectionProblem problem = random_selection({.nodes = 30, .limited = limited}, rng);
+    Budget budget;
+    ASSERT_TRUE(select_strategies(problem, evaluations(1000)).proven);
+    budget.cancelled = &cancelled;
+    const SelectionResult result = select_strategies(problem, budget);
+    EXPECT_FALSE(result.proven);
+    EXPECT_LE(result.evaluations, 1);
+    EXPECT_EQ(evaluate(problem, result.strategies).cost, result.cost);
+  }
+}
+
 TEST(SelectionSolver, walks_in_several_threads) {
   for (int seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);
