@@ -17,14 +17,14 @@ using ::testing::IsEmpty;
 
 enum class Branch { kPlain, kScaled, kNone };
 
-struct Network {
+struct NotedNetwork {
   bool norms = false;
   bool pooled = true;
   Branch branch = Branch::kPlain;
 };
 
 // Convolutions with biases, in pairs, and a classifier.
-Graph images(const Network& network) {
+Graph images(const NotedNetwork& network) {
   zoo::Net net("images");
   zoo::Value x = net.input("x", {2, 3, 16, 16});
   x = zoo::conv_layer(net, "stem", x, 8, zoo::same(3), true);

@@ -15,6 +15,8 @@
 namespace emplace {
 namespace {
 
+using Split = SavedPartition::Split;
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
@@ -120,7 +122,6 @@ TEST(PartitionFile, parts_that_lie_side_by_side_are_put_together) {
   const auto shape = graph.shape(graph.outputs(*graph.find_op(name))[0]);
   const std::int64_t rows = shape[0];
   const std::int64_t columns = shape[1];
-  using Split = SavedPartition::Split;
   const std::vector<std::string> none;
   EXPECT_EQ(fitted({2, rows / 2, columns}, {0, 2}), std::pair(Split{0, 1}, none));
   EXPECT_EQ(fitted({2, rows / 2, columns}, {1, {}}),
@@ -148,7 +149,6 @@ TEST(PartitionFile, parts_that_are_shared_out_unevenly_stay_whole) {
   const LostCuts lost = fit_partition(partition, model.read());
   EXPECT_THAT(lost.sources, ElementsAre("qkv.weight"));
   EXPECT_THAT(lost.inside, ElementsAre("qkv", "y"));
-  using Split = SavedPartition::Split;
   EXPECT_EQ(partition.tensors["qkv.weight"].split, (Split{{}, 1}));
   EXPECT_EQ(partition.tensors["qkv"].split, (Split{{}, {}}));
   EXPECT_FALSE(partition.tensors.contains("y"));

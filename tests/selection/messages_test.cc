@@ -14,7 +14,7 @@ using testing::least_cost;
 using testing::random_selection;
 
 // Without reductions that would leave nothing to bound.
-constexpr ReductionOptions kFew{.dominance = false, .contraction = false, .peeling = false};
+const ReductionOptions kFew{.dominance = false, .contraction = false, .peeling = false};
 
 TEST(SelectionMessages, bounds_hold_after_every_step) {
   int bounded = 0;

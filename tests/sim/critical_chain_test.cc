@@ -30,8 +30,8 @@ Chained chained(std::shared_ptr<const Problem> problem, Placement placement,
   return result;
 }
 
-std::vector<Kind> kinds(const CriticalChain& chain) {
-  std::vector<Kind> result;
+std::vector<SegmentKind> kinds(const CriticalChain& chain) {
+  std::vector<SegmentKind> result;
   for (const ChainSegment& segment : chain.segments) result.push_back(segment.kind);
   return result;
 }
@@ -183,7 +183,7 @@ void expect_segment_holds(const Chained& c, const ChainSegment& segment) {
 }
 
 TEST(CriticalChain, explains_every_moment_of_random_steps) {
-  std::set<Kind> seen;
+  std::set<SegmentKind> seen;
   bool idle_seen = false;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Rng rng(seed);

@@ -27,18 +27,19 @@ std::vector<HotSpot> spots_along(const Problem& problem, const Placement& placem
   std::vector<HotSpot> spots;
   walk.backwards([&](OpId op, const ChainWalk::Cause& cause) {
     const OpSpan& span = timeline.ops[op];
-    if (span.finish > span.start) spots.push_back({Kind::kWork, op, op, span.finish - span.start});
+    if (span.finish > span.start)
+      spots.push_back({SpotKind::kWork, op, op, span.finish - span.start});
     if (cause.time < span.start) {
       const OpId blocker = walk.ran_before(op);
       if (blocker != kNoOp && timeline.ops[blocker].finish > cause.time) {
-        spots.push_back({Kind::kBusy, op, blocker, span.start - cause.time});
+        spots.push_back({SpotKind::kBusy, op, blocker, span.start - cause.time});
         return blocker;
       }
     }
     if (cause.transfer != ChainWalk::kNoTransfer) {
       const Nanoseconds made = timeline.ops[cause.op].finish;
       if (cause.time > made) {
-        spots.push_back({Kind::kTransfer, op, cause.op, cause.time - made});
+        spots.push_back({SpotKind::kTransfer, op, cause.op, cause.time - made});
       }
     }
     return cause.op;
@@ -46,7 +47,7 @@ std::vector<HotSpot> spots_along(const Problem& problem, const Placement& placem
   return spots;
 }
 
-void expect_spot(const HotSpot& spot, Kind kind, OpId op, OpId other, Nanoseconds length) {
+void expect_spot(const HotSpot& spot, SpotKind kind, OpId op, OpId other, Nanoseconds length) {
   EXPECT_EQ(spot.kind, kind);
   EXPECT_EQ(spot.op, op);
   EXPECT_EQ(spot.other, other);
@@ -119,7 +120,7 @@ void expect_spot_holds(const Problem& problem, const Placement& placement, const
 }
 
 TEST(HotSpots, cover_random_steps_but_for_idle_time) {
-  std::set<Kind> seen;
+  std::set<SpotKind> seen;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);

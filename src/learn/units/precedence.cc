@@ -53,9 +53,8 @@ Edges counted_edges(const UnitGraph& units, const std::vector<bool>& computes) {
 
 // By unit: its first op that computes, or its first of all.
 std::vector<OpId> first_ops(const UnitGraph& units, const std::vector<bool>& computes) {
-  constexpr OpId kNone = ~OpId{0};
-  std::vector<OpId> any(units.size(), kNone);
-  std::vector<OpId> computing(units.size(), kNone);
+  std::vector<OpId> any(units.size(), kNoOp);
+  std::vector<OpId> computing(units.size(), kNoOp);
   for (OpId op = units.problem().num_ops(); op-- > 0;) {
     check_time_at(op);
     any[units.unit_of_op(op)] = op;
@@ -63,7 +62,7 @@ std::vector<OpId> first_ops(const UnitGraph& units, const std::vector<bool>& com
   }
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     check_time_at(unit);
-    if (computing[unit] == kNone) computing[unit] = any[unit];
+    if (computing[unit] == kNoOp) computing[unit] = any[unit];
   }
   return computing;
 }
