@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/question.h"
 #include "cli/ranks.h"
+#include "cli/rules_of_placeto.h"
 #include "report/assessment_report.h"
 #include "report/cluster_comparison.h"
 #include "report/comparison.h"
@@ -32,6 +33,7 @@ struct Arguments : QuestionArguments {
   std::string csv;
   bool each_seed = false;
   RankArguments ranks;
+  std::string rules = "own";
 
   std::vector<PlacerRun> runs(const char* usual) const {
     return make_runs(placers.empty() ? usual : placers, schedulers, seed, seeds);
@@ -113,6 +115,9 @@ ClusterAnswer best_on_cluster(const Arguments& arguments, const ProblemRequest& 
 }
 
 void compare_clusters(const Arguments& arguments, Session& session) {
+  if (arguments.rules == "placeto") {
+    fail_option("--rules placeto is of one cluster, whose buses it has; expected one --cluster");
+  }
   if (!arguments.output.empty() || !arguments.trace.empty()) {
     fail_option("with several clusters there is no one placement to write");
   }
@@ -174,10 +179,10 @@ std::string page_of(const Comparison& comparison, const RunResult& winner,
 }
 
 // What is asked of the placers, of which other ranks need to know the same.
-PortfolioRequest portfolio_request(const Arguments& arguments, const Question& question,
-                                   const Session& session) {
-  return {.runs = arguments.runs("all"),
-          .budget = question.given(),
+PortfolioRequest portfolio_request(const Arguments& arguments, const char* usual,
+                                   const Budget& budget, const Session& session) {
+  return {.runs = arguments.runs(usual),
+          .budget = budget,
           .time_for = TimeFor::kEachRun,
           .learning = arguments.learning.make(session),
           .keep_courses = !arguments.report.empty(),
@@ -188,19 +193,29 @@ PortfolioRequest portfolio_request(const Arguments& arguments, const Question& q
 void help_to_compare(const Arguments& arguments, Session& session) {
   const Question question(arguments, arguments.problem.make(), "", session);
   if (question.problems().why_nothing_fits()) return session.member->wait();
-  Portfolio portfolio(question.problems(), portfolio_request(arguments, question, session));
+  Portfolio portfolio(question.problems(),
+                      portfolio_request(arguments, "all", question.given(), session));
   portfolio.serve(*session.member);
+}
+
+void compare_by_rules_of_placeto(const Arguments& arguments, Session& session) {
+  compare_as_placeto(
+      arguments,
+      portfolio_request(arguments, kPlacersForPlaceto, arguments.budget.make(session), session),
+      {.csv = arguments.csv, .over_seeds = arguments.seeds > 1, .each_seed = arguments.each_seed},
+      session);
 }
 
 void compare_placers(const Arguments& arguments, Session& session) {
   require_file(session, arguments.problem.request.model);
+  if (arguments.rules == "placeto") return compare_by_rules_of_placeto(arguments, session);
   if (session.member != nullptr) return help_to_compare(arguments, session);
   const Outputs outputs(session,
                         {arguments.output, arguments.trace, arguments.csv, arguments.report},
                         arguments.json, arguments.inputs(), arguments.learning.outputs());
   const Question question(arguments, arguments.problem.make(), "emplace.comparison/1", session);
   if (question.refuse_hopeless(session)) return;
-  PortfolioRequest wanted = portfolio_request(arguments, question, session);
+  PortfolioRequest wanted = portfolio_request(arguments, "all", question.given(), session);
   const std::size_t asked = wanted.runs.size();
   PortfolioResult found = run_portfolio(question.problems(), std::move(wanted));
   const RunResult winner = found.best();
@@ -209,6 +224,7 @@ void compare_placers(const Arguments& arguments, Session& session) {
   if (question.op_by_op() != nullptr) {
     comparison.whole_modules = question.compare_with_ops(comparison.best, winner, question.given());
   }
+  const TimeNames names = names_of(comparison.best.objective);
   if (!comparison.best.fits()) session.exit_code = kExitNothingFits;
   if (session.cancelled) note_interrupted();
   if (!arguments.output.empty()) {
@@ -216,8 +232,9 @@ void compare_placers(const Arguments& arguments, Session& session) {
                   placement_json(comparison.best, winner, question.request().made_with()));
   }
   outputs.write(arguments.trace, arguments.trace.empty() ? "" : trace_json(comparison.best));
-  outputs.write(arguments.csv,
-                arguments.csv.empty() ? "" : to_csv(comparison, header_columns(question.header())));
+  outputs.write(arguments.csv, arguments.csv.empty() ? ""
+                                                     : to_csv(comparison.rows, names,
+                                                              header_columns(question.header())));
   if (!arguments.report.empty()) {
     outputs.write(arguments.report, page_of(comparison, winner, courses, question, session));
   }
@@ -227,8 +244,10 @@ void compare_placers(const Arguments& arguments, Session& session) {
   }
   std::string text =
       fmt::format("{}\n{}\n", describe_problem(*question.problem()), headline(comparison));
-  text += arguments.seeds > 1 ? summary_table(comparison) : to_table(comparison, false);
-  if (arguments.seeds > 1 && arguments.each_seed) text += "\n" + to_table(comparison, true);
+  const bool over_seeds = arguments.seeds > 1;
+  text += over_seeds ? summary_table(comparison.rows, names)
+                     : to_table(comparison.rows, names, /*with_seeds=*/false);
+  if (over_seeds && arguments.each_seed) text += "\n" + to_table(comparison.rows, names, true);
   outputs.print("{}", fitted(text));
   if (comparison.whole_modules) {
     outputs.print("\n{}", wrapped("For the best: " + describe(*comparison.whole_modules) + "."));
@@ -289,6 +308,11 @@ void add_compare(Command& root, Session& session) {
   arguments->subsets.add_to(command);
   arguments->budget.add_to(command, "each placer has all of it");
   arguments->learning.add_to(command, /*several_runs=*/true);
+  command
+      .text("--rules", arguments->rules,
+            "own, or placeto: all placers are valued by what the simulator on which Placeto was "
+            "trained says (docs/simulator.md); those that search by themselves are refused")
+      .one_of({"own", "placeto"});
   add_file(
       command, "-o,--output", arguments->output,
       "Write the best placement here; - for standard output, and the report to standard error");

@@ -11,10 +11,10 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/page_commands.h"
-#include "cli/place_as_placeto.h"
 #include "cli/progress.h"
 #include "cli/question.h"
 #include "cli/ranks.h"
+#include "cli/rules_of_placeto.h"
 #include "report/assessment_report.h"
 #include "report/explanation.h"
 #include "report/measured_report.h"
@@ -169,15 +169,11 @@ void help_to_place(const Arguments& arguments, Session& session) {
 }
 
 void place_by_rules_of_placeto(const Arguments& arguments, Session& session) {
-  if (session.crew != nullptr || session.member != nullptr) {
-    fail_option("--rules placeto is of one process: leave --ranks out");
-  }
   const MeasuringArguments& measuring = arguments.measuring;
-  if (measuring.measure > 0 || measuring.measures_costs() || arguments.sensitivity ||
-      arguments.problem.what_if.range()) {
+  if (measuring.measure > 0 || measuring.measures_costs() || arguments.sensitivity) {
     fail_option(
-        "--rules placeto is of simulated steps of one problem: leave --measure, --environment, "
-        "--sensitivity and ranges of batches out");
+        "--rules placeto is of simulated steps of one problem: leave --measure, --environment and "
+        "--sensitivity out");
   }
   place_as_placeto(arguments, portfolio_request(arguments, arguments.budget.make(session), session),
                    session);
@@ -310,8 +306,8 @@ void add_place(Command& root, Session& session) {
   arguments->learning.add_to(command, /*several_runs=*/false);
   command
       .text("--rules", arguments->rules,
-            "own, or placeto: learn, and report, what the simulator on which Placeto was trained "
-            "says (docs/simulator.md)")
+            "own, or placeto: minimise, and report, what the simulator on which Placeto was "
+            "trained says (docs/simulator.md)")
       .one_of({"own", "placeto"});
   add_seed(command, arguments->seed);
   add_file(command, "-o,--output", arguments->output,

@@ -92,6 +92,12 @@ std::string against_one_device(const Comparison& comparison) {
 
 }  // namespace
 
+TimeNames names_of(const Objective& objective) {
+  return {.quantity = objective.quantity(),
+          .field = objective.match([](const StepTime&) { return "step_ns"; },
+                                   [](const StreamPeriod&) { return "period_ns"; })};
+}
+
 Comparison compare(const SubsetProblems& problems, PortfolioResult results, std::size_t asked) {
   const std::size_t done = results.results.size();
   const Assessor assessor = assessor_of(problems, results);
@@ -128,31 +134,33 @@ std::string headline(const Comparison& comparison) {
   return text + wrapped(gains + ".");
 }
 
-std::string to_table(const Comparison& comparison, bool with_seeds) {
+std::string to_table(const std::vector<ComparisonRow>& rows, const TimeNames& names,
+                     bool with_seeds) {
   constexpr int kBarCells = 16;
   Nanoseconds slowest = 1;
-  for (const ComparisonRow& row : comparison.rows) slowest = std::max(slowest, row.time);
+  for (const ComparisonRow& row : rows) slowest = std::max(slowest, row.time);
+  const Rates& rates = rows.front().rates;
   Table table({{"placer"},
                {"order"},
                {with_seeds ? "seed" : "", Align::kRight},
-               {std::string(comparison.best.objective.quantity()), Align::kRight},
+               {std::string(names.quantity), Align::kRight},
                {"", Align::kLeft, /*spare=*/true},
-               {"/ bound", Align::kRight},
-               {comparison.best.rates.samples_per_second ? "samples/s" : "", Align::kRight},
-               {comparison.best.rates.utilisation ? "MFU" : "", Align::kRight},
-               {comparison.best.rates.cost_per_step ? "cost a step" : "", Align::kRight},
+               {names.bounded ? "/ bound" : "", Align::kRight},
+               {rates.samples_per_second ? "samples/s" : "", Align::kRight},
+               {rates.utilisation ? "MFU" : "", Align::kRight},
+               {rates.cost_per_step ? "cost a step" : "", Align::kRight},
                {"memory", Align::kRight},
                {"transfers", Align::kRight},
                {"sent", Align::kRight},
                {"search", Align::kRight}});
-  for (const ComparisonRow& row : comparison.rows) {
+  for (const ComparisonRow& row : rows) {
     table.add({row.placer, row.scheduler, with_seeds ? fmt::format("{}", row.seed) : "",
                format_time(row.time),
                bar(static_cast<double>(row.time) / static_cast<double>(slowest), kBarCells),
-               fmt::format("{:.2f}", row.ratio_to_bound), rate_cell(row.rates.samples_per_second),
-               percent_cell(row.rates.utilisation), money_cell(row.rates.cost_per_step),
-               memory_cell(row), format_count(row.transfers), format_bytes(row.transfer_bytes),
-               search_time(row.seconds)});
+               names.bounded ? fmt::format("{:.2f}", row.ratio_to_bound) : "",
+               rate_cell(row.rates.samples_per_second), percent_cell(row.rates.utilisation),
+               money_cell(row.rates.cost_per_step), memory_cell(row), format_count(row.transfers),
+               format_bytes(row.transfer_bytes), search_time(row.seconds)});
   }
   return table.to_string();
 }

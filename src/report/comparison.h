@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,19 +56,31 @@ struct Comparison {
   std::optional<WholeModules> whole_modules = std::nullopt;  // of the best, where they are kept so
 };
 
+// What the rows' times are: in words, in JSON and CSV, and whether they have a bound.
+struct TimeNames {
+  std::string_view quantity = "step time";
+  std::string_view field = "step_ns";
+  bool bounded = true;
+};
+TimeNames names_of(const Objective& objective);
+
 Comparison compare(const SubsetProblems& problems, PortfolioResult results, std::size_t asked);
 
 // What it comes to: the winner, how far from the bound, how much faster than one device and than
 // the best heuristic.
 std::string headline(const Comparison& comparison);
-std::string to_table(const Comparison& comparison, bool with_seeds);
 std::string to_json(const Comparison& comparison);
 
+std::string to_table(const std::vector<ComparisonRow>& rows, const TimeNames& names,
+                     bool with_seeds);
 // By the mean, those that always fit first.
-std::vector<ComparisonSummary> summarize(const Comparison& comparison);
-std::string summary_table(const Comparison& comparison);
+std::vector<ComparisonSummary> summarize(const std::vector<ComparisonRow>& rows);
+std::string summary_table(const std::vector<ComparisonRow>& rows, const TimeNames& names);
+// The summaries under "placers", and under "runs" each row's object, without the outer braces.
+std::string placers_json(const std::vector<ComparisonRow>& rows, const TimeNames& names);
+std::string runs_json(const std::vector<ComparisonRow>& rows);
 // A line for each run, beginning with these columns, which are the same in all.
-std::string to_csv(const Comparison& comparison,
+std::string to_csv(const std::vector<ComparisonRow>& rows, const TimeNames& names,
                    const std::vector<std::pair<std::string, std::string>>& first);
 
 }  // namespace emplace

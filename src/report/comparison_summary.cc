@@ -59,9 +59,7 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
-SummaryJson summary_json(const ComparisonSummary& summary, const Objective& objective) {
-  const std::string time = objective.match([](const StepTime&) { return "step_ns"; },
-                                           [](const StreamPeriod&) { return "period_ns"; });
+SummaryJson summary_json(const ComparisonSummary& summary, const std::string& time) {
   const bool any = summary.fitting > 0;
   SummaryJson json{{"placer", summary.placer},
                    {"scheduler", summary.scheduler},
@@ -80,29 +78,27 @@ SummaryJson summary_json(const ComparisonSummary& summary, const Objective& obje
 
 }  // namespace
 
-std::vector<ComparisonSummary> summarize(const Comparison& comparison) {
-  std::map<std::pair<std::string, std::string>, std::vector<const ComparisonRow*>> rows;
-  for (const ComparisonRow& row : comparison.rows) {
-    rows[{row.placer, row.scheduler}].push_back(&row);
-  }
+std::vector<ComparisonSummary> summarize(const std::vector<ComparisonRow>& rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<const ComparisonRow*>> groups;
+  for (const ComparisonRow& row : rows) groups[{row.placer, row.scheduler}].push_back(&row);
   std::vector<ComparisonSummary> summaries;
-  for (const auto& [key, own] : rows) summaries.push_back(summary_of(own));
+  for (const auto& [key, own] : groups) summaries.push_back(summary_of(own));
   std::stable_sort(summaries.begin(), summaries.end(), comes_first);
   return summaries;
 }
 
-std::string summary_table(const Comparison& comparison) {
+std::string summary_table(const std::vector<ComparisonRow>& rows, const TimeNames& names) {
   Table table({{"placer"},
                {"order"},
                {"runs", Align::kRight},
                {"fit", Align::kRight},
-               {fmt::format("mean {}", comparison.best.objective.quantity()), Align::kRight},
+               {fmt::format("mean {}", names.quantity), Align::kRight},
                {"95 %", Align::kRight},
                {"best", Align::kRight},
                {"worst", Align::kRight},
                {"evaluations", Align::kRight},
                {"search", Align::kRight}});
-  for (const ComparisonSummary& summary : summarize(comparison)) {
+  for (const ComparisonSummary& summary : summarize(rows)) {
     const bool any = summary.fitting > 0;
     const auto nanoseconds = [](double time) {
       return static_cast<Nanoseconds>(std::llround(time));
@@ -119,24 +115,31 @@ std::string summary_table(const Comparison& comparison) {
          "mean, best and worst: of the runs that fit; 95 %: interval of the mean by Student's t\n";
 }
 
-std::string to_json(const Comparison& comparison) {
+std::string placers_json(const std::vector<ComparisonRow>& rows, const TimeNames& names) {
   SummaryJson placers = SummaryJson::array();
-  for (const ComparisonSummary& summary : summarize(comparison)) {
-    placers.push_back(summary_json(summary, comparison.best.objective));
+  for (const ComparisonSummary& summary : summarize(rows)) {
+    placers.push_back(summary_json(summary, std::string(names.field)));
   }
-  std::string text = "{\"placers\": " + placers.dump() + ",\n";
-  if (comparison.whole_modules) {
-    const char* time = comparison.best.throughput ? "period_ns" : "step_ns";
-    text += "\"whole_modules\": " + to_json(*comparison.whole_modules, time).dump() + ",\n";
-  }
-  text += "\"runs\": [";
-  for (const ComparisonRow& row : comparison.rows) {
-    text += (text.ends_with("[") ? "\n" : ",\n") + row.json;
-  }
-  return text + "]}\n";
+  return "\"placers\": " + placers.dump();
 }
 
-std::string to_csv(const Comparison& comparison,
+std::string runs_json(const std::vector<ComparisonRow>& rows) {
+  std::string text = "\"runs\": [";
+  for (const ComparisonRow& row : rows) text += (text.ends_with("[") ? "\n" : ",\n") + row.json;
+  return text + "]";
+}
+
+std::string to_json(const Comparison& comparison) {
+  const TimeNames names = names_of(comparison.best.objective);
+  std::string text = "{" + placers_json(comparison.rows, names) + ",\n";
+  if (comparison.whole_modules) {
+    const std::string time(names.field);
+    text += "\"whole_modules\": " + to_json(*comparison.whole_modules, time.c_str()).dump() + ",\n";
+  }
+  return text + runs_json(comparison.rows) + "}\n";
+}
+
+std::string to_csv(const std::vector<ComparisonRow>& rows, const TimeNames& names,
                    const std::vector<std::pair<std::string, std::string>>& first) {
   std::string text;
   std::string constant;
@@ -144,16 +147,17 @@ std::string to_csv(const Comparison& comparison,
     text += name + ",";
     constant += csv_cell(value) + ",";
   }
-  const bool stream = !comparison.best.objective.order_matters();
   text += fmt::format(
-      "placer,family,scheduler,seed,{},fits,ratio_to_bound,fullest_memory,shortfall_bytes,"
+      "placer,family,scheduler,seed,{},fits,{}fullest_memory,shortfall_bytes,"
       "transfers,transfer_bytes,evaluations,seconds\n",
-      stream ? "period_ns" : "step_ns");
-  for (const ComparisonRow& row : comparison.rows) {
-    text += constant + fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(row.placer),
-                                   row.family, row.scheduler, row.seed, row.time, row.fits,
-                                   row.ratio_to_bound, row.fullest_memory, row.short_by,
-                                   row.transfers, row.transfer_bytes, row.evaluations, row.seconds);
+      names.field, names.bounded ? "ratio_to_bound," : "");
+  for (const ComparisonRow& row : rows) {
+    text += constant;
+    text +=
+        fmt::format("{},{},{},{},{},{},{}{},{},{},{},{},{}\n", csv_cell(row.placer), row.family,
+                    row.scheduler, row.seed, row.time, row.fits,
+                    names.bounded ? fmt::format("{},", row.ratio_to_bound) : "", row.fullest_memory,
+                    row.short_by, row.transfers, row.transfer_bytes, row.evaluations, row.seconds);
   }
   return text;
 }

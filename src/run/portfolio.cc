@@ -167,7 +167,9 @@ class Portfolio::Runner {
     return request_.crew != nullptr && request_.time_for == TimeFor::kEachRun && runs_.size() > 1;
   }
   // Files and courses are written here, and what was made here cannot be named elsewhere.
-  bool can_be_named(std::size_t index) const { return !runs_[index].make && !request_.measure; }
+  bool can_be_named(std::size_t index) const {
+    return !runs_[index].make && (!request_.measure || request_.ranks_measure);
+  }
   bool can_be_shared(std::size_t index) const {
     if (!can_be_named(index)) return false;
     if (request_.keep_courses && all_placers().info(runs_[index].placer.key).randomized)
@@ -203,6 +205,7 @@ class Portfolio::Runner {
     }
     const Problem& whole = problems_.whole()->problem();
     Evaluator evaluator(problems_.whole(), objective_);
+    evaluator.measure_with(request_.measure);
     std::optional<Error> failure;
     dist::Job job;
     job.tasks = shared.size();
@@ -276,6 +279,7 @@ class Portfolio::Runner {
     IslandPlace place{&runs_[run],
                       std::make_unique<PlaceContext>(subset.simulator, objective_, subset.starts)};
     place.context->incumbent().raise(subset.bound);
+    if (request_.measure) place.context->measure_with(on_subset(request_.measure, subset.devices));
     if (!request_.learning.device.empty()) {
       place.context->learning().device = request_.learning.device;
     }
@@ -428,11 +432,7 @@ class Portfolio::Runner {
     }
     const auto kept = keep_runners_up(context, problem);
     const auto course = keep_course(context, own);
-    if (request_.measure) {
-      context.measure_with([&](const Placement& placement, const ReadyOrder& order) {
-        return request_.measure(to_whole(placement, problem.devices), order);
-      });
-    }
+    if (request_.measure) context.measure_with(on_subset(request_.measure, problem.devices));
     RunResult result = search(context, index, problem_index, own);
     result.result.placement = to_whole(result.result.placement, problem.devices);
     if (files != nullptr && files->failure()) note_failure(*files->failure());

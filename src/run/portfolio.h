@@ -34,6 +34,8 @@ struct PortfolioRequest {
   bool keep_courses = false;
   // What a placement of the whole problem costs, in place of the simulator's word.
   Evaluator::Measure measure = {};
+  // Whether the other ranks measure the same; else what is measured is not shared with them.
+  bool ranks_measure = false;
   // Others to share the runs with, of which each reads the same problems and asks for the same.
   dist::Crew* crew = nullptr;
   // Into how many a search is divided under an evaluation budget; 0: as many as ranks, or fewer

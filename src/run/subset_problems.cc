@@ -25,6 +25,12 @@ std::optional<std::string> why_hopeless(const Problem& problem, const Objective&
 
 }  // namespace
 
+Evaluator::Measure on_subset(const Evaluator::Measure& whole, const DeviceSet& devices) {
+  return [&](const Placement& placement, const ReadyOrder& order) {
+    return whole(to_whole(placement, devices), order);
+  };
+}
+
 SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
                                const Objective& objective, int most_devices,
                                std::vector<Solution> starts, CpuUse cpus)
@@ -92,6 +98,11 @@ LowerBound SubsetProblems::bound() const {
     if (subset.bound.step < lowest.step) lowest = subset.bound;
   }
   return lowest;
+}
+
+void SubsetProblems::forget_proofs() {
+  for (SubsetProblem& subset : subsets_) subset.bound = {};
+  if (!subsets_.empty()) why_nothing_fits_.reset();
 }
 
 void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, const DeviceSet& usable,

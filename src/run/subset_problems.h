@@ -30,6 +30,9 @@ struct SubsetProblem {
   bool last_resort = false;      // only where nothing fits on those before it
 };
 
+// Of placements on these devices, by what values those of the whole problem; both outlive it.
+Evaluator::Measure on_subset(const Evaluator::Measure& whole, const DeviceSet& devices);
+
 class SubsetProblems {
  public:
   // At most `most_devices` may be used; 0: all. Throws an Error when a start uses more, or when no
@@ -58,6 +61,10 @@ class SubsetProblems {
   void set_granularity(Granularity granularity) { granularity_ = granularity; }
   // Why nothing fits, where that is proven before any search.
   const std::optional<std::string>& why_nothing_fits() const { return why_nothing_fits_; }
+  // Placements are to be valued by something else than the simulator (PortfolioRequest::measure),
+  // to which what is proven of the simulator's values need not apply. Sets of devices that are not
+  // listed stay out.
+  void forget_proofs();
 
  private:
   void value_starts(std::vector<Solution> starts);

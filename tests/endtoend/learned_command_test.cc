@@ -84,8 +84,9 @@ class LearnedCommand : public ::testing::Test {
     }
   }
 
-  Table curves(const std::string& folder) const {
-    std::istringstream stream(folder_.read(folder + "/curves.csv"));
+  Table curves(const std::string& folder) const { return table(folder + "/curves.csv"); }
+  Table table(const std::string& path) const {
+    std::istringstream stream(folder_.read(path));
     Table table;
     std::string line;
     std::getline(stream, line);
@@ -324,8 +325,57 @@ TEST_F(LearnedCommand, learns_under_the_rules_of_placetos_simulator) {
         std::pair{"-p post --scheduler pct", "--scheduler"},
         std::pair{"-p post --objective throughput", "--objective latency"},
         std::pair{"-p post --trace t.json", "--trace"},
-        std::pair{"-p post --measure 2", "--measure"}}) {
+        std::pair{"-p post --measure 2", "--measure"},
+        std::pair{"-p \"post(polish=true)\"", "polish=true searches by the simulator"},
+        std::pair{"-p \"post(warm_start=auto)\"", "warm_start=auto searches"}}) {
     const CommandResult refused = folder_.emplace(place + more);
+    EXPECT_EQ(refused.exit_code, 2) << more;
+    EXPECT_THAT(refused.err, HasSubstr(expected)) << more;
+  }
+}
+
+TEST_F(LearnedCommand, compares_under_the_rules_of_placetos_simulator) {
+  const std::string model = "family:ptb:sequence=6 ";
+  const std::string rules = " -c 2xk80-placeto --rules placeto ";
+  const std::string compared = "compare " + model + rules +
+                               "-p \"placeto(workers=2),post,single,expert,scotch\" "
+                               "--evaluations 100 --seeds 2 ";
+  const CommandResult result = folder_.emplace(compared + "--json -o best.json --csv runs.csv");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json found = Json::parse(result.out);
+  EXPECT_EQ(found.at("format"), "emplace.placeto-comparison/1");
+  EXPECT_EQ(found.at("rules"), "placeto");
+  ASSERT_EQ(found.at("runs").size(), 8U);
+  ASSERT_EQ(found.at("placers").size(), 5U);
+  EXPECT_GT(found["placers"][0].at("mean_makespan_ns"), 0);
+  for (std::size_t i = 1; i < found["runs"].size(); ++i) {
+    EXPECT_GE(found["runs"][i].at("makespan_ns"), found["runs"][i - 1].at("makespan_ns"));
+  }
+  const CommandResult simulated =
+      folder_.emplace("simulate " + model + "best.json" + rules + "--json");
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  const Json checked = Json::parse(simulated.out);
+  EXPECT_EQ(found["runs"][0].at("makespan_ns"), checked.at("makespan_ns"));
+  EXPECT_EQ(found["runs"][0].at("devices"), checked.at("devices"));
+  const Table csv = table("runs.csv");
+  EXPECT_EQ(csv.rows.size(), 8U);
+  EXPECT_LT(csv.column("makespan_ns"), csv.header.size());
+  EXPECT_EQ(csv.column("ratio_to_bound"), csv.header.size());
+
+  const CommandResult text = folder_.emplace(compared);
+  EXPECT_THAT(text.out, HasSubstr("by Placeto's simulator"));
+  EXPECT_THAT(text.out, HasSubstr("mean makespan"));
+}
+
+TEST_F(LearnedCommand, compares_under_them_nothing_that_they_have_no_word_for) {
+  const std::string compare = "compare family:ptb:sequence=6 --rules placeto ";
+  for (const auto& [more, expected] :
+       {std::pair{"-p heft,anneal", "anneal looks into the program's own simulator"},
+        std::pair{"-p post --schedulers pct", "--scheduler"},
+        std::pair{"-p post --objective throughput", "--objective latency"},
+        std::pair{"-p post --report page.html", "--report"},
+        std::pair{"-p post -c 4xk80-placeto", "expected one --cluster"}}) {
+    const CommandResult refused = folder_.emplace(compare + "-c 2xk80-placeto " + more);
     EXPECT_EQ(refused.exit_code, 2) << more;
     EXPECT_THAT(refused.err, HasSubstr(expected)) << more;
   }

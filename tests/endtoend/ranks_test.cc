@@ -78,6 +78,19 @@ TEST_F(RanksCommand, comparisons_share_their_runs) {
   }
 }
 
+TEST_F(RanksCommand, follow_the_rules_of_placetos_simulator) {
+  const std::string what =
+      "compare zoo:alexnet -c 2xk80-placeto --rules placeto -p heuristic,scotch -q";
+  const nlohmann::json shared = json_of(what + " --ranks 3");
+  const nlohmann::json alone = json_of(what);
+  EXPECT_EQ(shared["ranks"]["started"], 3);
+  ASSERT_EQ(shared["runs"].size(), alone["runs"].size());
+  for (std::size_t i = 0; i < alone["runs"].size(); ++i) {
+    EXPECT_EQ(shared["runs"][i]["placer"], alone["runs"][i]["placer"]);
+    EXPECT_EQ(shared["runs"][i]["makespan_ns"], alone["runs"][i]["makespan_ns"]);
+  }
+}
+
 TEST_F(RanksCommand, partitions_and_selections_are_searched_together) {
   const nlohmann::json divided =
       json_of("partition zoo:alexnet -c 2xp100 --evaluations 4 --ranks 2 -q");

@@ -114,12 +114,12 @@ TEST(ComparisonHeadline, says_what_is_short_where_none_fits) {
 TEST(ComparisonTable, has_a_line_for_each_row) {
   const Comparison comparison =
       compare_on(fork_on(gpu_cluster(2, 2500)), "single(device=0),expert");
-  const std::string text = to_table(comparison, false);
+  const std::string text = to_table(comparison.rows, {}, false);
   EXPECT_THAT(text, HasSubstr("step time"));
   EXPECT_THAT(text, HasSubstr("111.0 us"));
   EXPECT_THAT(text, HasSubstr("does not fit: 504 B short"));
   EXPECT_THAT(text, Not(HasSubstr("seed")));
-  EXPECT_THAT(to_table(comparison, true), HasSubstr("seed"));
+  EXPECT_THAT(to_table(comparison.rows, {}, true), HasSubstr("seed"));
 }
 
 TEST(ComparisonJson, has_placers_and_runs) {
@@ -157,7 +157,7 @@ TEST(ComparisonSummary, has_the_mean_its_interval_and_the_best) {
   Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single");
   comparison.rows = {row_of("a", 1, 10), row_of("a", 2, 14), row_of("a", 3, 12),
                      row_of("b", 1, 11)};
-  const std::vector<ComparisonSummary> summaries = summarize(comparison);
+  const std::vector<ComparisonSummary> summaries = summarize(comparison.rows);
   ASSERT_EQ(summaries.size(), 2U);
   EXPECT_EQ(summaries[0].placer, "b");
   const ComparisonSummary& a = summaries[1];
@@ -176,19 +176,20 @@ TEST(ComparisonSummary, puts_what_fits_more_often_first_and_leaves_out_what_does
   Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single");
   comparison.rows = {row_of("quick", 1, 10), row_of("quick", 2, 1, false),
                      row_of("none", 1, 1, false), row_of("slow", 1, 90), row_of("slow", 2, 92)};
-  const std::vector<ComparisonSummary> summaries = summarize(comparison);
+  const std::vector<ComparisonSummary> summaries = summarize(comparison.rows);
   ASSERT_EQ(summaries.size(), 3U);
   EXPECT_EQ(summaries[0].placer, "slow");
   EXPECT_EQ(summaries[1].placer, "quick");
   EXPECT_DOUBLE_EQ(summaries[1].time.mean, 10);
   EXPECT_EQ(summaries[2].placer, "none");
-  EXPECT_THAT(summary_table(comparison), AllOf(HasSubstr("none fits"), HasSubstr("91 ns")));
+  EXPECT_THAT(summary_table(comparison.rows, {}),
+              AllOf(HasSubstr("none fits"), HasSubstr("91 ns")));
 }
 
 TEST(ComparisonCsv, has_a_row_for_each_run_and_quotes_what_has_commas) {
   Comparison comparison = compare_on(fork_on(gpu_cluster(2)), "single");
   comparison.rows = {row_of("a(x=1,y=\"2\")", 1, 10), row_of("b", 2, 12, false)};
-  EXPECT_EQ(to_csv(comparison, {{"model", "m,n"}}),
+  EXPECT_EQ(to_csv(comparison.rows, {}, {{"model", "m,n"}}),
             "model,placer,family,scheduler,seed,step_ns,fits,ratio_to_bound,fullest_memory,"
             "shortfall_bytes,transfers,transfer_bytes,evaluations,seconds\n"
             "\"m,n\",\"a(x=1,y=\"\"2\"\")\",,own,1,10,true,0,0,0,0,0,10,0.5\n"

@@ -55,6 +55,20 @@ void check_controllers(const std::string& key, PlaceContext& context, const lear
   }
 }
 
+// Searches are by the simulator, whose word does not count where steps are measured.
+void check_searches(const std::string& key, PlaceContext& context, const LearnedOptions& options) {
+  if (!context.evaluator().measures()) return;
+  if (options.polish) {
+    fail_option("{}: polish=true searches by the simulator; expected polish=false here", key);
+  }
+  if (options.warm_start == "auto") {
+    fail_option(
+        "{}: warm_start=auto searches by the simulator; expected warm_start=none, given or expert "
+        "here",
+        key);
+  }
+}
+
 }  // namespace
 
 learn::System with_policy(const std::string& kind, const GeneralOptions& options,
@@ -80,6 +94,7 @@ PlaceResult place_by_learning(const std::string& key, PlaceContext& context, con
     return {};
   }
   check_controllers(key, context, system);
+  check_searches(key, context, options);
   begin_search(context);
   for (const Solution& start : context.starts()) context.incumbent().offer(start);
   const bool resumes = !context.learning().resume.empty();
@@ -96,8 +111,7 @@ PlaceResult place_by_learning(const std::string& key, PlaceContext& context, con
     starts_of(one_device, context, budget, rng.split(4));
     learned_nothing = !resumes && budget.spent(0);
   }
-  // By the simulator, whose word does not count where steps are measured.
-  if (options.polish && !context.evaluator().measures()) polish_best(context, budget, rng.split(5));
+  if (options.polish) polish_best(context, budget, rng.split(5));
   PlaceResult result = end_search(context);
   if (learned_nothing) {
     result.notes.push_back(
