@@ -1,6 +1,7 @@
 #include "reproduce/plots.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -99,17 +100,35 @@ std::string without_percent(const std::string& text) {
 }
 
 // In lines that are ended at the first chance.
-std::string in_lines(const std::string& text) {
-  constexpr std::size_t kLine = 45;
+std::string in_lines(const std::string& text, std::size_t line = 45) {
   std::string label;
   std::size_t length = 0;
   for (const char c : text) {
     label += c;
-    if (++length < kLine || (c != ' ' && c != ',')) continue;
+    if (++length < line || (c != ' ' && c != ',')) continue;
     label += "\\n";
     length = 0;
   }
   return label;
+}
+
+// What a key of its own stands beside the plot with, of which it leaves the same room to all.
+constexpr const char* kKeyBeside =
+    "set rmargin at screen 0.68\nset key outside right top Left reverse samplen 2\n";
+constexpr std::size_t kKeyLine = 26;
+
+std::string first_word(const std::string& text) {
+  return text.substr(0, text.find(' '));
+}
+
+// A colour mixed with white.
+std::string lighter(unsigned colour, double share) {
+  std::string text = "#";
+  for (const unsigned shift : {16U, 8U, 0U}) {
+    const double part = colour >> shift & 0xffU;
+    text += fmt::format("{:02x}", static_cast<unsigned>(part + (255 - part) * share));
+  }
+  return text;
 }
 
 // With the workloads where the text alone would stand there twice.
@@ -187,10 +206,35 @@ StatementRows statement_rows(const Claim& claim, const Evidence& evidence) {
 
 }  // namespace
 
-void draw_grid(const std::string& path, const Grid& grid, Version version, const Evidence& evidence,
-               const std::string& origin) {
+std::vector<std::string> colours_of(const std::vector<std::string>& titles) {
+  constexpr std::array<unsigned, 8> kColours{0x1f4e79, 0xd9822b, 0x2e8b57, 0xb33a3a,
+                                             0x7a5aa6, 0x8c6d46, 0x4a9fc9, 0x777777};
+  const bool few = titles.size() <= kColours.size();
+  std::vector<std::string> families;
+  for (const std::string& title : titles) families.push_back(few ? title : first_word(title));
+  std::vector<std::string> seen;
+  std::vector<std::string> colours;
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    const auto known = std::find(seen.begin(), seen.end(), families[i]);
+    const auto family = static_cast<std::size_t>(known - seen.begin());
+    if (known == seen.end()) seen.push_back(families[i]);
+    const auto all = std::count(families.begin(), families.end(), families[i]);
+    const auto before = std::count(families.begin(),
+                                   families.begin() + static_cast<std::ptrdiff_t>(i), families[i]);
+    constexpr double kLightest = 0.75;
+    colours.push_back(lighter(kColours[family % kColours.size()],
+                              kLightest * static_cast<double>(before) / static_cast<double>(all)));
+  }
+  return colours;
+}
+
+std::string grid_script(const Grid& grid, Version version, const Evidence& evidence) {
+  constexpr double kGap = 2;  // of bars
   std::string data = "$data << END\n";
-  for (const std::string& name : grid.workloads) {
+  std::string notes;
+  const double bar = 1 / (static_cast<double>(grid.columns.size()) + kGap);
+  for (std::size_t row = 0; row < grid.workloads.size(); ++row) {
+    const std::string& name = grid.workloads[row];
     std::vector<double> steps;
     double least = 0;
     for (const Grid::Column& column : grid.columns) {
@@ -198,23 +242,36 @@ void draw_grid(const std::string& path, const Grid& grid, Version version, const
       if (steps.back() > 0 && (least == 0 || steps.back() < least)) least = steps.back();
     }
     data += quoted(name);
-    for (const double step : steps) {
-      data += step > 0 ? fmt::format(" {:.4f}", step / least) : " NaN";
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      data += steps[i] > 0 ? fmt::format(" {:.4f}", steps[i] / least) : " NaN";
+      if (steps[i] > 0) continue;
+      const double middle = (static_cast<double>(steps.size()) - 1) / 2;
+      notes += fmt::format(
+          "set label 'does not fit' at first {:.4f}, graph 0.02 rotate by 90 left font ',10' tc "
+          "rgb '#666666' front\n",
+          static_cast<double>(row) + (static_cast<double>(i) - middle) * bar);
     }
     data += "\n";
   }
-  data += "END\n";
-  std::string script = data;
+  std::vector<std::string> titles;
+  for (const Grid::Column& column : grid.columns) titles.push_back(column.title);
+  const std::vector<std::string> colours = colours_of(titles);
+  std::string script = data + "END\n";
   script += fmt::format(
       "set title {}\nset ylabel 'step over the least of its row'\nset style data histograms\n"
-      "set style histogram clustered gap 2\nset style fill solid 0.85 noborder\n"
-      "set yrange [0:*]\nset key outside right top\nset xtics rotate by -12\nplot ",
-      quoted(fmt::format("{} ({})", grid.text, to_string(version))));
+      "set style histogram clustered gap {}\nset style fill solid noborder\n"
+      "set yrange [0:*]\nset key outside right top\nset xtics rotate by -12\n{}plot ",
+      quoted(fmt::format("{} ({})", grid.text, to_string(version))), kGap, notes);
   for (std::size_t i = 0; i < grid.columns.size(); ++i) {
-    script += fmt::format("{}$data using {}:xtic(1) title {}", i == 0 ? "" : ", ", i + 2,
-                          quoted(grid.columns[i].title));
+    script += fmt::format("{}$data using {}:xtic(1) title {} lc rgb '{}'", i == 0 ? "" : ", ",
+                          i + 2, quoted(titles[i]), colours[i]);
   }
-  plot(path, script, 960, 420, origin);
+  return script;
+}
+
+void draw_grid(const std::string& path, const Grid& grid, Version version, const Evidence& evidence,
+               const std::string& origin) {
+  plot(path, grid_script(grid, version, evidence), 960, 420, origin);
 }
 
 std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const std::string& name,
@@ -240,33 +297,79 @@ std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const 
   return curve;
 }
 
-bool draw_curves(const std::string& path, const Entrants& entrants, const Evidence& evidence,
-                 Spent spent, const std::string& origin) {
+CurveNames curve_names(const std::vector<std::string>& entrants) {
+  std::vector<PlacerRun> runs;
+  for (const std::string& entrant : entrants) runs.push_back(parse_entrant(entrant));
+  OptionValues common = runs.front().placer.options;
+  for (const PlacerRun& run : runs) {
+    const OptionValues& own = run.placer.options;
+    std::erase_if(common, [&](const auto& option) {
+      return std::find(own.begin(), own.end(), option) == own.end();
+    });
+  }
+  if (runs.size() == 1) common.clear();
+  CurveNames names;
+  for (const auto& [option, value] : common) {
+    names.common += fmt::format("{}{}={}", names.common.empty() ? "" : ", ", option, value);
+  }
+  for (PlacerRun& run : runs) {
+    std::erase_if(run.placer.options, [&](const auto& option) {
+      return std::find(common.begin(), common.end(), option) != common.end();
+    });
+    names.lines.push_back(run.placer.to_string());
+    if (run.scheduler != kOwnSchedule) names.lines.back() += "@" + run.scheduler;
+  }
+  return names;
+}
+
+std::string curves_script(const Entrants& entrants, const Evidence& evidence, Spent spent) {
   std::string script;
   std::string panels;
   int blocks = 0;
   int drawn = 0;
   for (const auto& [name, placers] : entrants) {
-    std::string lines;
+    std::vector<std::string> shown;
     for (const std::string& placer : placers) {
       const auto curve = curve_of(evidence, name, placer, spent);
       if (curve.size() < 2 || evidence.run(name, placer, 1).history.size() < 2) continue;
-      script += fmt::format("$curve{} << END\n", blocks);
+      script += fmt::format("$curve{} << END\n", blocks + static_cast<int>(shown.size()));
       for (const auto& [x, y] : curve) script += fmt::format("{:.6g} {:.5f}\n", x, y);
       script += "END\n";
-      lines += fmt::format("{}$curve{} using 1:2 with lines lw 2 title {}",
-                           lines.empty() ? "" : ", ", blocks++, quoted(placer));
+      shown.push_back(placer);
     }
-    if (lines.empty()) continue;
-    panels += fmt::format("set title {}\nplot {}\n", quoted(name), lines);
+    if (shown.empty()) continue;
+    const CurveNames names = curve_names(shown);
+    const std::vector<std::string> colours = colours_of(names.lines);
+    std::string lines;
+    std::ptrdiff_t most_lines = 1;  // of a name
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const std::string title = in_lines(names.lines[i], kKeyLine);
+      most_lines = std::max(most_lines, 1 + std::count(title.begin(), title.end(), '\\'));
+      lines += fmt::format("{}$curve{} using 1:2 with lines lw 2 lc rgb '{}' title {}",
+                           i == 0 ? "" : ", ", blocks++, colours[i], quoted(title));
+    }
+    const std::string all = names.common.empty() ? "" : fmt::format(" (all: {})", names.common);
+    panels += fmt::format("set key spacing {}\nset title {}\nplot {}\n", most_lines,
+                          quoted(name + all), lines);
     ++drawn;
   }
-  if (drawn == 0) return false;
-  script += fmt::format(
-      "set multiplot layout {},1\nset xlabel '{}'\n"
-      "set ylabel 'best step, over one device'\nset key outside right top\n{}unset multiplot\n",
-      drawn, label_of(spent), panels);
-  plot(path, script, 960, 300 * drawn, origin);
+  if (drawn == 0) return "";
+  return fmt::format(
+      "{}set multiplot layout {},1\nset xlabel '{}'\n"
+      "set ylabel 'best step, over one device'\n{}{}unset multiplot\n",
+      script, drawn, label_of(spent), kKeyBeside, panels);
+}
+
+bool draw_curves(const std::string& path, const Entrants& entrants, const Evidence& evidence,
+                 Spent spent, const std::string& origin) {
+  const std::string script = curves_script(entrants, evidence, spent);
+  if (script.empty()) return false;
+  int panels = 0;
+  for (std::size_t at = script.find("\nplot "); at != std::string::npos;
+       at = script.find("\nplot ", at + 1)) {
+    ++panels;
+  }
+  plot(path, script, 960, 300 * panels, origin);
   return true;
 }
 

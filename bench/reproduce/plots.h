@@ -23,9 +23,22 @@ std::vector<std::pair<double, double>> curve_of(const Evidence& evidence, const 
 // One panel a workload. Whether there was anything to draw.
 bool draw_curves(const std::string& path, const Entrants& entrants, const Evidence& evidence,
                  Spent spent, const std::string& origin);
+// For gnuplot; empty where there is nothing to draw.
+std::string curves_script(const Entrants& entrants, const Evidence& evidence, Spent spent);
+// How the lines of a panel are called: without the options that all have.
+struct CurveNames {
+  std::string common;
+  std::vector<std::string> lines;
+};
+CurveNames curve_names(const std::vector<std::string>& entrants);
+
 // A group of bars a workload, relative to the best of its row.
 void draw_grid(const std::string& path, const Grid& grid, Version version, const Evidence& evidence,
                const std::string& origin);
+std::string grid_script(const Grid& grid, Version version, const Evidence& evidence);
+// All different. Where there are many, those with the same first word are shades of one.
+std::vector<std::string> colours_of(const std::vector<std::string>& titles);
+
 // Every statement: its interval, over what is claimed; in grey why there is none. Whether any has
 // one.
 bool draw_statements(const std::string& path, const Claim& claim, Version version,

@@ -133,6 +133,41 @@ TEST_F(StatementFigures, are_none_where_nothing_was_run) {
   EXPECT_EQ(script(), "");
 }
 
+TEST(GridFigures, tell_all_bars_apart_and_say_what_does_not_fit) {
+  Grid grid{"G", "a table", "nobody", {"RNNLM on 4 of today"}, {}, false};
+  RunStore store("");
+  int step = 100;
+  for (const std::string partitioner : {"hash", "mite", "dfs"}) {
+    for (const std::string order : {"fifo", "pct", "msr"}) {
+      const std::string entrant = partitioner + "@" + order;
+      grid.columns.push_back({partitioner + " " + order, entrant});
+      store.keep(run_key(workload(grid.workloads[0]), entrant, 1, {}),
+                 {.step = ++step, .fits = partitioner != "mite" || order != "pct"});
+    }
+  }
+  const Evidence evidence({{grid.workloads[0], {nullptr, 1'000'000}}}, store, 1, {});
+  const std::string script = grid_script(grid, Version::kEmplace, evidence);
+  std::set<std::string> colours;
+  for (std::size_t at = script.find("lc rgb '#"); at != std::string::npos;
+       at = script.find("lc rgb '#", at + 1)) {
+    colours.insert(script.substr(at, 16));
+  }
+  EXPECT_EQ(colours.size(), 9U) << script;
+  // Nine bars and a gap of two: the fifth is in the middle of its row, and is the one missing.
+  EXPECT_NE(script.find("set label 'does not fit' at first 0.0000,"), std::string::npos) << script;
+  EXPECT_EQ(script.find("set label", script.find("set label") + 1), std::string::npos);
+}
+
+TEST(CurveFigures, name_what_the_lines_differ_in) {
+  const CurveNames names =
+      curve_names({"mars(preset=paper,width=128)", "mars(preset=paper,width=128,pretrain=0)"});
+  EXPECT_EQ(names.common, "preset=paper, width=128");
+  EXPECT_EQ(names.lines, (std::vector<std::string>{"mars", "mars(pretrain=0)"}));
+  const CurveNames others = curve_names({"post", "post(learner=ppo)"});
+  EXPECT_EQ(others.common, "");
+  EXPECT_EQ(others.lines, (std::vector<std::string>{"post", "post(learner=ppo)"}));
+}
+
 class FigurePage : public StatementFigures {
  protected:
   FigurePage() : folder_(testing::TempDir() + "emplace_figure_page") {
