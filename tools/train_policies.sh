@@ -9,6 +9,7 @@
 #   tools/train_policies.sh nmt-both nmt-imitation nmt-practice nmt-plain nmt-untrained    # the same for one cluster,
 #                                                      in minutes: imitation, then practice; one of them; ...;
 #                                                      "batch": on the graphs that policies of the family are measured on
+#   tools/train_policies.sh ptb-placeto-both ptb-placeto-untrained ...    # the same of placeto
 #
 # A training that was interrupted goes on where it was (OUT/NAME.state).
 # EMPLACE names the program (default: build/emplace), OUT the folder (default: policies, and build/policies for the
@@ -52,22 +53,24 @@ train() {
   rm -f "$state" "$state.lock"
 }
 
-# train_part FAMILY-HOW
+# train_part FAMILY-HOW or FAMILY-placeto-HOW
 train_part() {
-  local family=${1%-*} clusters=4xp100 seeds=0..15
+  local family=${1%%-*} clusters=4xp100 seeds=0..15 kind=gdp half=80
+  if [[ $1 == *-placeto-* ]]; then kind=placeto half=20; fi
   local imitate="--imitate anneal --imitate-evaluations 2000"
+  local then="$imitate --imitation-steps $half --steps $half"
   local how
   case ${1##*-} in
-    both) how="$imitate --imitation-steps 80 --steps 80" ;;
-    imitation) how="$imitate --imitation-steps 160 --steps 0" ;;
-    practice) how="--steps 160" ;;
-    plain) how="$imitate --imitation-steps 80 --steps 80 --superposition false" ;;
+    both) how=$then ;;
+    imitation) how="$imitate --imitation-steps $((2 * half)) --steps 0" ;;
+    practice) how="--steps $((2 * half))" ;;
+    plain) how="$then --superposition false" ;;
     untrained) how="--steps 0" ;;
-    batch) how="$imitate --imitation-steps 80 --steps 80" seeds=100..103 ;;
+    batch) how=$then seeds=100..103 ;;
     *) unknown "$1" ;;
   esac
   # shellcheck disable=SC2086  # lists of words
-  train gdp "$1" "family:$family:seed=$seeds" --tasks-per-step 4 $how
+  train "$kind" "$1" "family:$family:seed=$seeds" --tasks-per-step 4 $how
 }
 
 both="$imitate --imitation-steps 300 --steps 600 --learning-rate 1e-3"
