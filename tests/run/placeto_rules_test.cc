@@ -92,25 +92,25 @@ TEST(PlacetoRules, are_what_a_placer_minimises) {
   EXPECT_EQ(makespan_of(*problem, best.result.placement), least);
 }
 
-// By the simulator's own rules nothing fits: the parameter stays beside what is made of it.
+// By the simulator's own rules nothing fits: each parameter stays on a device, and leaves no room
+// there for what is made of both.
 TEST(PlacetoRules, do_not_count_weights_that_nothing_reads_any_more) {
   TimedGraph graph;
-  const TensorId small = graph.op("small", 100, {graph.parameter("weight", 6000)});
-  graph.op("large", 100, {small}, 6000);
+  const TensorId left = graph.op("left", 100, {graph.parameter("left.weight", 6000)});
+  const TensorId right = graph.op("right", 100, {graph.parameter("right.weight", 6000)});
+  graph.op("large", 100, {left, right}, 6000);
   const auto problem = placeto_problem(*compile_timed(graph.build(), gpu_cluster(2, 7500)));
   SubsetProblems problems(problem, StepTime{});
   ASSERT_TRUE(problems.why_nothing_fits());
   problems.forget_proofs();
   EXPECT_FALSE(problems.why_nothing_fits());
   EXPECT_EQ(problems.bound().step, 0);
-  PortfolioRequest request{
-      .runs = {{.placer = MethodSpec::parse("single")}, {.placer = MethodSpec::parse("post")}}};
-  request.budget.evaluations = 20;
+  PortfolioRequest request{.runs = {{.placer = MethodSpec::parse("post")}}};
+  request.budget.evaluations = 40;
   request.measure = measured_as_placeto(problems.whole());
-  for (const RunResult& result : Portfolio(problems, std::move(request)).run().results) {
-    EXPECT_TRUE(result.evaluation.fits()) << result.run.placer.key;
-    EXPECT_EQ(result.bound.step, 0) << result.run.placer.key;
-  }
+  const RunResult best = Portfolio(problems, std::move(request)).run().best();
+  EXPECT_TRUE(best.evaluation.fits());
+  EXPECT_EQ(best.bound.step, 0);
 }
 
 }  // namespace
