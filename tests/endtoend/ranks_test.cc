@@ -209,6 +209,11 @@ TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
 
 #endif
 
+TEST_F(RanksCommand, more_than_a_machine_takes_are_refused) {
+  expect_refused("place zoo:alexnet -c 2xp100 -p heft --ranks 100000",
+                 {"--ranks 100000", "this machine", "at most"});
+}
+
 constexpr const char* kMpirun = "mpirun --allow-run-as-root --oversubscribe --bind-to none ";
 
 TEST_F(RanksCommand, a_rank_that_cannot_read_is_noticed_at_once) {
