@@ -238,6 +238,7 @@ void join_others(const RankArguments& arguments, Session& session,
   prepare_mpi();
   std::unique_ptr<dist::Transport> transport = join_in_time(rank, options);
   session.ranks_here = transport->ranks_here();
+  session.rank_here = transport->rank_here();
   if (transport->size() == 1) {
     const struct End {
       dist::Transport& transport;

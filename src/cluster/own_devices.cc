@@ -21,9 +21,9 @@ void require_places(const Cluster& cluster, int count) {
     if (places >= static_cast<std::size_t>(count)) continue;
     fail_input(
         "device '{}': runs_on: places: {}, for {} ranks on this machine that measure steps; "
-        "expected one for each, such as [cores 0, cores 1] ('emplace cluster local --ranks {}' "
-        "writes such a file), or a machine for each rank",
-        device.name, places, count, count);
+        "expected one for each, such as [cores 0, cores 1] ('emplace cluster local' writes such a "
+        "file), or a machine for each rank",
+        device.name, places, count);
   }
 }
 

@@ -124,6 +124,13 @@ void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, const 
   if (!subsets_.empty()) why_nothing_fits_.reset();
 }
 
+Evaluator::Measure measured_on(const SubsetProblem& subset, Evaluator::Measure whole) {
+  return [devices = subset.devices, whole = std::move(whole)](const Placement& placement,
+                                                              const ReadyOrder& order) {
+    return whole(to_whole(placement, devices), order);
+  };
+}
+
 void SubsetProblems::value_starts(std::vector<Solution> starts) {
   for (const Solution& start : starts) {
     const std::size_t used = used_devices(whole_->problem(), start.placement).size();

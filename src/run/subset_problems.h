@@ -30,6 +30,9 @@ struct SubsetProblem {
   bool last_resort = false;      // only where nothing fits on those before it
 };
 
+// What a placement of the subset costs, by what one of the whole problem does.
+Evaluator::Measure measured_on(const SubsetProblem& subset, Evaluator::Measure whole);
+
 class SubsetProblems {
  public:
   // At most `most_devices` may be used; 0: all. Throws an Error when a start uses more, or when no

@@ -202,9 +202,9 @@ TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
   expect_refused(question + "'hdp(learner=ppo,controllers=2)'", {"expected learner=reinforce"});
   expect_refused(
       "place zoo:alexnet -c local --evaluations 5 --environment measured -p 'colocrl(workers=1)'",
-      {"workers=0 where steps are measured"});
+      {"ranks with devices of their own"});
   expect_refused(std::string(kQuestion) + " --environment measured -p colocrl --ranks 2",
-                 {"--environment measured", "leave --ranks out"});
+                 {"device 'gpu0'", "runs_on", "2 ranks"});
 }
 
 #endif
