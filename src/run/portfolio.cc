@@ -53,7 +53,8 @@ class Portfolio::Runner {
         runs_(request_.runs),
         objective_(problems.objective()),
         budget_(request_.budget.or_default()),
-        status_(runs_.size(), problems.list().size() == 1, problems.bound().step,
+        status_(runs_.size(), problems.list().size() == 1,
+                request_.measure ? 0 : problems.bound().step,
                 request_.time_for == TimeFor::kEachRun) {
     check_learning(request_.learning, runs_, problems.list().size());
     for (std::size_t i = 0; request_.islands > 0 && budget_.evaluations && i < runs_.size(); ++i) {
@@ -279,7 +280,7 @@ class Portfolio::Runner {
     IslandPlace place{&runs_[run], std::make_unique<PlaceContext>(
                                        subset.simulator, objective_,
                                        measures ? std::vector<Solution>{} : subset.starts)};
-    place.context->incumbent().raise(subset.bound);
+    if (!measures) place.context->incumbent().raise(subset.bound);
     if (measures) place.context->measure_with(measured_on(subset, request_.measure));
     if (!request_.learning.device.empty()) {
       place.context->learning().device = request_.learning.device;
@@ -412,7 +413,7 @@ class Portfolio::Runner {
     const bool in_rounds = has_islands(index) && budget_.evaluations;
     PlaceContext context(problem.simulator, objective_,
                          in_rounds ? problem.starts : starts_on(problem, problem_index));
-    context.incumbent().raise(problem.bound);
+    if (!request_.measure) context.incumbent().raise(problem.bound);
     if (checkpoint_ != nullptr) {
       const auto& known = checkpoint_->kept(problem_index);
       context.incumbent().hear(known.bound);

@@ -32,8 +32,8 @@ struct PortfolioRequest {
   LearningSettings learning = {};
   bool keep_runners_up = false;
   bool keep_courses = false;
-  // What a placement of the whole problem costs, in place of the simulator's word. Of several
-  // ranks, each has its own.
+  // What a placement of the whole problem costs, in place of the simulator's word, whose bounds do
+  // not hold then. Of several ranks, each has its own.
   Evaluator::Measure measure = {};
   // Others to share the runs with, of which each reads the same problems and asks for the same.
   dist::Crew* crew = nullptr;
