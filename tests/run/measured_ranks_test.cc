@@ -247,6 +247,13 @@ TEST_F(MeasuredRanks, MeasureForTheirController) {
   TeamValuers valuers(*crew_, 0, 0, context_, 0);
   valuers.choose({1, 2});
   const std::vector<Placement> placements = samples(60);
+  // Who is asked before it listens is asked again after a second.
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  while ((benches_[1].steps == 0 || benches_[2].steps == 0) &&
+         std::chrono::steady_clock::now() < end) {
+    expect_measured(valuers.value(placements, false, 8), placements, 3);
+  }
+  for (Bench& bench : benches_) bench.steps = 0;
   expect_measured(valuers.value(placements, false, 8), placements, 3);
   for (int rank = 0; rank < 3; ++rank) EXPECT_GE(benches_[rank].steps, 5) << rank;
 }
