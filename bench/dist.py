@@ -6,6 +6,8 @@
 Searches each graph for the same time with one process of T threads and with T ranks of one thread, alternately, and
 prints evaluations per second, evaluations per second of processor time (which other load does not change; without what
 starting and reading take, by a run that searches nothing) and the step times found, as medians over the seeds.
+--at-once: the two search at the same time, so that other work on the machine is in the way of both alike; what counts
+then is the processor time, of which --seconds should leave enough.
 --many N: a search on N ranks, however few the cores, for correctness. --train: steps of training on 1, 2 and 4 ranks,
 by the processor time of all ranks together, which says what sharing costs, and of the busiest, which is what a step
 takes where each rank has a core of its own; both without what comes before the first step. The policies are compared.
@@ -27,7 +29,6 @@ import csv
 import json
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -40,23 +41,38 @@ from dist_scaling import compare_scaling
 GRAPHS = ["bert-base-b24", "gnmt2-b256", "gpt2-b8", "inception-v3-b32", "resnet50-b32", "transformer-xl8-b32"]
 
 
-def processor_time():
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+class Search:
+    """One that has begun."""
+
+    def __init__(self, emplace, graph, cluster, limits, ranks, threads, seed):
+        self.command = [emplace, "place", str(graph), "-c", cluster, *limits, "--threads", str(threads), "--seed",
+                        str(seed), "--json", "-q", *(["--ranks", str(ranks)] if ranks > 1 else [])]
+        self.output = tempfile.TemporaryFile("w+")
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(self.command, stdout=self.output, stderr=self.errors)
+
+    def end(self):
+        """Step time, evaluations, seconds, processor time of all its processes, and all of the answer."""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        for file in (self.output, self.errors):
+            file.seek(0)
+        if self.process.returncode not in (0, 1):
+            sys.exit(f"{' '.join(self.command)}: {self.errors.read()}")
+        answer = json.loads(self.output.read())
+        return answer["step_ns"], answer["evaluations"], answer["seconds"], usage.ru_utime + usage.ru_stime, answer
 
 
-def search(emplace, graph, cluster, limits, ranks, threads, seed):
-    """Step time, evaluations, seconds, processor time, and all of the answer."""
-    command = [emplace, "place", str(graph), "-c", cluster, *limits, "--threads", str(threads), "--seed", str(seed),
-               "--json", "-q"]
-    if ranks > 1:
-        command += ["--ranks", str(ranks)]
-    before = processor_time()
-    run = subprocess.run(command, capture_output=True, text=True)
-    if run.returncode not in (0, 1):
-        sys.exit(f"{' '.join(command)}: {run.stderr}")
-    answer = json.loads(run.stdout)
-    return answer["step_ns"], answer["evaluations"], answer["seconds"], processor_time() - before, answer
+def search(*arguments):
+    return Search(*arguments).end()
+
+
+def searches(shapes, at_once, *arguments, seed):
+    """By ranks and threads, one after the other or at once."""
+    if not at_once:
+        return {shape: search(*arguments, *shape, seed) for shape in shapes}
+    begun = {shape: Search(*arguments, *shape, seed) for shape in shapes}
+    return {shape: each.end() for shape, each in begun.items()}
 
 
 def reached(rows, step):
@@ -174,6 +190,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=0, help="default: 3; of --scaling, 1")
     parser.add_argument("--ranks", type=int, nargs="*", default=[2])
     parser.add_argument("--only", default="", help="graphs whose name has this")
+    parser.add_argument("--at-once", action="store_true")
     parser.add_argument("--many", type=int, default=0)
     parser.add_argument("--learned", default="", help="a placer that learns, with its options")
     parser.add_argument("--evaluations", type=int, default=400)
@@ -206,14 +223,14 @@ def main():
     for name in (name for name in GRAPHS if options.only in name):
         found = {}
         idle = {}
+        question = options.emplace, folder / f"{name}.json.gz", options.cluster
         for seed in range(1, options.seeds + 1):
             for ranks in options.ranks:
-                for shape in ((1, ranks), (ranks, 1)):
+                shapes = ((1, ranks), (ranks, 1))
+                for shape in shapes:
                     if shape not in idle:
-                        nothing = ["-p", "heft", "--time", "1s"]
-                        idle[shape] = search(options.emplace, folder / f"{name}.json.gz", options.cluster, nothing,
-                                             *shape, seed)[3]
-                    result = search(options.emplace, folder / f"{name}.json.gz", options.cluster, limits, *shape, seed)
+                        idle[shape] = search(*question, ["-p", "heft", "--time", "1s"], *shape, seed)[3]
+                for shape, result in searches(shapes, options.at_once, *question, limits, seed=seed).items():
                     found.setdefault(shape, []).append(result)
         for ranks in options.ranks:
             first = None

@@ -27,6 +27,8 @@ import time
 MODEL = ["zoo:inception-v3:batch=32", "-c", "4xp100"]
 RANKS = 3
 LOST_AFTER = 5
+# How many times as long everything may take, where the machine has other work.
+patience = 1
 
 
 def children(pid):
@@ -64,7 +66,7 @@ class Run:
         self.ranks = {}
 
     def find_ranks(self, count, seconds=30):
-        end = time.time() + seconds
+        end = time.time() + patience * seconds
         while time.time() < end and self.process.poll() is None:
             for mpirun in children(self.process.pid):
                 self.mpirun = mpirun
@@ -81,7 +83,7 @@ class Run:
     def wait(self, seconds):
         """The exit code; nothing where it did not end in time."""
         try:
-            self.output, _ = self.process.communicate(timeout=seconds)
+            self.output, _ = self.process.communicate(timeout=patience * seconds)
         except subprocess.TimeoutExpired:
             return None
         return self.process.returncode
@@ -100,14 +102,16 @@ class Run:
                 waits = folder.joinpath("wchan").read_text()
                 lines.append(f"{name}, thread {thread}: {state} {waits}")
             if shutil.which("gdb"):
-                stacks = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"],
-                                        capture_output=True, text=True, timeout=60)
-                lines.append(stacks.stdout)
+                gdb = ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"]
+                try:
+                    lines.append(subprocess.run(gdb, capture_output=True, text=True, timeout=300).stdout)
+                except subprocess.TimeoutExpired:
+                    lines.append("gdb did not end either")
         return "\n".join(lines)
 
     def leftover(self, seconds=6):
         pids = [self.process.pid, self.mpirun, *self.ranks.values()]
-        end = time.time() + seconds
+        end = time.time() + patience * seconds
         while time.time() < end and any(pid and alive(pid) for pid in pids):
             time.sleep(0.05)
         return [pid for pid in pids if pid and alive(pid)]
@@ -233,7 +237,7 @@ def leader_trial(emplace, name, rng, undisturbed, folder):
     try:
         if not run.find_ranks(RANKS):
             return "the ranks did not start"
-        end = time.time() + 60
+        end = time.time() + patience * 60
         while not os.path.exists(checkpoint) and time.time() < end and run.process.poll() is None:
             time.sleep(0.05)
         time.sleep(rng.uniform(0, 2))
@@ -272,7 +276,7 @@ def timed_leader_trial(emplace, rng, folder):
         if not run.find_ranks(RANKS):
             return "the ranks did not start"
         # Before, there is nothing to go on from.
-        end = time.time() + 60
+        end = time.time() + patience * 60
         while not os.path.exists(files[1]) and time.time() < end and run.process.poll() is None:
             time.sleep(0.05)
         # Not before something has been known for long enough: else any answer would do.
@@ -316,14 +320,28 @@ def starter_trial(emplace, who, rng, folder):
         run.clean()
 
 
+def table(counts, failures):
+    lines = [f"{'trial':48} {'trials':>6} {'fine':>5} {'compared':>8} {'lost ranks':>10} {'longest':>8}"]
+    for title, row in counts.items():
+        lines.append(f"{title:48} {row['trials']:6} {row['fine']:5} {row['compared']:8} {row['lost']:10} "
+                     f"{row['longest']:7.1f}s")
+    done = sum(row["trials"] for row in counts.values())
+    return "\n".join([*lines, f"{done - len(failures)} of {done} fine", *failures, ""])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("emplace")
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--patience", type=float, default=1,
+                        help="how many times as long a run may take, where the machine has other work")
     parser.add_argument("--brief", action="store_true", help="one trial of each sort, of place alone")
+    parser.add_argument("--out", default="", help="a file for the table of what is done, whenever it is cut off")
     parser.add_argument("--only", nargs="*", default=[""], help="sorts of trials whose name has one of these")
     options = parser.parse_args()
+    global patience
+    patience = options.patience
     rng = random.Random(options.seed)
     undisturbed = Undisturbed(options.emplace)
     sorts = {}
@@ -368,12 +386,9 @@ def main():
             counts[title]["fine"] += 1
             counts[title]["lost"] += result.lost
             counts[title]["compared"] += result.compared
-    print(f"{'trial':48} {'trials':>6} {'fine':>5} {'compared':>8} {'lost ranks':>10} {'longest':>8}")
-    for title, row in counts.items():
-        print(f"{title:48} {row['trials']:6} {row['fine']:5} {row['compared']:8} {row['lost']:10} "
-              f"{row['longest']:7.1f}s")
-    done = sum(row["trials"] for row in counts.values())
-    print(f"{done - len(failures)} of {done} fine")
+        if options.out:
+            pathlib.Path(options.out).write_text(table(counts, failures))
+    print(table(counts, failures), end="")
     return 1 if failures else 0
 
 

@@ -73,6 +73,7 @@ struct LocalArguments {
   std::string groups;
   std::string link;
   bool oversubscribe = false;
+  int ranks = 1;
   bool no_gpus = false;
   std::string output;
   bool json = false;
@@ -81,6 +82,7 @@ struct LocalArguments {
 void describe_this_machine(const LocalArguments& arguments) {
   LocalOptions options;
   options.oversubscribe = arguments.oversubscribe;
+  options.ranks = arguments.ranks;
   if (!arguments.groups.empty()) {
     options.groups = with_context("--groups", [&] { return parse_core_groups(arguments.groups); });
   }
@@ -116,6 +118,11 @@ void add_local(Command& cluster) {
             "Join all devices by links of this bandwidth and latency, to which executed steps are "
             "slowed down: 1GB/s,50us (default: memory copies)")
       .type("LINK");
+  local
+      .integer("--ranks", arguments->ranks, 1, 1000,
+               "Give each of so many ranks devices of its own, as many, so that they can measure "
+               "steps at the same time")
+      .type("N");
   local.flag("--oversubscribe", arguments->oversubscribe,
              "Let devices share cores where there are too few");
   local.flag("--no-gpus", arguments->no_gpus, "Leave GPUs out: groups of cores alone");

@@ -38,6 +38,7 @@ struct Session {
   dist::Crew* crew = nullptr;
   dist::Member* member = nullptr;
   int ranks_here = 1;        // on this machine
+  int rank_here = 0;         // which of them this one is
   bool among_ranks = false;  // the process ends without tidying up
   bool helps = false;        // another process says what is wrong
   std::atomic<bool> cancelled{false};

@@ -38,6 +38,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFolderVariable = "EMPLACE_LAUNCHER";
 constexpr auto kGlance = std::chrono::milliseconds(20);
+// Between two looks at rank 0, whose processor time the ranks would miss: what mpirun says, its end
+// and signals are noticed at once.
+constexpr auto kLook = std::chrono::milliseconds(200);
 // How long mpirun may take to end once rank 0 has, and to be killed after.
 constexpr auto kPatience = std::chrono::seconds(3);
 
@@ -152,7 +155,7 @@ class Mpirun {
   // Reads what it says, for a while.
   void listen() {
     pollfd poll{remarks_, POLLIN, 0};
-    const auto wait = static_cast<int>(std::chrono::milliseconds(kGlance).count());
+    const auto wait = static_cast<int>(std::chrono::milliseconds(kLook).count());
     if (::poll(&poll, 1, wait) <= 0) return;
     char text[4096];
     const ssize_t size = ::read(remarks_, text, sizeof text);
@@ -203,12 +206,13 @@ int launch_ranks(int ranks, Session& session) {
   session.can_be_cancelled = true;
   bool forwarded = false;
   Killer killer;
+  std::optional<int> first;                // rank 0's process
   std::optional<Clock::time_point> ended;  // rank 0
   std::optional<int> ended_with;           // mpirun
   while (!ended_with) {
     mpirun.listen();
     ended_with = mpirun.code();
-    const std::optional<int> first = number_in(folder.path() / "pid");
+    if (!first) first = number_in(folder.path() / "pid");
     if (session.cancelled && !forwarded) {
       forwarded = true;
       if (!first || ::kill(*first, SIGINT) != 0) killer.insist(mpirun);

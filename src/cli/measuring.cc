@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 
+#include "cluster/own_devices.h"
+
 #include "placers/all.h"
 
 #include "cli/messages.h"
@@ -42,9 +44,10 @@ void MeasuringArguments::add_to(Command command) {
 void add_deadline(Command command, std::string& deadline, const std::string& otherwise) {
   command
       .text("--deadline", deadline,
-            fmt::format("Give up on a placement whose executed step takes longer than this; an op "
-                        "that hangs is abandoned. Not on GPUs or several ranks. Default: {}",
-                        otherwise))
+            fmt::format(
+                "Give up on a placement whose executed step takes longer than this; an op "
+                "that hangs is abandoned. Not on GPUs, or where ranks share a step. Default: {}",
+                otherwise))
       .type("DURATION");
 }
 
@@ -80,16 +83,24 @@ Measuring::Measuring(const MeasuringArguments& arguments, const SubsetProblems& 
       scheduler_(common_scheduler(runs)),
       problem_(whole_, &problems.whole()->problem()) {
   deadline_of(arguments_.deadline);  // before a search begins
-  if (arguments_.measure == 0 && !arguments_.measures_costs()) return;
+  // What a search finds is executed by rank 0 alone.
+  const bool executes = arguments_.measure > 0 && session.member == nullptr;
+  if (!executes && !arguments_.measures_costs()) return;
   if (!(problems.objective() == Objective(StepTime{}))) {
     fail_option("--objective throughput: streams can only be simulated");
   }
   if (arguments_.measures_costs()) require_learned(runs);
+  const int others = arguments_.measures_costs() ? session.ranks_here : 1;
+  const OwnDevices own = devices_of_rank(
+      std::shared_ptr<const Cluster>(problem_, &problem_->cluster()), session.rank_here, others);
   laboratory_ = std::make_unique<Laboratory>(
-      std::shared_ptr<const Cluster>(problem_, &problem_->cluster()),
-      exec::RuntimeOptions{.cancelled = &session.cancelled,
-                           .limit_memory = arguments_.measures_costs()},
+      own.cluster,
+      exec::RuntimeOptions{
+          .cancelled = session.member != nullptr ? &session.member->stopped() : &session.cancelled,
+          .limit_memory = arguments_.measures_costs(),
+          .neighbours = {own.cores_of_others, others, others > 1 ? session.rank_here : 0}},
       [this] { ++steps_; });
+  for (const std::string& warning : own.warnings) warn(warning);
   for (const std::string& warning : laboratory_->warnings()) warn(warning);
 }
 

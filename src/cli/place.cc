@@ -164,8 +164,10 @@ PortfolioRequest portfolio_request(const PlaceArguments& arguments, const Budget
 void help_to_place(const PlaceArguments& arguments, Session& session) {
   const Question question(arguments, arguments.problem.make(), "", session);
   if (question.problems().why_nothing_fits()) return session.member->wait();
-  Portfolio portfolio(question.problems(), portfolio_request(arguments, question.given(), session));
-  portfolio.serve(*session.member);
+  PortfolioRequest wanted = portfolio_request(arguments, question.given(), session);
+  Measuring measuring(arguments.measuring, question.problems(), wanted.runs, session);
+  measuring.prepare(wanted);
+  Portfolio(question.problems(), std::move(wanted)).serve(*session.member);
 }
 
 void place_by_rules_of_placeto(const PlaceArguments& arguments, Session& session) {
@@ -185,11 +187,6 @@ void place(const PlaceArguments& arguments, Session& session) {
   const bool several = session.crew != nullptr || session.member != nullptr;
   if (several && arguments.problem.what_if.range()) {
     fail_option("the largest batch is looked for by one process: leave --ranks out");
-  }
-  if (several && arguments.measuring.measures_costs()) {
-    fail_option(
-        "--environment measured: ranks of one machine would disturb each other's clocks; steps are "
-        "measured by one process: leave --ranks out");
   }
   if (session.member != nullptr) return help_to_place(arguments, session);
   ProblemRequest request = arguments.problem.make();

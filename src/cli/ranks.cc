@@ -181,6 +181,22 @@ void require_only_one(int rank) {
       expected);
 }
 
+// mpirun tries to start any number, and looks up from it for nobody: not for the end of the command
+// that waits for it either. Where it has other machines, they may have room for all.
+void refuse_too_many(int ranks) {
+  constexpr int kOfACore = 64;
+  for (const char* allocation : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE",
+                                 "OMPI_MCA_orte_default_hostfile"}) {
+    if (std::getenv(allocation) != nullptr) return;
+  }
+  const int most = kOfACore * hardware_threads();
+  if (ranks <= most) return;
+  fail_option(
+      "--ranks {}: this machine, whose cores are {}, takes at most {}; expected fewer, or other "
+      "machines (an allocation, or a mpirun of your own)",
+      ranks, hardware_threads(), most);
+}
+
 void note_other_size(int asked_for, int size) {
   if (asked_for == 0 || asked_for == size) return;
   if (size > 1) {
@@ -204,6 +220,7 @@ void join_others(const RankArguments& arguments, Session& session,
     refuse_ranks_without_mpi();
     arguments.make(session);  // what is wrong with it is said once
     if (arguments.ranks > 1) {
+      refuse_too_many(arguments.ranks);
       session.exit_code = launch_ranks(arguments.ranks, session);
       return;
     }
@@ -221,6 +238,7 @@ void join_others(const RankArguments& arguments, Session& session,
   prepare_mpi();
   std::unique_ptr<dist::Transport> transport = join_in_time(rank, options);
   session.ranks_here = transport->ranks_here();
+  session.rank_here = transport->rank_here();
   if (transport->size() == 1) {
     const struct End {
       dist::Transport& transport;

@@ -43,6 +43,18 @@ void check_device_name(const std::string& name, std::string_view what) {
   if (!fault.empty()) fail_input("{} '{}': its name {}", what, printable(name), fault);
 }
 
+// Whoever has one of the devices has one of each.
+void check_places(const std::vector<Device>& devices) {
+  const Device* first = nullptr;
+  for (const Device& device : devices) {
+    if (device.runs_on.empty()) continue;
+    if (first == nullptr) first = &device;
+    if (device.also_runs_on.size() == first->also_runs_on.size()) continue;
+    fail_input("device '{}': runs_on: places: {}; expected {}, as device '{}' has", device.name,
+               1 + device.also_runs_on.size(), 1 + first->also_runs_on.size(), first->name);
+  }
+}
+
 void check_rule(const LinkRule& rule, const std::string& what) {
   if (rule.bandwidth <= 0) fail_input("{}: bandwidth: expected more than 0 bytes per second", what);
   if (rule.latency < 0) fail_input("{}: latency_us: is negative", what);
@@ -121,10 +133,13 @@ void Cluster::check_devices() const {
       fail_input("device '{}': slowdown: expected a number from {} to {}", device.name,
                  1 / kMostSlowdown, kMostSlowdown);
     }
-    if (!device.runs_on.empty()) {
-      with_context(fmt::format("device '{}'", device.name), [&] { parse_runs_on(device.runs_on); });
-    }
+    with_context(fmt::format("device '{}'", device.name), [&] {
+      const bool is_somewhere = !device.runs_on.empty() || !device.also_runs_on.empty();
+      if (is_somewhere) parse_runs_on(device.runs_on);
+      for (const std::string& place : device.also_runs_on) parse_runs_on(place);
+    });
   }
+  check_places(spec_.devices);
 }
 
 void Cluster::resolve_kinds() {

@@ -45,6 +45,9 @@ struct Device {
   // Where it is when steps are executed: "cores 0-3" or "cuda:0" (cluster/runs_on.h). Empty:
   // nowhere, it is only simulated.
   std::string runs_on = {};
+  // Where it is for the other ranks of the machine that measure steps by themselves: for the
+  // second, the third ... (cluster/own_devices.h).
+  std::vector<std::string> also_runs_on = {};
 };
 
 // What a link rule says as its channel where any number of transfers may pass at once.

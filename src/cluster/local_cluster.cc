@@ -35,19 +35,23 @@ struct CoreNeeds {
   int total() const { return of_cpus + for_threads; }
 };
 
+// Of all ranks that have devices of their own.
 CoreNeeds core_needs(const ClusterSpec& spec) {
   CoreNeeds needs;
   std::size_t gpus = 0;
+  std::size_t ranks = 1;
+  const auto add = [&](const std::string& place) {
+    const RunsOn where = parse_runs_on(place);
+    if (!where.cuda) needs.of_cpus += static_cast<int>(where.cores.size());
+    return where.cuda.has_value();
+  };
   for (const Device& device : spec.devices) {
     if (device.runs_on.empty()) continue;
-    const RunsOn where = parse_runs_on(device.runs_on);
-    if (where.cuda) {
-      ++gpus;
-    } else {
-      needs.of_cpus += static_cast<int>(where.cores.size());
-    }
+    gpus += add(device.runs_on) ? 1 : 0;
+    for (const std::string& place : device.also_runs_on) add(place);
+    ranks = 1 + device.also_runs_on.size();
   }
-  needs.for_threads = cores_for_threads(spec.devices.size(), gpus);
+  needs.for_threads = static_cast<int>(ranks) * cores_for_threads(spec.devices.size(), gpus);
   return needs;
 }
 
@@ -57,8 +61,15 @@ void add_kind(const DeviceKind& kind, ClusterSpec& spec) {
   if (!known) spec.kinds.push_back(kind);
 }
 
-void add_gpus(const std::vector<LocalGpu>& gpus, LocalCluster& cluster) {
-  for (const LocalGpu& gpu : gpus) {
+// The first rank's, beside which each other rank has its own.
+void add_gpus(const std::vector<LocalGpu>& gpus, std::size_t ranks, LocalCluster& cluster) {
+  if (gpus.size() % ranks != 0) {
+    fail_input("{} GPUs cannot be divided among {} ranks; expected as many for each, or none",
+               gpus.size(), ranks);
+  }
+  const std::size_t each = gpus.size() / ranks;
+  for (std::size_t i = 0; i < each; ++i) {
+    const LocalGpu& gpu = gpus[i];
     const GpuKind found = kind_of_local_gpu(gpu);
     const std::string name = fmt::format("gpu{}", gpu.index);
     if (!found.built_in) {
@@ -71,16 +82,31 @@ void add_gpus(const std::vector<LocalGpu>& gpus, LocalCluster& cluster) {
                                     .kind = found.kind.name,
                                     .memory = gpu.memory,
                                     .runs_on = fmt::format("cuda:{}", gpu.index)});
+    Device& device = cluster.spec.devices.back();
+    for (std::size_t rank = 1; rank < ranks; ++rank) {
+      const LocalGpu& other = gpus[rank * each + i];
+      if (other.name != gpu.name) {
+        fail_input("ranks cannot have the same devices: cuda:{} is '{}', and cuda:{} is '{}'",
+                   gpu.index, gpu.name, other.index, other.name);
+      }
+      device.memory = std::min(device.memory, other.memory);
+      device.also_runs_on.push_back(fmt::format("cuda:{}", other.index));
+    }
   }
 }
 
 void add_cpus(const LocalMachine& machine, const LocalOptions& options, ClusterSpec& spec) {
   const std::size_t gpus = spec.devices.size();
-  const int spare = static_cast<int>(machine.cores.size()) - cores_for_threads(gpus + 1, gpus);
+  const int spare =
+      static_cast<int>(machine.cores.size()) / options.ranks - cores_for_threads(gpus + 1, gpus);
   const std::vector<int> sizes =
       options.groups.empty() ? std::vector{std::max(1, spare)} : options.groups;
-  const auto groups = divide_cores(machine, sizes, options.oversubscribe);
-  const int cores = std::accumulate(sizes.begin(), sizes.end(), 0);
+  std::vector<int> of_all_ranks;
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    of_all_ranks.insert(of_all_ranks.end(), sizes.begin(), sizes.end());
+  }
+  const auto groups = divide_cores(machine, of_all_ranks, options.oversubscribe);
+  const int cores = std::accumulate(of_all_ranks.begin(), of_all_ranks.end(), 0);
   const double per_core = static_cast<double>(machine.memory) * kMemoryForTensors / cores;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto memory = static_cast<Bytes>(per_core * sizes[i]) / kMiB * kMiB;
@@ -90,6 +116,10 @@ void add_cpus(const LocalMachine& machine, const LocalOptions& options, ClusterS
                             .kind = kind.name,
                             .memory = kind.memory,
                             .runs_on = runs_on_text({.cores = groups[i], .cuda = {}})});
+    for (std::size_t other = i + sizes.size(); other < groups.size(); other += sizes.size()) {
+      spec.devices.back().also_runs_on.push_back(
+          runs_on_text({.cores = groups[other], .cuda = {}}));
+    }
   }
 }
 
@@ -191,11 +221,14 @@ std::optional<Nanoseconds> parse_latency(std::string_view text) {
 }  // namespace
 
 LocalCluster local_cluster(const LocalMachine& machine, const LocalOptions& options,
-                           const std::vector<LocalGpu>& gpus) {
+                           const std::vector<LocalGpu>& all_gpus) {
   LocalCluster cluster;
   cluster.spec.name = kLocal;
   if (!options.groups.empty()) cluster.spec.name += ":" + groups_text(options.groups);
-  add_gpus(gpus, cluster);
+  const auto ranks = static_cast<std::size_t>(options.ranks);
+  add_gpus(all_gpus, ranks, cluster);
+  const std::vector<LocalGpu> gpus(
+      all_gpus.begin(), all_gpus.begin() + static_cast<std::ptrdiff_t>(all_gpus.size() / ranks));
   add_cpus(machine, options, cluster.spec);
   add_local_links(options, gpus, cluster.spec);
   if (auto shortage = core_shortage(cluster.spec, machine)) {

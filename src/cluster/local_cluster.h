@@ -23,6 +23,7 @@ struct LocalOptions {
   std::vector<int> groups;        // cores of each CPU; empty: one CPU of all that can be spared
   std::optional<LocalLink> link;  // between all devices: executed steps are slowed down to it
   bool oversubscribe = false;     // devices may share cores
+  int ranks = 1;  // that have devices of their own, as many for each (cluster/own_devices.h)
 };
 
 struct LocalCluster {

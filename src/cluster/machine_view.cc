@@ -17,7 +17,7 @@ namespace {
 bool same(const Device& a, const Device& b) {
   return a.name == b.name && a.kind == b.kind && a.memory == b.memory && a.gap == b.gap &&
          a.slowdown == b.slowdown && a.free_communication == b.free_communication &&
-         a.runs_on == b.runs_on;
+         a.runs_on == b.runs_on && a.also_runs_on == b.also_runs_on;
 }
 
 bool same(const LinkRule& a, const LinkRule& b) {

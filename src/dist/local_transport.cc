@@ -116,6 +116,7 @@ class LocalTransport final : public Transport {
   int size() const override { return world_->size(); }
   std::string host() const override { return "here"; }
   int ranks_here() const override { return ranks_here_; }
+  int rank_here() const override { return rank_; }
   void send(int to, std::string bytes) override { world_->send(rank_, to, std::move(bytes)); }
   std::optional<Envelope> receive() override { return world_->receive(rank_); }
   Ticket send_from(int to, int tag, std::span<const std::byte> buffer) override {

@@ -40,6 +40,7 @@ void Member::serve(std::uint64_t fingerprint, const Work& work) {
     do_task(task, work);
     lock.lock();
     working_ = false;
+    stopped_ = leaving_;  // the task is over, not what is asked past rank 0
   }
   say_goodbye();
 }

@@ -55,6 +55,8 @@ class Member final : public Notes, private Post::Listener, private Line {
   void fail(const std::string& message);
   // In place of both: there is nothing that this rank could do.
   void wait();
+  // Of the task that is being done, and of all that comes after when everybody is sent home.
+  const std::atomic<bool>& stopped() const override { return stopped_; }
 
  private:
   struct Task {
@@ -70,7 +72,6 @@ class Member final : public Notes, private Post::Listener, private Line {
   void on_tick() override;
   void on_news(std::uint64_t job, std::string news);
 
-  const std::atomic<bool>& stopped() const override { return stopped_; }
   void tell(std::string_view news) override;
   void listen(std::function<void(Reader&)> on_news, std::function<void()> on_tick) override;
   void hush() override { listen({}, {}); }

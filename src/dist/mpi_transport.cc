@@ -46,6 +46,7 @@ class MpiTransport final : public Transport {
     MPI_Comm here = MPI_COMM_NULL;
     MPI_Comm_split_type(messages_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here);
     MPI_Comm_size(here, &ranks_here_);
+    MPI_Comm_rank(here, &rank_here_);
     MPI_Comm_free(&here);
   }
 
@@ -53,6 +54,7 @@ class MpiTransport final : public Transport {
   int size() const override { return size_; }
   std::string host() const override { return host_; }
   int ranks_here() const override { return ranks_here_; }
+  int rank_here() const override { return rank_here_; }
 
   void send(int to, std::string bytes) override {
     EMPLACE_CHECK(bytes.size() <= kMostBytes);
@@ -225,6 +227,7 @@ class MpiTransport final : public Transport {
   MPI_Comm buffers_ = MPI_COMM_NULL;
   int rank_ = 0;
   int ranks_here_ = 1;
+  int rank_here_ = 0;
   int size_ = 1;
   std::string host_;
   std::vector<std::unique_ptr<std::string>> outbox_;  // beside the requests that send it

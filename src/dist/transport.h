@@ -42,6 +42,8 @@ class Transport {
   virtual std::string host() const = 0;
   // How many are on it, this one included.
   virtual int ranks_here() const = 0;
+  // Which of these this one is.
+  virtual int rank_here() const = 0;
 
   // Messages from one rank to another arrive in the order in which they were sent.
   virtual void send(int to, std::string bytes) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <ATen/Parallel.h>
 #include <sched.h>
@@ -90,6 +91,7 @@ Machine::Machine(std::shared_ptr<const Cluster> cluster, const RuntimeOptions& o
                  std::vector<DevicePlace> places)
     : cluster_(std::move(cluster)),
       cancelled_(options.cancelled),
+      neighbours_(options.neighbours),
       places_(std::move(places)),
       threads_before_(at::get_num_threads()),
       limits_(memory_limits(*cluster_, options.limit_memory)),
@@ -161,6 +163,19 @@ void Machine::assign_device(DeviceId id, const std::vector<int>& usable) {
   cuda_of_device_.back() = cuda;
 }
 
+// Those that no device has, here or next to it; of these, this process's share.
+std::vector<int> Machine::cores_left(const std::vector<int>& usable) const {
+  std::set<int> taken(neighbours_.cores.begin(), neighbours_.cores.end());
+  for (const std::vector<int>& cores : cores_of_device_) taken.insert(cores.begin(), cores.end());
+  std::vector<int> left;
+  int number = 0;
+  for (const int core : usable) {
+    if (taken.contains(core)) continue;
+    if (number++ % neighbours_.count == neighbours_.index) left.push_back(core);
+  }
+  return left;
+}
+
 void Machine::assign_cores() {
   const std::vector<int> usable = usable_cores();
   std::map<int, std::string> owner;
@@ -177,9 +192,7 @@ void Machine::assign_cores() {
                                       at->second, cluster_->device(id).name, core));
     }
   }
-  for (const int core : usable) {
-    if (!owner.contains(core)) cores_of_channels_.push_back(core);
-  }
+  cores_of_channels_ = cores_left(usable);
   // A core for each link, for each GPU's thread that has none, and for whoever drives the step;
   // with other processes on the machine, for both ends of each link, and for the two threads that
   // each of them has beside.

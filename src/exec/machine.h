@@ -52,14 +52,16 @@ class Machine {
   Ends ends_here(ChannelId channel) const;
   void assign_cores();
   void assign_device(DeviceId id, const std::vector<int>& usable);
+  std::vector<int> cores_left(const std::vector<int>& usable) const;
   void add_channels();
 
   std::shared_ptr<const Cluster> cluster_;
   const std::atomic<bool>* cancelled_;
+  Neighbours neighbours_;
   std::vector<DevicePlace> places_;  // by device
   std::vector<std::vector<int>> cores_of_device_;
   std::vector<int> cuda_of_device_;
-  std::vector<int> cores_of_channels_;  // those that no device has; empty: any
+  std::vector<int> cores_of_channels_;  // those that are left; empty: any
   Patience patience_ = Patience::kSpin;
   int threads_before_;  // of libtorch's loops: what new threads of the process begin with
   std::vector<std::string> warnings_;

@@ -129,6 +129,14 @@ class Runtime {
   virtual std::vector<std::string> warnings() const = 0;
 };
 
+// Other processes on this machine that execute steps of their own at the same time, on devices like
+// these.
+struct Neighbours {
+  std::vector<int> cores = {};  // of their devices
+  int count = 1;                // this process included: the cores that are left are divided
+  int index = 0;                // this process
+};
+
 struct RuntimeOptions {
   // Looked at several times a second; a step ends between two ops, and waits for no link.
   const std::atomic<bool>* cancelled = nullptr;
@@ -138,6 +146,7 @@ struct RuntimeOptions {
   // the same steps; rank 0's records are of all devices, those of others of their own. nullptr:
   // all devices are here.
   Peers* peers = nullptr;
+  Neighbours neighbours = {};
 };
 
 class Backend {

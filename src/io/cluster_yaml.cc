@@ -1,6 +1,7 @@
 // emplace.cluster/1 in (docs/clusters.md). Errors name the line, the object and the field; fields
 // that the format does not have are refused. Sizes and times are exact decimals until they are
 // rounded, once, to integers.
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -33,6 +34,15 @@ std::vector<std::string> numbered_names(const std::string& stem, YamlFields& fie
   return names;
 }
 
+// One place, or one for each rank that measures steps.
+void read_places(YamlFields& fields, Device& device) {
+  std::vector<std::string> places = fields.texts("runs_on");
+  if (places.empty()) return;
+  device.runs_on = std::move(places.front());
+  device.also_runs_on.assign(std::make_move_iterator(places.begin() + 1),
+                             std::make_move_iterator(places.end()));
+}
+
 void read_device(const YAML::Node& node, const std::vector<DeviceKind>& kinds,
                  std::vector<Device>& devices) {
   YamlFields fields(node, fmt::format("device {}", devices.size()));
@@ -44,7 +54,7 @@ void read_device(const YAML::Node& node, const std::vector<DeviceKind>& kinds,
   device.gap = fields.microseconds("gap_us").value_or(0);
   device.slowdown = fields.decimal("slowdown").value_or(Decimal{1, 0});
   device.free_communication = fields.flag("free_communication").value_or(false);
-  device.runs_on = fields.text("runs_on").value_or("");
+  read_places(fields, device);
   const std::vector<std::string> names = numbered_names(device.name, fields);
   fields.refuse_others();
   for (const std::string& name : names) {

@@ -115,6 +115,18 @@ std::optional<std::string> YamlFields::list(const char* field) {
   return joined;
 }
 
+std::vector<std::string> YamlFields::texts(const char* field) {
+  const YAML::Node value = find(field);
+  if (!value.IsDefined()) return {};
+  if (!value.IsSequence()) return {*text(field)};
+  std::vector<std::string> all;
+  for (const auto& entry : value) {
+    if (!entry.IsScalar()) fail_field(value, field, "expected a single value, or a list of them");
+    all.push_back(entry.Scalar());
+  }
+  return all;
+}
+
 std::string YamlFields::required_text(const char* field, const char* example) {
   auto value = text(field);
   if (!value || value->empty()) {

@@ -51,6 +51,8 @@ class YamlFields {
   // Nothing when the field is absent.
   std::optional<std::string> text(const char* field);
   std::optional<std::string> list(const char* field);  // "a, b" and [a, b] are "a,b"
+  // "a, b" is one, [a, b] are two; none when the field is absent.
+  std::vector<std::string> texts(const char* field);
   std::optional<Decimal> decimal(const char* field);
   std::optional<double> real(const char* field);
   std::optional<Nanoseconds> microseconds(const char* field);

@@ -170,6 +170,13 @@ std::string kind_text(const DeviceKind& kind, const DeviceKind* like) {
   return text + curves_text(kind, like);
 }
 
+std::string places_text(const Device& device) {
+  if (device.runs_on.empty()) return "";
+  std::string places = quoted_name(device.runs_on);
+  for (const std::string& place : device.also_runs_on) places += ", " + quoted_name(place);
+  return fmt::format(", runs_on: {}", device.also_runs_on.empty() ? places : "[" + places + "]");
+}
+
 std::string device_text(const Device& device) {
   std::string text = fmt::format("- {{name: {}, kind: {}, memory: {}", quoted_name(device.name),
                                  quoted_name(device.kind), size_text(device.memory));
@@ -178,8 +185,7 @@ std::string device_text(const Device& device) {
     text += fmt::format(", slowdown: {}", decimal_text(device.slowdown));
   }
   if (device.free_communication) text += ", free_communication: true";
-  if (!device.runs_on.empty()) text += fmt::format(", runs_on: {}", quoted_name(device.runs_on));
-  return text + "}\n";
+  return text + places_text(device) + "}\n";
 }
 
 std::string link_text(const LinkRule& rule) {

@@ -18,6 +18,7 @@ std::vector<Solution> valued(std::vector<Solution> starts, Evaluator& evaluator)
 std::unique_ptr<Evaluator> part_of(const Evaluator& whole, const Objective& objective) {
   auto part = std::make_unique<Evaluator>(whole.simulator(), objective);
   part->order_by(whole.scheduler());
+  part->measure_with(whole.measure());
   return part;
 }
 

@@ -50,6 +50,7 @@ class Evaluator {
   using Measure = std::function<Evaluation(const Placement&, const ReadyOrder&)>;
   void measure_with(Measure measure) { measure_ = std::move(measure); }
   bool measures() const { return static_cast<bool>(measure_); }
+  const Measure& measure() const { return measure_; }
 
   Evaluation evaluate(const Placement& placement, const ReadyOrder& order = {});
   Evaluation evaluate(const Placement& placement, const Schedule& schedule) {

@@ -15,6 +15,14 @@ RunResult with_best_scheduler(const RunResult& own, Evaluator& evaluator) {
   return best;
 }
 
+// Whoever was interrupted cannot execute the answer once more: what it took before counts then.
+void keep_measured(const PlaceContext& context, RunResult& result) {
+  if (!context.evaluator().measures() || result.evaluation.fits()) return;
+  const std::optional<Solution> known = context.incumbent().best();
+  if (!known || known->placement != result.result.placement || !known->value.fits()) return;
+  result.evaluation = known->value;
+}
+
 }  // namespace
 
 RunResult run_placer(const PlacerRegistry& registry, PlaceContext& context, const PlacerRun& run,
@@ -31,8 +39,10 @@ RunResult run_placer(const PlacerRegistry& registry, PlaceContext& context, cons
   result.seconds = budget.elapsed_seconds() - start;
   result.evaluations = context.evaluations();
   result.bound = context.incumbent().bound();
-  return any_order ? with_best_scheduler(result, context.evaluator())
-                   : with_scheduler(result, run.scheduler, context.evaluator());
+  result = any_order ? with_best_scheduler(result, context.evaluator())
+                     : with_scheduler(result, run.scheduler, context.evaluator());
+  keep_measured(context, result);
+  return result;
 }
 
 RunResult with_scheduler(const RunResult& base, const std::string& scheduler,

@@ -18,4 +18,10 @@ ValuedSample value_sample(Evaluator& evaluator, const Placement& placement, bool
   return sample;
 }
 
+void check_measured(const Evaluation& value) {
+  if (value.fits() && value.step <= 0) {
+    fail_input("it has measured a step of {} ns", value.step);
+  }
+}
+
 }  // namespace emplace

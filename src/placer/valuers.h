@@ -20,6 +20,10 @@ struct ValuedSample {
 ValuedSample value_sample(Evaluator& evaluator, const Placement& placement, bool with_starts,
                           bool all_linked);
 
+// Throws an Error where no executed step can have this value. Nothing more is known of what another
+// rank has measured: here the same step takes another time.
+void check_measured(const Evaluation& value);
+
 class Valuers {
  public:
   virtual ~Valuers() = default;

@@ -93,6 +93,7 @@ std::optional<Cluster> with_one_more_device(const Cluster& cluster) {
   Device added = cluster.device(twin);
   added.name = name_after(cluster, added.name);
   added.runs_on.clear();
+  added.also_runs_on.clear();
   spec.name += fmt::format(", one more {}", added.kind);
   spec.devices.push_back(std::move(added));
   add_missing_links(cluster, twin, spec);

@@ -1,6 +1,7 @@
 #include "run/measured_choice.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 #include "sim/simulator.h"
@@ -144,8 +145,9 @@ Evaluator::Measure measured_costs_of(Laboratory& laboratory,
   const auto graph = std::shared_ptr<const Graph>(problem, &problem->graph());
   const auto simulator = std::make_shared<const Simulator>(problem);
   settings.in_place = problem->compile_options().in_place;
-  return [&laboratory, problem, graph, simulator, settings](const Placement& placement,
-                                                            const ReadyOrder& order) {
+  const auto one_at_a_time = std::make_shared<std::mutex>();
+  return [&laboratory, problem, graph, simulator, settings, one_at_a_time](
+             const Placement& placement, const ReadyOrder& order) {
     Schedule schedule;
     for (const std::uint32_t rank : order.rank_of_op()) {
       schedule.priorities.push_back(-static_cast<std::int64_t>(rank));
@@ -154,8 +156,9 @@ Evaluator::Measure measured_costs_of(Laboratory& laboratory,
     Evaluation value = simulator->evaluate(placement, order, *workspace);
     MeasureSettings own = settings;
     own.deadline = deadline_of(settings, value.step);
-    const Measurement measured = laboratory.measure(
-        graph, placement, order_of(*problem, placement, schedule, settings.fixed_order), own);
+    const exec::ProgramOrder steps = order_of(*problem, placement, schedule, settings.fixed_order);
+    const std::lock_guard lock(*one_at_a_time);
+    const Measurement measured = laboratory.measure(graph, placement, steps, own);
     if (!measured.failure) return Evaluation{.step = measured.step().median, .overflow = 0};
     value.overflow = std::max<Bytes>(value.overflow, 1);
     return value;

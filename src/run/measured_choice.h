@@ -39,8 +39,8 @@ std::vector<MeasuredCandidate> measure_answers(Laboratory& laboratory,
                                                MeasureSettings settings);
 
 // Costs for searches: a step is executed as ColocRL did it, 15 times, of which the first 5 do not
-// count. What fails, runs out of memory or passes the deadline, as above, does not fit. The
-// laboratory outlives it.
+// count. What fails, runs out of memory or passes the deadline, as above, does not fit. From any
+// thread, one at a time. The laboratory outlives it.
 Evaluator::Measure measured_costs_of(Laboratory& laboratory,
                                      const std::shared_ptr<const Problem>& problem,
                                      MeasureSettings settings = {.steps = 10, .warm_up = 5});

@@ -53,7 +53,8 @@ class Portfolio::Runner {
         runs_(request_.runs),
         objective_(problems.objective()),
         budget_(request_.budget.or_default()),
-        status_(runs_.size(), problems.list().size() == 1, problems.bound().step,
+        status_(runs_.size(), problems.list().size() == 1,
+                request_.measure ? 0 : problems.bound().step,
                 request_.time_for == TimeFor::kEachRun) {
     check_learning(request_.learning, runs_, problems.list().size());
     for (std::size_t i = 0; request_.islands > 0 && budget_.evaluations && i < runs_.size(); ++i) {
@@ -86,7 +87,7 @@ class Portfolio::Runner {
   PortfolioResult run() {
     done_.assign(runs_.size(), false);
     if (request_.crew != nullptr) {
-      request_.crew->expect(fingerprint(problems_, runs_));
+      request_.crew->expect(fingerprint(problems_, runs_, request_.measure != nullptr));
       if (shares_runs()) share_runs();
     }
     for (const std::size_t i : order_of_runs()) {
@@ -130,8 +131,9 @@ class Portfolio::Runner {
           return asked.place.context->evaluator();
         },
         budget_.threads);
-    member.serve(fingerprint(problems_, runs_), [&](dist::Reader& task, dist::Line& line) {
-      budget_.cancelled = &line.stopped();
+    budget_.cancelled = &member.stopped();
+    const std::uint64_t own = fingerprint(problems_, runs_, request_.measure != nullptr);
+    member.serve(own, [&](dist::Reader& task, dist::Line& line) {
       switch (static_cast<RankTask>(task.number<std::uint8_t>())) {
         case RankTask::kIsland:
           return serve_island(task, line);
@@ -276,10 +278,13 @@ class Portfolio::Runner {
       fail_input("a task is of run {} on problem {}", run, problem);
     }
     const SubsetProblem& subset = problems_.list()[problem];
-    IslandPlace place{&runs_[run],
-                      std::make_unique<PlaceContext>(subset.simulator, objective_, subset.starts)};
-    place.context->incumbent().raise(subset.bound);
-    if (request_.measure) place.context->measure_with(on_subset(request_.measure, subset.devices));
+    const bool measures = request_.measure != nullptr;
+    // Starts would be measured, and nobody begins from them here.
+    IslandPlace place{&runs_[run], std::make_unique<PlaceContext>(
+                                       subset.simulator, objective_,
+                                       measures ? std::vector<Solution>{} : subset.starts)};
+    if (!measures) place.context->incumbent().raise(subset.bound);
+    if (measures) place.context->measure_with(measured_on(subset, request_.measure));
     if (!request_.learning.device.empty()) {
       place.context->learning().device = request_.learning.device;
     }
@@ -318,8 +323,9 @@ class Portfolio::Runner {
   std::string serve_learning(dist::Reader& description, dist::Line& line, dist::Member& member) {
     IslandPlace& place = keep_place(description);
     if (kept_workers_ == nullptr) {
-      kept_workers_ = std::make_unique<TeamValuers>(member, kept_.is_for.first, kept_.is_for.second,
-                                                    *place.context, request_.least_shared_seconds);
+      kept_workers_ =
+          std::make_unique<TeamValuers>(member, kept_.is_for.first, kept_.is_for.second,
+                                        *place.context, request_.least_shared_seconds, budget_);
     }
     LearningTask task{.description = &description,
                       .line = &line,
@@ -410,7 +416,7 @@ class Portfolio::Runner {
     const bool in_rounds = has_islands(index) && budget_.evaluations;
     PlaceContext context(problem.simulator, objective_,
                          in_rounds ? problem.starts : starts_on(problem, problem_index));
-    context.incumbent().raise(problem.bound);
+    if (!request_.measure) context.incumbent().raise(problem.bound);
     if (checkpoint_ != nullptr) {
       const auto& known = checkpoint_->kept(problem_index);
       context.incumbent().hear(known.bound);
@@ -432,7 +438,7 @@ class Portfolio::Runner {
     }
     const auto kept = keep_runners_up(context, problem);
     const auto course = keep_course(context, own);
-    if (request_.measure) context.measure_with(on_subset(request_.measure, problem.devices));
+    if (request_.measure) context.measure_with(measured_on(problem, request_.measure));
     RunResult result = search(context, index, problem_index, own);
     result.result.placement = to_whole(result.result.placement, problem.devices);
     if (files != nullptr && files->failure()) note_failure(*files->failure());
@@ -468,7 +474,7 @@ class Portfolio::Runner {
     std::optional<RankValuers> valuers;
     std::optional<TeamValuers> workers;
     LearningCrew crew{.crew = request_.crew};
-    if (request_.crew != nullptr && !shares_runs() && can_be_named(index)) {
+    if (request_.crew != nullptr && !shares_runs() && !runs_[index].make) {
       if (has_controllers(runs_[index])) {
         crew.address = dist::Writer()
                            .number(static_cast<std::uint8_t>(RankTask::kLearning))
@@ -476,11 +482,11 @@ class Portfolio::Runner {
                            .number<std::uint64_t>(problem_index)
                            .take();
         crew.workers = &workers.emplace(*request_.crew, index, problem_index, context,
-                                        request_.least_shared_seconds);
+                                        request_.least_shared_seconds, budget);
         context.learning().crew = &crew;
       } else {
         valuers.emplace(*request_.crew, index, problem_index, context,
-                        request_.least_shared_seconds);
+                        request_.least_shared_seconds, budget);
         context.value_with(&*valuers);
       }
     }

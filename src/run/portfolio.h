@@ -32,7 +32,8 @@ struct PortfolioRequest {
   LearningSettings learning = {};
   bool keep_runners_up = false;
   bool keep_courses = false;
-  // What a placement of the whole problem costs, in place of the simulator's word.
+  // What a placement of the whole problem costs, in place of the simulator's word, whose bounds do
+  // not hold then. Of several ranks, each has its own.
   Evaluator::Measure measure = {};
   // Whether the other ranks measure the same; else what is measured is not shared with them.
   bool ranks_measure = false;

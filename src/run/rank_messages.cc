@@ -35,9 +35,10 @@ std::uint64_t fingerprint(const SubsetProblems& problems) {
   return all.value();
 }
 
-std::uint64_t fingerprint(const SubsetProblems& problems, const std::vector<PlacerRun>& runs) {
+std::uint64_t fingerprint(const SubsetProblems& problems, const std::vector<PlacerRun>& runs,
+                          bool measures) {
   Fingerprint all;
-  all.add(fingerprint(problems)).add(problems.starts().size());
+  all.add(fingerprint(problems)).add(measures ? 1 : 0).add(problems.starts().size());
   for (const Solution& start : problems.starts()) {
     for (const DeviceId device : start.placement) all.add(device);
     all.add(start.schedule.priorities.size());

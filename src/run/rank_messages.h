@@ -19,8 +19,9 @@ enum class RankTask : std::uint8_t { kIsland, kRun, kSamples, kLearning };
 
 // Whoever computes the same has read the same problems.
 std::uint64_t fingerprint(const SubsetProblems& problems);
-// And is to do the same with them, from the same starts.
-std::uint64_t fingerprint(const SubsetProblems& problems, const std::vector<PlacerRun>& runs);
+// And is to do the same with them, from the same starts; `measures`: by executing steps.
+std::uint64_t fingerprint(const SubsetProblems& problems, const std::vector<PlacerRun>& runs,
+                          bool measures);
 
 void put(dist::Writer& writer, const Solution& solution, const Problem& problem);
 void put(dist::Writer& writer, const LowerBound& bound);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <emplace/search.h>
+
 #include "placer/context.h"
 #include "placer/valuers.h"
 
@@ -18,9 +20,10 @@ namespace emplace {
 class SampleValuer {
  public:
   // Messages name the run and the problem by these numbers. `least_seconds`: what is valued sooner
-  // than that is not worth them.
+  // than that is not worth them. `budget`: when it is spent, what steps are executed for is given
+  // up.
   SampleValuer(std::size_t run_index, std::size_t problem_index, PlaceContext& context,
-               double least_seconds);
+               double least_seconds, const Budget& budget);
 
   // A piece of a batch.
   struct Piece {
@@ -31,28 +34,37 @@ class SampleValuer {
   };
 
   bool worth_sharing(std::size_t samples, int threads) const;
+  // Into how many pieces a batch is cut: each keeps all threads busy, as long as every rank has
+  // several. Where steps are executed, one after the other, a sample is a piece.
+  std::size_t pieces_of(std::size_t samples, int threads, std::size_t ranks) const;
+  // Whether nobody waits for what is not valued yet, as executing steps takes long.
+  bool gives_up() const { return measures_ && budget_.spent(0); }
+  bool measures() const { return measures_; }
+  // In the place of what was given up.
+  std::vector<ValuedSample> given_up(const Piece& piece) const;
   // That a placement takes; less than 0: not known yet.
   double seconds_each() const { return seconds_each_; }
 
   void put(dist::Writer& writer, const Piece& piece) const;
-  // The answer. Throws an Error when it makes no sense: the best of it is valued here, too, where
-  // it would be the best so far. One call at a time.
+  // The answer. Throws an Error when it makes no sense: the best of it is simulated here, too,
+  // where it would be the best so far. One call at a time.
   std::vector<ValuedSample> take(dist::Reader& reader, const Piece& piece);
   // One call at a time.
   std::vector<ValuedSample> value_here(const Piece& piece, int threads);
 
  private:
+  void verify_best(const std::vector<ValuedSample>& taken, const Piece& piece);
+
   std::size_t run_index_;
   std::size_t problem_index_;
   PlaceContext& context_;
   double least_seconds_;
+  Budget budget_;
   bool all_linked_;
+  bool measures_;
   double seconds_each_ = -1;
   std::optional<Evaluation> verified_;  // the best that others found and is true
 };
-
-// So many at most, so that each keeps all threads busy.
-std::size_t pieces_for(std::size_t samples, int threads);
 
 // What a rank is asked to value: of which run and problem, and the rest for `value_for_others`.
 struct SampleQuestion {

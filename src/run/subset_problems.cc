@@ -25,12 +25,6 @@ std::optional<std::string> why_hopeless(const Problem& problem, const Objective&
 
 }  // namespace
 
-Evaluator::Measure on_subset(const Evaluator::Measure& whole, const DeviceSet& devices) {
-  return [&](const Placement& placement, const ReadyOrder& order) {
-    return whole(to_whole(placement, devices), order);
-  };
-}
-
 SubsetProblems::SubsetProblems(const std::shared_ptr<const Problem>& problem,
                                const Objective& objective, int most_devices,
                                std::vector<Solution> starts, CpuUse cpus)
@@ -133,6 +127,13 @@ void SubsetProblems::split(const std::shared_ptr<const Problem>& problem, const 
   // Sets that were not looked at may hold it.
   if (subsets_.empty() && !complete_) subsets_ = std::move(hopeless);
   if (!subsets_.empty()) why_nothing_fits_.reset();
+}
+
+Evaluator::Measure measured_on(const SubsetProblem& subset, Evaluator::Measure whole) {
+  return [devices = subset.devices, whole = std::move(whole)](const Placement& placement,
+                                                              const ReadyOrder& order) {
+    return whole(to_whole(placement, devices), order);
+  };
 }
 
 void SubsetProblems::value_starts(std::vector<Solution> starts) {

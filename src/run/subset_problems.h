@@ -30,8 +30,8 @@ struct SubsetProblem {
   bool last_resort = false;      // only where nothing fits on those before it
 };
 
-// Of placements on these devices, by what values those of the whole problem; both outlive it.
-Evaluator::Measure on_subset(const Evaluator::Measure& whole, const DeviceSet& devices);
+// What a placement of the subset costs, by what one of the whole problem does.
+Evaluator::Measure measured_on(const SubsetProblem& subset, Evaluator::Measure whole);
 
 class SubsetProblems {
  public:

@@ -13,8 +13,6 @@ using std::chrono::duration;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Of each rank, so that a slow one does not keep the others waiting.
-constexpr std::size_t kPartsOfARank = 3;
 // For an answer, beside the time that it should take.
 constexpr duration<double> kLeastPatience{0.1};
 constexpr double kMorePatience = 3;
@@ -47,8 +45,8 @@ void TeamValuers::Batch::keep(Part& part, std::vector<ValuedSample> found) {
 }
 
 TeamValuers::TeamValuers(dist::Notes& notes, std::size_t run_index, std::size_t problem_index,
-                         PlaceContext& context, double least_seconds)
-    : notes_(notes), valuer_(run_index, problem_index, context, least_seconds) {
+                         PlaceContext& context, double least_seconds, const Budget& budget)
+    : notes_(notes), valuer_(run_index, problem_index, context, least_seconds, budget) {
   notes_.on_notes(dist::Topic::kValues, [this](int from, dist::Reader& body) { hear(from, body); });
 }
 
@@ -73,8 +71,7 @@ std::vector<ValuedSample> TeamValuers::value(const std::vector<Placement>& place
   Batch batch;
   std::unique_lock lock(mutex_);
   const bool shared = !workers_.empty() && valuer_.worth_sharing(all, threads);
-  const std::size_t parts =
-      shared ? std::min(pieces_for(all, threads), kPartsOfARank * (workers_.size() + 1)) : 1;
+  const std::size_t parts = shared ? valuer_.pieces_of(all, threads, workers_.size() + 1) : 1;
   for (std::size_t i = 0; i < parts; ++i) {
     const std::size_t first = i * all / parts;
     batch.parts.push_back({{&placements, first, (i + 1) * all / parts - first, with_starts}});
@@ -92,6 +89,7 @@ std::vector<ValuedSample> TeamValuers::value(const std::vector<Placement>& place
     }
   } end{*this, lock};
   for (;;) {
+    if (valuer_.gives_up()) give_up(batch);
     Part* part = next_part(batch);
     if (part != nullptr) part->stage = Stage::kTaken;
     ask(batch);
@@ -105,6 +103,10 @@ std::vector<ValuedSample> TeamValuers::value(const std::vector<Placement>& place
     lock.lock();
     batch.keep(*part, std::move(found));
   }
+}
+
+void TeamValuers::give_up(Batch& batch) const {
+  for (Part& part : batch.parts) batch.keep(part, valuer_.given_up(part.piece));
 }
 
 void TeamValuers::ask(Batch& batch) {

@@ -28,7 +28,7 @@ class TeamValuers final : public WorkerRanks {
  public:
   // The rest is a SampleValuer's.
   TeamValuers(dist::Notes& notes, std::size_t run_index, std::size_t problem_index,
-              PlaceContext& context, double least_seconds);
+              PlaceContext& context, double least_seconds, const Budget& budget = {});
   ~TeamValuers() override;
   TeamValuers(const TeamValuers&) = delete;
   TeamValuers& operator=(const TeamValuers&) = delete;
@@ -54,8 +54,9 @@ class TeamValuers final : public WorkerRanks {
   };
 
   void hear(int from, dist::Reader& body);
-  // With the lock, as the next two.
+  // With the lock, as the next three.
   void ask(Batch& batch);
+  void give_up(Batch& batch) const;
   // What is to be valued here: what nobody was asked, else what is not answered in time.
   Part* next_part(Batch& batch) const;
   std::chrono::duration<double> patience(const Part& part) const;

@@ -1,5 +1,7 @@
 #include "cluster/local_cluster.h"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,6 +109,50 @@ TEST(LocalCluster, refuses_groups_that_need_more_cores_than_there_are) {
   const LocalCluster local = local_cluster(sixteen_cores(), shared, {});
   EXPECT_EQ(local.spec.devices.size(), 2U);
   EXPECT_EQ(local.warnings.size(), 1U);
+}
+
+TEST(LocalCluster, ranks_have_devices_of_their_own) {
+  const LocalCluster local =
+      local_cluster(sixteen_cores(), {.groups = {2, 1}, .link = {}, .ranks = 2}, {});
+  EXPECT_THAT(local.warnings, IsEmpty());
+  EXPECT_EQ(needed_cores(local.spec), 2 * (3 + 3));
+  const Cluster cluster(local.spec);
+  ASSERT_EQ(cluster.num_devices(), 2U);
+  std::set<int> cores;
+  for (DeviceId id = 0; id < 2; ++id) {
+    ASSERT_EQ(cluster.device(id).also_runs_on.size(), 1U);
+    for (const std::string& place :
+         {cluster.device(id).runs_on, cluster.device(id).also_runs_on[0]}) {
+      const std::vector<int> own = parse_runs_on(place).cores;
+      EXPECT_EQ(own.size(), id == 0 ? 2U : 1U);
+      cores.insert(own.begin(), own.end());
+    }
+  }
+  EXPECT_EQ(cores.size(), 6U);
+  // All memory is shared by the cores of both.
+  const Cluster alone(local_cluster(sixteen_cores(), {.groups = {2, 1}, .link = {}}, {}).spec);
+  EXPECT_NEAR(static_cast<double>(alone.device(0).memory),
+              2.0 * static_cast<double>(cluster.device(0).memory), 4e6);
+  // Each as many as can be spared.
+  const LocalCluster whole = local_cluster(sixteen_cores(), {.link = {}, .ranks = 4}, {});
+  EXPECT_EQ(parse_runs_on(whole.spec.devices[0].runs_on).cores.size(), 4U);
+}
+
+TEST(LocalCluster, ranks_have_as_many_gpus_as_each_other) {
+  const LocalCluster local = local_cluster(sixteen_cores(), {.groups = {1}, .link = {}, .ranks = 2},
+                                           {h200(0), h200(1), h200(2), h200(3)});
+  const Cluster cluster(local.spec);
+  ASSERT_EQ(cluster.num_devices(), 3U);
+  EXPECT_EQ(cluster.device(0).runs_on, "cuda:0");
+  EXPECT_THAT(cluster.device(0).also_runs_on, ElementsAre("cuda:2"));
+  EXPECT_EQ(cluster.device(1).runs_on, "cuda:1");
+  EXPECT_THAT(cluster.device(1).also_runs_on, ElementsAre("cuda:3"));
+  EXPECT_TRUE(cluster.fully_linked());
+  EXPECT_THAT(
+      error_text([] {
+        local_cluster(sixteen_cores(), {.link = {}, .ranks = 2}, {h200(0), h200(1), h200(2)});
+      }),
+      AllOf(HasSubstr("3 GPUs"), HasSubstr("2 ranks")));
 }
 
 TEST(LocalCluster, links_can_be_throttled) {

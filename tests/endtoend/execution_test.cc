@@ -335,6 +335,46 @@ TEST_F(Execution, placers_learn_from_measured_steps) {
                  {"--objective throughput"});
 }
 
+// Each measures on a core of its own, where there are two.
+TEST_F(Execution, ranks_measure_steps_on_devices_of_their_own) {
+  folder_.write("ranks.yaml", fmt::format(R"(format: emplace.cluster/1
+name: here
+devices: [{{name: cpu, kind: cpu, count: 2, runs_on: ["cores {0}", "cores {1}"]}}]
+links: [{{bandwidth: 1GB/s, latency_us: 5, channel: out}}]
+)",
+                                          usable_core(), last_usable_core()));
+  const std::string question = std::string("place") + kTiny + "-c ranks.yaml ";
+  const CommandResult simulated = run(question + "-p heft --ranks 2 -q");
+  if (simulated.err.find("libemplace_mpi") != std::string::npos) GTEST_SKIP() << "without MPI";
+  for (const std::string placer :
+       {"post(polish=false)", "colocrl(width=8,samples=3,polish=false,controllers=2)",
+        "colocrl(width=8,samples=4,polish=false,workers=1)"}) {
+    const CommandResult learned =
+        run(question + "-p \"" + placer + "\" --environment measured --ranks 2 --threads 1 " +
+            "--evaluations 12 -o learned.json");
+    ASSERT_EQ(learned.exit_code, 0) << learned.err;
+    EXPECT_THAT(learned.out, HasSubstr("s measured\n")) << placer;
+    EXPECT_THAT(learned.err, Not(HasSubstr("lost"))) << placer;
+  }
+  expect_refused(question + "-p post --environment measured --evaluations 6 --ranks 3",
+                 {"device 'cpu0'", "runs_on", "places: 2", "3 ranks"});
+}
+
+// What one of them cannot execute on is said, whichever it is.
+TEST_F(Execution, ranks_say_where_there_is_no_core) {
+  folder_.write("ranks.yaml", fmt::format(R"(format: emplace.cluster/1
+devices: [{{name: cpu, kind: cpu, runs_on: ["cores {}", "cores 1000"]}}]
+)",
+                                          usable_core()));
+  const std::string question =
+      std::string("place") + kTiny + "-c ranks.yaml -p post --evaluations 6 ";
+  if (run(question + "--ranks 2 -q").err.find("libemplace_mpi") != std::string::npos) {
+    GTEST_SKIP() << "without MPI";
+  }
+  expect_refused(question + "--environment measured --ranks 2",
+                 {"rank 1", "device 'cpu'", "there is no core 1000"});
+}
+
 #endif
 
 }  // namespace

@@ -215,12 +215,17 @@ TEST_F(RanksCommand, what_controllers_cannot_do_is_said) {
   expect_refused(question + "'hdp(learner=ppo,controllers=2)'", {"expected learner=reinforce"});
   expect_refused(
       "place zoo:alexnet -c local --evaluations 5 --environment measured -p 'colocrl(workers=1)'",
-      {"workers=0 where steps are measured"});
+      {"ranks with devices of their own"});
   expect_refused(std::string(kQuestion) + " --environment measured -p colocrl --ranks 2",
-                 {"--environment measured", "leave --ranks out"});
+                 {"device 'gpu0'", "runs_on", "2 ranks"});
 }
 
 #endif
+
+TEST_F(RanksCommand, more_than_a_machine_takes_are_refused) {
+  expect_refused("place zoo:alexnet -c 2xp100 -p heft --ranks 100000",
+                 {"--ranks 100000", "this machine", "at most"});
+}
 
 constexpr const char* kMpirun = "mpirun --allow-run-as-root --oversubscribe --bind-to none ";
 

@@ -36,6 +36,24 @@ TEST(LocalClusterFile, says_where_devices_are) {
               AllOf(HasSubstr("device 'a'"), HasSubstr("'here'")));
 }
 
+TEST(LocalClusterFile, says_where_devices_are_for_each_rank) {
+  const Cluster cluster =
+      read_cluster_yaml(with_device_and_link(", runs_on: [cores 0-3, 'cores 4-6,8']", ""));
+  EXPECT_EQ(cluster.device(0).runs_on, "cores 0-3");
+  EXPECT_THAT(cluster.device(0).also_runs_on, testing::ElementsAre("cores 4-6,8"));
+  const std::string written = write_cluster_yaml(cluster.spec());
+  EXPECT_THAT(written, HasSubstr("runs_on: [\"cores 0-3\", \"cores 4-6,8\"]"));
+  EXPECT_EQ(read_cluster_yaml(written).device(0).also_runs_on, cluster.device(0).also_runs_on);
+  for (const char* wrong : {"[cores 0, here]", "[cores 0, [cores 1]]", "[cores 0, '']",
+                            "['', cores 0]", "{a: cores 1}"}) {
+    EXPECT_THAT(error_text([&] {
+                  read_cluster_yaml(with_device_and_link(std::string(", runs_on: ") + wrong, ""));
+                }),
+                AllOf(HasSubstr("device 'a'"), HasSubstr("runs_on")))
+        << wrong;
+  }
+}
+
 TEST(LocalClusterFile, says_which_links_are_throttled) {
   const Cluster cluster = read_cluster_yaml(with_device_and_link("", ", throttled: true"));
   EXPECT_TRUE(cluster.link(0, 1)->throttled);

@@ -105,7 +105,7 @@ TEST_F(SearchCheckpointTest, OtherRanksAreToldOfItsBestWithTheirTasks) {
   dist::Member other(ranks.take(1), patient, [] {});
   std::vector<Solution> told;
   std::thread serving([&] {
-    other.serve(fingerprint(problems, request.runs),
+    other.serve(fingerprint(problems, request.runs, false),
                 [&](dist::Reader& task, dist::Line&) -> std::string {
                   task.number<std::uint8_t>();  // of a sort
                   task.number<std::uint64_t>();

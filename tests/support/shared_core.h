@@ -27,6 +27,16 @@ inline int usable_core() {
   return core;
 }
 
+// The last: another one, where there are two.
+inline int last_usable_core() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof(set), &set);
+  int core = CPU_SETSIZE - 1;
+  while (core > 0 && !CPU_ISSET(static_cast<std::size_t>(core), &set)) --core;
+  return core;
+}
+
 // cpu0, cpu1, ... of the kind "cpu".
 inline ClusterSpec shared_core_spec(int devices, TestLink link = {}, Bytes memory = kUnlimited) {
   ClusterSpec spec;

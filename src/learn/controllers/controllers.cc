@@ -265,6 +265,7 @@ class Training {
     if (result.best == result.outcomes.size()) return;
     const SampleOutcome& best = result.outcomes[result.best];
     const Evaluation value{best.step, best.overflow};
+    if (environment_.context().evaluator().measures()) return check_measured(value);
     const std::optional<Evaluation> known = environment_.context().incumbent().value();
     if (known && !(value < *known)) return;
     Evaluator& evaluator = environment_.context().evaluator();

@@ -80,7 +80,13 @@ std::vector<ValuedSample> Environment::value(const std::vector<Placement>& place
     return samples;
   }
   std::vector<ValuedSample> samples(placements.size());
+  const bool takes_long = context_.evaluator().measures();
   parallel_for(samples.size(), budget_.threads, [&](std::size_t i) {
+    if (takes_long && budget_.spent(0)) {
+      samples[i].valid = false;
+      if (with_starts) samples[i].starts.assign(context_.problem().num_ops(), 0);
+      return;
+    }
     const Clock::time_point begin = Clock::now();
     samples[i] = value_sample(context_.evaluator(), placements[i], with_starts, all_linked_);
     note_time(begin);

@@ -47,10 +47,10 @@ void check_controllers(const std::string& key, PlaceContext& context, const lear
         "learner=reinforce",
         key);
   }
-  if (context.evaluator().measures()) {
+  if (context.evaluator().measures() && context.learning().crew == nullptr) {
     fail_option(
-        "{}: several controllers, and workers, cannot measure at the same time: expected "
-        "controllers=1 and workers=0 where steps are measured",
+        "{}: the controllers of one process cannot measure at the same time: expected ranks with "
+        "devices of their own, or controllers=1 and workers=0",
         key);
   }
 }
