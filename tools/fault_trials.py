@@ -11,7 +11,7 @@ the n-th operator new of a command fails, once or from then on (LIBRARY is tests
 of the first that return nullptr: the program ends with exit code 0, 1 or 2, and 2 comes with a message that memory ended. files: the n-th call that writes a file fails (full disk, I/O
 error), is interrupted or takes half (LIBRARY is tests/libfail_file_call.so): placements, timelines, pages, plans,
 checkpoints, curves and policies are old or new and whole, and what was not written is said. As many trials as there are
-cases try each of them. Exit code 1 where something else was found."""
+cases try each of them; --skip N goes on where N were tried with the same seed. Ctrl-C prints what was tried. Exit code 1 where something else was found."""
 
 import argparse
 import collections
@@ -39,12 +39,15 @@ TRAIN = ["train", "-c", "2xp100", "--policy", "gdp", "--width", "8", "--layers",
 
 
 class Trials:
+    made: list["Trials"] = []
+
     def __init__(self, program: str, seed: int) -> None:
         self.program = str(pathlib.Path(program).resolve())
         self.random = random.Random(seed)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="emplace-faults-"))
         self.counts: collections.Counter[str] = collections.Counter()
         self.findings: list[str] = []
+        Trials.made.append(self)
 
     def find(self, what: str) -> None:
         self.findings.append(what)
@@ -412,9 +415,10 @@ def files(arguments: argparse.Namespace) -> int:
         cases.append([(writing, fault) for fault in trials.random.sample(faults, len(faults))])
     # In turn, so that few trials are some of each command.
     ordered = [case for turn in itertools.zip_longest(*cases) for case in turn if case is not None]
-    for writing, fault in ordered[:arguments.trials]:
-        fail_file_call(trials, writing, library, fault)
     trials.counts["cases"] = len(ordered)
+    trials.counts["cases of earlier runs"] = arguments.skip
+    for writing, fault in ordered[arguments.skip:arguments.skip + arguments.trials]:
+        fail_file_call(trials, writing, library, fault)
     return trials.report()
 
 
@@ -429,10 +433,17 @@ def main() -> int:
         if name == "allocations":
             kind.add_argument("--only", default="", help="commands with this word")
         kind.add_argument("--trials", type=int, default=trials)
+        if name == "files":
+            kind.add_argument("--skip", type=int, default=0, help="begin behind so many cases, which another run has tried")
         kind.add_argument("--seed", type=int, default=1)
         kind.set_defaults(function=function)
     arguments = parser.parse_args()
-    return arguments.function(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return arguments.function(arguments)
+    except KeyboardInterrupt:
+        print("interrupted; until then:")
+        return Trials.made[0].report() if Trials.made else 1
 
 
 if __name__ == "__main__":

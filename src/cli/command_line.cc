@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -144,6 +145,15 @@ std::string whole_number(const std::string& text) {
                      std::numeric_limits<Number>::max());
 }
 
+// CLI11 takes what is no number for one within any range.
+std::string a_number(const std::string& text) {
+  double number = 0;
+  if (CLI::detail::lexical_cast(text, number) && std::isnan(number)) {
+    return fmt::format("'{}' is not a number", text);
+  }
+  return {};
+}
+
 }  // namespace
 
 Option& Option::required() {
@@ -221,13 +231,16 @@ Option Command::seed(const std::string& names, std::uint64_t& value, const std::
 
 Option Command::real(const std::string& names, double& value, double low, double high,
                      const std::string& help) {
-  return Option(app_->add_option(names, value, help)->check(CLI::Range(low, high)));
+  return Option(
+      app_->add_option(names, value, help)->check(CLI::Range(low, high))->check(a_number));
 }
 
 Option Command::reals(const std::string& names, std::vector<double>& values, double low,
                       double high, const std::string& help) {
-  return Option(
-      app_->add_option(names, values, help)->delimiter(',')->check(CLI::Range(low, high)));
+  return Option(app_->add_option(names, values, help)
+                    ->delimiter(',')
+                    ->check(CLI::Range(low, high))
+                    ->check(a_number));
 }
 
 Option Command::flag(const std::string& names, bool& value, const std::string& help) {

@@ -214,8 +214,8 @@ int launch_ranks(int ranks, Session& session) {
     ended_with = mpirun.code();
     if (!first) first = number_in(folder.path() / "pid");
     if (session.cancelled && !forwarded) {
-      forwarded = true;
-      if (!first || ::kill(*first, SIGINT) != 0) killer.insist(mpirun);
+      forwarded = first && ::kill(*first, SIGINT) == 0;
+      if (!forwarded) killer.insist(mpirun);  // which may be busy starting ranks
     }
     const bool gone = first && ::kill(*first, 0) != 0 && errno == ESRCH;
     if (number_in(folder.path() / "code")) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/ranges.h>
 
@@ -108,6 +109,29 @@ Tensor wrapped(const Tensor& x, DType width) {
   }
 }
 
+// What a graph asks for that cannot be computed, by libtorch or by our kernels, is an Error that
+// names the op.
+template <class Body>
+decltype(auto) of_op(const std::string& where, const Body& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    throw error.in(where);
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: libtorch cannot compute it: {}", where,
+                                               error.what_without_backtrace()));
+  } catch (const std::runtime_error& error) {  // of libtorch, too
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: libtorch cannot compute it: {}", where, error.what()));
+  } catch (const std::logic_error&) {
+    // A vector that is shorter than was asked for, or would be longer than any can be.
+    throw Error(ErrorKind::kInput,
+                where + ": its attributes, or the shapes of its tensors, do not fit together");
+  }
+}
+
 // Every result as the graph says it is: of its shape and type and, unless the op shows another
 // tensor, in memory of its own.
 class Finished {
@@ -125,17 +149,10 @@ class Finished {
   }
 
   void operator()(OpStep& step) const {
-    try {
+    of_op(where_, [&] {
       run_(step);
       for (std::size_t i = 0; i < outputs_.size(); ++i) finish(step, i);
-    } catch (const Error& error) {
-      throw error.in(where_);
-    } catch (const c10::OutOfMemoryError&) {
-      throw;
-    } catch (const c10::Error& error) {
-      throw Error(ErrorKind::kInput, fmt::format("{}: libtorch cannot compute it: {}", where_,
-                                                 error.what_without_backtrace()));
-    }
+    });
   }
 
  private:
@@ -204,27 +221,27 @@ torch::ScalarType scalar_type(DType dtype, const OpTarget& target) {
 
 CompiledOp compile_op(const Graph& graph, OpId op, const OpTarget& target) {
   keep_onednn_off_tiles();
-  return with_context(fmt::format("op '{}': operator '{}'", graph.op_name(op), graph.type(op)),
-                      [&] {
-                        const auto kernel = kernel_table().find(graph.type(op));
-                        if (kernel == kernel_table().end()) {
-                          fail(ErrorKind::kUnsupported,
-                               "there is no kernel for this operator; expected one of ONNX's: "
-                               "graphs captured elsewhere can only be simulated");
-                        }
-                        const Site site = site_of(graph, op, target);
-                        check_supported(site);
-                        CompiledOp compiled;
-                        Run run;
-                        const auto compiler = compiler_table().find(graph.type(op));
-                        if (compiler != compiler_table().end()) run = compiler->second(site);
-                        if (!run) {
-                          run = run_of(kernel->second, site);
-                          compiled.native = !is_slow(graph.type(op));
-                        }
-                        compiled.run = Finished(graph, op, target, std::move(run));
-                        return compiled;
-                      });
+  return of_op(fmt::format("op '{}': operator '{}'", graph.op_name(op), graph.type(op)), [&] {
+    const auto kernel = kernel_table().find(graph.type(op));
+    if (kernel == kernel_table().end()) {
+      fail(ErrorKind::kUnsupported,
+           "there is no kernel for this operator; expected one of ONNX's: graphs captured "
+           "elsewhere can only be simulated");
+    }
+    const Site site = site_of(graph, op, target);
+    check_expected(site);
+    check_supported(site);
+    CompiledOp compiled;
+    Run run;
+    const auto compiler = compiler_table().find(graph.type(op));
+    if (compiler != compiler_table().end()) run = compiler->second(site);
+    if (!run) {
+      run = run_of(kernel->second, site);
+      compiled.native = !is_slow(graph.type(op));
+    }
+    compiled.run = Finished(graph, op, target, std::move(run));
+    return compiled;
+  });
 }
 
 OpId keeper_of(const Graph& graph, OpId op) {
@@ -238,7 +255,8 @@ OpId keeper_of(const Graph& graph, OpId op) {
   const auto inputs = graph.inputs(op);
   if (type == "MaxPool" && inputs.size() == 3) {
     const OpId forward = graph.producer(inputs[2]);
-    const bool same = graph.type(forward) == type && graph.inputs(forward)[0] == inputs[1];
+    const auto read = graph.inputs(forward);
+    const bool same = graph.type(forward) == type && !read.empty() && read[0] == inputs[1];
     return same ? forward : kNoOp;
   }
   if (!kKeepers.contains(type) || inputs.size() < 3) return kNoOp;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 
+#include "base/error.h"
 #include "base/ids.h"
 
 #include "graph/graph.h"
@@ -26,11 +27,24 @@ struct OpTarget {
 // Of a tensor of the graph; integers of all widths are int64, as libtorch's kernels want them.
 torch::ScalarType scalar_type(DType dtype, const OpTarget& target);
 
+// Tensors by number; asking for one that the op has not is the graph's fault.
+template <class T>
+class Places : public std::span<T> {
+ public:
+  using std::span<T>::span;
+  T& operator[](std::size_t i) const {
+    if (i >= this->size()) {
+      fail_input("has {} inputs or outputs where {} or more are expected", this->size(), i + 1);
+    }
+    return std::span<T>::operator[](i);
+  }
+};
+
 // One execution.
 struct OpStep {
-  std::span<const Tensor> inputs;
-  std::span<Tensor> outputs;  // to be filled
-  std::int64_t step = 0;      // dropout draws other numbers in each
+  Places<const Tensor> inputs;
+  Places<Tensor> outputs;  // to be filled
+  std::int64_t step = 0;   // dropout draws other numbers in each
   Tensors* keep =
       nullptr;  // what a gradient can use beside the graph's tensors; nullptr: not wanted
   const Tensors* kept =

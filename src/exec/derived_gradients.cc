@@ -16,6 +16,8 @@ namespace {
 
 namespace rules = gradient_rules;
 
+constexpr std::size_t kMostOperands = 64;  // of an operator that gradients are derived of
+
 // Of a gradient op, the call of the operator itself.
 Call forward_of(const GradientRow& row, const Call& gradient, const Integers& arrived) {
   Call call{.type = std::string(row.type),
@@ -33,6 +35,7 @@ Call forward_of(const GradientRow& row, const Call& gradient, const Integers& ar
   }
   for (std::size_t i = 0; i < arrived.size(); ++i) {
     const auto at = static_cast<std::size_t>(arrived[i]);
+    if (at >= kMostOperands) fail_input("has a gradient of result {}", arrived[i]);
     if (call.outputs.size() <= at) call.outputs.resize(at + 1);
     const Tensor& dy = gradient.in(i);
     call.outputs[at] = tensor_type({dy.sizes().begin(), dy.sizes().end()}, DType::kFloat64);
@@ -65,6 +68,7 @@ Tensors differentiate(const GradientRow& row, const Kernel& kernel, const Call& 
       call.inputs[at] = call.inputs[at].expand(gradient.in(0).sizes());
       return gradients_of(kernel, call, {at}, gradient.inputs, arrived);
     }
+    if (at >= kMostOperands) fail_input("there is no gradient of input {}", at);
     while (call.inputs.size() <= at) call.inputs.push_back(gradient.zeros(gradient.shape(i)));
   }
   return gradients_of(kernel, call, {targets.begin(), targets.end()}, gradient.inputs, arrived);

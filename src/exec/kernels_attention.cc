@@ -30,6 +30,7 @@ struct Options {
 
 // Keys and values may have fewer heads than queries; each then serves several.
 Tensor attend(const Tensor& q, Tensor k, Tensor v, const Options& options) {
+  if (k.size(1) == 0 || v.size(1) == 0) fail_input("has no heads");
   k = k.repeat_interleave(q.size(1) / k.size(1), 1);
   v = v.repeat_interleave(q.size(1) / v.size(1), 1);
   const double scale =
@@ -97,6 +98,7 @@ Tensor packed_attention(const Call& call) {
   Tensor all = call.in(0).matmul(call.in(1));
   if (const Tensor bias = call.given_at(2); bias.defined()) all = all + bias;
   const Tensors parts = all.chunk(3, -1);
+  if (parts.size() < 3) fail_input("has weights of no queries, keys and values");
   const std::int64_t heads = call.integer("num_heads", 1);
   Options options{.scale = call.real("scale", 0), .causal = call.integer("unidirectional", 0) != 0};
   if (const Tensor mask = call.given_at(3); mask.defined()) {
@@ -164,6 +166,7 @@ Tensor rotary_embedding(const Call& call) {
   const Tensor& given = call.in(0);
   const std::int64_t half_of_table = call.in(call.in(1).is_floating_point() ? 1 : 2).size(-1);
   std::int64_t heads = call.integer("num_heads", 0);
+  if (half_of_table == 0) fail_input("has tables of no angles");
   if (heads == 0) heads = given.dim() == 4 ? given.size(1) : given.size(2) / (2 * half_of_table);
   const Tensor x = apart(given, heads);  // [batch, heads, length, size]
   const std::int64_t rotated = call.integer("rotary_embedding_dim", 0) != 0

@@ -39,7 +39,8 @@ Tensor taken_backwards(const Tensor& x, const Range& range) {
   };
   Integers taken;
   const std::int64_t end = range.end < -extent ? -1 : place(range.end);
-  for (std::int64_t at = place(range.start); at > end; at += range.step) taken.push_back(at);
+  const std::int64_t step = std::max(range.step, -extent - 1);
+  for (std::int64_t at = place(range.start); at > end; at += step) taken.push_back(at);
   return torch::tensor(taken, torch::kLong).to(x.device());
 }
 
@@ -86,6 +87,12 @@ struct Padding {
   Integers begin, end;
 };
 
+std::int64_t padded_by(std::int64_t amount) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  if (amount < -kMost || amount > kMost) fail_input("pads {} elements", amount);
+  return amount;
+}
+
 Padding padding_of(const Call& call, std::size_t rank) {
   const Integers amounts = call.numbers("pads", 1);
   const Tensor given = call.given_at(3);
@@ -98,8 +105,8 @@ Padding padding_of(const Call& call, std::size_t rank) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto axis =
         static_cast<std::size_t>(from_front(axes[i], static_cast<std::int64_t>(rank)));
-    padding.begin[axis] = amounts[i];
-    padding.end[axis] = amounts[i + axes.size()];
+    padding.begin[axis] = padded_by(amounts[i]);
+    padding.end[axis] = padded_by(amounts[i + axes.size()]);
   }
   return padding;
 }
@@ -117,6 +124,7 @@ Tensor pad_constant(const Call& call, const Padding& padding) {
 
 // Which element stands at a place outside of an axis.
 std::int64_t mirrored(std::int64_t at, std::int64_t extent, std::string_view mode) {
+  if (extent == 0) fail_input("mirrors what has no elements");
   if (mode == "edge") return std::clamp<std::int64_t>(at, 0, extent - 1);
   if (mode == "wrap") return ((at % extent) + extent) % extent;
   if (extent == 1) return 0;

@@ -51,7 +51,8 @@ Tensor fused_conv(const KernelTable& table, const Call& call) {
 // X, a bias, perhaps a residual that is added, perhaps the ratio.
 Tensors bias_dropout(const KernelTable& table, const Call& call) {
   Call dropout = call;
-  dropout.inputs[0] = call.in(0) + call.in(1);
+  const Tensor sum = call.in(0) + call.in(1);
+  dropout.inputs[0] = sum;
   Tensors results = table.at("Dropout")(dropout);
   const Tensor residual = call.given_at(2);
   if (residual.defined() && residual.sizes() == call.in(0).sizes()) {

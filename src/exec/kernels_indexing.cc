@@ -43,6 +43,9 @@ struct Blocks {
 
 Blocks blocks_of(const Call& call, const Tensor& data, const Tensor& indices) {
   const std::int64_t depth = indices.size(-1);
+  if (depth > data.dim()) {
+    fail_input("has tuples of {} numbers for {} dimensions", depth, data.dim());
+  }
   const Tensor tuples = indices.reshape({-1, depth});
   Tensor numbers = torch::zeros({tuples.size(0)}, tuples.options());
   for (std::int64_t i = 0; i < depth; ++i) {

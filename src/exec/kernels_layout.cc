@@ -53,8 +53,9 @@ Tensor split_gradient(const Call& call) {
   Tensor result = torch::zeros(call.shape(), call.in(0).options());
   for (std::size_t i = 0; i < arrived.size(); ++i) {
     std::int64_t begin = 0;
-    for (std::int64_t before = 0; before < arrived[i]; ++before) {
-      begin += sizes.empty() ? even : sizes.at(static_cast<std::size_t>(before));
+    if (sizes.empty()) begin = even * arrived[i];
+    for (std::int64_t before = 0; !sizes.empty() && before < arrived[i]; ++before) {
+      begin += sizes.at(static_cast<std::size_t>(before));
     }
     const std::int64_t size = call.in(i).size(axis);
     if (begin + size > extent) fail_input("'split' does not say where part {} is", arrived[i]);

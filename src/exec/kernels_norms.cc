@@ -82,6 +82,7 @@ Tensor instance_norm(const Call& call) {
 Tensor group_norm(const Call& call) {
   const Tensor& x = call.in(0);
   const std::int64_t groups = call.integer("num_groups", call.integer("groups", 1));
+  if (x.dim() < 2 || x.size(1) % groups != 0) fail_input("has no channels in {} groups", groups);
   const Tensor apart = x.reshape({x.size(0), groups, -1});
   const Tensor y =
       normalised(apart, statistics_of(apart, {2}), call.real("epsilon", 1e-5)).reshape(x.sizes());
@@ -96,6 +97,8 @@ Tensor group_norm(const Call& call) {
 // Of each channel and those before and behind it.
 Tensor neighbours_sum(const Tensor& x, std::int64_t before, std::int64_t behind) {
   Tensor sums = x.clone();
+  before = std::min(before, x.size(1));
+  behind = std::min(behind, x.size(1));
   for (std::int64_t i = -before; i <= behind; ++i) {
     const std::int64_t count = x.size(1) - std::abs(i);
     if (i == 0 || count <= 0) continue;
@@ -107,7 +110,7 @@ Tensor neighbours_sum(const Tensor& x, std::int64_t before, std::int64_t behind)
 
 // What an element is divided by, to the power of beta.
 Tensor local_response(const Call& call, const Tensor& x) {
-  const std::int64_t size = call.integer("size", 1);
+  const std::int64_t size = std::max<std::int64_t>(call.integer("size", 1), 1);
   const Tensor sums = neighbours_sum(x * x, (size - 1) / 2, size / 2);
   return call.real("bias", 1) + (call.real("alpha", 1e-4) / static_cast<double>(size)) * sums;
 }

@@ -68,6 +68,7 @@ Tensor global_average_pool(const Call& call) {
 // From dy.
 Tensor global_average_pool_gradient(const Call& call) {
   const Shape& shape = call.shape();
+  if (shape.size() < 2) fail_input("has {} dimensions, expected 2 or more", shape.size());
   const std::int64_t pixels = count_elements({shape.begin() + 2, shape.end()});
   const auto count = static_cast<double>(call.integer("mean_count", pixels));
   return call.in(0).expand(shape) / count;

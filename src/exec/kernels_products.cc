@@ -35,6 +35,7 @@ Tensors einsum_gradient(const Call& gradient) {
   const std::size_t count = count_operands(equation_of(gradient));
   const auto target = static_cast<std::size_t>(gradient.integer("input", 0));
   Call call{.type = "Einsum", .attributes = gradient.attributes};
+  if (gradient.inputs.empty()) fail_input("has no inputs, expected the gradient of its result");
   call.inputs.assign(gradient.inputs.begin() + 1, gradient.inputs.end());
   if (count == 1) call.inputs.clear();
   if (call.inputs.size() + 1 != count || target >= count) {

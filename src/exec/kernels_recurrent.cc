@@ -42,9 +42,13 @@ Tensor swapped(const Tensor& x, bool batch_first) {
   return batch_first ? x.transpose(0, 1) : x;
 }
 
-Layer layer_of(const Call& call) {
+Layer layer_of(const Call& call, std::int64_t gates) {
   const bool batch_first = call.integer("layout", 0) != 0;
   Layer layer{.x = swapped(call.in(0), batch_first), .w = call.in(1), .r = call.in(2)};
+  const bool fits = layer.x.dim() == 3 && layer.w.dim() == 3 && layer.r.dim() == 3 &&
+                    layer.size() > 0 && layer.r.size(1) == gates * layer.size() &&
+                    layer.w.size(1) == layer.r.size(1);
+  if (!fits) fail_input("expected X, W and R of 3 dimensions, with {} gates", gates);
   const Integers omitted = call.integers("omitted_inputs");
   constexpr std::int64_t kHidden = 5;
   const bool no_hidden = std::find(omitted.begin(), omitted.end(), kHidden) != omitted.end();
@@ -53,6 +57,9 @@ Layer layer_of(const Call& call) {
     if (!input.is_floating_point()) {
       layer.lengths = input;
     } else if (input.dim() == 2) {
+      if (input.size(1) != 2 * layer.r.size(1) && input.size(1) != 3 * layer.size()) {
+        fail_input("has a bias of {} numbers in each direction", input.size(1));
+      }
       (input.size(1) == 2 * layer.r.size(1) ? layer.bias : layer.peepholes) = input;
     } else {
       const bool cell = no_hidden || layer.hidden.defined();
@@ -207,7 +214,7 @@ Direction run_direction(const Call& call, Step step, const Layer& layer, std::in
 
 // Y, the last hidden states, the last cell states.
 Tensors run_layer(const Call& call, Step step) {
-  const Layer layer = layer_of(call);
+  const Layer layer = layer_of(call, step == lstm_step ? 4 : step == gru_step ? 3 : 1);
   const std::string_view direction = call.attributes.text("direction", "forward");
   Tensors outputs;
   Tensors hidden;
@@ -249,8 +256,8 @@ Kernel recurrent_gradient_kernel(Step step) {
   const std::size_t kept = step == rnn_step ? 1 : 2;
   return [step, kept](const Call& gradient) {
     const Integers arrived = arrived_gradients(gradient);
-    const std::size_t end = gradient.inputs.size() - kept;
     if (gradient.inputs.size() < arrived.size() + 3 + kept) fail_input("has too few inputs");
+    const std::size_t end = gradient.inputs.size() - kept;
     const auto at = [&](std::size_t i) {
       return gradient.inputs.begin() + static_cast<std::ptrdiff_t>(i);
     };

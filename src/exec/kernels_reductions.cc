@@ -1,6 +1,8 @@
 // Sums, means, extremes along axes, and softmax.
 #include <algorithm>
 
+#include "base/error.h"
+
 #include "exec/kernel.h"
 
 namespace emplace::exec {
@@ -104,8 +106,14 @@ Tensor log_softmax(const Call& call) {
   return line.x.log_softmax(line.axis).reshape(call.in(0).sizes());
 }
 
-// libtorch reads these as if they lay together.
+// libtorch reads these as if they lay together, and divides by how many there are.
+void expect_alike(const Tensor& dy, const Tensor& y) {
+  if (dy.sizes() != y.sizes()) fail_input("has a gradient of another shape than its result's");
+}
+
 Tensor softmax_gradient(const Call& call) {
+  expect_alike(call.in(0), call.in(1));
+  if (call.in(1).numel() == 0) return torch::zeros_like(call.in(1));
   const Line dy = line_of(call, call.in(0).contiguous());
   const Line y = line_of(call, call.in(1).contiguous());
   return at::_softmax_backward_data(dy.x, y.x, y.axis, y.x.scalar_type())
@@ -113,6 +121,8 @@ Tensor softmax_gradient(const Call& call) {
 }
 
 Tensor log_softmax_gradient(const Call& call) {
+  expect_alike(call.in(0), call.in(1));
+  if (call.in(1).numel() == 0) return torch::zeros_like(call.in(1));
   const Line dy = line_of(call, call.in(0).contiguous());
   const Line y = line_of(call, call.in(1).contiguous());
   return at::_log_softmax_backward_data(dy.x, y.x, y.axis, y.x.scalar_type())

@@ -42,7 +42,8 @@ std::int64_t nearest(const Rule& rule, double place, const Extent& size) {
   if (rule.rounding == "ceil" || shrinks) at = std::ceil(place);
   if (rule.rounding == "round_prefer_ceil") at = std::floor(place + 0.5);
   if (rule.rounding == "round_prefer_floor") at = std::ceil(place - 0.5);
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, extent - 1);
+  if (!(at > 0)) return 0;  // nor where the scale is 0
+  return at < static_cast<double>(extent) ? static_cast<std::int64_t>(at) : extent - 1;
 }
 
 Tensor resize_nearest(const Tensor& x, std::int64_t axis, const Extent& extent, const Rule& rule) {
@@ -59,8 +60,8 @@ Tensor resize_linear(const Tensor& x, std::int64_t axis, const Extent& extent, c
   Integers high;
   std::vector<double> share;  // of the higher one
   for (std::int64_t at = 0; at < to; ++at) {
-    const double place =
-        std::clamp(place_in_input(rule, at, extent), 0.0, static_cast<double>(from - 1));
+    const double wanted = place_in_input(rule, at, extent);
+    const double place = wanted > 0 ? std::min(wanted, static_cast<double>(from - 1)) : 0.0;
     low.push_back(static_cast<std::int64_t>(std::floor(place)));
     high.push_back(std::min(low.back() + 1, from - 1));
     share.push_back(place - std::floor(place));
@@ -95,6 +96,7 @@ Tensor resize(const Call& call, const Rule& rule) {
                        ? static_cast<double>(extent.to) / static_cast<double>(extent.from)
                        : scales[i];
     if (extent.to == extent.from && extent.scale == 1) continue;
+    if (extent.from == 0) fail_input("resizes what has no elements");
     result = rule.mode == "nearest" ? resize_nearest(result, axis, extent, rule)
                                     : resize_linear(result, axis, extent, rule);
   }

@@ -1,6 +1,8 @@
 // What a training step has beside gradients, and ops that make tensors from nothing but shapes.
 #include <limits>
 
+#include "base/error.h"
+
 #include "exec/kernel.h"
 #include "exec/random.h"
 
@@ -9,7 +11,7 @@ namespace {
 
 // As a last input or an attribute says, else by whether there is a backward pass.
 bool is_off(const Call& call) {
-  const Tensor& last = call.inputs.back();
+  const Tensor& last = call.in(call.inputs.size() - 1);
   const bool told = call.inputs.size() > 1 && last.scalar_type() == torch::kBool;
   const bool training =
       told ? last.item<bool>() : call.integer("training_mode", call.training ? 1 : 0) != 0;
@@ -20,6 +22,7 @@ bool is_off(const Call& call) {
 Tensors dropout(const Call& call) {
   const Tensor& x = call.in(0);
   if (is_off(call)) return {x, torch::ones_like(x, torch::kBool)};
+  if (shape_of(x) != call.shape()) fail_input("makes a tensor of another shape than its input's");
   const double ratio = dropout_ratio(call);
   Tensor y;
   Tensor mask;

@@ -28,6 +28,8 @@ struct Site {
 };
 
 Site site_of(const Graph& graph, OpId op, const OpTarget& target);
+// Throws an Error for what no operator has, as a stride of 0 (expected.cc).
+void check_expected(const Site& site);
 // Throws an Error for what kernels do not compute of the op's operator (supported.cc).
 void check_supported(const Site& site);
 

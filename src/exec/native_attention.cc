@@ -165,6 +165,7 @@ Tensors part_gradients(const Heads& heads, const Backward& at, const Tensor& hid
 
 // Reads the gradient, the inputs, Y, and the sums where the op kept them.
 Run compile_flash_attention_grad(const Site& site) {
+  if (site.size() < 5) fail_input("has {} inputs, expected 5 to 7", site.size());
   const bool has_sums = site.inputs.back().shape.size() == 3;
   const std::size_t inputs = site.size() - 1 - (has_sums ? 2 : 1);
   if (inputs != 3 && inputs != 4) fail_input("has {} inputs, expected 5 to 7", site.size());

@@ -3,6 +3,8 @@
 // else of it.
 #include <algorithm>
 
+#include "base/error.h"
+
 #include "exec/native.h"
 #include "exec/window.h"
 
@@ -18,8 +20,14 @@ struct Convolution {
   std::array<bool, 3> only(std::size_t gradient) const { return {gradient == 0, gradient == 1}; }
 };
 
+// All but its first two dimensions.
+Integers kernel_of_weight(const Shape& w) {
+  if (w.size() < 2) fail_input("has a weight of {} dimensions, expected 2 or more", w.size());
+  return {w.begin() + 2, w.end()};
+}
+
 Convolution convolution_of(const Site& site, const Shape& x, const Shape& w, const Shape& y) {
-  const Window window = window_of(site.call, {w.begin() + 2, w.end()}, x, y);
+  const Window window = window_of(site.call, kernel_of_weight(w), x, y);
   return {.frame = frame_of(window, x, y, Rounding::kDown),
           .groups = site.call.integer("group", 1),
           .none = Integers(window.dims(), 0)};
@@ -86,7 +94,7 @@ struct TransposedConvolution {
 
 TransposedConvolution transposed_of(const Site& site, const Shape& x, const Shape& w,
                                     const Shape& y) {
-  const Window window = window_of(site.call, {w.begin() + 2, w.end()}, y, x);
+  const Window window = window_of(site.call, kernel_of_weight(w), y, x);
   TransposedConvolution result{.strides = window.strides,
                                .dilations = window.dilations,
                                .none = Integers(window.dims(), 0),

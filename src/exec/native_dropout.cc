@@ -1,4 +1,6 @@
 // Dropout and its gradient.
+#include "base/error.h"
+
 #include "exec/native.h"
 #include "exec/random.h"
 
@@ -21,6 +23,7 @@ Run pass_through() {
 // Without a mask, or told not to, it does nothing, as in inference; nor without a backward pass,
 // unless it is told to.
 Run compile_dropout(const Site& site) {
+  if (site.in(0) != site.out()) fail_input("makes a tensor of another shape than its input's");
   const std::size_t last = site.size() - 1;
   const bool told = last > 0 && site.inputs[last].dtype == DType::kBool;
   if (site.num_outputs() < 2) return pass_through();
@@ -41,6 +44,7 @@ Run compile_dropout(const Site& site) {
 
 // From dy and the mask.
 Run compile_dropout_grad(const Site& site) {
+  if (site.in(0) != site.in(site.size() - 1)) fail_input("has a mask of another shape");
   const double ratio = site.call.real("ratio", 0.5);
   return [scale = ratio >= 1 ? 0 : 1 / (1 - ratio), mask = site.size() - 1](OpStep& step) {
     step.outputs[0] = masked(step.inputs[0], step.inputs[mask], scale);

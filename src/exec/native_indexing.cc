@@ -3,6 +3,8 @@
 // A piece of a table that begins at row `row_offset` of the whole takes the whole's numbers. Rows
 // that lie elsewhere read as zeros, and nothing is written to them: a number beyond the last row
 // stands for them.
+#include "base/error.h"
+
 #include "exec/native.h"
 
 namespace emplace::exec {
@@ -31,6 +33,7 @@ Rows rows_of_table(const Site& site, std::int64_t extent) {
             .piece = site.call.given("row_offset"),
             .offset = site.call.integer("row_offset", 0),
             .total = site.call.integer("row_total", 0)};
+  site.in(1);  // there are numbers
   if (site.known(1)) rows.known = rows.local(site.call.inputs[1]).to(site.call.floating.device());
   return rows;
 }
@@ -56,6 +59,9 @@ Run compile_gather(const Site& site) {
 
 // Of dy [before, numbers, after] along the axis.
 Run compile_gather_along(const Site& site, std::int64_t axis, const Rows& rows) {
+  if (static_cast<std::size_t>(axis) > site.in(0).size()) {
+    fail_input("has a gradient of {} dimensions, expected {} or more", site.in(0).size(), axis);
+  }
   Shape along(site.in(0).begin(), site.in(0).begin() + axis);
   along.push_back(count_elements(site.in(1)));
   along.insert(along.end(), site.out().begin() + axis + 1, site.out().end());

@@ -19,6 +19,11 @@ bool has_kept(const OpStep& step) {
   return step.kept != nullptr && !step.kept->empty();
 }
 
+// libtorch reads a gradient as if it were of X's shape.
+void expect_gradient_of_x(const Site& site) {
+  if (site.in(0) != site.in(1)) fail_input("has a gradient of another shape than its input's");
+}
+
 // ---- by channel, over the batch
 
 // As libtorch chooses between its own kernels and cuDNN's; the last number says which it was.
@@ -43,7 +48,13 @@ void run_statistics(OpStep& step, double momentum, bool unbiased) {
   }
 }
 
+// libtorch looks for the second dimension without asking whether there is one.
+void expect_channels(const Shape& x) {
+  if (x.size() < 2) fail_input("has {} dimensions, expected [batch, channels, ...]", x.size());
+}
+
 Run compile_batch_norm(const Site& site) {
+  expect_channels(site.in(0));
   const bool training = site.call.training || site.call.integer("training_mode", 0) != 0;
   return [training, epsilon = site.call.real("epsilon", 1e-5),
           momentum = site.call.real("momentum", 0.9),
@@ -59,6 +70,8 @@ Run compile_batch_norm(const Site& site) {
 
 // From dy, X and the scale.
 Run compile_batch_norm_grad(const Site& site) {
+  expect_channels(site.in(1));
+  expect_gradient_of_x(site);
   const std::array<bool, 3> mask{site.wants(0), site.wants(1), site.wants(2)};
   return [mask, wanted = site.wanted(), epsilon = site.call.real("epsilon", 1e-5)](OpStep& step) {
     Tensors kept;
@@ -100,6 +113,7 @@ Run compile_layer_norm(const Site& site) {
 
 // From dy, X, the scale, perhaps mean and inverse deviation.
 Run compile_layer_norm_grad(const Site& site) {
+  expect_gradient_of_x(site);
   const Shape normal = normal_shape(site, 1);
   if (site.in(2) != normal) return {};
   Shape rows = site.in(1);
@@ -196,12 +210,14 @@ std::optional<Groups> groups_of(const Site& site, std::size_t x, std::size_t sca
   const std::int64_t channels = shape.at(1);
   if (count_elements(shape) == 0 || site.in(scale) != Shape{channels}) return std::nullopt;
   const bool each = site.call.type.starts_with("Instance");
-  return Groups{
-      .examples = shape[0],
-      .channels = channels,
-      .pixels = count_elements(shape) / (shape[0] * channels),
-      .groups = each ? channels : site.call.integer("num_groups", site.call.integer("groups", 1)),
-      .epsilon = site.call.real("epsilon", 1e-5)};
+  const std::int64_t groups =
+      each ? channels : site.call.integer("num_groups", site.call.integer("groups", 1));
+  if (channels % groups != 0) fail_input("has {} channels in {} groups", channels, groups);
+  return Groups{.examples = shape[0],
+                .channels = channels,
+                .pixels = count_elements(shape) / (shape[0] * channels),
+                .groups = groups,
+                .epsilon = site.call.real("epsilon", 1e-5)};
 }
 
 Run compile_group_norm(const Site& site) {
@@ -220,6 +236,7 @@ Run compile_group_norm(const Site& site) {
 Run compile_group_norm_grad(const Site& site) {
   const auto found = groups_of(site, 1, 2);
   if (!found) return {};
+  expect_gradient_of_x(site);
   const std::array<bool, 3> mask{site.wants(0), site.wants(1), site.wants(2)};
   return [g = *found, mask, wanted = site.wanted()](OpStep& step) {
     const Tensor x = step.inputs[1].contiguous();

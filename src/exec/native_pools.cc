@@ -34,6 +34,9 @@ Pool pool_of(const Site& site, const Shape& x, const Shape& y) {
   if (window.dims() < 1 || window.dims() > 3) {
     fail_input("has {} spatial dimensions, expected 1 to 3", window.dims());
   }
+  if (x[0] != y[0] || x[1] != y[1]) {
+    fail_input("makes {} images of {} channels of {} of {}", y[0], y[1], x[0], x[1]);
+  }
   if (pool.lifted) {
     for (Integers* each : {&pool.kernel, &pool.strides, &pool.dilations}) {
       each->insert(each->begin(), 1);

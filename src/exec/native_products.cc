@@ -1,6 +1,8 @@
 // Matrix products.
 #include <algorithm>
 
+#include "base/error.h"
+
 #include "exec/native.h"
 #include "exec/team_products.h"
 
@@ -34,6 +36,7 @@ Factors factors_of(const Site& site) {
 }
 
 std::int64_t rows_of(const Shape& shape) {
+  if (shape.empty()) fail_input("multiplies a single number, expected a vector or a matrix");
   return shape.back() == 0 ? 0 : count_elements(shape) / shape.back();
 }
 

@@ -3,6 +3,8 @@
 //
 // On CPUs one pass over memory does everything; on GPUs libtorch's fused kernels do, where there
 // are.
+#include <algorithm>
+
 #include <torch/version.h>
 
 #include "base/error.h"
@@ -31,6 +33,12 @@ Operands operands_of(const OpStep& step, std::size_t states, bool master) {
                   .gradient = step.inputs[1],
                   .state = {step.inputs.begin() + 2,
                             step.inputs.begin() + 2 + static_cast<std::ptrdiff_t>(states)}};
+  // Loops go over all of them as if they were one weight.
+  const auto as_large = [&](const Tensor& x) { return x.numel() == result.weight.numel(); };
+  if (!as_large(result.gradient) ||
+      !std::all_of(result.state.begin(), result.state.end(), as_large)) {
+    fail_input("has a gradient or a state of another size than its weight's");
+  }
   if (result.gradient.scalar_type() != result.weight.scalar_type()) {
     result.gradient = result.gradient.to(result.weight.scalar_type());
   }

@@ -87,7 +87,7 @@ Site site_of(const Graph& graph, OpId op, const OpTarget& target) {
   }
   call.floating = torch::TensorOptions(floating).device(target.device);
   const bool by_mask = call.type == "DropoutGrad" || call.type == "BiasDropoutGrad";
-  if (by_mask && !call.given("ratio")) {
+  if (by_mask && !call.given("ratio") && !graph.inputs(op).empty()) {
     call.attributes.set("ratio", ratio_behind(graph, graph.inputs(op).back()));
   }
   return site;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/rng.h"
 
 #include "exec/kernel.h"
@@ -34,9 +35,13 @@ std::int64_t limit_of_use(const Graph& graph, OpId op, TensorId tensor) {
                        "GatherND"})) {
     const auto rank = static_cast<std::int64_t>(shape.size());
     const std::int64_t axis = from_front(graph.attributes(op).integer("axis", 0), rank);
-    return graph.attributes(op).integer("row_offset", 0) + shape[static_cast<std::size_t>(axis)];
+    const std::int64_t offset = graph.attributes(op).integer("row_offset", 0);
+    if (offset < 0 || offset > limits::kTensorBytes) return kNoLimit;
+    return offset + shape[static_cast<std::size_t>(axis)];
   }
-  if (is_one_of(type, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})) return shape[1];
+  if (is_one_of(type, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})) {
+    return shape.size() > 1 ? shape[1] : kNoLimit;
+  }
   return kNoLimit;
 }
 
@@ -89,7 +94,7 @@ std::int64_t limit_of_numbers(const Graph& graph, TensorId first) {
     }
   }
   if (last_piece > 0) limit = std::min(limit, last_piece);
-  return limit == kNoLimit ? 2 : limit;
+  return limit == kNoLimit ? 2 : std::max<std::int64_t>(limit, 1);
 }
 
 Tensor constant_value(const Graph& graph, OpId op) {
@@ -113,10 +118,18 @@ Tensor constant_value(const Graph& graph, OpId op) {
   // A part of a constant has the contents of the whole.
   const auto whole = attributes.integers("region_shape");
   if (whole.size() != wanted.size() || all.numel() != count_elements(whole)) {
+    if (all.numel() != count_elements(wanted)) {
+      fail_input("attributes: 'value' has {} numbers, expected {}", all.numel(),
+                 count_elements(wanted));
+    }
     return all.reshape(wanted);
   }
   Tensor part = all.reshape(Shape(whole.begin(), whole.end()));
   const auto begin = attributes.integers("region_begin");
+  if (begin.size() != wanted.size()) {
+    fail_input("attributes: 'region_begin' has {} numbers, expected {}", begin.size(),
+               wanted.size());
+  }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     part = part.narrow(static_cast<std::int64_t>(i), begin[i], wanted[i]);
   }

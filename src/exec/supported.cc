@@ -162,6 +162,7 @@ void check_broadcast(const Site& site) {
 
 // Training without a mask would have no gradient.
 void check_dropout(const Site& site) {
+  if (site.size() == 0) return;
   const std::size_t last = site.size() - 1;
   const bool told = last > 0 && site.inputs[last].dtype == DType::kBool && site.known(last);
   if (told && site.num_outputs() < 2 && site.call.inputs[last].to(torch::kBool).item<bool>()) {

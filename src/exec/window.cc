@@ -83,6 +83,9 @@ Window window_of(const Call& call, const Integers& kernel, const Shape& input,
     fail_input("has tensors of {} and {} dimensions, expected {}", input.size(), output.size(),
                dims + 2);
   }
+  for (const std::int64_t size : kernel) {
+    if (size < 1) fail_input("has windows of {} elements, expected 1 or more", size);
+  }
   Window window{.kernel = kernel,
                 .strides = or_ones(call.integers("strides"), dims),
                 .dilations = or_ones(call.integers("dilations"), dims)};

@@ -31,9 +31,10 @@ std::optional<DeviceId> find_named_device(const Cluster& cluster, std::string_vi
   const char* end = number.data() + number.size();
   const auto [stop, error] = std::from_chars(number.data(), end, wanted);
   const bool numbered = error == std::errc() && stop == end;
+  int accelerators = 0;  // before this one: counted here, since files name a device on every line
   for (DeviceId device = 0; device < cluster.num_devices(); ++device) {
-    if (name == "cpu" && cluster.is_cpu(device)) return device;
-    if (numbered && wanted >= 0 && accelerator_number(cluster, device) == wanted) return device;
+    const bool cpu = cluster.is_cpu(device);
+    if (cpu ? name == "cpu" : numbered && wanted == accelerators++) return device;
   }
   return std::nullopt;
 }

@@ -17,6 +17,8 @@
 
 #include "base/error.h"
 
+#include "cluster/cluster.h"
+
 #include "io/onnx_flat_model.h"
 #include "io/onnx_flatten.h"
 #include "io/onnx_node.h"
@@ -182,6 +184,12 @@ std::int64_t number_of(const UnknownField& field, const std::string& where) {
   return static_cast<std::int64_t>(field.varint());
 }
 
+void expect_devices(std::size_t count, const std::string& where) {
+  if (count <= Cluster::kMaxDevices) return;
+  fail_input("{}: its device configuration names more than {} devices, the most of a cluster",
+             where, Cluster::kMaxDevices);
+}
+
 // How one axis is cut.
 std::pair<int, int> read_axis(const UnknownField& field, const std::string& where) {
   std::int64_t axis = 0;
@@ -218,8 +226,12 @@ std::pair<std::string, OnnxTensorCut> read_sharding(const UnknownField& spec,
     if (key.size() == 1) groups[key[0]] = group;
   });
   std::sort(cut.axes.begin(), cut.axes.end());
+  // A group may be named any number of times, so that a small file could say very many devices.
+  std::size_t said = 0;
   for (const std::int64_t device : devices) {
     const auto group = groups.find(device);
+    said += group == groups.end() ? 1 : group->second.size();
+    expect_devices(said, where);
     cut.groups.push_back(group == groups.end() ? std::vector<std::int64_t>{device} : group->second);
   }
   return {std::move(tensor), std::move(cut)};
@@ -240,6 +252,7 @@ OnnxDeviceNotes::Op read_node_notes(const onnx::NodeProto& node,
         for (const std::int64_t member : group) {
           if (std::find(op.devices.begin(), op.devices.end(), member) == op.devices.end()) {
             op.devices.push_back(member);
+            expect_devices(op.devices.size(), where);
           }
         }
       }

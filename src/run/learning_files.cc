@@ -146,6 +146,12 @@ CheckpointFile::CheckpointFile(const LearningSettings& settings, std::string own
     : path_(settings.checkpoint),
       owner_(std::move(owner)),
       seconds_(settings.checkpoint_seconds.value_or(Learning{}.save_seconds)) {
+  constexpr double kShortest = 1e-3;
+  constexpr double kLongest = 1e9;
+  if (!(seconds_ >= kShortest && seconds_ <= kLongest)) {
+    fail_option("a checkpoint every {} s: expected a number from {} to {}", seconds_, kShortest,
+                kLongest);
+  }
   if (!path_.empty()) {
     require_no_folder(path_);
     require_writable(path_);

@@ -137,6 +137,12 @@ std::vector<std::string> list_clusters(const std::vector<std::string>& texts) {
 std::vector<NamedProblem> cross(const std::vector<std::string>& models,
                                 const std::vector<std::string>& clusters,
                                 const std::vector<double>& memory_shares, int threads) {
+  constexpr double kMostMemory = 1e6;
+  for (const double share : memory_shares) {
+    if (share > 0 && share <= kMostMemory) continue;
+    fail_option("memory {}: expected a share above 0, of what a graph needs, and {} at most", share,
+                kMostMemory);
+  }
   std::vector<std::shared_ptr<const Cluster>> machines;
   for (const std::string& name : clusters) machines.push_back(read_cluster(name));
   std::vector<std::vector<NamedProblem>> by_model(models.size());

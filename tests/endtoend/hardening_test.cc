@@ -270,6 +270,12 @@ TEST_F(Hardening, numbers_that_are_too_large_are_refused_not_clamped) {
   EXPECT_EQ(run(place + "--seed 18446744073709551615 --evaluations 10").exit_code, 0);
 }
 
+TEST_F(Hardening, what_is_no_number_is_within_no_range) {
+  expect_refused("simulate m.json placement.json -c c.yaml --overlap-slowdown nan",
+                 {"--overlap-slowdown", "'nan' is not a number"});
+  expect_refused("place m.json -c c.yaml -p random --evaluations 10 --ranks 100000", {"--ranks"});
+}
+
 TEST_F(Hardening, numbers_with_commas_are_refused) {
   folder_.write("comma.txt",
                 "node1 -- ReLU -- forward_compute_time=1,5, backward_compute_time=1.0, "

@@ -26,4 +26,14 @@ for wrong in "" m 1d 1.5m -5 0s; do
     failed=1
   fi
 done
+# What is counted is added up by target.
+printf '%s\n' date,commit,target,inputs,seconds,edges,finding 2026-01-01,aaa,one,100,1,20,none 2026-01-02,bbb,two,5,1,7,none \
+  2026-01-02,bbb,one,1000000,9,15,none > "$folder/fuzz/counts.csv"
+table=$("$folder/fuzz/run.sh" --table)
+for row in '| one | 1000100 | 20 | 2 | `bbb` |' '| two | 5 | 7 | 1 | `bbb` |'; do
+  if ! grep -qF "$row" <<< "$table"; then
+    echo "expected $row in $table" >&2
+    failed=1
+  fi
+done
 exit $failed

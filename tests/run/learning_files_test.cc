@@ -1,6 +1,7 @@
 #include "run/learning_files.h"
 
 #include <filesystem>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +55,17 @@ TEST(LearningFiles, begin_a_checkpoint_only_where_there_is_none) {
   EXPECT_THAT(open(folder.write("empty", ""), true), HasSubstr("empty: is empty"));
   std::filesystem::create_directory(folder.path("folder"));
   EXPECT_THAT(open(folder.path("folder"), false), HasSubstr("folder: is a directory"));
+}
+
+TEST(LearningFiles, how_often_is_a_number) {
+  const testing::TemporaryFolder folder;
+  for (const double seconds : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THAT(
+        error_text([&] {
+          LearningFiles({.checkpoint = folder.path("state"), .checkpoint_seconds = seconds});
+        }),
+        HasSubstr("expected a number from 0.001"));
+  }
 }
 
 TEST(LearningFiles, write_what_a_run_saves_and_hand_on_what_it_resumes) {

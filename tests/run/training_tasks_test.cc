@@ -1,6 +1,7 @@
 #include "run/training_tasks.h"
 
 #include <filesystem>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +20,13 @@ TEST(TrainingTasks, lists_take_ranges_apart) {
               ElementsAre("family:ptb:sequence=2,seed=0", "family:ptb:sequence=2,seed=1",
                           "family:ptb:sequence=2,seed=2"));
   EXPECT_THAT(list_clusters({"2xp100", "4xp100"}), ElementsAre("2xp100", "4xp100"));
+}
+
+TEST(TrainingTasks, shares_of_memory_are_numbers_above_0) {
+  for (const double share : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THAT(error_text([&] { cross({"family:ptb:sequence=2"}, {"2xp100"}, {share}, 1); }),
+                HasSubstr(": expected a share above 0"));
+  }
 }
 
 TEST(TrainingTasks, a_folder_stands_for_its_model_files) {
