@@ -134,7 +134,8 @@ TEST(LocalCluster, ranks_have_devices_of_their_own) {
   EXPECT_NEAR(static_cast<double>(alone.device(0).memory),
               2.0 * static_cast<double>(cluster.device(0).memory), 4e6);
   // Each as many as can be spared.
-  const LocalCluster whole = local_cluster(sixteen_cores(), {.link = {}, .ranks = 4}, {});
+  const LocalCluster whole =
+      local_cluster(sixteen_cores(), {.groups = {}, .link = {}, .ranks = 4}, {});
   EXPECT_EQ(parse_runs_on(whole.spec.devices[0].runs_on).cores.size(), 4U);
 }
 
@@ -148,11 +149,11 @@ TEST(LocalCluster, ranks_have_as_many_gpus_as_each_other) {
   EXPECT_EQ(cluster.device(1).runs_on, "cuda:1");
   EXPECT_THAT(cluster.device(1).also_runs_on, ElementsAre("cuda:3"));
   EXPECT_TRUE(cluster.fully_linked());
-  EXPECT_THAT(
-      error_text([] {
-        local_cluster(sixteen_cores(), {.link = {}, .ranks = 2}, {h200(0), h200(1), h200(2)});
-      }),
-      AllOf(HasSubstr("3 GPUs"), HasSubstr("2 ranks")));
+  EXPECT_THAT(error_text([] {
+                local_cluster(sixteen_cores(), {.groups = {}, .link = {}, .ranks = 2},
+                              {h200(0), h200(1), h200(2)});
+              }),
+              AllOf(HasSubstr("3 GPUs"), HasSubstr("2 ranks")));
 }
 
 TEST(LocalCluster, links_can_be_throttled) {
