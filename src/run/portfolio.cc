@@ -1,9 +1,9 @@
 // Runs are done one after the other, each on every subset of devices that may be used; the best of
 // those is the run's result, and its bound is the lowest of the subsets' (a placement may be on any
-// of them), if they stand for all. A scheduler that is asked for holds from the beginning
-// of a run, so that runs under different ones have different placements. Time is shared: what a run
-// leaves, later ones get. One placer that cannot cope is a warning as long as another can. The
-// order of results does not depend on speed: by value, then by the order of the runs.
+// of them), if they stand for all. A scheduler that is asked for holds from the beginning of a run,
+// so that runs under different ones have different placements. Time is shared: what a run leaves,
+// later ones get. One placer that cannot cope is a warning as long as another can. The order of
+// results does not depend on speed: by value, then by the order of the runs.
 //
 // With several ranks, one that searches is an island on each of them (run/islands.h); where each
 // run has the time for itself, whole runs are shared instead.
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <numeric>
@@ -266,10 +267,7 @@ class Portfolio::Runner {
   }
 
   std::string serve_island(dist::Reader& task, dist::Line& line) {
-    const FindIsland find = [this](std::size_t run, std::size_t problem) {
-      return find_place(run, problem);
-    };
-    return do_island_task(task, line, find, budget_.threads);
+    return do_island_task(task, line, std::bind_front(&Runner::find_place, this), budget_.threads);
   }
 
   // What a task is about, on another rank.
@@ -285,9 +283,8 @@ class Portfolio::Runner {
                                        measures ? std::vector<Solution>{} : subset.starts)};
     if (!measures) place.context->incumbent().raise(subset.bound);
     if (measures) place.context->measure_with(measured_on(subset, request_.measure));
-    if (!request_.learning.device.empty()) {
-      place.context->learning().device = request_.learning.device;
-    }
+    const std::string& device = request_.learning.device;
+    if (!device.empty()) place.context->learning().device = device;
     return place;
   }
 

@@ -363,16 +363,19 @@ links: [{{bandwidth: 1GB/s, latency_us: 5, channel: out}}]
 // What one of them cannot execute on is said, whichever it is.
 TEST_F(Execution, ranks_say_where_there_is_no_core) {
   folder_.write("ranks.yaml", fmt::format(R"(format: emplace.cluster/1
-devices: [{{name: cpu, kind: cpu, runs_on: ["cores {}", "cores 1000"]}}]
+devices:
+  - {{name: cpu0, kind: cpu, runs_on: ["cores {0}", "cores {0}"]}}
+  - {{name: cpu1, kind: cpu, runs_on: ["cores {0}", "cores 1000"]}}
+links: [{{bandwidth: 1GB/s, latency_us: 5}}]
 )",
                                           usable_core()));
-  const std::string question =
-      std::string("place") + kTiny + "-c ranks.yaml -p post --evaluations 6 ";
-  if (run(question + "--ranks 2 -q").err.find("libemplace_mpi") != std::string::npos) {
+  const std::string question = std::string("place") + kTiny + "-c ranks.yaml -p post ";
+  if (run(question + "--evaluations 6 --ranks 2 -q").err.find("libemplace_mpi") !=
+      std::string::npos) {
     GTEST_SKIP() << "without MPI";
   }
-  expect_refused(question + "--environment measured --ranks 2",
-                 {"rank 1", "device 'cpu'", "there is no core 1000"});
+  expect_refused(question + "--time 60s --environment measured --ranks 2",
+                 {"rank 1", "device 'cpu1'", "there is no core 1000"});
 }
 
 #endif
