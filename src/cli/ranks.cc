@@ -26,8 +26,6 @@ namespace emplace::cli {
 namespace {
 
 constexpr const char* kNeededBy = "running on several ranks";
-// Where the command starts them: processes of this machine, or of a few.
-constexpr int kMostRanks = 4'096;
 
 std::optional<int> number_in_environment(const char* name) {
   const char* value = std::getenv(name);
@@ -144,7 +142,7 @@ void run_as_other(std::unique_ptr<dist::Transport> transport, const dist::PostOp
 
 void RankArguments::add_to(Command command, const std::string& after_a_loss) {
   command
-      .integer("--ranks", ranks, 1, kMostRanks,
+      .integer("--ranks", ranks, 1, 100'000,
                "Work as so many processes, which MPI connects; started by mpirun or srun, the "
                "command joins those that were started with it")
       .type("N");
